@@ -1,0 +1,41 @@
+"""The bundled example models: what each shows, and what it must give.
+
+`names`, `path` and `load` give the models; `examples` and `example` give the manifest: sources,
+inputs, and expected outputs or violations. `README.md` beside this file documents the manifest.
+"""
+
+from sonnx_ort.models.comparison import same_elements
+from sonnx_ort.models.description import describe, describe_difference
+from sonnx_ort.models.example import (
+    Case,
+    Classification,
+    Example,
+    Expectation,
+    Outputs,
+    Rejection,
+    RunViolation,
+    Source,
+    StaticViolation,
+)
+from sonnx_ort.models.files import load, names, path
+from sonnx_ort.models.manifest import example, examples
+
+__all__ = [
+    "Case",
+    "Classification",
+    "Example",
+    "Expectation",
+    "Outputs",
+    "Rejection",
+    "RunViolation",
+    "Source",
+    "StaticViolation",
+    "describe",
+    "describe_difference",
+    "example",
+    "examples",
+    "load",
+    "names",
+    "path",
+    "same_elements",
+]

@@ -1,0 +1,83 @@
+"""Expectations in a few words, for the cells of a table."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.models.comparison import differing_elements, same_elements
+from sonnx_ort.models.example import (
+    Classification,
+    Expectation,
+    Outputs,
+    Rejection,
+    RunViolation,
+    StaticViolation,
+)
+from sonnx_ort.profile.operand import first_index, format_shape
+
+Array = npt.NDArray[Any]
+
+_SHOWN_ELEMENTS = 6
+
+
+def describe(expected: Expectation) -> str:
+    """Put an expectation, or what came of a case in the same terms, into a few words.
+
+    Args:
+        expected: The expectation.
+    """
+    match expected:
+        case Outputs(values):
+            return "; ".join(f"{name} = {_elements(value)}" for name, value in values.items())
+        case Rejection(violations):
+            return f"rejected: {_grouped(violations)}"
+        case RunViolation():
+            return f"refused in the run: {expected.rule} at {expected.node}, {_operands(expected)}"
+        case Classification(_, labels, correct):
+            return f"{correct} of {labels.size} right, before and after"
+
+
+def describe_difference(name: str, expected: Array, actual: Array) -> str:
+    """Name the first element that differs, or the types and shapes if these do.
+
+    Args:
+        name: The name of the output.
+        expected: What it should be.
+        actual: What it is.
+
+    Returns:
+        A few words; none where nothing differs.
+    """
+    if same_elements(expected, actual):
+        return ""
+    if expected.dtype != actual.dtype or expected.shape != actual.shape:
+        was, now = (f"{a.dtype} {format_shape(a.shape)}" for a in (expected, actual))
+        return f"{name} is {now}, not {was}"
+    index = first_index(differing_elements(expected, actual))
+    at = str(list(index)) if index else ""
+    return f"{name}{at} = {_element(actual[index])}, not {_element(expected[index])}"
+
+
+def _elements(array: Array) -> str:
+    shown = ", ".join(_element(element) for element in array.ravel()[:_SHOWN_ELEMENTS])
+    more = f", ... {array.size} elements" if array.size > _SHOWN_ELEMENTS else ""
+    return f"[{shown}{more}]"
+
+
+def _element(element: np.generic) -> str:
+    return str(element) if element.dtype.kind in "biu" else f"{float(element):.6g}"
+
+
+def _grouped(violations: tuple[StaticViolation, ...]) -> str:
+    nodes: dict[str, list[str]] = {}
+    for violation in violations:
+        nodes.setdefault(violation.rule, []).append(violation.node)
+    return "; ".join(f"{rule} at {', '.join(found)}" for rule, found in nodes.items())
+
+
+def _operands(violation: RunViolation) -> str:
+    if violation.index is None or violation.values is None:
+        return " against ".join(format_shape(shape) for shape in violation.shapes)
+    a, b = violation.values
+    return f"{a} and {b} at {list(violation.index)}"

@@ -1,0 +1,66 @@
+"""Tensors as JSON, exactly.
+
+JSON has no infinities and no NaN, and readers differ on -0.0, so these four are strings. Every
+other float is written as the double of the same value, which all narrower formats convert to and
+from without loss; integers are JSON integers of any size.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import ml_dtypes  # noqa: F401 - makes numpy know the name "bfloat16"
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Number = bool | int | float | str
+
+
+def encode(array: Array) -> dict[str, Any]:
+    """Give a tensor as JSON holds it.
+
+    Args:
+        array: Booleans, integers or floats of any shape.
+
+    Returns:
+        The dtype, the shape, and the elements in row-major order.
+    """
+    return {
+        "dtype": array.dtype.name,
+        "shape": list(array.shape),
+        "data": [_encode_element(element) for element in array.ravel()],
+    }
+
+
+def decode(entry: Mapping[str, Any]) -> Array:
+    """Give the tensor that `encode` made the entry of; it is read-only.
+
+    Args:
+        entry: The dtype, the shape and the elements.
+
+    Raises:
+        OverflowError: An integer does not fit the dtype.
+        ValueError: The shape and the number of elements differ.
+    """
+    dtype = np.dtype(entry["dtype"])
+    elements: list[Number] = entry["data"]
+    if dtype.kind in "biu":
+        array = np.array(elements, dtype)
+    else:
+        array = np.array([float(element) for element in elements], np.float64).astype(dtype)
+    array = array.reshape(entry["shape"])
+    array.flags.writeable = False
+    return array
+
+
+def _encode_element(element: np.generic) -> Number:
+    if element.dtype.kind in "biu":
+        number: Number = element.item()
+        return number
+    value = float(element)
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return "-0.0" if value == 0 and math.copysign(1, value) < 0 else value

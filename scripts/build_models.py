@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Builds the bundled models from code: `models/data/` and `models/manifest.json`.
+
+python scripts/build_models.py            write every file
+python scripts/build_models.py --check    say which files differ from what the code builds
+python scripts/build_models.py --train    train the digits classifier again, then write
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from model_builders.catalog import bundles
+from model_builders.training import train
+from model_builders.writer import contents
+
+MODELS = Path(__file__).resolve().parents[1] / "models"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build or check.
+
+    Args:
+        arguments: The command line; that of the process unless given.
+
+    Returns:
+        The exit status: 1 if `--check` finds a difference, else 0.
+    """
+    parser = argparse.ArgumentParser(description="Build the bundled models.")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if a file differs"
+    )
+    mode.add_argument(
+        "--train", action="store_true", help="train first (needs scikit-learn: sonnx_ort[training])"
+    )
+    options = parser.parse_args(arguments)
+    if options.train:
+        try:
+            print(train())
+        except ImportError:
+            parser.error("training needs scikit-learn: pip install 'sonnx_ort[training]'")
+    files = contents(bundles())
+    if options.check:
+        return check(files)
+    write(files)
+    return 0
+
+
+def check(files: Mapping[str, bytes]) -> int:
+    """Compare the files in `models/` with what the code builds, and print the differences.
+
+    Args:
+        files: What the code builds, by path below `models/`.
+
+    Returns:
+        0 if there is no difference, else 1.
+    """
+    differences = [f"{name} is not what the code builds" for name in sorted(_stale(files))]
+    differences += [f"{name} is built by no code" for name in sorted(_strays(files))]
+    print("\n".join(differences) or f"{len(files)} files are what the code builds")
+    if differences:
+        print("run: python scripts/build_models.py")
+    return int(bool(differences))
+
+
+def write(files: Mapping[str, bytes]) -> None:
+    """Write the files that differ, and delete those that no code builds.
+
+    Args:
+        files: What the code builds, by path below `models/`.
+    """
+    (MODELS / "data").mkdir(exist_ok=True)
+    stale, strays = _stale(files), _strays(files)
+    for name in stale:
+        (MODELS / name).write_bytes(files[name])
+    for name in strays:
+        (MODELS / name).unlink()
+    print(f"{len(files)} files: {len(stale)} written, {len(strays)} deleted")
+
+
+def _stale(files: Mapping[str, bytes]) -> list[str]:
+    return [name for name, content in files.items() if _read(MODELS / name) != content]
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _strays(files: Mapping[str, bytes]) -> list[str]:
+    existing = (path.relative_to(MODELS).as_posix() for path in (MODELS / "data").glob("*"))
+    return [name for name in existing if name not in files]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Builds the bundled models: one module per subject, and `catalog.py` names them all."""

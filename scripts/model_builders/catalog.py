@@ -1,0 +1,37 @@
+"""All bundled models, in the order of the manifest."""
+
+from collections.abc import Iterator
+
+from model_builders import (
+    broadcasting,
+    control_flow,
+    digits,
+    documents,
+    floats,
+    integers,
+    legacy,
+    onnx_page,
+    optimizer,
+    sparse,
+)
+from model_builders.bundle import Bundle
+
+SUBJECTS = (
+    documents,
+    onnx_page,
+    floats,
+    integers,
+    broadcasting,
+    control_flow,
+    legacy,
+    sparse,
+    optimizer,
+    digits,
+)
+"""The modules that give models. A new subject is one more entry."""
+
+
+def bundles() -> Iterator[Bundle]:
+    """Give every model."""
+    for subject in SUBJECTS:
+        yield from subject.bundles()

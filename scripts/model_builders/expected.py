@@ -1,0 +1,49 @@
+"""Expected results, from the exact oracle: rationals, rounded once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort import reference
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import ElementType
+
+Array = npt.NDArray[Any]
+Oracle = Callable[[Array, Array, ElementType, Edition], Array | reference.Breach]
+
+
+def quotients(a: Array, b: Array, edition: Edition = Edition.TYPED) -> Array:
+    """Divide element by element.
+
+    Args:
+        a: The dividends.
+        b: The divisors, of the same shape and dtype.
+        edition: Decides what a zero divisor gives on floats.
+
+    Raises:
+        ValueError: The operands break a rule.
+    """
+    return _defined(reference.divide, a, b, edition)
+
+
+def differences(a: Array, b: Array) -> Array:
+    """Subtract element by element.
+
+    Args:
+        a: The minuends.
+        b: The subtrahends, of the same shape and dtype.
+
+    Raises:
+        ValueError: The operands break a rule.
+    """
+    return _defined(reference.subtract, a, b, Edition.TYPED)
+
+
+def _defined(oracle: Oracle, a: Array, b: Array, edition: Edition) -> Array:
+    element_type = next(t for t in ElementType if t.dtype == a.dtype)
+    outcome = oracle(a, b, element_type, edition)
+    if isinstance(outcome, np.ndarray):
+        return outcome
+    raise ValueError(f"the operands break {outcome.rule}")

@@ -1,0 +1,27 @@
+"""An ONNX Runtime plugin that makes models keep to the SONNX profile.
+
+model = sonnx_ort.rewrite("model.onnx")
+options = sonnx_ort.register(onnxruntime.SessionOptions())
+session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+"""
+
+from sonnx_ort import models
+from sonnx_ort.errors import ContractViolation, InvalidModel, ModelRejected, SonnxError
+from sonnx_ort.rewriting.rewrite import rewrite
+from sonnx_ort.rewriting.rewrite_file import rewrite_file
+from sonnx_ort.runtime.registration import register
+from sonnx_ort.runtime.session import InferenceSession
+
+__all__ = [
+    "ContractViolation",
+    "InferenceSession",
+    "InvalidModel",
+    "ModelRejected",
+    "SonnxError",
+    "models",
+    "register",
+    "rewrite",
+    "rewrite_file",
+]
+
+__version__ = "0.1.0"

@@ -1,0 +1,109 @@
+"""What is known of each value of a graph, and where the knowledge comes from."""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import numpy.typing as npt
+import onnx_ir as ir
+
+from sonnx_ort.analysis.inference import infer
+from sonnx_ort.analysis.premises import without_claims
+from sonnx_ort.loading.value_names import defined_values
+from sonnx_ort.profile.operand import Operand, Shape
+
+
+class Facts:
+    """Types, shapes and constants of a model's values that follow from its premises."""
+
+    def __init__(self, inferred: Mapping[ir.Value, ir.Value]) -> None:
+        """Take the outcome of inference.
+
+        Args:
+            inferred: For each value of the model the value of the inferred copy.
+        """
+        self._inferred = inferred
+
+    def element_type(self, value: ir.Value) -> str | None:
+        """The ONNX name of the element type: "float", "int32", "string"; None if unknown."""
+        dtype = self._inferred[value].dtype if value in self._inferred else None
+        return None if dtype is None else _ELEMENT_TYPE_NAMES.get(dtype, dtype.name.lower())
+
+    def shape(self, value: ir.Value) -> Shape | None:
+        """The shape, with symbols where sizes are open; None if the rank is unknown."""
+        shape = self._inferred[value].shape if value in self._inferred else None
+        if shape is None:
+            return None
+        return tuple(d if isinstance(d, int) else d.value for d in shape)
+
+    def sparse(self, value: ir.Value) -> bool:
+        """Whether the value is declared as a sparse tensor."""
+        return isinstance(value.type, ir.SparseTensorType)
+
+    def constant(self, value: ir.Value) -> npt.NDArray[Any] | None:
+        """The elements, if they are the same in every run.
+
+        An initializer that a graph input of the same name can override is no constant.
+        """
+        if value.is_graph_input():
+            return None
+        tensor = ir.convenience.get_const_tensor(value)
+        return None if tensor is None else tensor.numpy()
+
+    def origin(self, value: ir.Value) -> str:
+        """Where the value comes from, in words: "input", "Conv 'c1'"."""
+        producer = value.producer()
+        if producer is not None:
+            return f"{producer.op_type} '{producer.name}'" if producer.name else producer.op_type
+        if "origin" in value.meta:
+            return str(value.meta["origin"])
+        return "initializer" if value.is_initializer() else "input"
+
+    def operand(self, letter: str, value: ir.Value) -> Operand:
+        """Everything that a rule may know of a value.
+
+        Args:
+            letter: The operand's letter in the operator's document.
+            value: The value that the node reads there.
+        """
+        element_type = self.element_type(value)
+        integer = element_type is not None and "int" in element_type
+        return Operand(
+            letter=letter,
+            value=value.name or "",
+            origin=self.origin(value),
+            element_type=element_type,
+            shape=self.shape(value),
+            sparse=self.sparse(value),
+            constant=self.constant(value) if integer else None,
+        )
+
+
+_ELEMENT_TYPE_NAMES: Mapping[ir.DataType, str] = {
+    ir.DataType.FLOAT: "float",
+    ir.DataType.DOUBLE: "double",
+}
+
+
+def gather_facts(model: ir.Model) -> Facts:
+    """Infer what is known of a model's values.
+
+    Args:
+        model: A canonical model; not modified.
+    """
+    inferred = infer(without_claims(model))
+    originals, copies = _by_name(model.graph), _by_name(inferred.graph)
+    pairs = {value: copies[name] for name, value in originals.items() if name in copies}
+    pairs.update(zip(_within(model.graph), _within(inferred.graph), strict=True))
+    return Facts(pairs)
+
+
+def _by_name(graph: ir.Graph) -> dict[str | None, ir.Value]:
+    """What the main graph is given; the copy has some initializers among its inputs."""
+    return {value.name: value for value in chain(graph.inputs, graph.initializers.values())}
+
+
+def _within(graph: ir.Graph) -> Iterator[ir.Value]:
+    """What nodes and bodies define, in one order for the graph and its copy."""
+    given = set(chain(graph.inputs, graph.initializers.values()))
+    return (value for value in defined_values(graph) if value not in given)

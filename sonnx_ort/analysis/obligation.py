@@ -1,0 +1,43 @@
+"""One rule at one node: proved, left to the run, or violated."""
+
+from dataclasses import dataclass
+
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """What a rule demands of a node, and what is known of it.
+
+    Attributes:
+        rule: The rule.
+        operator: The operator's name; empty for a rule of the whole graph.
+        node: The node's name, with the path of calls if it came out of a function; empty for a
+            rule of the whole graph.
+        operands: What is known of the node's inputs, or of the values that the rule is about.
+        status: When the rule is decided, and how.
+        evidence: Why, as a clause.
+        hint: What to do about a violation, as a clause; empty otherwise.
+    """
+
+    rule: Rule
+    operator: str
+    node: str
+    operands: tuple[Operand, ...]
+    status: Status
+    evidence: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        """Give the obligation in lines: the finding, the operands, the rule, and what to do."""
+        where = f"{self.operator} '{self.node}'" if self.operator else "the graph"
+        lines = [
+            f"{where}: {self.rule.id} {self.status}: {self.evidence}",
+            *map(str, self.operands),
+            f"the rule: {self.rule.sentence} ({self.rule.source})",
+        ]
+        if self.hint:
+            lines.append(f"to mend it: {self.hint}")
+        return "\n    ".join(lines)

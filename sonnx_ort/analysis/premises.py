@@ -1,0 +1,80 @@
+"""A copy of a graph without the claims that a file makes about itself."""
+
+import re
+
+import onnx_ir as ir
+from onnx_ir.traversal import RecursiveGraphIterator
+
+_LARGE = 1024
+"""Initializers of more bytes than this are declared only; no shape is computed from them."""
+
+_SYMBOL = re.compile(r"[^\W\d]\w*")
+
+
+def without_claims(model: ir.Model) -> ir.Model:
+    """Copy a model and forget all types and shapes that do not follow from anything.
+
+    Types of intermediate values, of outputs and of the inputs of bodies are claims: a file can
+    state them falsely, and ONNX Runtime only warns. Initializers that an input of the same name
+    can override are inputs. Dimension names that no symbol can have, such as "?", and negative
+    sizes say nothing.
+
+    Args:
+        model: The model; not modified.
+
+    Returns:
+        A copy with the same nodes in the same order; its initializers may have become inputs.
+    """
+    copy = model.clone()
+    graph = copy.graph
+    for name in [value.name for value in graph.inputs if value.is_initializer()]:
+        if name is not None:
+            graph.initializers.pop(name)
+    for graph_input in graph.inputs:
+        _forget_odd_dimensions(graph_input)
+    for value in list(graph.initializers.values()):
+        if value.const_value is None:
+            continue
+        value.type = ir.TensorType(value.const_value.dtype)
+        value.shape = ir.Shape(value.const_value.shape.numpy())
+        if value.const_value.nbytes > _LARGE:
+            _declare_only(graph, value)
+    _forget_outputs(graph)
+    return copy
+
+
+def _declare_only(graph: ir.Graph, value: ir.Value) -> None:
+    del graph.initializers[str(value.name)]
+    value.const_value = None
+    graph.inputs.append(value)
+
+
+def _forget_odd_dimensions(value: ir.Value) -> None:
+    if value.shape is not None:
+        value.shape = ir.Shape([_known(dimension) for dimension in value.shape])
+
+
+def _known(dimension: int | ir.SymbolicDim) -> int | str | None:
+    match dimension:
+        case int():
+            return dimension if dimension >= 0 else None
+        case ir.SymbolicDim(value=str() as name) if _SYMBOL.fullmatch(name):
+            return name
+        case _:
+            return None
+
+
+def _forget_outputs(graph: ir.Graph) -> None:
+    def forget_inputs(body: object) -> None:
+        if isinstance(body, ir.Graph) and body is not graph:
+            for value in body.inputs:
+                _forget(value)
+
+    for node in RecursiveGraphIterator(graph, enter_graph=forget_inputs):
+        for output in node.outputs:
+            _forget(output)
+
+
+def _forget(value: ir.Value) -> None:
+    value.type = None
+    value.shape = None

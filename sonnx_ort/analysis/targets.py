@@ -1,0 +1,55 @@
+"""The nodes that the profile constrains."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import onnx_ir as ir
+from onnx_ir.traversal import RecursiveGraphIterator
+
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.domain import STANDARD_DOMAIN
+from sonnx_ort.profile.operator import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A node of a standard operator that the profile constrains.
+
+    Attributes:
+        node: The node.
+        operator: The profile's operator.
+        label: The node's name, by which errors speak of it; an unnamed node is spoken of by its
+            output.
+    """
+
+    node: ir.Node
+    operator: Operator
+    label: str
+
+    @property
+    def inputs(self) -> tuple[ir.Value, ...]:
+        """The operands; the checker has made sure that all are there."""
+        return tuple(value for value in self.node.inputs if value is not None)
+
+    @property
+    def output(self) -> ir.Value:
+        """The result."""
+        return self.node.outputs[0]
+
+    @property
+    def asks_for_broadcasting(self) -> bool:
+        """Whether a version 1 or 6 node has the attribute `broadcast=1`."""
+        attribute = self.node.attributes.get("broadcast")
+        return attribute is not None and attribute.as_int() != 0
+
+
+def targets(model: ir.Model) -> Iterator[Target]:
+    """The nodes to enforce, in the main graph and in bodies at any depth.
+
+    Args:
+        model: A canonical model: model-local functions hold no such node.
+    """
+    for node in RecursiveGraphIterator(model.graph):
+        operator = OPERATORS.get(node.op_type) if node.domain == STANDARD_DOMAIN else None
+        if operator is not None:
+            yield Target(node, operator, node.name or f"(output {node.outputs[0].name})")

@@ -1,0 +1,143 @@
+"""The command `sonnx-ort`.
+
+Exit status 0: the profile is kept; 1: it is violated; 2: unusable input or arguments.
+"""
+
+import enum
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from sonnx_ort.errors import ContractViolation, ModelRejected, SonnxError
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.rewriting.options import Backend, Broadcast
+
+
+class ExitStatus(enum.IntEnum):
+    """What the command's exit status says."""
+
+    KEPT = 0
+    VIOLATED = 1
+    UNUSABLE = 2
+
+
+app = typer.Typer(
+    name="sonnx-ort",
+    help="Makes ONNX models keep to the SONNX profile, and runs them in ONNX Runtime.\n\n"
+    "Exit status 0: the profile is kept; 1: it is violated; 2: unusable input or arguments.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The ONNX model's file.")]
+EditionOption = Annotated[Edition, typer.Option(help="The edition of the profile's documents.")]
+BroadcastOption = Annotated[
+    Broadcast, typer.Option(help="What becomes of operands of different shapes.")
+]
+BackendOption = Annotated[Backend, typer.Option(help="What enforces the rules in a run.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from sonnx_ort import __version__
+
+        typer.echo(f"sonnx-ort {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+    del version
+
+
+@app.command()
+def rewrite(
+    model: ModelArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    edition: EditionOption = Edition.TYPED,
+    broadcast: BroadcastOption = Broadcast.REJECT,
+    backend: BackendOption = Backend.PYTHON,
+) -> None:
+    """Put operators that enforce the profile in the place of every Div and Sub of a model."""
+    from sonnx_ort.rewriting.rewrite_file import rewrite_file
+
+    with _errors_as_sentences():
+        rewrite_file(model, output, edition=edition, broadcast=broadcast, backend=backend)
+    typer.echo(f"{output}: written; every Div and Sub in it enforces the profile")
+
+
+@app.command()
+def run(
+    model: ModelArgument,
+    feeds: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="NAME=FILE.npy", help="An input; once for each."),
+    ] = None,
+    output_dir: Annotated[
+        Path | None, typer.Option(help="Write each output to NAME.npy in this folder.")
+    ] = None,
+    edition: EditionOption = Edition.TYPED,
+    broadcast: BroadcastOption = Broadcast.REJECT,
+    backend: BackendOption = Backend.PYTHON,
+) -> None:
+    """Rewrite a model if need be, run it once, and show its outputs."""
+    from sonnx_ort.reporting.tensors import describe_tensor
+    from sonnx_ort.running import run_once, save_outputs
+
+    with _errors_as_sentences():
+        outputs = run_once(
+            model, feeds or [], edition=edition, broadcast=broadcast, backend=backend
+        )
+        for name, tensor in outputs.items():
+            typer.echo(describe_tensor(name, tensor))
+        if output_dir is not None:
+            for path in save_outputs(outputs, output_dir):
+                typer.echo(f"written: {path}")
+
+
+@app.command()
+def demo() -> None:
+    """Rewrite and run all bundled models, and show what happens beside what should."""
+    from sonnx_ort.demonstration import demonstrate
+    from sonnx_ort.reporting.demonstration_table import demonstration_table
+
+    rows = list(demonstrate())
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    console.print(demonstration_table(rows))
+    failed = sum(not row.kept for row in rows)
+    typer.echo(f"{len(rows)} cases, {len(rows) - failed} as expected, {failed} not")
+    if failed:
+        raise typer.Exit(ExitStatus.VIOLATED)
+
+
+@contextmanager
+def _errors_as_sentences() -> Iterator[None]:
+    """Say what went wrong, without a traceback, and leave with the status that fits."""
+    try:
+        yield
+    except (ModelRejected, ContractViolation) as error:
+        _leave(error, ExitStatus.VIOLATED)
+    except SonnxError as error:
+        _leave(error, ExitStatus.UNUSABLE)
+
+
+def _leave(error: Exception, status: ExitStatus) -> NoReturn:
+    typer.echo(f"sonnx-ort: {error}", err=True)
+    raise typer.Exit(status) from None
+
+
+def main() -> None:
+    """Run the command."""
+    app()

@@ -1,0 +1,69 @@
+"""The errors of this package. Each says what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sonnx_ort.analysis.report import Report
+
+
+class SonnxError(Exception):
+    """Base of all errors of this package."""
+
+
+class InvalidModel(SonnxError):  # noqa: N818 - a public name of the interface
+    """The input is not a readable, valid ONNX model, or claims something that is not so."""
+
+
+class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
+    """The model breaks the profile in every run.
+
+    Attributes:
+        report: All obligations of the model; `report.violations` are those that it breaks.
+    """
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report.describe_violations())
+        self.report = report
+
+
+class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interface
+    """A rule of the profile was broken in a run.
+
+    Attributes:
+        rule: The id of the first rule that was broken, for example "Div.int.C1".
+        operator: The operator, for example "Div".
+        node: The name of the node in the original model.
+        shapes: The shapes of the operands in this run, in their order; None where the model
+            failed without our kernel's record of it.
+        index: Where the first offending element stands; None where shapes offend.
+        values: The operands' elements there; None where shapes offend.
+    """
+
+    def __init__(  # noqa: PLR0913 - one parameter for each public field
+        self,
+        message: str,
+        *,
+        rule: str,
+        operator: str,
+        node: str,
+        shapes: tuple[tuple[int, ...], ...] | None = None,
+        index: tuple[int, ...] | None = None,
+        values: tuple[int | float, ...] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.operator = operator
+        self.node = node
+        self.shapes = shapes
+        self.index = index
+        self.values = values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep the fields when the error crosses a process boundary."""
+        return _restore_violation, (str(self), dict(self.__dict__))
+
+
+def _restore_violation(message: str, fields: dict[str, Any]) -> ContractViolation:
+    return ContractViolation(message, **fields)

@@ -1,0 +1,94 @@
+"""From any source to the canonical graph that the rooms above work on."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.default_domain import resolve_default_domain
+from sonnx_ort.loading.external_data import check_external_data
+from sonnx_ort.loading.functions import inline_enforceable_functions
+from sonnx_ort.loading.impostors import refuse_impostors
+from sonnx_ort.loading.source import ModelSource, read
+from sonnx_ort.loading.sparse import densify_declarations
+from sonnx_ort.loading.validity import check_validity
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A valid model.
+
+    Attributes:
+        graph_model: The canonical graph; a copy that belongs to the caller.
+        proto: The model as it was given, save for the alias of the default domain; not to be
+            modified.
+        folder: Where its external data lies; None if it came without a place.
+    """
+
+    graph_model: ir.Model
+    proto: onnx.ModelProto
+    folder: Path | None
+
+
+def load(model: ModelSource) -> LoadedModel:
+    """Read a model, check it, and bring its graph into the canonical form.
+
+    The canonical form imports the default domain as "", and has the bodies of model-local
+    functions with a Div or Sub in them inlined.
+
+    Args:
+        model: A path, the bytes of a file, or a model object, which is not modified.
+
+    Returns:
+        The model.
+
+    Raises:
+        InvalidModel: It is no readable, valid ONNX model, or one that pretends to be enforced.
+    """
+    source = read(model)
+    proto = resolve_default_domain(source.proto)
+    check_external_data(proto, source.folder)
+    refuse_impostors(proto)
+    check_validity(proto)
+    graph_model = _deserialize(proto, source.folder)
+    inline_enforceable_functions(graph_model)
+    return LoadedModel(graph_model, proto, source.folder)
+
+
+def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
+    carried, sparse = densify_declarations(proto)
+    try:
+        with _without_complaints("onnx_ir"):
+            model = ir.from_proto(carried)
+    except Exception as error:
+        raise InvalidModel(f"the model cannot be read: {_innermost(error)}") from error
+    for graph_input in model.graph.inputs:
+        origin = sparse.get(graph_input.name or "")
+        if origin is not None:
+            graph_input.meta["origin"] = origin
+    if folder is not None:
+        for graph in model.graphs():
+            ir.external_data.set_base_dir(graph, folder)
+    return model
+
+
+def _innermost(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error)
+
+
+@contextmanager
+def _without_complaints(logger_name: str) -> Iterator[None]:
+    logger = logging.getLogger(logger_name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,142 @@
+"""Inlines the model-local functions that an enforced operator hides in.
+
+ONNX Runtime names the nodes of a function after the function, so that an error could not say which
+call failed; and a function body cannot name its caller. In the graph, each copy of a node carries
+the path of its calls.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import onnx_ir as ir
+from onnx_ir.passes import PassError
+from onnx_ir.passes.common import InlinePass
+from onnx_ir.traversal import RecursiveGraphIterator
+
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.opset import adopt_opset_imports
+from sonnx_ort.loading.value_names import ValueNames
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.domain import STANDARD_DOMAIN
+
+PATH = "path"
+"""The key in a node's `meta` under which the path of its calls stands: `outer/inner`."""
+
+_CALL = "sonnx_ort.call."
+_NAME = "sonnx_ort.name"
+
+
+def inline_enforceable_functions(model: ir.Model) -> None:
+    """Inline every function in which an operator of the profile occurs, itself or by its calls.
+
+    Each inlined node gets its name in the function back where that is free, and the path of calls
+    in its `meta`. Other functions stay as they are.
+
+    Args:
+        model: The model; changed in place.
+
+    Raises:
+        InvalidModel: The functions call each other in a circle, import versions of operators
+            that the model does not, or take a graph as a parameter.
+    """
+    enforceable = _enforceable_functions(model)
+    if not enforceable:
+        return
+    for identifier in enforceable:
+        adopt_opset_imports(model.functions[identifier], model)
+        _keep_passed_values_apart(model.functions[identifier])
+    _stamp_names(model, enforceable)
+    try:
+        InlinePass(lambda function: function.identifier() in enforceable)(model)
+    except (ValueError, PassError, ir.passes.InvariantError) as error:
+        raise InvalidModel(f"the model-local functions cannot be inlined: {error}") from error
+    inlined = [node for node in RecursiveGraphIterator(model.graph) if _unstamp(node)]
+    _separate_names(inlined, ValueNames(model))
+
+
+def _enforceable_functions(model: ir.Model) -> set[ir.OperatorIdentifier]:
+    """The identifiers of functions that reach an operator of the profile."""
+    calls = {
+        identifier: {node.op_identifier() for node in RecursiveGraphIterator(function.graph)}
+        for identifier, function in model.functions.items()
+    }
+    standard = {(STANDARD_DOMAIN, name, "") for name in OPERATORS}
+    reaching: set[ir.OperatorIdentifier] = set()
+    while True:
+        grown = {i for i, called in calls.items() if called & (standard | reaching)}
+        if grown == reaching:
+            return reaching
+        reaching = grown
+
+
+def _keep_passed_values_apart(function: ir.Function) -> None:
+    """Put Identity behind inputs that are also outputs, so that each output has a node."""
+    for index, output in enumerate(function.outputs):
+        if output.producer() is None:
+            identity = ir.node("Identity", [output])
+            function.append(identity)
+            function.outputs[index] = identity.outputs[0]
+
+
+def _stamp_names(model: ir.Model, enforceable: set[ir.OperatorIdentifier]) -> None:
+    """Let each call write its label into the metadata that the inlined nodes inherit.
+
+    The keys of outer calls sort before those of inner ones.
+    """
+    serial = 0
+    for depth, body in _bodies_by_depth(model):
+        for node in RecursiveGraphIterator(body):
+            if body is not model.graph:
+                node.metadata_props[_NAME] = node.name or ""
+            if node.op_identifier() in enforceable:
+                label = node.name or node.op_type
+                node.metadata_props[f"{_CALL}{depth:06}.{serial:09}"] = label
+                serial += 1
+
+
+def _bodies_by_depth(model: ir.Model) -> Iterator[tuple[int, ir.Graph]]:
+    """The main graph, then the functions, each deeper than all that call it."""
+    depths: dict[ir.OperatorIdentifier, int] = {}
+
+    def visit(body: ir.Graph, depth: int) -> None:
+        for node in RecursiveGraphIterator(body):
+            identifier = node.op_identifier()
+            if identifier not in model.functions or depths.get(identifier, 0) >= depth:
+                continue
+            if depth > len(model.functions):
+                raise InvalidModel(
+                    f"the model-local function '{node.op_type}' calls itself, directly or by way "
+                    "of others; ONNX allows no recursion"
+                )
+            depths[identifier] = depth
+            visit(model.functions[identifier].graph, depth + 1)
+
+    visit(model.graph, 1)
+    yield 0, model.graph
+    for identifier, depth in sorted(depths.items(), key=lambda item: item[1]):
+        yield depth, model.functions[identifier].graph
+
+
+def _unstamp(node: ir.Node) -> bool:
+    """Name a node by the path of its calls; whether there was any, so that it was inlined."""
+    calls = sorted(key for key in node.metadata_props if key.startswith(_CALL))
+    path = "/".join(node.metadata_props.pop(key) for key in calls)
+    name = node.metadata_props.pop(_NAME, None)
+    if path:
+        node.meta[PATH] = path
+        node.name = f"{path}/{name or node.op_type}"
+    return bool(path)
+
+
+def _separate_names(inlined: Iterable[ir.Node], names: ValueNames) -> None:
+    """Rename inlined values whose names occur elsewhere, be it in a body that comes later."""
+    for node in inlined:
+        bodies = [a.as_graph() for a in node.attributes.values() if _holds_graph(a)]
+        values = chain(node.outputs, *(chain(g.inputs, g.initializers.values()) for g in bodies))
+        repeated = [v for v in values if names.repeated(v.name) and not v.is_graph_output()]
+        fresh = [names.fresh(str(value.name)) for value in repeated]
+        ir.convenience.rename_values(repeated, fresh)
+
+
+def _holds_graph(attribute: ir.Attr) -> bool:
+    return attribute.type == ir.AttributeType.GRAPH and not attribute.is_ref()

@@ -1,0 +1,96 @@
+"""Reads a model from a path, from bytes or from a model object, and says what is wrong with it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+from google.protobuf.message import DecodeError
+from google.protobuf.text_format import ParseError
+
+from sonnx_ort.errors import InvalidModel
+
+ModelSource = str | os.PathLike[str] | bytes | onnx.ModelProto | ir.Model
+"""What a model can be given as."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A model as it was read, before anything is known of its validity.
+
+    Attributes:
+        proto: The model; tensors in external data are references.
+        folder: Where external data lies; None if the model came without a place.
+    """
+
+    proto: onnx.ModelProto
+    folder: Path | None
+
+
+def read(model: ModelSource) -> Source:
+    """Read a model; external data stays where it is.
+
+    Args:
+        model: A path, the bytes of a file, or a model object, which is not modified.
+
+    Returns:
+        The model as a protocol buffer, and the folder of its external data.
+
+    Raises:
+        InvalidModel: There is no such file, or it holds no ONNX model.
+        TypeError: The argument is of none of these types.
+    """
+    match model:
+        case onnx.ModelProto():
+            return Source(model, None)
+        case ir.Model():
+            return Source(_serialize(model), _external_folder(model))
+        case bytes() | bytearray() | memoryview():
+            return Source(_parse(bytes(model)), None)
+        case str() | os.PathLike():
+            path = Path(model)
+            return Source(_parse_file(path), path.parent)
+        case _:
+            raise TypeError(
+                "a model is a path, bytes, an onnx.ModelProto or an onnx_ir.Model, "
+                f"not {type(model).__name__}"
+            )
+
+
+def _serialize(model: ir.Model) -> onnx.ModelProto:
+    try:
+        return ir.to_proto(model)
+    except Exception as error:
+        raise InvalidModel(f"the onnx_ir.Model cannot be serialized: {error}") from error
+
+
+def _external_folder(model: ir.Model) -> Path | None:
+    for value in model.graph.initializers.values():
+        if isinstance(value.const_value, ir.ExternalTensor):
+            return Path(value.const_value.base_dir)
+    return None
+
+
+def _parse(content: bytes) -> onnx.ModelProto:
+    try:
+        return onnx.load_model_from_string(content)
+    except DecodeError as error:
+        raise InvalidModel(
+            f"the bytes are no ONNX model, or not all of one ({len(content)} bytes: {error})"
+        ) from error
+
+
+def _parse_file(path: Path) -> onnx.ModelProto:
+    try:
+        return onnx.load_model(path, load_external_data=False)
+    except FileNotFoundError as error:
+        raise InvalidModel(f"there is no file '{path}'") from error
+    except IsADirectoryError as error:
+        raise InvalidModel(f"'{path}' is a folder; give the model's file") from error
+    except OSError as error:
+        raise InvalidModel(f"'{path}' cannot be read: {error.strerror or error}") from error
+    except (DecodeError, ParseError, UnicodeDecodeError, ValueError) as error:
+        raise InvalidModel(
+            f"'{path}' is no ONNX model, or not all of one ({error}); export it again"
+        ) from error

@@ -1,0 +1,140 @@
+"""`Div`: the rules of the typed and of the preliminary document.
+
+Results (both editions, integers): the quotient truncated towards zero. Results (typed, floats):
+IEEE 754 division, rounded to nearest even; x/0 is an infinity with the IEEE sign and 0/0 is NaN.
+Results (preliminary, floats): the same, but +inf wherever B is zero, whatever A is.
+"""
+
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.dense import Dense
+from sonnx_ort.profile.requirements.division import (
+    InfinityForZeroDivisor,
+    NonZeroDivisor,
+    RepresentableQuotient,
+)
+from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.rule import Rule, Source
+
+_TYPED = "SONNX Div, typed edition"
+_PRELIMINARY = "SONNX Div, preliminary edition"
+_FLOAT_SECTION = "section FP16, FP32, FP64, BFLOAT16"
+_INTEGER_SECTION = "section INT8, INT16, INT32"
+
+_FLOAT_R1 = Rule(
+    "Div.float.R1",
+    11,
+    "Tensors A, B and C must have the same shape.",
+    Source(_TYPED, _FLOAT_SECTION, "R1"),
+    SameShape(),
+    in_run=True,
+)
+_FLOAT_R2 = Rule(
+    "Div.float.R2",
+    12,
+    "Tensors A, B and C shall have the same numerical type.",
+    Source(_TYPED, _FLOAT_SECTION, "R2"),
+    SameNumericType(),
+)
+_FLOAT_RG1 = Rule(
+    "Div.float.RG1",
+    13,
+    "Sparse tensors are not supported.",
+    Source(_TYPED, _FLOAT_SECTION, "RG1"),
+    Dense(),
+)
+_INT_R1 = Rule(
+    "Div.int.R1",
+    21,
+    "Tensors A, B and C must have the same shape.",
+    Source(_TYPED, _INTEGER_SECTION, None),
+    SameShape(),
+    in_run=True,
+)
+_INT_R2 = Rule(
+    "Div.int.R2",
+    22,
+    "Tensors A, B and C shall have the same numerical type.",
+    Source(_TYPED, _INTEGER_SECTION, None),
+    SameNumericType(),
+)
+_INT_RG1 = Rule(
+    "Div.int.RG1",
+    23,
+    "Sparse tensors are not supported.",
+    Source(_TYPED, _INTEGER_SECTION, None),
+    Dense(),
+)
+_INT_C1 = Rule(
+    "Div.int.C1",
+    24,
+    "No element of B is zero.",
+    Source(_TYPED, _INTEGER_SECTION, None),
+    NonZeroDivisor(),
+    in_run=True,
+)
+_INT_C2 = Rule(
+    "Div.int.C2",
+    25,
+    "Every quotient is representable: the smallest value is not divided by -1.",
+    Source(_TYPED, _INTEGER_SECTION, None),
+    RepresentableQuotient(),
+    in_run=True,
+)
+_R1 = Rule(
+    "Div.R1",
+    31,
+    "The tensors A and B must have the same shape.",
+    Source(_PRELIMINARY, "Restrictions", "R1"),
+    SameShape(),
+    in_run=True,
+)
+_R2 = Rule(
+    "Div.R2",
+    32,
+    "The operator does not support sparse tensors.",
+    Source(_PRELIMINARY, "Restrictions", "R2"),
+    Dense(),
+)
+_R3 = Rule(
+    "Div.R3",
+    33,
+    "All input elements A and B shall have numerical types.",
+    Source(_PRELIMINARY, "Restrictions", "R3"),
+    SameNumericType(),
+)
+_R4 = Rule(
+    "Div.R4",
+    34,
+    "No broadcasting, even if A and B are broadcastable to a common shape.",
+    Source(_PRELIMINARY, "Restrictions", "R4"),
+    NoBroadcasting(),
+    in_run=True,
+)
+_R5 = Rule(
+    "Div.R5",
+    35,
+    "Where B is zero the result is the representation of infinity.",
+    Source(_PRELIMINARY, "Restrictions", "R5"),
+    InfinityForZeroDivisor(),
+    in_run=True,
+)
+
+DIV = Operator(
+    name="Div",
+    operands=("A", "B"),
+    versions=(1, 6, 7, 13, 14),
+    contracts={
+        Edition.TYPED: {
+            Family.FLOAT: (_FLOAT_R2, _FLOAT_RG1, _FLOAT_R1),
+            Family.INTEGER: (_INT_R2, _INT_RG1, _INT_R1, _INT_C1, _INT_C2),
+        },
+        Edition.PRELIMINARY: {
+            Family.FLOAT: (_R3, _R2, _R1, _R4, _R5),
+            # R5 says nothing of the smallest value divided by -1.
+            Family.INTEGER: (_R3, _R2, _R1, _R4, _R5, _INT_C2),
+        },
+    },
+)

@@ -1,0 +1,67 @@
+"""The twelve numeric element types of the profile."""
+
+import enum
+
+import ml_dtypes
+import numpy as np
+
+
+class Family(enum.StrEnum):
+    """Types that share a section of the typed documents, and so their rules."""
+
+    FLOAT = "float"
+    INTEGER = "int"
+
+
+class ElementType(enum.StrEnum):
+    """A numeric element type, under its ONNX name: `tensor(float)` is `ElementType.FLOAT`."""
+
+    FLOAT16 = "float16"
+    FLOAT = "float"
+    DOUBLE = "double"
+    BFLOAT16 = "bfloat16"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+
+    @property
+    def family(self) -> Family:
+        """The section of the typed documents that this type belongs to."""
+        return Family.FLOAT if self in _FLOATS else Family.INTEGER
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The numpy dtype of the same values and width; bfloat16 comes from ml_dtypes."""
+        return _DTYPES[self]
+
+    @classmethod
+    def named(cls, name: str | None) -> "ElementType | None":
+        """The numeric type of that ONNX name; None if it is unknown or no numeric type."""
+        return _NAMED.get(name or "")
+
+
+_FLOATS = frozenset(
+    {ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE, ElementType.BFLOAT16}
+)
+
+_NAMED = {element_type.value: element_type for element_type in ElementType}
+
+_DTYPES: dict[ElementType, np.dtype[np.generic]] = {
+    ElementType.FLOAT16: np.dtype(np.float16),
+    ElementType.FLOAT: np.dtype(np.float32),
+    ElementType.DOUBLE: np.dtype(np.float64),
+    ElementType.BFLOAT16: np.dtype(ml_dtypes.bfloat16),
+    ElementType.INT8: np.dtype(np.int8),
+    ElementType.INT16: np.dtype(np.int16),
+    ElementType.INT32: np.dtype(np.int32),
+    ElementType.INT64: np.dtype(np.int64),
+    ElementType.UINT8: np.dtype(np.uint8),
+    ElementType.UINT16: np.dtype(np.uint16),
+    ElementType.UINT32: np.dtype(np.uint32),
+    ElementType.UINT64: np.dtype(np.uint64),
+}

@@ -1,0 +1,95 @@
+"""What a rule may know of an operand before anything runs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Dimension = int | str | None
+"""A size, a symbol such as "batch", or None where nothing is known."""
+
+Shape = tuple[Dimension, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An input of a node, as far as it is known from premises that a file cannot claim falsely.
+
+    Attributes:
+        letter: The operand's name in the operator's document: "A" or "B".
+        value: The name of the value in the graph.
+        origin: Where the knowledge comes from: 'input', 'initializer', "Conv 'c1'".
+        element_type: The ONNX name of the element type, numeric or not; None if unknown.
+        shape: One entry per dimension; None if not even the rank is known.
+        sparse: Whether the value is a sparse tensor.
+        constant: Its elements, where they are the same in every run.
+    """
+
+    letter: str
+    value: str
+    origin: str
+    element_type: str | None = None
+    shape: Shape | None = None
+    sparse: bool = False
+    constant: npt.NDArray[Any] | None = None
+
+    def __str__(self) -> str:
+        """Give the operand as a message names it: `A 'x' float (n, 3) [input]`."""
+        element_type = self.element_type or "unknown type"
+        shape = format_shape(self.shape)
+        return f"{self.letter} '{self.value}' {element_type} {shape} [{self.origin}]"
+
+
+def format_shape(shape: Shape | None) -> str:
+    """Give a shape as Python writes tuples, with symbols bare: `(n, 3)`, `(4,)`, `(?,)`.
+
+    Args:
+        shape: The shape; None stands for an unknown rank.
+    """
+    if shape is None:
+        return "(rank unknown)"
+    entries = ["?" if dimension is None else str(dimension) for dimension in shape]
+    return f"({entries[0]},)" if len(entries) == 1 else f"({', '.join(entries)})"
+
+
+def broadcast_shape(a: Shape, b: Shape) -> Shape | None:
+    """The common shape that ONNX would broadcast to, where sizes tell; None if there is none.
+
+    A dimension of which one side is unknown comes out as the other side where that is larger
+    than 1, and as unknown otherwise.
+
+    Args:
+        a: One shape.
+        b: The other shape; it may have another rank.
+    """
+    rank = max(len(a), len(b))
+    left: Shape = (1,) * (rank - len(a)) + a
+    right: Shape = (1,) * (rank - len(b)) + b
+    common: list[Dimension] = []
+    for one, other in zip(left, right, strict=True):
+        match one, other:
+            case _ if one == other and one is not None:
+                common.append(one)
+            case 1, _:
+                common.append(other)
+            case _, 1:
+                common.append(one)
+            case int(), int():
+                return None
+            case int(), _:
+                common.append(one)
+            case _, int():
+                common.append(other)
+            case _:
+                common.append(None)
+    return tuple(common)
+
+
+def first_index(mask: npt.NDArray[np.bool_]) -> tuple[int, ...]:
+    """The index of the first true element, in row-major order.
+
+    Args:
+        mask: An array of any rank with at least one true element.
+    """
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))

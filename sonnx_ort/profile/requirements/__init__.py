@@ -1,0 +1,1 @@
+"""The demands that rules are made of, each with its static and its run-time decision."""

@@ -1,0 +1,30 @@
+"""No operand is a sparse tensor."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from sonnx_ort.profile.judgement import Judgement, Offence, proved, violated
+from sonnx_ort.profile.operand import Operand
+
+
+class Dense:
+    """Every operand is a dense tensor."""
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Look at how the operands are declared."""
+        sparse = [f"{o.letter} '{o.value}'" for o in operands if o.sparse]
+        if not sparse:
+            return proved("all operands are dense")
+        return violated(f"{' and '.join(sparse)} {'is' if len(sparse) == 1 else 'are'} sparse")
+
+    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+        """Arrays are dense."""
+        del arrays
+        return None
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say what to store instead."""
+        del operands
+        return "store the tensor densely"

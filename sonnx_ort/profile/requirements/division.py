@@ -1,0 +1,127 @@
+"""What integer division demands of its operands' elements."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
+from sonnx_ort.profile.operand import Operand, first_index
+
+
+class NonZeroDivisor:
+    """No element of B is zero."""
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Look for a zero in B where B is a constant."""
+        _, b = operands
+        if b.constant is None:
+            return at_run_time("the elements of B are known only in a run")
+        offence = _zero(b.constant)
+        if offence is None:
+            return proved(f"no element of the constant B '{b.value}' is zero")
+        return violated(f"the constant B '{b.value}' is zero at {format_index(offence)}")
+
+    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+        """Find the first zero in B."""
+        a, b = arrays
+        index = _zero(b)
+        return None if index is None else _offence("a zero divisor", a, b, index)
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say how to keep zeros out."""
+        del operands
+        return "keep zeros out of the divisor, for example with Where or Max"
+
+
+class RepresentableQuotient:
+    """Every quotient fits the type: not the smallest value of a signed type divided by -1."""
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Look at the type, then at constants."""
+        a, b = operands
+        element_type = ElementType.named(a.element_type)
+        if element_type is not None and element_type.dtype.kind == "u":
+            return proved("unsigned quotients are never larger than the dividend")
+        dividend, divisor = _signed(a.constant), _signed(b.constant)
+        if divisor is not None and not np.any(divisor == -1):
+            return proved(f"no element of the constant B '{b.value}' is -1")
+        if dividend is not None and not np.any(dividend == np.iinfo(dividend.dtype).min):
+            return proved(f"no element of the constant A '{a.value}' is the smallest value")
+        if dividend is None or divisor is None or dividend.shape != divisor.shape:
+            return at_run_time("the elements are known only in a run")
+        index = _overflow(dividend, divisor)
+        if index is None:
+            return proved("the constants nowhere divide the smallest value by -1")
+        return violated(f"the constants divide the smallest value by -1 at {format_index(index)}")
+
+    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+        """Find the first division of the smallest value by -1."""
+        a, b = arrays
+        index = _overflow(a, b)
+        return None if index is None else _offence("a quotient beyond the type", a, b, index)
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say how to keep the case out."""
+        del operands
+        return "widen the type with Cast, or keep -1 out of the divisor"
+
+
+class InfinityForZeroDivisor:
+    """A zero divisor gives +inf; a type without infinities cannot keep the rule."""
+
+    _nonzero = NonZeroDivisor()
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Floats keep the rule by the operator's definition; integers only without zeros."""
+        element_type = ElementType.named(operands[0].element_type)
+        if element_type is not None and element_type.family is Family.FLOAT:
+            return proved("the operator's result is +inf wherever B is zero")
+        return self._nonzero.judge(operands)
+
+    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+        """Find the first zero in an integer B."""
+        return self._nonzero.offence(arrays) if arrays[1].dtype.kind in "iu" else None
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say how to keep zeros out of integers."""
+        return self._nonzero.hint(operands)
+
+
+def format_index(index: tuple[int, ...]) -> str:
+    """Give an index as `[1, 2]`.
+
+    Args:
+        index: One entry per axis; none for a scalar.
+    """
+    return f"[{', '.join(map(str, index))}]"
+
+
+def _signed(constant: npt.NDArray[Any] | None) -> npt.NDArray[np.signedinteger] | None:
+    """The constant, if its type is one whose smallest value is not zero."""
+    return constant if constant is not None and constant.dtype.kind == "i" else None
+
+
+def _zero(b: npt.NDArray[Any]) -> tuple[int, ...] | None:
+    return None if b.all() else first_index(np.asarray(b == 0))
+
+
+def _overflow(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[int, ...] | None:
+    if a.size == 0 or a.dtype.kind == "u":
+        return None
+    smallest = np.iinfo(a.dtype).min
+    # The minimum settles nearly every tensor in one pass.
+    if a.min() != smallest:
+        return None
+    offending = np.asarray((a == smallest) & (b == -1))
+    return first_index(offending) if offending.any() else None
+
+
+def _offence(
+    what: str, a: npt.NDArray[Any], b: npt.NDArray[Any], index: tuple[int, ...]
+) -> Offence:
+    values = (int(a[index]), int(b[index]))
+    at = format_index(index)
+    return Offence(f"{what}: A{at} = {values[0]}, B{at} = {values[1]}", index, values)

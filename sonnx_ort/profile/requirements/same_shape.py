@@ -1,0 +1,81 @@
+"""All operands have one and the same shape."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
+from sonnx_ort.profile.operand import Operand, Shape, broadcast_shape, format_shape
+
+
+class SameShape:
+    """Equal ranks and equal sizes; broadcasting is no equality.
+
+    Equal symbols prove nothing: ONNX Runtime does not hold two inputs that are declared with the
+    same symbolic dimension to the same size.
+    """
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Compare the operands' shapes as far as they are known."""
+        a, b = operands
+        if a.shape is None or b.shape is None:
+            unknown = " and ".join(o.letter for o in operands if o.shape is None)
+            return at_run_time(f"the rank of {unknown} is unknown")
+        if len(a.shape) != len(b.shape):
+            return violated(f"rank {len(a.shape)} is not rank {len(b.shape)}")
+        pairs = list(enumerate(zip(a.shape, b.shape, strict=True)))
+        for axis, (one, other) in pairs:
+            if isinstance(one, int) and isinstance(other, int) and one != other:
+                return violated(f"axis {axis} has size {one} in A and {other} in B")
+        for axis, (one, other) in pairs:
+            if not (isinstance(one, int) and isinstance(other, int)):
+                return at_run_time(f"axis {axis} is {_size(one)} in A and {_size(other)} in B")
+        return proved(f"both shapes are {format_shape(a.shape)}")
+
+    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+        """Compare the arrays' shapes."""
+        a, b = arrays
+        if a.shape == b.shape:
+            return None
+        return Offence(f"the shapes {format_shape(a.shape)} and {format_shape(b.shape)} differ")
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say which operand to expand, or that nothing can make the shapes equal."""
+        a, b = operands
+        if a.shape is None or b.shape is None:
+            return "give both operands one shape"
+        common = broadcast_shape(a.shape, b.shape)
+        if common is None:
+            return "the shapes cannot be broadcast to each other; correct the model"
+        if a.shape == b.shape == common:
+            return "remove the attribute broadcast"
+        expanded = " and ".join(
+            f"{o.letter} from {format_shape(o.shape)} to {format_shape(common)}"
+            for o in operands
+            if o.shape != common
+        )
+        return f"write the broadcast out in the model: expand {expanded} with Expand"
+
+
+class NoBroadcasting(SameShape):
+    """Shapes that differ are refused even where ONNX could broadcast them to a common one."""
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Decide as `SameShape`, and say that broadcasting is what is forbidden."""
+        judgement = super().judge(operands)
+        a, b = operands
+        common = _common(a.shape, b.shape)
+        return (
+            violated(f"{judgement.evidence}; ONNX would broadcast to {format_shape(common)}")
+            if (judgement.status == "violated" and common is not None)
+            else judgement
+        )
+
+
+def _common(a: Shape | None, b: Shape | None) -> Shape | None:
+    return None if a is None or b is None else broadcast_shape(a, b)
+
+
+def _size(dimension: int | str | None) -> str:
+    return "unknown" if dimension is None else str(dimension)

@@ -1,0 +1,68 @@
+"""A rule of the profile and where it comes from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from sonnx_ort.profile.judgement import Judgement, Offence
+from sonnx_ort.profile.operand import Operand
+
+
+class Requirement(Protocol):
+    """What a rule demands of a node's operands, decided statically or in a run."""
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Decide from what is known before any run; never claims more than follows from it."""
+        ...
+
+    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+        """Decide in a run, on the operands' arrays; None means that the rule is kept."""
+        ...
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say what the author of a model can do about a violation, as a clause."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a rule is written.
+
+    Attributes:
+        document: Title and edition of the document.
+        section: The section that states the rule.
+        tag: The document's own tag; None for a rule that this project adds.
+    """
+
+    document: str
+    section: str
+    tag: str | None
+
+    def __str__(self) -> str:
+        """Give the source on one line."""
+        tag = f" [{self.tag}]" if self.tag else " (added by sonnx_ort)"
+        return f"{self.document}, {self.section}{tag}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: a stable id, one sentence, its source, and the requirement that decides it.
+
+    Attributes:
+        id: `<operator>.<family>.<tag>`, for example "Div.int.C1".
+        code: The number from 2 to 99, unique among all rules, that stands for the rule in the
+            dimension by which the enforced model fails.
+        sentence: What the rule demands.
+        source: Where it is written.
+        requirement: The decision procedure.
+        in_run: Whether a run can break the rule; the others are settled by types alone.
+    """
+
+    id: str
+    code: int
+    sentence: str
+    source: Source
+    requirement: Requirement
+    in_run: bool = False

@@ -1,0 +1,88 @@
+"""`Sub`: the rules of the preliminary document, and the typed ones by analogy with `Div`.
+
+Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
+"""
+
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.dense import Dense
+from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.rule import Rule, Source
+
+_TYPED = "SONNX Sub, typed edition"
+_PRELIMINARY = "SONNX Sub, preliminary edition"
+
+
+def _typed(family: Family, first_code: int) -> tuple[Rule, ...]:
+    """The rules of `Div`'s typed sections, which no document states for `Sub` yet."""
+    source = Source(_TYPED, f"by analogy with Div, section {family}", None)
+    return (
+        Rule(
+            f"Sub.{family}.R2",
+            first_code + 1,
+            "Tensors A, B and C shall have the same numerical type.",
+            source,
+            SameNumericType(),
+        ),
+        Rule(
+            f"Sub.{family}.RG1",
+            first_code + 2,
+            "Sparse tensors are not supported.",
+            source,
+            Dense(),
+        ),
+        Rule(
+            f"Sub.{family}.R1",
+            first_code,
+            "Tensors A, B and C must have the same shape.",
+            source,
+            SameShape(),
+            in_run=True,
+        ),
+    )
+
+
+_PRELIMINARY_RULES = (
+    Rule(
+        "Sub.R3",
+        63,
+        "All input elements A and B shall have explicit subtractive types.",
+        Source(_PRELIMINARY, "Restrictions", "R3"),
+        SameNumericType(),
+    ),
+    Rule(
+        "Sub.R2",
+        62,
+        "The operator does not support sparse tensors.",
+        Source(_PRELIMINARY, "Restrictions", "R2"),
+        Dense(),
+    ),
+    Rule(
+        "Sub.R1",
+        61,
+        # R1 also admits broadcastable shapes; the document's own contract, which requires
+        # same_dimensions, does not, and the contract is what is enforced.
+        "The tensors A and B must have the same shape.",
+        Source(_PRELIMINARY, "Restrictions and formal specification", "R1"),
+        SameShape(),
+        in_run=True,
+    ),
+)
+
+SUB = Operator(
+    name="Sub",
+    operands=("A", "B"),
+    versions=(1, 6, 7, 13, 14),
+    contracts={
+        Edition.TYPED: {
+            Family.FLOAT: _typed(Family.FLOAT, 41),
+            Family.INTEGER: _typed(Family.INTEGER, 51),
+        },
+        Edition.PRELIMINARY: {
+            Family.FLOAT: _PRELIMINARY_RULES,
+            Family.INTEGER: _PRELIMINARY_RULES,
+        },
+    },
+)

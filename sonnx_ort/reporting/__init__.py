@@ -1,0 +1,1 @@
+"""What people read: tables for the terminal."""

@@ -1,0 +1,44 @@
+"""Raises a model's opset version where enforcement needs operators of a newer one."""
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+from onnx_ir.traversal import RecursiveGraphIterator
+
+from sonnx_ort.analysis.obligations import ExaminedNode
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.opset import differing_operators
+from sonnx_ort.profile.domain import STANDARD_DOMAIN
+
+_RESHAPE_BY_INPUT = 5
+"""From here on `Reshape` takes its shape as an input."""
+
+_CAST_BY_NUMBER = 6
+"""From here on `Cast` takes its type as a number."""
+
+
+def raise_opset(model: ir.Model, nodes: Sequence[ExaminedNode], *, casts: bool) -> None:
+    """Raise the version of the standard operators to the oldest that enforcement can use.
+
+    Args:
+        model: The model, before enforcement; its imports are changed.
+        nodes: The nodes that will be replaced; what they mean in the newer version is no matter.
+        casts: Whether enforcement will convert types.
+
+    Raises:
+        InvalidModel: Another operator of the model means something else in that version.
+    """
+    oldest = _CAST_BY_NUMBER if casts else _RESHAPE_BY_INPUT
+    version = model.opset_imports.get(STANDARD_DOMAIN, oldest)
+    if version >= oldest:
+        return
+    replaced = {examined.target.node for examined in nodes}
+    kept = (node for node in RecursiveGraphIterator(model.graph) if node not in replaced)
+    differing = differing_operators(kept, version, oldest)
+    if differing:
+        raise InvalidModel(
+            f"the model imports version {version} of the ONNX operators, and enforcement needs "
+            f"version {oldest}, which defines {', '.join(differing)} differently; convert the "
+            "model with onnx.version_converter"
+        )
+    model.opset_imports[STANDARD_DOMAIN] = oldest

@@ -1,0 +1,151 @@
+"""`rewrite`: from a model to one that enforces the profile on itself."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+import onnx
+import onnx_ir as ir
+
+from sonnx_ort.analysis.obligations import Examination, examine
+from sonnx_ort.errors import ModelRejected, SonnxError
+from sonnx_ort.loading.canonical import load
+from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.rewriting.opset import raise_opset
+from sonnx_ort.rewriting.options import Backend, Broadcast, choose
+from sonnx_ort.rewriting.python_backend import PythonBackend
+from sonnx_ort.rewriting.recognition import recognize_enforced_nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Enforced:
+    """A model that enforces the profile.
+
+    Attributes:
+        model: The graph.
+        unchanged: Whether nothing had to be changed.
+        folder: Where external data lies; None if the model came without a place.
+        original: The model as it was given.
+    """
+
+    model: ir.Model
+    unchanged: bool
+    folder: Path | None
+    original: onnx.ModelProto
+
+    def to_proto(self) -> onnx.ModelProto:
+        """The model as a protocol buffer of its own; external data stays external."""
+        proto = onnx.ModelProto()
+        if self.unchanged:
+            proto.CopyFrom(self.original)
+            return proto
+        proto.CopyFrom(ir.to_proto(self.model))
+        # The graph library has no place for it.
+        proto.training_info.extend(self.original.training_info)
+        return proto
+
+
+@overload
+def rewrite(
+    model: ir.Model, *, edition: str = ..., broadcast: str = ..., backend: str = ...
+) -> ir.Model: ...
+@overload
+def rewrite(
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto,
+    *,
+    edition: str = ...,
+    broadcast: str = ...,
+    backend: str = ...,
+) -> onnx.ModelProto: ...
+def rewrite(
+    model: ModelSource,
+    *,
+    edition: str = "typed",
+    broadcast: str = "reject",
+    backend: str = "python",
+) -> onnx.ModelProto | ir.Model:
+    """Put operators that enforce the profile in the place of every Div and Sub.
+
+    Covers the main graph, the bodies of If, Loop and Scan at any depth, and model-local functions,
+    which are inlined where a Div or Sub occurs in them. Everything else stays: names of inputs and
+    outputs, other nodes, metadata. Rewriting a rewritten model changes nothing.
+
+    Args:
+        model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
+            modified.
+        edition: "typed" or "preliminary".
+        broadcast: "reject": operands of different shapes break the profile.
+        backend: "python": custom operators, to be run with `sonnx_ort.register`.
+
+    Returns:
+        The enforced model: an `onnx_ir.Model` for one, an `onnx.ModelProto` for anything else.
+        External data of a path is loaded into it, as `onnx.load` does; that of a model object
+        stays external.
+
+    Raises:
+        ModelRejected: The model breaks the profile in every run; its report lists where.
+        InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced.
+        SonnxError: An option is unknown, or the model is enforced under the other edition.
+    """
+    enforced = enforce(model, edition=edition, broadcast=broadcast, backend=backend)
+    if isinstance(model, ir.Model):
+        return enforced.model
+    proto = enforced.to_proto()
+    if enforced.folder is not None and any(external_tensors(proto)):
+        onnx.load_external_data_for_model(proto, str(enforced.folder))
+    return proto
+
+
+def enforce(model: ModelSource, *, edition: str, broadcast: str, backend: str) -> Enforced:
+    """Do what `rewrite` does, without making a protocol buffer of the outcome.
+
+    Args:
+        model: As for `rewrite`.
+        edition: As for `rewrite`.
+        broadcast: As for `rewrite`.
+        backend: As for `rewrite`.
+
+    Raises:
+        SonnxError: As for `rewrite`.
+    """
+    chosen_edition = choose(Edition, "edition", edition)
+    choose(Broadcast, "broadcast", broadcast)
+    choose(Backend, "backend", backend)
+    loaded = load(model)
+    recognize_enforced_nodes(loaded.graph_model, chosen_edition)
+    examination = examine(loaded.graph_model, chosen_edition)
+    if not examination.report.ok:
+        raise ModelRejected(examination.report)
+    _replace_nodes(loaded.graph_model, examination, chosen_edition)
+    return Enforced(loaded.graph_model, not examination.nodes, loaded.folder, loaded.proto)
+
+
+def _replace_nodes(model: ir.Model, examination: Examination, edition: Edition) -> None:
+    if not examination.nodes:
+        return
+    backend = PythonBackend(model, edition)
+    raise_opset(model, examination.nodes, casts=backend.casts(examination.nodes))
+    for examined in examination.nodes:
+        backend.enforce(examined)
+
+
+def require_serializable(proto: onnx.ModelProto) -> bytes:
+    """Serialize a model, or say why that cannot be.
+
+    Args:
+        proto: The model.
+
+    Raises:
+        SonnxError: It is larger than one message can be.
+    """
+    try:
+        content: bytes = proto.SerializeToString()
+    except Exception as error:
+        raise SonnxError(
+            f"the model is too large for one message of 2 GiB ({error}); "
+            "keep its tensors as external data and use rewrite_file"
+        ) from error
+    return content

@@ -1,0 +1,1 @@
+"""Running enforced models in ONNX Runtime: session options, sessions, violations."""

@@ -1,0 +1,48 @@
+"""The product against the oracle on tensors of rank 0 to 5 with any bit patterns."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.reference import Breach
+from support.execution import through_kernel, through_session
+from support.oracle import outcome_of
+from support.values import assert_same_bits, operand_pairs, random_pairs
+
+EXECUTIONS = pytest.mark.parametrize(
+    "execution", [through_kernel, through_session], ids=lambda e: e.__name__
+)
+
+
+@EXECUTIONS
+@pytest.mark.parametrize("edition", Edition)
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize("element_type", ElementType)
+@settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(data=st.data())
+def test_outcome_is_the_oracles(execution, operator, element_type, edition, data):
+    a, b = data.draw(operand_pairs(element_type))
+    outcome = execution(operator, a, b, element_type, edition)
+    expected = outcome_of(operator, a, b, element_type, edition)
+    if isinstance(expected, Breach):
+        assert outcome == expected
+    else:
+        assert_same_bits(outcome, expected)
+
+
+@EXECUTIONS
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize("element_type", ElementType)
+def test_results_on_many_random_patterns_are_the_oracles(execution, operator, element_type):
+    a, b = random_pairs(element_type, 1000)
+    b = b | (b == 0) if element_type.dtype.kind in "iu" else b
+    expected = outcome_of(operator, a, b, element_type, Edition.TYPED)
+    assert_same_bits(execution(operator, a, b, element_type, Edition.TYPED), expected)

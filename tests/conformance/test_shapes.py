@@ -1,0 +1,60 @@
+"""The product against the oracle on shapes: equal ones run, all others are a breach."""
+
+import numpy as np
+import pytest
+
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import ElementType
+from support.execution import through_kernel, through_session
+from support.oracle import outcome_of
+from support.values import assert_same_bits
+
+EXECUTIONS = pytest.mark.parametrize(
+    "execution", [through_kernel, through_session], ids=lambda e: e.__name__
+)
+OPERATORS = pytest.mark.parametrize("operator", ["Div", "Sub"])
+EDITIONS = pytest.mark.parametrize("edition", Edition)
+ELEMENT_TYPES = pytest.mark.parametrize("element_type", ElementType)
+
+
+def operand(shape, element_type):
+    return np.full(shape, 3, element_type.dtype)
+
+
+@EXECUTIONS
+@OPERATORS
+@ELEMENT_TYPES
+@pytest.mark.parametrize(
+    "shape", [(), (0,), (1,), (0, 3), (1, 1), (2, 0, 2), (2, 1, 2), (2, 1, 2, 1), (1, 2, 1, 2, 1)]
+)
+def test_every_rank_and_size_runs(execution, operator, element_type, shape):
+    a = b = operand(shape, element_type)
+    result = execution(operator, a, b, element_type, Edition.TYPED)
+    assert_same_bits(result, outcome_of(operator, a, b, element_type, Edition.TYPED))
+
+
+@EXECUTIONS
+@OPERATORS
+@EDITIONS
+@ELEMENT_TYPES
+@pytest.mark.parametrize(
+    "shapes",
+    [((3,), (1,)), ((1,), (3,)), ((0,), (1,)), ((2, 3), (2, 1)), ((2, 3), (3, 2))],
+    ids=str,
+)
+def test_unequal_sizes_are_the_oracles_breach(execution, operator, element_type, edition, shapes):
+    a, b = (operand(shape, element_type) for shape in shapes)
+    breach = execution(operator, a, b, element_type, edition)
+    assert breach == outcome_of(operator, a, b, element_type, edition)
+
+
+@OPERATORS
+@EDITIONS
+@ELEMENT_TYPES
+@pytest.mark.parametrize(
+    "shapes", [((3,), ()), ((), (1,)), ((0,), (0, 0)), ((3,), (1, 3))], ids=str
+)
+def test_unequal_ranks_are_the_oracles_breach(operator, element_type, edition, shapes):
+    a, b = (operand(shape, element_type) for shape in shapes)
+    breach = through_kernel(operator, a, b, element_type, edition)
+    assert breach == outcome_of(operator, a, b, element_type, edition)

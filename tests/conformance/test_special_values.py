@@ -1,0 +1,69 @@
+"""The product against the oracle on the edges of every type: all pairs of special values."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.reference import Breach, divide
+from support.execution import through_kernel, through_session
+from support.oracle import outcome_of
+from support.values import INTEGERS, all_pairs, assert_same_bits, special_values
+
+EXECUTIONS = pytest.mark.parametrize(
+    "execution", [through_kernel, through_session], ids=lambda e: e.__name__
+)
+EDITIONS = pytest.mark.parametrize("edition", Edition)
+
+
+@functools.cache
+def breaks_a_rule(a: int, b: int, element_type: ElementType, edition: Edition) -> bool:
+    scalars = (np.array(value, element_type.dtype) for value in (a, b))
+    return isinstance(divide(*scalars, element_type, edition), Breach)
+
+
+def integer_pairs(element_type, edition, *, broken):
+    """All pairs of special values whose division breaks a rule, or all others."""
+    a, b = all_pairs(special_values(element_type))
+    chosen = [
+        breaks_a_rule(int(x), int(y), element_type, edition) is broken
+        for x, y in zip(a, b, strict=True)
+    ]
+    return a[chosen], b[chosen]
+
+
+def pairs_that_keep_the_rules(operator, element_type, edition):
+    if operator == "Div" and element_type in INTEGERS:
+        return integer_pairs(element_type, edition, broken=False)
+    return all_pairs(special_values(element_type))
+
+
+@EXECUTIONS
+@EDITIONS
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize("element_type", ElementType)
+def test_results_are_the_oracles_bit_by_bit(execution, operator, element_type, edition):
+    a, b = pairs_that_keep_the_rules(operator, element_type, edition)
+    result = execution(operator, a, b, element_type, edition)
+    assert_same_bits(result, outcome_of(operator, a, b, element_type, edition))
+
+
+@EXECUTIONS
+@EDITIONS
+@pytest.mark.parametrize("element_type", INTEGERS)
+def test_first_of_many_breaches_is_the_oracles(execution, element_type, edition):
+    a, b = all_pairs(special_values(element_type))
+    breach = execution("Div", a, b, element_type, edition)
+    assert breach == outcome_of("Div", a, b, element_type, edition)
+
+
+@EXECUTIONS
+@EDITIONS
+@pytest.mark.parametrize("element_type", INTEGERS)
+def test_every_single_breach_is_the_oracles(execution, element_type, edition):
+    pairs = list(zip(*integer_pairs(element_type, edition, broken=True), strict=True))
+    scalars = [(np.array(x), np.array(y)) for x, y in pairs]
+    breaches = [execution("Div", *pair, element_type, edition) for pair in scalars]
+    assert breaches == [outcome_of("Div", *pair, element_type, edition) for pair in scalars]

@@ -1,0 +1,121 @@
+"""What a kernel gives where no rule is violated: result and shape, in the declared types."""
+
+import concurrent.futures
+import warnings
+
+import numpy as np
+import pytest
+
+from sonnx_ort.custom_ops.native_types import NATIVE_TYPES
+from support.kernels import kernel_of
+from support.values import INTEGERS, SIGNED_INTEGERS
+
+SHAPES = [(), (0,), (1,), (3,), (2, 0, 3), (2, 3), (1, 1, 1, 1, 1), (2, 1, 3, 1, 2)]
+NATIVE_INTEGERS = [t for t in INTEGERS if t in NATIVE_TYPES]
+
+
+def outputs_of(operator, element_type, a, b, edition="typed"):
+    operands = (np.array(operand, element_type.dtype) for operand in (a, b))
+    return kernel_of(operator, element_type)(*operands, "the_node", edition)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+def test_result_has_the_operands_shape_and_dtype(operator, element_type, edition, shape):
+    result, _ = outputs_of(operator, element_type, np.ones(shape), np.ones(shape), edition)
+    assert (result.shape, result.dtype) == (shape, element_type.dtype)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+def test_shape_output_is_the_results_shape(operator, element_type, shape):
+    _, output = outputs_of(operator, element_type, np.ones(shape), np.ones(shape))
+    assert (output.tolist().tolist(), output.dtype) == (list(shape), np.int64)
+
+
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+def test_both_outputs_are_handed_over_as_contiguous_arrays(operator, element_type):
+    outputs = outputs_of(operator, element_type, [6, 9], [3, 3])
+    handed_over = [output.flatten().tolist() for output in outputs]
+    assert [(type(array), array.flags.c_contiguous) for array in handed_over] == [
+        (np.ndarray, True)
+    ] * 2
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (2, 2)], ids=str)
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+@pytest.mark.parametrize("element_type", SIGNED_INTEGERS)
+def test_quotients_are_truncated_at_every_rank(element_type, edition, shape):
+    a, b = np.full(shape, -7), np.full(shape, 2)
+    result, _ = outputs_of("Div", element_type, a, b, edition)
+    assert np.array_equal(result, np.full(shape, -3))
+
+
+@pytest.mark.parametrize("element_type", NATIVE_INTEGERS)
+def test_quotients_at_the_limits_are_exact(element_type):
+    limits = np.iinfo(element_type.dtype)
+    a = [limits.max, limits.max, limits.max, limits.max - 1, limits.min, limits.min + 1]
+    b = [1, limits.max, limits.max - 1, limits.max, limits.max, limits.max]
+    result, _ = outputs_of("Div", element_type, a, b)
+    expected = [abs(x) // y * (-1 if x < 0 else 1) for x, y in zip(a, b, strict=True)]
+    assert result.tolist().tolist() == expected
+
+
+@pytest.mark.parametrize("element_type", NATIVE_INTEGERS)
+def test_quotients_next_to_an_integer_are_exact(element_type):
+    limits = np.iinfo(element_type.dtype)
+    divisors = [2, 3, 5, 7, 11, 13, 101, 127]
+    a = [limits.max // d * d + step for d in divisors for step in (-1, 0)]
+    b = [d for d in divisors for _ in range(2)]
+    result, _ = outputs_of("Div", element_type, a, b)
+    assert result.tolist().tolist() == [x // y for x, y in zip(a, b, strict=True)]
+
+
+@pytest.mark.parametrize("element_type", [t for t in NATIVE_TYPES if t.dtype.kind == "f"])
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+def test_float_results_warn_of_nothing_on_a_thread_where_warnings_are_errors(
+    operator, element_type
+):
+    largest = np.finfo(element_type.dtype).max
+    tiny = np.finfo(element_type.dtype).smallest_subnormal
+    a = [1.0, 0.0, np.inf, largest, tiny, -largest, np.nan]
+    b = [0.0, 0.0, np.inf, tiny, largest, largest, 1.0]
+
+    def with_errors():
+        with warnings.catch_warnings(), np.errstate(all="raise"):
+            warnings.simplefilter("error")
+            return outputs_of(operator, element_type, a, b)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        _, shape = pool.submit(with_errors).result()
+    assert shape.tolist().tolist() == [7]
+
+
+@pytest.mark.parametrize("element_type", NATIVE_INTEGERS)
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+def test_integer_results_warn_of_nothing_on_a_thread_where_warnings_are_errors(
+    operator, element_type
+):
+    limits = np.iinfo(element_type.dtype)
+    a, b = [limits.min, limits.max, limits.max, 0], [1, limits.max, 1, limits.max]
+
+    def with_errors():
+        with warnings.catch_warnings(), np.errstate(all="raise"):
+            warnings.simplefilter("error")
+            return outputs_of(operator, element_type, a, b)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        _, shape = pool.submit(with_errors).result()
+    assert shape.tolist().tolist() == [4]
+
+
+@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+def test_second_operand_is_left_as_it_is(operator, element_type):
+    b = np.array([1, 2, 3], element_type.dtype)
+    kernel_of(operator, element_type)(np.array([7, 7, 7], b.dtype), b, "the_node", "typed")
+    assert b.tolist() == [1, 2, 3]

@@ -1,0 +1,96 @@
+"""The store of errors by ticket."""
+
+import concurrent.futures
+import logging
+
+import pytest
+
+from sonnx_ort.custom_ops.violation_log import CODE_BASE, ViolationLog, tickets
+from sonnx_ort.profile.catalog import RULES
+
+
+def test_ticket_ends_in_the_code():
+    assert ViolationLog().record(21, ValueError("first")) % CODE_BASE == 21
+
+
+def test_smallest_ticket_is_an_impossible_dimension():
+    smallest_code = min(rule.code for rule in RULES.values())
+    assert -ViolationLog().record(smallest_code, ValueError("first")) < -1
+
+
+def test_same_error_gets_a_ticket_of_its_own_each_time():
+    log, error = ViolationLog(), ValueError("again")
+    assert len({log.record(21, error) for _ in range(100)}) == 100
+
+
+def test_error_is_handed_out_under_its_ticket():
+    log = ViolationLog()
+    errors = [ValueError(str(i)) for i in range(5)]
+    given = [log.record(21, error) for error in errors]
+    assert [log.take(ticket) for ticket in reversed(given)] == errors[::-1]
+
+
+def test_error_is_handed_out_once():
+    log = ViolationLog()
+    ticket = log.record(21, ValueError("once"))
+    log.take(ticket)
+    assert log.take(ticket) is None
+
+
+@pytest.mark.parametrize("ticket", [-121, 0, 1, 121])
+def test_unknown_ticket_has_no_error(ticket):
+    assert ViolationLog().take(ticket) is None
+
+
+def test_oldest_errors_go_when_the_log_is_full():
+    log = ViolationLog(capacity=3)
+    errors = [ValueError(str(i)) for i in range(5)]
+    given = [log.record(21, error) for error in errors]
+    assert [log.take(ticket) for ticket in given] == [None, None, *errors[2:]]
+
+
+def test_error_is_written_to_the_logger(caplog):
+    with caplog.at_level(logging.ERROR, "sonnx_ort"):
+        ViolationLog().record(21, ValueError("100% wrong: %s"))
+    assert caplog.record_tuples == [("sonnx_ort", logging.ERROR, "100% wrong: %s")]
+
+
+def test_each_thread_finds_its_own_errors():
+    log = ViolationLog()
+
+    def record_and_take(thread):
+        errors = [ValueError(f"{thread}/{i}") for i in range(200)]
+        given = [log.record(21, error) for error in errors]
+        return [log.take(ticket) for ticket in given] == errors
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(record_and_take, range(8)))
+
+
+def test_log_that_threads_overfill_keeps_to_its_capacity():
+    log = ViolationLog(capacity=10)
+
+    def record(thread):
+        return [log.record(21, ValueError(f"{thread}/{i}")) for i in range(200)]
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        given = [ticket for part in pool.map(record, range(8)) for ticket in part]
+    assert sum(log.take(ticket) is not None for ticket in given) == 10
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        pytest.param("A dimension cannot be less than -1, got -1424", [1424], id="one"),
+        pytest.param("nothing of the kind", [], id="none"),
+        pytest.param("requested_shape[i] >= -1 was false. got -12", [], id="another message"),
+        pytest.param(
+            "If: A dimension cannot be less than -1, got -121\n"
+            "inner: A dimension cannot be less than -1, got -211\n",
+            [121, 211],
+            id="several, in order",
+        ),
+    ],
+)
+def test_tickets_are_read_from_an_error_message(message, found):
+    assert tickets(message) == found

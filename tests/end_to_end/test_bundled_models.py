@@ -1,0 +1,194 @@
+"""Every bundled model, rewritten and run; results against oracles that are not the manifest's."""
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+import sonnx_ort
+from sonnx_ort import models
+from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation, same_elements
+from sonnx_ort.profile.edition import Edition
+
+FATAL = 4
+BFLOAT16 = ml_dtypes.bfloat16
+
+
+def cases(kind):
+    return [
+        pytest.param(example, case, id=f"{example.name}-{case.name}")
+        for example in models.examples()
+        for case in example.cases
+        if isinstance(case.expected, kind)
+    ]
+
+
+def quiet_options(level=ort.GraphOptimizationLevel.ORT_ENABLE_ALL):
+    options = ort.SessionOptions()
+    options.log_severity_level = FATAL
+    options.graph_optimization_level = level
+    return options
+
+
+def rewritten_session(example, case, level=ort.GraphOptimizationLevel.ORT_ENABLE_ALL):
+    return sonnx_ort.InferenceSession(
+        models.path(example.name),
+        quiet_options(level),
+        edition=case.edition,
+        broadcast=case.broadcast,
+    )
+
+
+def original_session(example):
+    level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(models.path(example.name), quiet_options(level))
+
+
+def run(session, case):
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, dict(case.inputs)), strict=True))
+
+
+def operator_nodes(example):
+    return [n for n in models.load(example.name).graph.node if n.op_type != "Cast"]
+
+
+def opset(example):
+    return next(e.version for e in models.load(example.name).opset_import if e.domain == "")
+
+
+@pytest.mark.parametrize(("example", "case"), cases(Outputs))
+def test_run_gives_the_expected_outputs(example, case):
+    outputs = run(rewritten_session(example, case), case)
+    for name, expected in case.expected.values.items():
+        assert same_elements(expected, outputs[name]), (expected, outputs[name])
+
+
+@pytest.mark.parametrize(("example", "case"), cases(Rejection))
+def test_rewrite_is_rejected_with_exactly_the_expected_violations(example, case):
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(models.load(example.name), edition=case.edition, broadcast=case.broadcast)
+    found = [StaticViolation(v.rule.id, v.node) for v in caught.value.report.violations]
+    assert sorted(found) == sorted(case.expected.violations)
+
+
+@pytest.mark.parametrize(("example", "case"), cases(RunViolation))
+def test_run_raises_the_expected_violation(example, case):
+    session = rewritten_session(example, case)
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        run(session, case)
+    error = caught.value
+    found = (error.rule, error.operator, error.node, error.shapes, error.index, error.values)
+    assert RunViolation(*found) == case.expected
+
+
+@pytest.mark.parametrize(("example", "case"), cases(RunViolation))
+def test_session_that_saw_a_violation_still_runs(example, case):
+    [good, *_] = [c for c in example.cases if isinstance(c.expected, Outputs)]
+    session = rewritten_session(example, case)
+    with pytest.raises(sonnx_ort.ContractViolation):
+        run(session, case)
+    run(session, good)
+
+
+KERNELLESS = ("bfloat16", "opset_1", "opset_6")
+
+
+@pytest.mark.parametrize(
+    ("example", "case"),
+    [
+        parameters
+        for parameters in cases(Outputs)
+        if parameters.values[1].edition is Edition.TYPED
+        and not parameters.values[0].name.endswith(KERNELLESS)
+    ],
+)
+def test_typed_outputs_are_those_of_the_original_model_in_onnxruntime(example, case):
+    original = run(original_session(example), case)
+    for name, expected in case.expected.values.items():
+        assert same_elements(expected, original[name]), (expected, original[name])
+
+
+def single_nodes():
+    return [
+        parameters
+        for parameters in cases(Outputs)
+        if [n.op_type for n in operator_nodes(parameters.values[0])] in (["Div"], ["Sub"])
+        and parameters.values[1].inputs.keys() == {"A", "B"}
+    ]
+
+
+def computed_more_precisely(operator, a, b, edition):
+    """Integers as Python's; floats in double, wide enough for rounding twice to do no harm."""
+    if a.dtype.kind in "iu":
+        bits = 8 * a.dtype.itemsize
+        pairs = [(int(x), int(y)) for x, y in zip(a.ravel(), b.ravel(), strict=True)]
+        if operator == "Sub":
+            results = [(x - y) % 2**bits for x, y in pairs]
+        else:
+            results = [
+                (abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)) % 2**bits for x, y in pairs
+            ]
+        return np.array(results, f"u{a.dtype.itemsize}").view(a.dtype).reshape(a.shape)
+    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
+    with np.errstate(all="ignore"):
+        wide = np.divide(wide_a, wide_b) if operator == "Div" else np.subtract(wide_a, wide_b)
+        if operator == "Div" and edition is Edition.PRELIMINARY:
+            wide = np.where(wide_b == 0, np.inf, wide)
+        return wide.astype(a.dtype)
+
+
+@pytest.mark.parametrize(("example", "case"), single_nodes())
+def test_expected_outputs_agree_with_more_precise_arithmetic(example, case):
+    [node] = operator_nodes(example)
+    dtype = BFLOAT16 if example.name.endswith("bfloat16") else case.inputs["A"].dtype
+    a, b = (case.inputs[name].astype(dtype) for name in "AB")
+    computed = computed_more_precisely(node.op_type, a, b, case.edition)
+    expected = case.expected.values["C"]
+    assert same_elements(expected, computed.astype(expected.dtype)), (expected, computed)
+
+
+def test_reciprocal_product_is_not_the_quotient_that_a_fusion_would_give():
+    case = models.example("reciprocal_product").cases[0]
+    fused = case.inputs["y"] / case.inputs["x"]
+    assert not same_elements(fused, case.expected.values["C"])
+
+
+DIGITS = models.example("digits")
+ACCURACY_CASES = cases(models.Classification)
+
+
+@pytest.mark.parametrize(("example", "case"), ACCURACY_CASES)
+def test_rewrite_changes_no_bit_of_the_trained_model(example, case):
+    before, after = (
+        run(session, case)
+        for session in (original_session(example), rewritten_session(example, case))
+    )
+    assert before.keys() == after.keys() == {"probabilities", "label"}
+    for name in before:
+        assert same_elements(before[name], after[name])
+
+
+@pytest.mark.parametrize(("example", "case"), ACCURACY_CASES)
+def test_accuracy_on_the_held_out_data_is_the_same_before_and_after(example, case):
+    for session in (original_session(example), rewritten_session(example, case)):
+        label = run(session, case)["label"]
+        assert np.count_nonzero(label == case.expected.labels) == case.expected.correct == 352
+    assert case.expected.labels.size == 360
+
+
+def test_trained_model_computes_what_its_weights_say():
+    case = DIGITS.cases[0]
+    initializers = {
+        tensor.name: onnx.numpy_helper.to_array(tensor).astype(np.float64)
+        for tensor in models.load("digits").graph.initializer
+    }
+    w = initializers
+    standardized = (case.inputs["pixels"].astype(np.float64) - w["mean"]) / w["std"]
+    hidden = np.maximum(standardized @ w["weights_1"] + w["bias_1"], 0)
+    scores = np.exp(hidden @ w["weights_2"] + w["bias_2"])
+    outputs = run(rewritten_session(DIGITS, case), case)
+    probabilities = scores / scores.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(outputs["probabilities"], probabilities, rtol=1e-3, atol=1e-6)
+    assert np.array_equal(outputs["label"], probabilities.argmax(axis=1))

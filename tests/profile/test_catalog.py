@@ -1,0 +1,128 @@
+"""The rules of the profile: their ids, codes, sentences and sources."""
+
+import re
+
+import pytest
+
+from sonnx_ort.custom_ops.violation_log import CODE_BASE, KERNEL_FAILURE
+from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import Family
+
+DECIDED = {
+    (Edition.TYPED, "Div", Family.FLOAT): {"Div.float.R1", "Div.float.R2", "Div.float.RG1"},
+    (Edition.TYPED, "Div", Family.INTEGER): {
+        "Div.int.R1",
+        "Div.int.R2",
+        "Div.int.RG1",
+        "Div.int.C1",
+        "Div.int.C2",
+    },
+    (Edition.PRELIMINARY, "Div", Family.FLOAT): {"Div.R1", "Div.R2", "Div.R3", "Div.R4", "Div.R5"},
+    (Edition.PRELIMINARY, "Div", Family.INTEGER): {
+        "Div.R1",
+        "Div.R2",
+        "Div.R3",
+        "Div.R4",
+        "Div.R5",
+        "Div.int.C2",
+    },
+    (Edition.TYPED, "Sub", Family.FLOAT): {"Sub.float.R1", "Sub.float.R2", "Sub.float.RG1"},
+    (Edition.TYPED, "Sub", Family.INTEGER): {"Sub.int.R1", "Sub.int.R2", "Sub.int.RG1"},
+    (Edition.PRELIMINARY, "Sub", Family.FLOAT): {"Sub.R1", "Sub.R2", "Sub.R3"},
+    (Edition.PRELIMINARY, "Sub", Family.INTEGER): {"Sub.R1", "Sub.R2", "Sub.R3"},
+}
+
+OPERATOR_RULES = [rule for operator in OPERATORS.values() for rule in operator.all_rules()]
+
+
+@pytest.mark.parametrize(("edition", "operator", "family"), DECIDED)
+def test_contract_has_exactly_the_rules_decided_for_it(edition, operator, family):
+    rules = OPERATORS[operator].rules(edition, family)
+    assert {rule.id for rule in rules} == DECIDED[edition, operator, family]
+
+
+@pytest.mark.parametrize(
+    ("edition", "operator", "family", "order"),
+    [
+        ("typed", "Div", "float", ["Div.float.R1"]),
+        ("typed", "Div", "int", ["Div.int.R1", "Div.int.C1", "Div.int.C2"]),
+        ("preliminary", "Div", "float", ["Div.R1", "Div.R4", "Div.R5"]),
+        ("preliminary", "Div", "int", ["Div.R1", "Div.R4", "Div.R5", "Div.int.C2"]),
+        ("typed", "Sub", "float", ["Sub.float.R1"]),
+        ("typed", "Sub", "int", ["Sub.int.R1"]),
+        ("preliminary", "Sub", "float", ["Sub.R1"]),
+        ("preliminary", "Sub", "int", ["Sub.R1"]),
+    ],
+)
+def test_rules_that_a_run_can_break_are_decided_in_this_order(edition, operator, family, order):
+    rules = OPERATORS[operator].rules(Edition(edition), Family(family))
+    assert [rule.id for rule in rules if rule.in_run] == order
+
+
+@pytest.mark.parametrize("rule", OPERATOR_RULES, ids=lambda rule: rule.id)
+def test_id_is_operator_family_and_tag(rule):
+    assert re.fullmatch(r"(Div|Sub)(\.(float|int))?\.(R|RG|C)\d", rule.id)
+
+
+@pytest.mark.parametrize("rule", OPERATOR_RULES, ids=lambda rule: rule.id)
+def test_tag_of_a_documented_rule_ends_its_id(rule):
+    assert rule.source.tag is None or rule.id.endswith(f".{rule.source.tag}")
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_ids_of_an_operators_rules_start_with_its_name(name):
+    assert all(rule.id.startswith(f"{name}.") for rule in OPERATORS[name].all_rules())
+
+
+def test_no_two_rules_have_one_id():
+    rules = set(OPERATOR_RULES)
+    assert len({rule.id for rule in rules}) == len(rules)
+
+
+def test_no_two_rules_have_one_code():
+    assert len({rule.code for rule in RULES.values()}) == len(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_code_has_two_digits_at_most_and_is_no_kernel_failures(rule):
+    assert 2 <= rule.code < KERNEL_FAILURE < CODE_BASE
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_rule_is_a_sentence(rule):
+    assert re.fullmatch(r"[A-Z][^.]*\.", rule.sentence)
+
+
+@pytest.mark.parametrize("rule_id", RULES)
+def test_catalog_finds_a_rule_by_its_id(rule_id):
+    assert RULES[rule_id].id == rule_id
+
+
+@pytest.mark.parametrize("name", ["Div", "Sub"])
+def test_operator_has_the_versions_of_the_onnx_operator(name):
+    assert OPERATORS[name].versions == (1, 6, 7, 13, 14)
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "text"),
+    [
+        (
+            "Div.float.R1",
+            "SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1]",
+        ),
+        (
+            "Div.int.C1",
+            "SONNX Div, typed edition, section INT8, INT16, INT32 (added by sonnx_ort)",
+        ),
+        ("Div.R5", "SONNX Div, preliminary edition, Restrictions [R5]"),
+        ("Sub.R2", "SONNX Sub, preliminary edition, Restrictions [R2]"),
+        (
+            "Sub.int.R1",
+            "SONNX Sub, typed edition, by analogy with Div, section int (added by sonnx_ort)",
+        ),
+        ("GR1", "SONNX, general restrictions, whole graph [GR1]"),
+    ],
+)
+def test_source_is_cited_on_one_line(rule_id, text):
+    assert str(RULES[rule_id].source) == text

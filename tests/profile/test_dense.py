@@ -1,0 +1,43 @@
+"""No sparse tensors."""
+
+import numpy as np
+import pytest
+
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.judgement import Judgement, Status
+from sonnx_ort.profile.operand import Operand
+
+DENSE = ["GR1", "Div.float.RG1", "Div.int.RG1", "Div.R2", "Sub.float.RG1", "Sub.int.RG1", "Sub.R2"]
+
+
+def operands(a_sparse, b_sparse):
+    return (
+        Operand("A", "a", "input", sparse=a_sparse),
+        Operand("B", "w", "initializer", sparse=b_sparse),
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "status", "evidence"),
+    [
+        (False, False, "proved", "all operands are dense"),
+        (True, False, "violated", "A 'a' is sparse"),
+        (False, True, "violated", "B 'w' is sparse"),
+        (True, True, "violated", "A 'a' and B 'w' are sparse"),
+    ],
+)
+@pytest.mark.parametrize("rule_id", DENSE)
+def test_judgement(rule_id, a, b, status, evidence):
+    judgement = RULES[rule_id].requirement.judge(operands(a, b))
+    assert judgement == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize("rule_id", DENSE)
+def test_arrays_are_never_an_offence(rule_id):
+    assert RULES[rule_id].requirement.offence([np.zeros(2), np.zeros(3)]) is None
+
+
+@pytest.mark.parametrize("rule_id", DENSE)
+def test_hint(rule_id):
+    hint = RULES[rule_id].requirement.hint(operands(True, False))
+    assert hint == "store the tensor densely"

@@ -1,0 +1,110 @@
+"""One shape for all operands: what is known before a run, what a run shows, and the hints."""
+
+import numpy as np
+import pytest
+
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.judgement import Judgement, Offence, Status
+from sonnx_ort.profile.operand import Operand
+
+SAME_SHAPE = ["Div.float.R1", "Div.int.R1", "Div.R1", "Sub.float.R1", "Sub.int.R1", "Sub.R1"]
+
+
+def operands(a_shape, b_shape):
+    return Operand("A", "a", "input", "float", a_shape), Operand(
+        "B", "b", "input", "float", b_shape
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "status", "evidence"),
+    [
+        ((), (), "proved", "both shapes are ()"),
+        ((2, 3), (2, 3), "proved", "both shapes are (2, 3)"),
+        ((0,), (0,), "proved", "both shapes are (0,)"),
+        (("n",), ("n",), "runtime", "axis 0 is n in A and n in B"),
+        (("n",), (3,), "runtime", "axis 0 is n in A and 3 in B"),
+        ((2, None), (2, 3), "runtime", "axis 1 is unknown in A and 3 in B"),
+        ((None,), (None,), "runtime", "axis 0 is unknown in A and unknown in B"),
+        (None, (3,), "runtime", "the rank of A is unknown"),
+        ((3,), None, "runtime", "the rank of B is unknown"),
+        (None, None, "runtime", "the rank of A and B is unknown"),
+        ((3,), (), "violated", "rank 1 is not rank 0"),
+        ((None,), (None, None), "violated", "rank 1 is not rank 2"),
+        ((3,), (1,), "violated", "axis 0 has size 3 in A and 1 in B"),
+        (("n", 4), ("n", 5), "violated", "axis 1 has size 4 in A and 5 in B"),
+        ((0,), (1,), "violated", "axis 0 has size 0 in A and 1 in B"),
+    ],
+)
+@pytest.mark.parametrize("rule_id", SAME_SHAPE)
+def test_judgement(rule_id, a, b, status, evidence):
+    judgement = RULES[rule_id].requirement.judge(operands(a, b))
+    assert judgement == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "status", "evidence"),
+    [
+        ((2, 3), (2, 3), "proved", "both shapes are (2, 3)"),
+        (("n",), ("n",), "runtime", "axis 0 is n in A and n in B"),
+        (
+            (3,),
+            (1,),
+            "violated",
+            "axis 0 has size 3 in A and 1 in B; ONNX would broadcast to (3,)",
+        ),
+        ((2, 3), (3,), "violated", "rank 2 is not rank 1; ONNX would broadcast to (2, 3)"),
+        ((3,), (4,), "violated", "axis 0 has size 3 in A and 4 in B"),
+        (None, (1,), "runtime", "the rank of A is unknown"),
+    ],
+)
+def test_judgement_of_the_rule_against_broadcasting(a, b, status, evidence):
+    judgement = RULES["Div.R4"].requirement.judge(operands(a, b))
+    assert judgement == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (1, 1)], ids=str)
+@pytest.mark.parametrize("rule_id", [*SAME_SHAPE, "Div.R4"])
+def test_equal_shapes_are_no_offence(rule_id, shape):
+    assert RULES[rule_id].requirement.offence([np.zeros(shape), np.zeros(shape)]) is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        ((3,), (1,), "the shapes (3,) and (1,) differ"),
+        ((3,), (), "the shapes (3,) and () differ"),
+        ((0,), (1,), "the shapes (0,) and (1,) differ"),
+        ((0, 2), (0, 3), "the shapes (0, 2) and (0, 3) differ"),
+        ((2, 3), (3, 2), "the shapes (2, 3) and (3, 2) differ"),
+    ],
+)
+@pytest.mark.parametrize("rule_id", [*SAME_SHAPE, "Div.R4"])
+def test_unequal_shapes_are_an_offence(rule_id, a, b, reason):
+    offence = RULES[rule_id].requirement.offence([np.zeros(a), np.zeros(b)])
+    assert offence == Offence(reason)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "hint"),
+    [
+        (
+            (3,),
+            (1,),
+            "write the broadcast out in the model: expand B from (1,) to (3,) with Expand",
+        ),
+        (
+            (2, 1),
+            (3,),
+            (
+                "write the broadcast out in the model: "
+                "expand A from (2, 1) to (2, 3) and B from (3,) to (2, 3) with Expand"
+            ),
+        ),
+        ((3,), (4,), "the shapes cannot be broadcast to each other; correct the model"),
+        (None, (4,), "give both operands one shape"),
+    ],
+)
+@pytest.mark.parametrize("rule_id", [*SAME_SHAPE, "Div.R4"])
+def test_hint(rule_id, a, b, hint):
+    assert RULES[rule_id].requirement.hint(operands(a, b)) == hint

@@ -1,0 +1,67 @@
+"""One numeric type for all operands."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.judgement import Judgement, Offence, Status
+from sonnx_ort.profile.operand import Operand
+
+SAME_TYPE = ["Div.float.R2", "Div.int.R2", "Div.R3", "Sub.float.R2", "Sub.int.R2", "Sub.R3"]
+OPEN = "is unknown; a session of other types does not start"
+
+
+def operands(a_type, b_type):
+    return Operand("A", "a", "input", a_type), Operand("B", "b", "input", b_type)
+
+
+@pytest.mark.parametrize("element_type", ElementType)
+@pytest.mark.parametrize("rule_id", SAME_TYPE)
+def test_one_numeric_type_is_proved(rule_id, element_type):
+    judgement = RULES[rule_id].requirement.judge(operands(str(element_type), str(element_type)))
+    assert judgement == Judgement(Status.PROVED, f"all are {element_type}")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "status", "evidence"),
+    [
+        ("float", "double", "violated", "A is float and B is double"),
+        ("int32", "uint32", "violated", "A is int32 and B is uint32"),
+        ("string", "string", "violated", "A is of type string, which is not numeric"),
+        ("float", "bool", "violated", "B is of type bool, which is not numeric"),
+        ("complex64", None, "violated", "A is of type complex64, which is not numeric"),
+        ("float8e4m3fn", "float", "violated", "A is of type float8e4m3fn, which is not numeric"),
+        ("int4", "int4", "violated", "A is of type int4, which is not numeric"),
+        ("float", None, "runtime", f"the type of B {OPEN}"),
+        (None, "float", "runtime", f"the type of A {OPEN}"),
+        (None, None, "runtime", f"the type of A and B {OPEN}"),
+    ],
+)
+@pytest.mark.parametrize("rule_id", SAME_TYPE)
+def test_judgement(rule_id, a, b, status, evidence):
+    judgement = RULES[rule_id].requirement.judge(operands(a, b))
+    assert judgement == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "offence"),
+    [
+        (np.float32, np.float32, None),
+        (np.uint8, np.uint8, None),
+        (np.float32, np.float64, Offence("the types float32 and float64 differ")),
+        (ml_dtypes.bfloat16, np.float16, Offence("the types bfloat16 and float16 differ")),
+    ],
+)
+@pytest.mark.parametrize("rule_id", SAME_TYPE)
+def test_offence(rule_id, a, b, offence):
+    assert RULES[rule_id].requirement.offence([np.zeros(2, a), np.zeros(2, b)]) == offence
+
+
+@pytest.mark.parametrize("rule_id", SAME_TYPE)
+def test_hint(rule_id):
+    assert RULES[rule_id].requirement.hint(operands("float", "bool")) == (
+        "convert with Cast, explicitly, to one of float16, float, double, bfloat16, "
+        "int8, int16, int32, int64, uint8, uint16, uint32, uint64"
+    )

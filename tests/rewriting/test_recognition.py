@@ -1,0 +1,137 @@
+"""Nodes in the domain `sonnx` are what `rewrite` made, or the model is refused."""
+
+from collections.abc import Callable
+
+import onnx
+import pytest
+from onnx import helper
+
+import sonnx_ort
+from support.graphs import binary_model, tensor
+
+Forgery = Callable[[onnx.GraphProto], None]
+
+
+def enforced() -> onnx.ModelProto:
+    return sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["n"], c_shape=["n"]))
+
+
+def result_as_output(graph: onnx.GraphProto) -> None:
+    graph.output.append(tensor(graph.node[0].output[0], "float", ["n"]))
+
+
+def shape_as_output(graph: onnx.GraphProto) -> None:
+    graph.output.append(tensor(graph.node[0].output[1], "int64", ["n"]))
+
+
+def result_read_elsewhere(graph: onnx.GraphProto) -> None:
+    graph.node.append(helper.make_node("Relu", [graph.node[0].output[0]], ["leak"]))
+
+
+def shape_of_something_else(graph: onnx.GraphProto) -> None:
+    graph.node.insert(0, helper.make_node("Shape", ["A"], ["own_shape"]))
+    graph.node[2].input[1] = "own_shape"
+
+
+def another_guard(graph: onnx.GraphProto) -> None:
+    graph.node[1].op_type = "Expand"
+
+
+def guard_with_attribute(graph: onnx.GraphProto) -> None:
+    graph.node[1].attribute.append(helper.make_attribute("allowzero", 1))
+
+
+def renamed_guard(graph: onnx.GraphProto) -> None:
+    graph.node[1].name = "Div 'another_node' breaks the SONNX profile"
+
+
+def unknown_operator(graph: onnx.GraphProto) -> None:
+    graph.node[0].op_type = "Mul"
+
+
+def one_input(graph: onnx.GraphProto) -> None:
+    del graph.node[0].input[1]
+
+
+def more_attributes(graph: onnx.GraphProto) -> None:
+    graph.node[0].attribute.append(helper.make_attribute("unchecked", 1))
+
+
+def unknown_edition(graph: onnx.GraphProto) -> None:
+    next(a for a in graph.node[0].attribute if a.name == "edition").s = b"none"
+
+
+@pytest.mark.parametrize(
+    ("forge", "reason"),
+    [
+        (result_as_output, "its outputs can be reached around the guard"),
+        (shape_as_output, "its outputs can be reached around the guard"),
+        (result_read_elsewhere, "its outputs can be reached around the guard"),
+        (shape_of_something_else, "its outputs can be reached around the guard"),
+        (another_guard, "its guard is Expand, not a plain Reshape"),
+        (guard_with_attribute, "its guard is Reshape, not a plain Reshape"),
+        (renamed_guard, "its guard does not bear its name"),
+        (unknown_operator, "there is no operator 'Mul' in that domain"),
+        (one_input, "it has 1 inputs and 2 outputs"),
+        (more_attributes, "its attributes are not 'node' and 'edition', both strings"),
+        (unknown_edition, "there is no edition 'none'"),
+    ],
+)
+def test_forged_node_is_refused(forge: Forgery, reason: str) -> None:
+    made = enforced()
+    forge(made.graph)
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        sonnx_ort.rewrite(made)
+    assert str(caught.value) == (
+        "node 'the_node' lies in the domain 'sonnx' but is not what rewrite makes: "
+        f"{reason}; use the standard operator, and rewrite will enforce it"
+    )
+
+
+def test_text_that_is_not_utf_8_is_refused() -> None:
+    made = enforced()
+    made.graph.node[0].attribute[0].s = b"\xff\xfe"
+    with pytest.raises(sonnx_ort.InvalidModel):
+        sonnx_ort.rewrite(made)
+
+
+def test_other_edition_is_refused() -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(enforced(), edition="preliminary")
+    assert str(caught.value) == (
+        "node 'the_node' is enforced already, under the edition 'typed'; rewrite the original "
+        "model to have it under 'preliminary'"
+    )
+
+
+def test_enforced_operator_in_a_function_is_refused() -> None:
+    made = enforced()
+    body = [
+        helper.make_node("Div", ["a", "b"], ["r", "s"], domain="sonnx", node="d", edition="typed")
+    ]
+    imports = [helper.make_opsetid("sonnx", 1)]
+    made.functions.append(helper.make_function("own", "f", ["a", "b"], ["r"], body, imports))
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        sonnx_ort.rewrite(made)
+    assert str(caught.value) == (
+        "the model-local function 'f' contains operators of the domain 'sonnx', which only rewrite "
+        "puts into a model; use the standard operators"
+    )
+
+
+def test_unknown_version_of_the_domain_is_refused() -> None:
+    made = enforced()
+    next(o for o in made.opset_import if o.domain == "sonnx").version = 2
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        sonnx_ort.rewrite(made)
+    assert str(caught.value) == (
+        "the model imports version 2 of the domain 'sonnx'; there is only version 1"
+    )
+
+
+def test_node_of_a_mixed_model_is_enforced_beside_one_that_is() -> None:
+    made = enforced()
+    made.graph.node.append(helper.make_node("Sub", ["C", "B"], ["D"], name="late"))
+    made.graph.output.append(tensor("D", "float", ["n"]))
+    rewritten = sonnx_ort.rewrite(made)
+    assert [n.op_type for n in rewritten.graph.node if n.domain == "sonnx"] == ["Div", "Sub"]

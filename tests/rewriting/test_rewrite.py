@@ -1,0 +1,244 @@
+"""What `rewrite` changes, and what it leaves alone."""
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import onnxruntime as ort
+import pytest
+from onnx import helper
+
+import sonnx_ort
+from support.graphs import binary_model, model, tensor
+
+ELEMENT_TYPES = [
+    "float16", "float", "double", "bfloat16",
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+]  # fmt: skip
+
+
+def simple(**kwargs: object) -> onnx.ModelProto:
+    return binary_model("Div", "float", ["n"], ["n"], c_shape=["n"], **kwargs)  # type: ignore[arg-type]
+
+
+def custom_nodes(made: onnx.ModelProto) -> list[onnx.NodeProto]:
+    return [node for node in made.graph.node if node.domain == "sonnx"]
+
+
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize("element_type", ELEMENT_TYPES)
+def test_every_type_is_replaced(operator: str, element_type: str) -> None:
+    made = sonnx_ort.rewrite(binary_model(operator, element_type, [2], [2], c_shape=[2]))
+    assert [node.op_type for node in custom_nodes(made)] == [operator]
+    assert not any(n.op_type == operator and n.domain == "" for n in made.graph.node)
+    onnx.checker.check_model(made, full_check=True)
+
+
+@pytest.mark.parametrize("element_type", ["float16", "bfloat16"])
+def test_types_that_no_kernel_takes_are_cast_there_and_back(element_type: str) -> None:
+    made = sonnx_ort.rewrite(binary_model("Div", element_type, [2], [2], c_shape=[2]))
+    assert [n.op_type for n in made.graph.node] == ["Cast", "Cast", "Div", "Reshape", "Cast"]
+
+
+def test_enforced_node_carries_name_and_edition() -> None:
+    (node,) = custom_nodes(sonnx_ort.rewrite(simple(node="normalize/div"), edition="preliminary"))
+    attributes = {a.name: a.s.decode() for a in node.attribute}
+    assert attributes == {"node": "normalize/div", "edition": "preliminary"}
+
+
+def test_enforced_node_carries_the_rules_that_it_enforces() -> None:
+    (node,) = custom_nodes(sonnx_ort.rewrite(simple()))
+    metadata = {entry.key: entry.value for entry in node.metadata_props}
+    assert metadata == {"sonnx_ort.rules": "Div.float.R2 Div.float.RG1 Div.float.R1"}
+
+
+def test_guard_tells_operator_node_and_rules() -> None:
+    made = sonnx_ort.rewrite(binary_model("Div", "int32", ["n"], ["n"], c_shape=["n"]))
+    assert made.graph.node[-1].name == (
+        "Div 'the_node' breaks the SONNX profile; the last two digits of the dimension below tell "
+        "the rule: 21 Div.int.R1, 24 Div.int.C1, 25 Div.int.C2"
+    )
+
+
+def test_unnamed_node_is_spoken_of_by_its_output() -> None:
+    made = sonnx_ort.rewrite(simple(node=""))
+    assert made.graph.node[-1].name.startswith("Div '(output C)' breaks the SONNX profile;")
+
+
+def test_rewriting_twice_changes_nothing() -> None:
+    once = sonnx_ort.rewrite(simple())
+    assert sonnx_ort.rewrite(once) == once
+
+
+def test_model_without_enforced_operators_is_unchanged() -> None:
+    made = model(
+        [helper.make_node("Add", ["a", "b"], ["c"])],
+        [tensor("a", "float", [2]), tensor("b", "float", [1])],
+        [tensor("c", "float", [2])],
+    )
+    assert sonnx_ort.rewrite(made) == made
+
+
+def test_argument_is_not_modified() -> None:
+    made = simple()
+    before = made.SerializeToString(deterministic=True)
+    sonnx_ort.rewrite(made)
+    assert made.SerializeToString(deterministic=True) == before
+
+
+def test_graph_of_onnx_ir_is_not_modified_and_gives_one() -> None:
+    made = ir.from_proto(simple())
+    rewritten = sonnx_ort.rewrite(made)
+    assert isinstance(rewritten, ir.Model)
+    assert [node.domain for node in made.graph] == [""]
+    assert [node.domain for node in rewritten.graph] == ["sonnx", ""]
+
+
+def test_path_and_bytes_give_the_same(tmp_path: object) -> None:
+    made = simple()
+    path = f"{tmp_path}/model.onnx"
+    onnx.save(made, path)
+    assert sonnx_ort.rewrite(path) == sonnx_ort.rewrite(made.SerializeToString())
+
+
+def test_everything_else_survives() -> None:
+    made = model(
+        [
+            helper.make_node("Relu", ["a"], ["r"], name="relu", doc_string="about relu"),
+            helper.make_node("Sub", ["r", "b"], ["s"], name="sub", doc_string="about sub"),
+            helper.make_node("Div", ["s", "b"], ["q"], name="div"),
+            helper.make_node("Custom", ["q"], ["z"], name="own", domain="their.domain", depth=3),
+        ],
+        [tensor("a", "float", ["n", 3]), tensor("b", "float", ["n", 3])],
+        [tensor("z", "float", ["n", 3]), tensor("s", "float", ["n", 3])],
+        value_info=[tensor("q", "float", ["n", 3])],
+        domains={"their.domain": 7},
+    )
+    made.doc_string = "about the model"
+    made.producer_name = "producer"
+    made.producer_version = "1.2"
+    made.model_version = 5
+    made.graph.doc_string = "about the graph"
+    helper.set_model_props(made, {"author": "nobody"})
+    made.graph.node[1].metadata_props.add(key="layer", value="first")
+    rewritten = sonnx_ort.rewrite(made)
+    for field in ("doc_string", "producer_name", "producer_version", "model_version", "ir_version"):
+        assert getattr(rewritten, field) == getattr(made, field), field
+    assert rewritten.metadata_props == made.metadata_props
+    assert rewritten.graph.doc_string == "about the graph"
+    assert rewritten.graph.input == made.graph.input
+    assert rewritten.graph.output == made.graph.output
+    assert [v for v in rewritten.graph.value_info if v.name == "q"] == list(made.graph.value_info)
+    by_name = {node.name: node for node in rewritten.graph.node}
+    assert by_name["relu"] == made.graph.node[0]
+    assert by_name["own"] == made.graph.node[3]
+    assert by_name["sub"].doc_string == "about sub"
+    assert {"layer": "first"}.items() <= {
+        entry.key: entry.value for entry in by_name["sub"].metadata_props
+    }.items()
+    assert {o.domain: o.version for o in rewritten.opset_import} == {
+        "": 17, "their.domain": 7, "sonnx": 1,
+    }  # fmt: skip
+
+
+def test_training_info_survives() -> None:
+    made = simple()
+    made.training_info.add().algorithm.name = "algorithm"
+    assert sonnx_ort.rewrite(made).training_info == made.training_info
+
+
+def test_new_values_take_no_name_that_is_taken() -> None:
+    made = model(
+        [
+            helper.make_node("Div", ["a", "b"], ["q"], name="div"),
+            helper.make_node("Add", ["q", "q_result"], ["z"]),
+        ],
+        [tensor(name, "float", ["n"]) for name in ("a", "b", "q_result")],
+        [tensor("z", "float", ["n"])],
+    )
+    options = sonnx_ort.register()
+    session = ort.InferenceSession(sonnx_ort.rewrite(made).SerializeToString(), options)
+    x = np.ones(2, np.float32)
+    np.testing.assert_array_equal(session.run(None, {"a": x, "b": x, "q_result": x})[0], [2, 2])
+
+
+@pytest.mark.parametrize(
+    ("opset", "attributes"),
+    [
+        (1, {}),
+        (1, {"consumed_inputs": [0, 0]}),
+        (1, {"broadcast": 0}),
+        (5, {}),
+        (6, {}),
+        (6, {"broadcast": 0, "axis": 1}),
+        (7, {}),
+        (13, {}),
+        (14, {}),
+    ],
+    ids=str,
+)
+def test_every_version_runs(opset: int, attributes: dict[str, object]) -> None:
+    made = binary_model("Div", "float", [2], [2], c_shape=[2], opset=opset)
+    made.graph.node[0].attribute.extend(
+        helper.make_attribute(name, value) for name, value in attributes.items()
+    )
+    x = np.array([3, 4], np.float32)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    (result,) = sonnx_ort.InferenceSession(made, options).run(None, {"A": x, "B": x})
+    np.testing.assert_array_equal(result, [1, 1])
+
+
+def test_old_version_with_an_operator_that_changed_is_refused() -> None:
+    made = model(
+        [
+            helper.make_node("Reshape", ["a"], ["r"], shape=[2]),
+            helper.make_node("Div", ["r", "r"], ["c"], name="div"),
+        ],
+        [tensor("a", "float", [2])],
+        [tensor("c", "float", [2])],
+        opset=1,
+    )
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        sonnx_ort.rewrite(made)
+    assert str(caught.value) == (
+        "the model imports version 1 of the ONNX operators, and enforcement needs version 5, which "
+        "defines Reshape differently; convert the model with onnx.version_converter"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"edition": "final"}, "edition='final' is unknown; choose 'typed' or 'preliminary'"),
+        ({"broadcast": "maybe"}, "broadcast='maybe' is unknown; choose 'reject'"),
+        ({"backend": "fast"}, "backend='fast' is unknown; choose 'python'"),
+    ],
+    ids=str,
+)
+def test_unknown_option_is_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(simple(), **options)
+    assert str(caught.value) == message
+
+
+def test_inputs_and_outputs_without_a_shape_are_accepted() -> None:
+    session = sonnx_ort.InferenceSession(binary_model("Div", "float", None, None))
+    x = np.ones(2, np.float32)
+    np.testing.assert_array_equal(session.run(None, {"A": x, "B": x})[0], [1, 1])
+
+
+def test_unknown_types_are_left_to_the_session() -> None:
+    made = model(
+        [
+            helper.make_node("Mystery", ["a"], ["m"], domain="their.domain"),
+            helper.make_node("Div", ["m", "m"], ["c"], name="div"),
+        ],
+        [tensor("a", "float", [2])],
+        [tensor("c", "float", [2])],
+        domains={"their.domain": 1},
+    )
+    (node,) = custom_nodes(sonnx_ort.rewrite(made))
+    assert {entry.key: entry.value for entry in node.metadata_props}["sonnx_ort.rules"] == (
+        "Div.float.R2 Div.float.RG1 Div.float.R1 "
+        "Div.int.R2 Div.int.RG1 Div.int.R1 Div.int.C1 Div.int.C2"
+    )

@@ -1,0 +1,114 @@
+"""`rewrite_file` writes everything or nothing, and keeps external data external."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import helper
+
+import sonnx_ort
+from support.graphs import binary_model, model, tensor
+
+WEIGHTS = np.array([1, 2, 4, 8], np.float32)
+X = np.ones(4, np.float32)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    made = model(
+        [helper.make_node("Div", ["a", "w"], ["c"], name="div")],
+        [tensor("a", "float", [4])],
+        [tensor("c", "float", [4])],
+        initializers=[onnx.numpy_helper.from_array(WEIGHTS, "w")],
+    )
+    path = tmp_path / "source" / "model.onnx"
+    path.parent.mkdir()
+    onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    return path
+
+
+def run(path: Path) -> np.ndarray:
+    (result,) = ort.InferenceSession(path, sonnx_ort.register()).run(None, {"a": X})
+    return result
+
+
+def test_target_beside_the_source_refers_to_the_same_data(source: Path) -> None:
+    target = source.with_name("enforced.onnx")
+    sonnx_ort.rewrite_file(source, target)
+    assert sorted(p.name for p in source.parent.iterdir()) == [
+        "enforced.onnx", "model.onnx", "w.bin",
+    ]  # fmt: skip
+    np.testing.assert_array_equal(run(target), X / WEIGHTS)
+
+
+def test_target_elsewhere_gets_a_copy_of_the_data(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target" / "enforced.onnx"
+    target.parent.mkdir()
+    sonnx_ort.rewrite_file(source, target)
+    assert (target.parent / "w.bin").read_bytes() == WEIGHTS.tobytes()
+    np.testing.assert_array_equal(run(target), X / WEIGHTS)
+
+
+def test_target_may_be_the_source(source: Path) -> None:
+    sonnx_ort.rewrite_file(source, source)
+    np.testing.assert_array_equal(run(source), X / WEIGHTS)
+
+
+def test_other_data_in_the_place_of_the_copy_is_not_overwritten(
+    source: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "target" / "enforced.onnx"
+    target.parent.mkdir()
+    other = target.parent / "w.bin"
+    other.write_bytes(b"something else")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite_file(source, target)
+    assert str(caught.value) == (
+        f"'{other}' is in the place of the model's external data and is another file; write the "
+        "model to another folder"
+    )
+    assert other.read_bytes() == b"something else"
+    assert not target.exists()
+
+
+def test_rejected_model_leaves_the_target_as_it_was(tmp_path: Path) -> None:
+    source, target = tmp_path / "source.onnx", tmp_path / "target.onnx"
+    onnx.save(binary_model("Div", "float", [3], [1]), source)
+    target.write_bytes(b"old")
+    with pytest.raises(sonnx_ort.ModelRejected):
+        sonnx_ort.rewrite_file(source, target)
+    assert target.read_bytes() == b"old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["source.onnx", "target.onnx"]
+
+
+def test_target_in_a_missing_folder(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "missing" / "enforced.onnx"
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite_file(source, target)
+    assert str(caught.value) == (
+        f"'{target}' cannot be written: there is no folder '{target.parent}'"
+    )
+
+
+def test_target_that_is_a_folder(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite_file(source, tmp_path)
+    assert str(caught.value) == f"'{tmp_path}' cannot be written: it is a folder"
+
+
+def test_path_with_external_data_gives_a_model_of_its_own(source: Path) -> None:
+    made = sonnx_ort.rewrite(source)
+    (weights,) = made.graph.initializer
+    np.testing.assert_array_equal(onnx.numpy_helper.to_array(weights), WEIGHTS)
+
+
+def test_model_object_with_external_data_keeps_its_references(source: Path) -> None:
+    made = sonnx_ort.rewrite(onnx.load(source, load_external_data=False))
+    assert made.graph.initializer[0].data_location == onnx.TensorProto.EXTERNAL
+
+
+def test_session_on_a_path_with_external_data_runs(source: Path) -> None:
+    (result,) = sonnx_ort.InferenceSession(source).run(None, {"a": X})
+    np.testing.assert_array_equal(result, X / WEIGHTS)

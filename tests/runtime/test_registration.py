@@ -1,0 +1,52 @@
+"""`register` makes session options fit for enforced models."""
+
+import onnxruntime as ort
+import pytest
+
+import sonnx_ort
+from support.graphs import binary_model
+
+DISABLED = "optimization.disable_specified_optimizers"
+
+
+def enforced() -> bytes:
+    return sonnx_ort.rewrite(
+        binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
+    ).SerializeToString()
+
+
+def test_new_options_by_default() -> None:
+    ort.InferenceSession(enforced(), sonnx_ort.register())
+
+
+def test_given_options_are_given_back() -> None:
+    options = ort.SessionOptions()
+    assert sonnx_ort.register(options) is options
+
+
+def test_registering_twice_is_harmless() -> None:
+    options = sonnx_ort.register(sonnx_ort.register())
+    ort.InferenceSession(enforced(), options)
+
+
+def test_the_optimizer_that_takes_guards_away_is_switched_off() -> None:
+    options = sonnx_ort.register()
+    assert options.get_session_config_entry(DISABLED) == "ReshapeFusion"
+
+
+def test_optimizers_that_the_caller_switched_off_stay_off() -> None:
+    options = ort.SessionOptions()
+    options.add_session_config_entry(DISABLED, "DivMulFusion")
+    sonnx_ort.register(options)
+    assert options.get_session_config_entry(DISABLED) == "DivMulFusion;ReshapeFusion"
+
+
+def test_flushing_denormals_is_refused() -> None:
+    options = ort.SessionOptions()
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.register(options)
+    assert str(caught.value) == (
+        "the session option session.set_denormal_as_zero=1 makes results differ from IEEE 754; "
+        "leave it out"
+    )

@@ -1,0 +1,240 @@
+"""`InferenceSession` behaves like ONNX Runtime's, and raises violations."""
+
+import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import helper
+
+import sonnx_ort
+from sonnx_ort.custom_ops import violation_log
+from support.graphs import binary_model, model, tensor
+
+A = np.array([6, 9, 35], np.int32)
+B = np.array([3, 0, 5], np.int32)
+
+
+def division() -> onnx.ModelProto:
+    return binary_model("Div", "int32", ["n"], ["n"], c_shape=["n"], node="divide")
+
+
+def quiet() -> ort.SessionOptions:
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    return options
+
+
+def assert_zero_divisor(violation: sonnx_ort.ContractViolation) -> None:
+    assert violation.rule == "Div.int.C1"
+    assert violation.operator == "Div"
+    assert violation.node == "divide"
+    assert violation.shapes == ((3,), (3,))
+    assert violation.index == (1,)
+    assert violation.values == (9, 0)
+
+
+def test_violation_has_its_fields() -> None:
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
+    assert_zero_divisor(caught.value)
+
+
+def test_violation_has_its_message() -> None:
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
+    assert str(caught.value) == (
+        "Div 'divide' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (3,), "
+        "B (3,). The rule: No element of B is zero."
+    )
+
+
+def test_error_of_onnxruntime_is_its_cause() -> None:
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
+    assert "running Reshape node" in str(caught.value.__cause__)
+
+
+def test_violation_survives_pickling() -> None:
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
+    restored = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
+    assert_zero_divisor(restored)
+    assert str(restored) == str(caught.value)
+
+
+def test_session_goes_on_after_a_violation() -> None:
+    session = sonnx_ort.InferenceSession(division(), quiet())
+    with pytest.raises(sonnx_ort.ContractViolation):
+        session.run(None, {"A": A, "B": B})
+    np.testing.assert_array_equal(session.run(["C"], {"A": A, "B": A})[0], [1, 1, 1])
+
+
+def test_violation_with_ort_values() -> None:
+    session = sonnx_ort.InferenceSession(division(), quiet())
+    feeds = {"A": ort.OrtValue.ortvalue_from_numpy(A), "B": ort.OrtValue.ortvalue_from_numpy(B)}
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session.run_with_ort_values(None, feeds)
+    assert_zero_divisor(caught.value)
+
+
+def test_violation_with_io_binding() -> None:
+    session = sonnx_ort.InferenceSession(division(), quiet())
+    binding = session.io_binding()
+    binding.bind_cpu_input("A", A)
+    binding.bind_cpu_input("B", B)
+    binding.bind_output("C")
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session.run_with_iobinding(binding)
+    assert_zero_divisor(caught.value)
+
+
+def test_violation_in_an_asynchronous_run_is_told_to_the_callback() -> None:
+    session = sonnx_ort.InferenceSession(division(), quiet())
+    told: list[str] = []
+    done = threading.Event()
+
+    def callback(results: object, data: object, message: str) -> None:
+        del results, data
+        told.append(message)
+        done.set()
+
+    session.run_async(None, {"A": A, "B": B}, callback, None)
+    assert done.wait(60)
+    assert told[0].startswith("Div 'divide' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0")
+
+
+def test_rewritten_model_is_taken_as_it_is() -> None:
+    enforced = sonnx_ort.rewrite(division())
+    session = sonnx_ort.InferenceSession(enforced.SerializeToString(), quiet())
+    np.testing.assert_array_equal(session.run(None, {"A": A, "B": A})[0], [1, 1, 1])
+
+
+def test_model_that_breaks_the_profile_starts_no_session() -> None:
+    with pytest.raises(sonnx_ort.ModelRejected):
+        sonnx_ort.InferenceSession(binary_model("Div", "int32", [3], [1]))
+
+
+@pytest.mark.parametrize(
+    ("feeds", "message"),
+    [
+        ({"A": A}, "Required inputs \\(\\['B'\\]\\) are missing"),
+        ({"A": A, "B": A, "D": A}, "Invalid input name: D"),
+        ({"A": A, "B": A.astype(np.float32)}, "Unexpected input data type"),
+        ({"A": A, "B": A.reshape(1, 3)}, "Invalid rank for input: B"),
+    ],
+)
+def test_wrong_feed_raises_what_onnxruntime_raises(
+    feeds: dict[str, np.ndarray], message: str
+) -> None:
+    with pytest.raises(Exception, match=message) as caught:
+        sonnx_ort.InferenceSession(division(), quiet()).run(None, feeds)
+    assert not isinstance(caught.value, sonnx_ort.SonnxError)
+
+
+def test_further_arguments_reach_onnxruntime() -> None:
+    session = sonnx_ort.InferenceSession(division(), providers=["CPUExecutionProvider"])
+    assert session.get_providers() == ["CPUExecutionProvider"]
+
+
+@pytest.mark.parametrize("mode", [ort.ExecutionMode.ORT_SEQUENTIAL, ort.ExecutionMode.ORT_PARALLEL])
+def test_threads_get_their_own_violations(mode: ort.ExecutionMode) -> None:
+    sessions = []
+    for _ in range(2):
+        options = quiet()
+        options.execution_mode = mode
+        options.inter_op_num_threads = 2
+        sessions.append(sonnx_ort.InferenceSession(division(), options))
+
+    def fail(number: int) -> tuple[int, object, object]:
+        a = np.arange(1, number + 2, dtype=np.int32) * 1000 + number
+        b = np.ones_like(a)
+        b[number] = 0
+        try:
+            sessions[number % 2].run(None, {"A": a, "B": b})
+        except sonnx_ort.ContractViolation as violation:
+            return number, violation.index, violation.values
+        return number, None, None
+
+    with ThreadPoolExecutor(8) as pool:
+        for number, index, values in pool.map(fail, range(200)):
+            assert index == (number,)
+            assert values == ((number + 1) * 1000 + number, 0)
+
+
+def test_two_failing_branches_in_parallel_raise_one_of_the_violations() -> None:
+    made = model(
+        [
+            helper.make_node("Div", ["a", "b"], ["c"], name="one"),
+            helper.make_node("Div", ["b", "a"], ["d"], name="other"),
+        ],
+        [tensor("a", "float", ["n"]), tensor("b", "float", ["m"])],
+        [tensor("c", "float", ["k"]), tensor("d", "float", ["l"])],
+    )
+    options = quiet()
+    options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+    options.inter_op_num_threads = 2
+    session = sonnx_ort.InferenceSession(made, options)
+    for _ in range(20):
+        with pytest.raises(sonnx_ort.ContractViolation) as caught:
+            session.run(None, {"a": np.ones(3, np.float32), "b": np.ones(1, np.float32)})
+        expected = {"one": ((3,), (1,)), "other": ((1,), (3,))}
+        assert caught.value.shapes == expected[caught.value.node]
+
+
+def test_violation_whose_record_is_gone_is_told_from_the_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(violation_log.LOG, "take", lambda _: None)
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
+    assert str(caught.value) == (
+        "Div 'divide' breaks Div.int.C1. The rule: No element of B is zero."
+    )
+    assert (caught.value.rule, caught.value.node, caught.value.shapes) == (
+        "Div.int.C1", "divide", None,
+    )  # fmt: skip
+
+
+def test_kernel_that_cannot_finish_raises_no_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = sonnx_ort.InferenceSession(binary_model("Sub", "float", [2], [2], c_shape=[2]))
+
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(np, "subtract", fail)
+    x = np.ones(2, np.float32)
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        session.run(None, {"A": x, "B": x})
+    assert not isinstance(caught.value, sonnx_ort.ContractViolation)
+    assert str(caught.value) == (
+        "sonnx::Sub, node 'the_node': the kernel could not finish: MemoryError: no room"
+    )
+
+
+def test_plain_session_names_operator_node_and_rule() -> None:
+    enforced = sonnx_ort.rewrite(division()).SerializeToString()
+    session = ort.InferenceSession(enforced, sonnx_ort.register(quiet()))
+    with pytest.raises(Exception, match="running Reshape node") as caught:
+        session.run(None, {"A": A, "B": B})
+    assert (
+        "Name:'Div 'divide' breaks the SONNX profile; the last two digits of the dimension below "
+        "tell the rule: 21 Div.int.R1, 24 Div.int.C1, 25 Div.int.C2'"
+    ) in str(caught.value)
+    assert str(caught.value).strip().endswith("24")
+
+
+def test_plain_session_writes_the_violation_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    enforced = sonnx_ort.rewrite(division()).SerializeToString()
+    session = ort.InferenceSession(enforced, sonnx_ort.register(quiet()))
+    with pytest.raises(Exception, match="running Reshape node"):
+        session.run(None, {"A": A, "B": B})
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("sonnx_ort", "ERROR")
+    assert record.message == (
+        "Div 'divide' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (3,), "
+        "B (3,). The rule: No element of B is zero."
+    )

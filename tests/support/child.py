@@ -1,0 +1,62 @@
+"""Runs Python code in a process of its own, for what could end the process or mark it for good."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class ChildResult:
+    """How a child process ended.
+
+    Attributes:
+        exit_status: Its exit status; negative for the number of the signal that ended it.
+        stdout: What it wrote to standard output.
+        stderr: What it wrote to standard error.
+    """
+
+    exit_status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def killed_by(self) -> signal.Signals | None:
+        """The signal that ended the process; None if it ended by itself."""
+        return signal.Signals(-self.exit_status) if self.exit_status < 0 else None
+
+    def __str__(self) -> str:
+        """Give everything, for the message of an assertion."""
+        return f"exit status {self.exit_status}\n{self.stdout}\n{self.stderr}"
+
+
+def run_python(*parts: str, timeout: float = 120) -> ChildResult:
+    """Run Python code in a child process.
+
+    Args:
+        *parts: The code: pieces that follow each other, each with an indentation of its own.
+        timeout: Seconds until the child is killed and `subprocess.TimeoutExpired` is raised.
+
+    Returns:
+        How the child ended. It runs in an empty folder of its own, with the same interpreter, and
+        can import `support`.
+    """
+    code = "\n".join(textwrap.dedent(part) for part in parts)
+    with tempfile.TemporaryDirectory() as folder:
+        finished = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            check=False,
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(TESTS), "PYTHONIOENCODING": "utf-8"},
+            encoding="utf-8",
+            errors="replace",
+            timeout=timeout,
+        )
+    return ChildResult(finished.returncode, finished.stdout, finished.stderr)

@@ -1,0 +1,28 @@
+"""Asks the exact oracle."""
+
+from typing import Any
+
+import numpy.typing as npt
+
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.reference import Breach, divide, subtract
+
+Array = npt.NDArray[Any]
+
+_OPERATORS = {"Div": divide, "Sub": subtract}
+
+
+def outcome_of(
+    operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
+) -> Array | Breach:
+    """What `operator(a, b)` of an element type is in an edition.
+
+    Args:
+        operator: "Div" or "Sub".
+        a: The first operand.
+        b: The second operand.
+        element_type: The type of both.
+        edition: The edition of the profile.
+    """
+    return _OPERATORS[operator](a, b, element_type, edition)

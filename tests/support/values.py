@@ -1,0 +1,121 @@
+"""Values of every element type that are worth a test, and their comparison bit by bit."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hypothesis_numpy
+
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.reference.formats import FLOAT_FORMATS, INTEGER_FORMATS
+
+Array = npt.NDArray[Any]
+
+FLOATS = tuple(t for t in ElementType if t.family is Family.FLOAT)
+INTEGERS = tuple(t for t in ElementType if t.family is Family.INTEGER)
+SIGNED_INTEGERS = tuple(t for t in INTEGERS if INTEGER_FORMATS[t].signed)
+
+
+def bits_dtype(element_type: ElementType) -> np.dtype[Any]:
+    """The unsigned integer dtype of the same width."""
+    return np.dtype(f"u{element_type.dtype.itemsize}")
+
+
+def from_bits(bits: Any, element_type: ElementType) -> Array:
+    """Read bit patterns as values of a type.
+
+    Args:
+        bits: Unsigned integers, as an array of any shape or a nested list.
+        element_type: The type.
+    """
+    return np.array(bits, bits_dtype(element_type)).view(element_type.dtype)
+
+
+def special_values(element_type: ElementType) -> Array:
+    """The values at the edges of a type, in one dimension.
+
+    Floats: zeros, the smallest and largest subnormals, the smallest normal, numbers around 1, the
+    largest finite and the infinities, in both signs, and NaN. Integers: the smallest two, those
+    around zero, and the largest two.
+    """
+    if element_type.family is Family.INTEGER:
+        limits = INTEGER_FORMATS[element_type]
+        around_zero = range(-7 if limits.signed else 0, 8)
+        edges = [limits.smallest, limits.smallest + 1, limits.largest - 1, limits.largest]
+        return np.array(sorted({*edges, *around_zero}), element_type.dtype)
+    limits = FLOAT_FORMATS[element_type]
+    fraction_bits = limits.precision - 1
+    smallest_normal = 1 << fraction_bits
+    one = limits.largest_exponent << fraction_bits
+    three = one + smallest_normal + smallest_normal // 2
+    infinity = (2 * limits.largest_exponent + 1) << fraction_bits
+    positive = [0, 1, smallest_normal - 1, smallest_normal, one - 1, one, one + 1, three]
+    positive += [infinity - 1, infinity]
+    sign = 1 << (fraction_bits + limits.exponent_bits)
+    quiet_nan = infinity + smallest_normal // 2
+    return from_bits([*positive, *(sign + bits for bits in positive), quiet_nan], element_type)
+
+
+def all_pairs(values: Array) -> tuple[Array, Array]:
+    """Every value against every value, as two tensors of one dimension."""
+    return np.repeat(values, values.size), np.tile(values, values.size)
+
+
+def random_pairs(element_type: ElementType, size: int) -> tuple[Array, Array]:
+    """Pairs of bit patterns, the same in every run.
+
+    Args:
+        element_type: The type.
+        size: How many.
+    """
+    generator = np.random.default_rng(20)
+    limit = 1 << (8 * element_type.dtype.itemsize)
+    dtype = bits_dtype(element_type)
+    a, b = (generator.integers(0, limit, size, dtype, endpoint=False) for _ in range(2))
+    return a.view(element_type.dtype), b.view(element_type.dtype)
+
+
+@st.composite
+def operand_pairs(draw: st.DrawFn, element_type: ElementType) -> tuple[Array, Array]:
+    """Two tensors of one shape of rank 0 to 5, of special values and of any bit patterns.
+
+    Args:
+        draw: Supplied by hypothesis.
+        element_type: The type of both.
+    """
+    shape = draw(hypothesis_numpy.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=3))
+    dtype = bits_dtype(element_type)
+    special = [int(bits) for bits in special_values(element_type).view(dtype)]
+    elements = st.sampled_from(special) | st.integers(0, int(np.iinfo(dtype).max))
+    bits = hypothesis_numpy.arrays(dtype, shape, elements=elements)
+    return draw(bits).view(element_type.dtype), draw(bits).view(element_type.dtype)
+
+
+def assert_same_bits(actual: Array, expected: Array) -> None:
+    """Assert equal dtype, shape and bits; where a NaN is expected, any quiet NaN will do.
+
+    Args:
+        actual: What was computed.
+        expected: What the oracle says.
+    """
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    bits = np.dtype(f"u{expected.dtype.itemsize}")
+    # A scalar cannot be indexed by a mask of its elements; one axis more does no harm.
+    got, want = (np.atleast_1d(np.asarray(array)) for array in (actual, expected))
+    wrong = got.view(bits) != want.view(bits)
+    if expected.dtype.kind not in "iu":
+        # Looking at a signalling bfloat16 NaN raises the flag of an invalid operation.
+        with np.errstate(invalid="ignore"):
+            wrong &= ~(np.isnan(want) & _is_quiet_nan(got))
+    count = np.count_nonzero(wrong)
+    assert count == 0, f"{count} of {wrong.size}: {got[wrong][:9]}, expected {want[wrong][:9]}"
+
+
+def _is_quiet_nan(array: Array) -> npt.NDArray[np.bool_]:
+    element_type = next(t for t in FLOATS if t.dtype == array.dtype)
+    dtype = bits_dtype(element_type)
+    quiet_bit = dtype.type(1 << (FLOAT_FORMATS[element_type].precision - 2))
+    quiet: npt.NDArray[np.bool_] = np.isnan(array) & ((array.view(dtype) & quiet_bit) != 0)
+    return quiet

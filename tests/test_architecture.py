@@ -1,0 +1,56 @@
+"""Data flows one way: each room knows only the rooms below it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+BELOW: dict[str, set[str]] = {
+    "errors": {"analysis"},  # for the type of ModelRejected.report alone
+    "profile": set(),
+    "reference": {"profile"},
+    "custom_ops": {"errors", "profile"},
+    "loading": {"errors", "profile"},
+    "models": {"errors", "profile"},
+    "analysis": {"errors", "loading", "profile"},
+    "rewriting": {"analysis", "custom_ops", "errors", "loading", "profile"},
+    "runtime": {"custom_ops", "errors", "loading", "profile", "rewriting"},
+    "reporting": {"analysis", "demonstration", "errors", "profile"},
+    "running": {"errors", "runtime"},
+    "demonstration": {"errors", "models", "profile", "rewriting", "runtime"},
+}
+
+FOLDERS = {"custom_ops": REPOSITORY / "custom_ops", "models": REPOSITORY / "models"}
+
+
+def sources(room: str) -> list[Path]:
+    place = FOLDERS.get(room, REPOSITORY / "sonnx_ort" / room)
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+
+
+def imported_rooms(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.ImportFrom(module="sonnx_ort", names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=str() as module) if module.startswith("sonnx_ort."):
+                yield module.split(".")[1]
+            case ast.Import(names=names):
+                parts = [alias.name.split(".") for alias in names]
+                yield from (p[1] for p in parts if p[0] == "sonnx_ort" and len(p) > 1)
+
+
+@pytest.mark.parametrize("room", BELOW)
+def test_room_imports_only_rooms_below(room: str) -> None:
+    for path in sources(room):
+        above = set(imported_rooms(path)) - BELOW[room] - {room}
+        assert not above, f"{path.relative_to(REPOSITORY)} imports {', '.join(sorted(above))}"
+
+
+def test_every_room_has_its_place() -> None:
+    entries = (REPOSITORY / "sonnx_ort").iterdir()
+    rooms = {p.stem for p in entries if (p.is_dir() or p.suffix == ".py") and p.stem[0] != "_"}
+    assert rooms | set(FOLDERS) == set(BELOW) | {"cli"}

@@ -1,0 +1,153 @@
+"""The command: what it prints, and its exit status."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from support.graphs import binary_model
+
+COMMAND = [sys.executable, "-m", "sonnx_ort"]
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "160"}
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        text=True,
+        encoding="utf-8",
+        env=environment,
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "good.onnx"
+    onnx.save(binary_model("Div", "int32", ["n"], ["n"], c_shape=["n"], node="divide"), path)
+    np.save(tmp_path / "a.npy", np.array([6, 9, 35], np.int32))
+    np.save(tmp_path / "b.npy", np.array([3, 3, 5], np.int32))
+    np.save(tmp_path / "zero.npy", np.array([3, 0, 5], np.int32))
+    return path
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    path = tmp_path / "bad.onnx"
+    onnx.save(binary_model("Div", "float", [3], [1]), path)
+    return path
+
+
+def test_rewrite_writes_the_enforced_model(good: Path, tmp_path: Path) -> None:
+    target = tmp_path / "enforced.onnx"
+    done = command("rewrite", good, "-o", target)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{target}: written; every Div and Sub in it enforces the profile\n"
+    assert [node.domain for node in onnx.load(target).graph.node] == ["sonnx", ""]
+
+
+def test_rewrite_of_a_model_that_breaks_the_profile(bad: Path, tmp_path: Path) -> None:
+    done = command("rewrite", bad, "-o", tmp_path / "enforced.onnx")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(
+        "sonnx-ort: the model breaks the SONNX profile (edition typed): 1 violation at 1 node\n"
+        "1. Div 'the_node': Div.float.R1 violated: axis 0 has size 3 in A and 1 in B\n"
+    )
+    assert not (tmp_path / "enforced.onnx").exists()
+
+
+def test_rewrite_of_a_missing_file(tmp_path: Path) -> None:
+    done = command("rewrite", tmp_path / "none.onnx", "-o", tmp_path / "enforced.onnx")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"sonnx-ort: there is no file '{tmp_path / 'none.onnx'}'\n"
+
+
+def test_unknown_edition(good: Path) -> None:
+    done = command("run", good, "--edition", "final")
+    assert done.returncode == 2
+    assert "'final' is not one of 'typed', 'preliminary'" in done.stderr
+
+
+def test_run_shows_the_outputs(good: Path, tmp_path: Path) -> None:
+    done = command("run", good, "--input", f"A={tmp_path}/a.npy", "--input", f"B={tmp_path}/b.npy")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "C: int32 (3,) [2, 3, 7]\n"
+
+
+def test_run_writes_the_outputs(good: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "outputs"
+    done = command(
+        "run", good, "--input", f"A={tmp_path}/a.npy", "--input", f"B={tmp_path}/b.npy",
+        "--output-dir", folder,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stdout.endswith(f"written: {folder / 'C.npy'}\n")
+    np.testing.assert_array_equal(np.load(folder / "C.npy"), [2, 3, 7])
+
+
+def test_run_that_breaks_a_rule(good: Path, tmp_path: Path) -> None:
+    done = command(
+        "run", good, "--input", f"A={tmp_path}/a.npy", "--input", f"B={tmp_path}/zero.npy"
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "sonnx-ort: Div 'divide' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A "
+        "(3,), B (3,). The rule: No element of B is zero.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("feeds", "message"),
+    [
+        (["A"], "--input A: write NAME=FILE.npy"),
+        (["=a.npy"], "--input =a.npy: write NAME=FILE.npy"),
+        (["A=none.npy"], "there is no file 'none.npy'"),
+        (["A={folder}/a.npy"], "the input 'B' is missing; the model's inputs are A, B"),
+        (["A={folder}/a.npy", "A={folder}/a.npy"], "--input A={folder}/a.npy: 'A' is given twice"),
+        (
+            ["A={folder}/a.npy", "B={folder}/b.npy", "D={folder}/b.npy"],
+            "there is no input 'D'; the model's inputs are A, B",
+        ),
+    ],
+    ids=str,
+)
+def test_unusable_feeds(good: Path, tmp_path: Path, feeds: list[str], message: str) -> None:
+    arguments = [a for feed in feeds for a in ("--input", feed.format(folder=tmp_path))]
+    done = command("run", good, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"sonnx-ort: {message.format(folder=tmp_path)}\n"
+
+
+def test_feed_that_is_no_array(good: Path, tmp_path: Path) -> None:
+    done = command("run", good, "--input", f"A={good}", "--input", f"B={tmp_path}/b.npy")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"sonnx-ort: '{good}' holds no array in numpy's .npy format: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_feed_of_another_type(good: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "float.npy", np.ones(3, np.float32))
+    done = command(
+        "run", good, "--input", f"A={tmp_path}/a.npy", "--input", f"B={tmp_path}/float.npy"
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("sonnx-ort: ONNX Runtime refuses: ")
+    assert "Unexpected input data type" in done.stderr
+
+
+def test_no_arguments_show_the_help() -> None:
+    done = command()
+    assert done.returncode == 2
+    assert "Makes ONNX models keep to the SONNX profile" in done.stdout + done.stderr
+
+
+def test_version() -> None:
+    done = command("--version")
+    assert (done.returncode, done.stdout) == (0, f"sonnx-ort {sonnx_ort.__version__}\n")

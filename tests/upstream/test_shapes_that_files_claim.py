@@ -1,0 +1,38 @@
+"""How little ONNX Runtime holds a run to the shapes that a file declares."""
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from onnx import helper
+
+from support.graphs import binary_model, model, tensor
+
+pytestmark = pytest.mark.upstream
+
+UNEQUAL = {"A": np.ones(3, np.float32), "B": np.ones(1, np.float32)}
+
+
+def run(model_proto):
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model_proto.SerializeToString(), options)
+    return session.run(None, UNEQUAL)[0]
+
+
+def test_inputs_that_share_a_symbolic_dimension_are_silently_broadcast():
+    """Once they are refused, equal symbols prove equal sizes and `SameShape` may say so."""
+    result = run(binary_model("Sub", "float", ["n"], ["n"], c_shape=["n"]))
+    assert result.tolist() == [0, 0, 0]
+
+
+def test_wrong_value_info_does_not_stop_a_run():
+    """Once it does, `value_info` is a premise that a proof may rest on."""
+    nodes = [
+        helper.make_node("Identity", ["A"], ["a"]),
+        helper.make_node("Identity", ["B"], ["b"]),
+        helper.make_node("Sub", ["a", "b"], ["C"]),
+    ]
+    claims = [tensor(name, "float", [3]) for name in "ab"]
+    inputs = [tensor("A", "float", ["p"]), tensor("B", "float", ["q"])]
+    lying = model(nodes, inputs, [tensor("C", "float", [None])], value_info=claims)
+    assert run(lying).tolist() == [0, 0, 0]
