@@ -1,0 +1,109 @@
+"""The checks of the repository, in the order in which they run."""
+
+import shutil
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from environment import Environment
+from package_wheel import WheelNotBuilt, build_wheel
+
+Check = Callable[[Environment, Sequence[str]], int]
+"""Runs a check with the arguments for pytest; gives an exit status."""
+
+
+def check_style(environment: Environment, pytest_arguments: Sequence[str]) -> int:
+    """Run the linter."""
+    del pytest_arguments
+    return environment.call(["python", "-m", "ruff", "check"], environment.root)
+
+
+def check_format(environment: Environment, pytest_arguments: Sequence[str]) -> int:
+    """Compare the sources with what the formatter would make of them."""
+    del pytest_arguments
+    return environment.call(["python", "-m", "ruff", "format", "--check"], environment.root)
+
+
+def check_types(environment: Environment, pytest_arguments: Sequence[str]) -> int:
+    """Run mypy on the package as the wheel installs it, and on the scripts.
+
+    The sources of one package lie in three folders of the repository, where mypy cannot see them
+    as one.
+    """
+    del pytest_arguments
+    root = environment.root
+    try:
+        installed = unpack_package(environment, environment.folder / "typing")
+    except WheelNotBuilt as error:
+        print(f"The wheel cannot be built:\n{error}")
+        return 1
+    mypy = ["python", "-m", "mypy", "--config-file", str(root / "pyproject.toml")]
+    cache = ["--cache-dir", str(root / ".mypy_cache")]
+    return environment.call([*mypy, *cache, "sonnx_ort", root / "scripts"], installed)
+
+
+def check_behaviour(environment: Environment, pytest_arguments: Sequence[str]) -> int:
+    """Run the tests."""
+    return environment.call(["python", "-m", "pytest", *pytest_arguments], environment.root)
+
+
+CHECKS: Mapping[str, Check] = {
+    "ruff check": check_style,
+    "ruff format": check_format,
+    "mypy": check_types,
+    "pytest": check_behaviour,
+}
+"""The checks by name. All of them run, whether or not an earlier one fails."""
+
+
+def unpack_package(environment: Environment, folder: Path) -> Path:
+    """Unpack the wheel of the sources as they are now.
+
+    Args:
+        environment: The environment to build it in.
+        folder: What it holds is replaced.
+
+    Returns:
+        The folder that stands for site-packages.
+
+    Raises:
+        WheelNotBuilt: The sources make no wheel.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    wheel = build_wheel(environment.python, environment.root, folder / "wheel")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site-packages")
+    return folder / "site-packages"
+
+
+def run_checks(
+    checks: Mapping[str, Check], environment: Environment, pytest_arguments: Sequence[str]
+) -> dict[str, int]:
+    """Run checks, each under a heading.
+
+    Args:
+        checks: The checks by name.
+        environment: The environment that they run in.
+        pytest_arguments: What is handed on to pytest.
+
+    Returns:
+        The exit statuses by the checks' names.
+    """
+    statuses: dict[str, int] = {}
+    for name, check in checks.items():
+        print(f"\n[{name}]", flush=True)
+        statuses[name] = check(environment, pytest_arguments)
+    return statuses
+
+
+def summary(statuses: Mapping[str, int]) -> str:
+    """Say in one line for each check how it ended.
+
+    Args:
+        statuses: The exit statuses by the checks' names.
+    """
+    width = max(map(len, statuses))
+    return "\n".join(
+        f"{name:{width}}  " + (f"FAILED (exit status {status})" if status else "passed")
+        for name, status in statuses.items()
+    )

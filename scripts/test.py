@@ -1,0 +1,36 @@
+"""Check everything: `python3 scripts/test.py`.
+
+Makes the environment `.venv` first if there is none (with `--fresh`: in any case), and then runs
+ruff, mypy and pytest in it. Other arguments go to pytest.
+"""
+
+import argparse
+import sys
+
+from python_version import require_supported_python
+
+require_supported_python()
+
+from checks import CHECKS, run_checks, summary  # noqa: E402 - an old Python cannot read it
+from environment import ROOT, Environment, prepare  # noqa: E402
+from installation import exit_status  # noqa: E402
+
+
+def main() -> int:
+    """Prepare the environment and run the checks in it; give 1 if one of them fails."""
+    parser = argparse.ArgumentParser(
+        usage="%(prog)s [-h] [--fresh] [argument of pytest ...]",
+        description=__doc__,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--fresh", action="store_true", help="make the environment anew")
+    options, pytest_arguments = parser.parse_known_args()
+    environment = Environment(ROOT)
+    prepare(environment, fresh=options.fresh)
+    statuses = run_checks(CHECKS, environment, pytest_arguments)
+    print(f"\n{summary(statuses)}")
+    return 1 if any(statuses.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status(main))
