@@ -5,35 +5,33 @@ An exception that leaves a kernel ends the process (onnxruntime-extensions' `Com
 at which the `Reshape` behind it fails.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.custom_ops.definition import Kernel, KernelDefinition
+from sonnx_ort.custom_ops.failure import could_not_finish, failed, violation
 from sonnx_ort.custom_ops.kernel_output import KernelOutput, kernel_output
-from sonnx_ort.custom_ops.violation_log import KERNEL_FAILURE, LOG
-from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.judgement import Offence
-from sonnx_ort.profile.operand import format_shape
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.rule import Rule
 
 Array = npt.NDArray[Any]
 Arithmetic = Callable[[Array, Array, Edition], Array]
 """Computes the result from operands that keep all rules; it may write into the first of them."""
 
-Kernel = Callable[..., tuple[KernelOutput, KernelOutput]]
+ATTRIBUTES = ("node", "edition")
+"""The attributes of an element-wise operator."""
 
 _SHAPE = np.dtype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class CustomOperator:
-    """An operator of the domain `sonnx`: what it must keep, and how it computes.
+    """An element-wise operator of two operands: what it must keep, and how it computes.
 
     Attributes:
         operator: The profile's operator.
@@ -44,6 +42,21 @@ class CustomOperator:
     operator: Operator
     arithmetic: Arithmetic
     element_types: tuple[ElementType, ...]
+
+    def definitions(self) -> tuple[KernelDefinition, ...]:
+        """One kernel for each type."""
+        operands = len(self.operator.operands)
+        return tuple(
+            KernelDefinition(
+                name=self.operator.name,
+                operator=self.operator,
+                inputs=(element_type,) * operands,
+                output=element_type,
+                attributes=ATTRIBUTES,
+                kernel=make_kernel(self, element_type),
+            )
+            for element_type in self.element_types
+        )
 
 
 def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
@@ -66,7 +79,7 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
         for edition in Edition
     }
     editions = {edition.value: edition for edition in Edition}
-    arithmetic = custom.arithmetic
+    operator, arithmetic = custom.operator, custom.arithmetic
 
     def kernel(a: Array, b: Array, node: str, edition: str) -> tuple[KernelOutput, KernelOutput]:
         try:
@@ -74,63 +87,12 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
             for rule in rules[edition]:
                 offence = rule.requirement.offence(operands)
                 if offence is not None:
-                    error = _violation(custom.operator, rule, node, operands, offence)
-                    return _failed(dtype, rule.code, error)
+                    shapes = (a.shape, b.shape)
+                    error = violation(operator, rule, node, operator.operands, shapes, offence)
+                    return failed(dtype, rule.code, error)
             result = arithmetic(a, b, editions[edition])
             return kernel_output(result, dtype), kernel_output(np.array(result.shape), _SHAPE)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
-            return _could_not_finish(dtype, custom.operator, node, error)
+            return could_not_finish(dtype, operator, node, error)
 
     return kernel
-
-
-def _violation(
-    operator: Operator, rule: Rule, node: str, operands: Sequence[Array], offence: Offence
-) -> ContractViolation:
-    shapes = tuple(operand.shape for operand in operands)
-    shown = ", ".join(
-        f"{letter} {format_shape(shape)}"
-        for letter, shape in zip(operator.operands, shapes, strict=True)
-    )
-    return ContractViolation(
-        f"{operator.name} '{node}' breaks {rule.id}: {offence.reason}; shapes {shown}. "
-        f"The rule: {rule.sentence}",
-        rule=rule.id,
-        operator=operator.name,
-        node=node,
-        shapes=shapes,
-        index=offence.index,
-        values=offence.values,
-    )
-
-
-def _could_not_finish(
-    dtype: np.dtype[Any], operator: Operator, node: str, error: BaseException
-) -> tuple[KernelOutput, KernelOutput]:
-    try:
-        failure = SonnxError(
-            f"sonnx::{operator.name}, node '{node}': the kernel could not finish: "
-            f"{type(error).__name__}: {_text(error)}"
-        )
-        failure.__cause__ = error
-        return _failed(dtype, KERNEL_FAILURE, failure)
-    except BaseException:  # noqa: BLE001 - not even an error that cannot be told may leave
-        return _impossible(dtype, KERNEL_FAILURE)
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - whatever a foreign error does when it is printed
-        return "(an error that cannot be printed)"
-
-
-def _failed(
-    dtype: np.dtype[Any], code: int, error: BaseException
-) -> tuple[KernelOutput, KernelOutput]:
-    return _impossible(dtype, LOG.record(code, error))
-
-
-def _impossible(dtype: np.dtype[Any], ticket: int) -> tuple[KernelOutput, KernelOutput]:
-    # No tensor with elements can be made of an empty one, should a Reshape be fused away.
-    return kernel_output(np.empty(0), dtype), kernel_output(np.array([-ticket]), _SHAPE)

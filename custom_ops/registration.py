@@ -6,29 +6,30 @@ the session points to, and end the process; so all are registered here and none 
 
 from onnxruntime_extensions import PyOp, get_library_path, onnx_op
 
-from sonnx_ort.custom_ops.div import CUSTOM_DIV
-from sonnx_ort.custom_ops.kernel import CustomOperator, make_kernel
-from sonnx_ort.custom_ops.sub import CUSTOM_SUB
+from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
+from sonnx_ort.custom_ops.definition import KernelDefinition
 from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.element_type import ElementType
-
-CUSTOM_OPERATORS: tuple[CustomOperator, ...] = (CUSTOM_DIV, CUSTOM_SUB)
-"""All operators of the domain. A new one is one more entry."""
 
 LIBRARY_PATH: str = get_library_path()
 """The shared library through which a session reaches the operators."""
 
 
-def _register(custom: CustomOperator, element_type: ElementType) -> None:
-    declared = getattr(PyOp, f"dt_{element_type.value}")
-    onnx_op(
-        op_type=f"{DOMAIN}::{custom.operator.name}",
-        inputs=[declared] * len(custom.operator.operands),
-        outputs=[declared, PyOp.dt_int64],
-        attrs={"node": PyOp.dt_string, "edition": PyOp.dt_string},
-    )(make_kernel(custom, element_type))
+def _register(definition: KernelDefinition) -> None:
+    registered = onnx_op(
+        op_type=f"{DOMAIN}::{definition.name}",
+        inputs=[_declared(element_type) for element_type in definition.inputs],
+        outputs=[_declared(definition.output), PyOp.dt_int64],
+        attrs=dict.fromkeys(definition.attributes, PyOp.dt_string),
+    )(definition.kernel)
+    # Strings need no cast, and the default reads the C++ table of types anew for every comparison.
+    registered.cast_attributes = dict
 
 
-for _custom in CUSTOM_OPERATORS:
-    for _element_type in _custom.element_types:
-        _register(_custom, _element_type)
+def _declared(element_type: ElementType) -> int:
+    number: int = getattr(PyOp, f"dt_{element_type.value}")
+    return number
+
+
+for _definition in KERNEL_DEFINITIONS:
+    _register(_definition)

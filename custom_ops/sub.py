@@ -16,6 +16,7 @@ from sonnx_ort.profile.sub import SUB
 Array = npt.NDArray[Any]
 
 
+@np.errstate(all="ignore")
 def subtract(a: Array, b: Array, edition: Edition) -> Array:
     """Subtract element by element.
 
@@ -28,8 +29,7 @@ def subtract(a: Array, b: Array, edition: Edition) -> Array:
         The differences, in the operands' shape and dtype.
     """
     del edition
-    with np.errstate(all="ignore"):
-        return np.subtract(a, b, out=a)
+    return np.subtract(a, b, out=a)
 
 
 CUSTOM_SUB = CustomOperator(SUB, subtract, NATIVE_TYPES)

@@ -61,12 +61,14 @@ class ViolationLog:
 
 
 def tickets(message: str) -> list[int]:
-    """The tickets in the text of an ONNX Runtime error, outermost node first.
+    """The tickets in the text of an ONNX Runtime error.
 
     Args:
-        message: The text of the error; that of a node with a body contains that of the body.
+        message: The text of the error. That of a node with a body ends in that of the body; what
+            stands before the last status is names, which a model chooses.
     """
-    return [int(match) for match in _DIMENSION.findall(message)]
+    _, _, status = message.rpartition("Status Message:")
+    return [int(match) for match in _DIMENSION.findall(status)]
 
 
 LOG = ViolationLog()

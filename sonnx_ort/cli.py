@@ -14,8 +14,9 @@ import typer
 from rich.console import Console
 
 from sonnx_ort.errors import ContractViolation, ModelRejected, SonnxError
+from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
-from sonnx_ort.rewriting.options import Backend, Broadcast
+from sonnx_ort.rewriting.options import Backend
 
 
 class ExitStatus(enum.IntEnum):
@@ -38,7 +39,7 @@ app = typer.Typer(
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The ONNX model's file.")]
 EditionOption = Annotated[Edition, typer.Option(help="The edition of the profile's documents.")]
 BroadcastOption = Annotated[
-    Broadcast, typer.Option(help="What becomes of operands of different shapes.")
+    Broadcasting, typer.Option(help="What becomes of operands of different shapes.")
 ]
 BackendOption = Annotated[Backend, typer.Option(help="What enforces the rules in a run.")]
 
@@ -67,7 +68,7 @@ def rewrite(
     model: ModelArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
     edition: EditionOption = Edition.TYPED,
-    broadcast: BroadcastOption = Broadcast.REJECT,
+    broadcast: BroadcastOption = Broadcasting.REJECT,
     backend: BackendOption = Backend.PYTHON,
 ) -> None:
     """Put operators that enforce the profile in the place of every Div and Sub of a model."""
@@ -89,7 +90,7 @@ def run(
         Path | None, typer.Option(help="Write each output to NAME.npy in this folder.")
     ] = None,
     edition: EditionOption = Edition.TYPED,
-    broadcast: BroadcastOption = Broadcast.REJECT,
+    broadcast: BroadcastOption = Broadcasting.REJECT,
     backend: BackendOption = Backend.PYTHON,
 ) -> None:
     """Rewrite a model if need be, run it once, and show its outputs."""

@@ -8,6 +8,8 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.analysis.broadcast_inference import register_broadcast_inference
+from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
 _OPAQUE = "sonnx_ort.opaque"
@@ -52,9 +54,27 @@ def infer(model: ir.Model) -> ir.Model:
         A model with the same nodes in the same order, and types and shapes where they follow.
         Where an engine fails, what the other finds.
     """
+    inferred = _infer_once(model)
+    broadcasts = sum(node.op_type == BROADCAST.name for node in RecursiveGraphIterator(model.graph))
+    known = _known_shapes(inferred)
+    for _ in range(broadcasts):
+        # onnx.shape_inference ends at a Broadcast, and goes on from what the other engine found.
+        inferred = _infer_once(inferred)
+        before, known = known, _known_shapes(inferred)
+        if known == before:
+            break
+    return inferred
+
+
+def _infer_once(model: ir.Model) -> ir.Model:
     inferred = _infer_with_onnx(model)
     _infer_with_symbols(inferred)
     return inferred
+
+
+def _known_shapes(model: ir.Model) -> int:
+    values = (output for node in RecursiveGraphIterator(model.graph) for output in node.outputs)
+    return sum(value.shape is not None for value in values)
 
 
 def _infer_with_onnx(model: ir.Model) -> ir.Model:
@@ -69,6 +89,7 @@ def _infer_with_onnx(model: ir.Model) -> ir.Model:
 def _infer_with_symbols(model: ir.Model) -> None:
     from onnx_shape_inference import infer_symbolic_shapes  # noqa: PLC0415 - imports sympy
 
+    register_broadcast_inference()
     with _untrusted_hidden(model), _silenced("onnx_shape_inference"):
         try:
             infer_symbolic_shapes(

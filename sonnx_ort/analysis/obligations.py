@@ -1,21 +1,27 @@
 """From facts to obligations: every rule at every node that it binds, none dropped."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.alignment import aligned_shape, trailing_axes
+from sonnx_ort.analysis.broadcast_plan import BroadcastPlan, plan_broadcast
 from sonnx_ort.analysis.facts import Facts, gather_facts
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.analysis.targets import Target, targets
+from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.general import GR1
-from sonnx_ort.profile.judgement import Judgement, Status, violated
+from sonnx_ort.profile.judgement import Judgement, Status, proved, violated
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.rule import Rule
+
+Operands = tuple[Operand, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +32,13 @@ class ExaminedNode:
         target: The node.
         operands: What is known of its inputs.
         obligations: One per rule that binds it.
+        broadcast: How a Broadcast in front makes the operands' shapes equal; None for none.
     """
 
     target: Target
-    operands: tuple[Operand, ...]
+    operands: Operands
     obligations: tuple[Obligation, ...]
+    broadcast: BroadcastPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,45 +54,96 @@ class Examination:
     nodes: tuple[ExaminedNode, ...]
 
 
-def examine(model: ir.Model, edition: Edition) -> Examination:
+def examine(model: ir.Model, edition: Edition, broadcasting: Broadcasting) -> Examination:
     """Find all obligations of a model.
 
     Args:
         model: A canonical model; not modified.
         edition: The edition that it is held to.
+        broadcasting: What becomes of operands of different shapes.
     """
     facts = gather_facts(model)
-    nodes = tuple(_examine_node(target, facts, edition) for target in targets(model))
+    nodes = tuple(_examine_node(target, facts, edition, broadcasting) for target in targets(model))
     general = _general_obligations(model, facts, nodes)
     obligations = (*general, *(o for node in nodes for o in node.obligations))
-    return Examination(Report(edition, obligations), nodes)
+    return Examination(Report(edition, broadcasting, obligations), nodes)
 
 
-def _examine_node(target: Target, facts: Facts, edition: Edition) -> ExaminedNode:
+def _examine_node(
+    target: Target, facts: Facts, edition: Edition, broadcasting: Broadcasting
+) -> ExaminedNode:
     operands = tuple(
         facts.operand(letter, value)
-        for letter, value in zip(target.operator.operands, target.inputs, strict=True)
+        for letter, value in zip(target.letters, target.inputs, strict=True)
     )
     rules = _binding_rules(target, operands, edition)
-    obligations = tuple(_oblige(rule, target, operands) for rule in rules)
-    return ExaminedNode(target, operands, obligations)
+    if target.operator is BROADCAST:
+        obligations = tuple(_oblige(rule, target, operands) for rule in rules)
+        return ExaminedNode(target, operands, obligations, plan_broadcast(operands))
+    if broadcasting is Broadcasting.EXPLICIT:
+        return _examine_expandable(target, operands, rules)
+    return ExaminedNode(target, operands, tuple(_oblige(rule, target, operands) for rule in rules))
 
 
-def _oblige(rule: Rule, target: Target, operands: tuple[Operand, ...]) -> Obligation:
-    judgement = _judge(rule, target, operands)
+def _examine_expandable(
+    target: Target, operands: Operands, rules: tuple[Rule, ...]
+) -> ExaminedNode:
+    """Examine a node in front of which a Broadcast may be put."""
+    trailing = trailing_axes(target, operands)
+    if trailing is None:
+        # Nothing lines the operands up, so the rules about shapes stay as they are.
+        obligations = tuple(_oblige(rule, target, operands) for rule in rules)
+        return ExaminedNode(target, operands, obligations)
+    aligned = _aligned(operands, trailing)
+    plan = replace(plan_broadcast(aligned), trailing=trailing)
+    if target.asks_for_broadcasting:
+        # Only the second operand is ever expanded; the node itself refuses what does not fit.
+        plan = replace(plan, expanded=(False, plan.expanded[1]))
+    if plan.nothing_to_do:
+        return ExaminedNode(
+            target, operands, tuple(_oblige_plainly(rule, target, operands) for rule in rules)
+        )
+    made_equal = proved("a Broadcast in front makes the shapes equal")
+    obligations = tuple(
+        _obligation(rule, target, operands, made_equal)
+        if isinstance(rule.requirement, SameShape)
+        else _oblige_plainly(rule, target, operands)
+        for rule in rules
+    )
+    broadcast = _obligation(E1, target, aligned, E1.requirement.judge(aligned), BROADCAST.name)
+    return ExaminedNode(target, operands, (*obligations, broadcast), plan)
+
+
+def _aligned(operands: Operands, trailing: int) -> Operands:
+    *others, last = operands
+    return (*others, replace(last, shape=aligned_shape(last.shape, trailing)))
+
+
+def _oblige(rule: Rule, target: Target, operands: Operands) -> Obligation:
+    judgement = rule.requirement.judge(operands)
+    legacy = target.asks_for_broadcasting and isinstance(rule.requirement, SameShape)
+    if legacy and judgement.status is not Status.VIOLATED:
+        judgement = violated("the attribute broadcast=1 asks for legacy broadcasting")
+    return _obligation(rule, target, operands, judgement)
+
+
+def _oblige_plainly(rule: Rule, target: Target, operands: Operands) -> Obligation:
+    return _obligation(rule, target, operands, rule.requirement.judge(operands))
+
+
+def _obligation(
+    rule: Rule, target: Target, operands: Operands, judgement: Judgement, operator: str = ""
+) -> Obligation:
+    broken = judgement.status is Status.VIOLATED
     return Obligation(
         rule=rule,
-        operator=target.operator.name,
+        operator=operator or target.operator.name,
         node=target.label,
         operands=operands,
         status=judgement.status,
         evidence=judgement.evidence,
-        hint=_hint(rule, judgement, operands),
+        hint=rule.requirement.hint(operands) if broken else "",
     )
-
-
-def _hint(rule: Rule, judgement: Judgement, operands: Sequence[Operand]) -> str:
-    return rule.requirement.hint(operands) if judgement.status is Status.VIOLATED else ""
 
 
 def _binding_rules(
@@ -101,14 +160,6 @@ def _binding_rules(
     return tuple(dict.fromkeys(rules))
 
 
-def _judge(rule: Rule, target: Target, operands: Sequence[Operand]) -> Judgement:
-    judgement = rule.requirement.judge(operands)
-    legacy = target.asks_for_broadcasting and isinstance(rule.requirement, SameShape)
-    if not legacy or judgement.status is Status.VIOLATED:
-        return judgement
-    return violated("the attribute broadcast=1 asks for legacy broadcasting")
-
-
 def _general_obligations(
     model: ir.Model, facts: Facts, nodes: Sequence[ExaminedNode]
 ) -> tuple[Obligation, ...]:
@@ -119,7 +170,7 @@ def _general_obligations(
     for value in sparse:
         operands = (facts.operand("tensor", value),)
         judgement = GR1.requirement.judge(operands)
-        hint = _hint(GR1, judgement, operands)
+        hint = GR1.requirement.hint(operands) if judgement.status is Status.VIOLATED else ""
         obligations.append(
             Obligation(GR1, "", "", operands, judgement.status, judgement.evidence, hint)
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.judgement import Status
 
@@ -15,10 +16,12 @@ class Report:
 
     Attributes:
         edition: The edition that the model is held to.
+        broadcasting: What becomes of operands of different shapes.
         obligations: One per rule and node, in the order of the graph.
     """
 
     edition: Edition
+    broadcasting: Broadcasting
     obligations: tuple[Obligation, ...]
 
     @cached_property

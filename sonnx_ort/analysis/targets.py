@@ -7,13 +7,12 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A node of a standard operator that the profile constrains.
+    """A node of an operator that the profile constrains.
 
     Attributes:
         node: The node.
@@ -32,8 +31,13 @@ class Target:
         return tuple(value for value in self.node.inputs if value is not None)
 
     @property
+    def letters(self) -> tuple[str, ...]:
+        """The letters of the operands in the operator's document."""
+        return self.operator.letters(len(self.node.inputs))
+
+    @property
     def output(self) -> ir.Value:
-        """The result."""
+        """The result; the first of several."""
         return self.node.outputs[0]
 
     @property
@@ -50,6 +54,6 @@ def targets(model: ir.Model) -> Iterator[Target]:
         model: A canonical model: model-local functions hold no such node.
     """
     for node in RecursiveGraphIterator(model.graph):
-        operator = OPERATORS.get(node.op_type) if node.domain == STANDARD_DOMAIN else None
-        if operator is not None:
+        operator = OPERATORS.get(node.op_type)
+        if operator is not None and node.domain == operator.domain:
             yield Target(node, operator, node.name or f"(output {node.outputs[0].name})")

@@ -17,7 +17,6 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import adopt_opset_imports
 from sonnx_ort.loading.value_names import ValueNames
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
 PATH = "path"
 """The key in a node's `meta` under which the path of its calls stands: `outer/inner`."""
@@ -60,10 +59,10 @@ def _enforceable_functions(model: ir.Model) -> set[ir.OperatorIdentifier]:
         identifier: {node.op_identifier() for node in RecursiveGraphIterator(function.graph)}
         for identifier, function in model.functions.items()
     }
-    standard = {(STANDARD_DOMAIN, name, "") for name in OPERATORS}
+    constrained = {(o.domain, o.name, "") for o in OPERATORS.values()}
     reaching: set[ir.OperatorIdentifier] = set()
     while True:
-        grown = {i for i, called in calls.items() if called & (standard | reaching)}
+        grown = {i for i, called in calls.items() if called & (constrained | reaching)}
         if grown == reaching:
             return reaching
         reaching = grown

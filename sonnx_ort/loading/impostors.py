@@ -6,6 +6,7 @@ import onnx
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import subgraphs
+from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 
 
@@ -34,7 +35,7 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
                 f"operator of that name; move it to a domain of its own"
             )
         nodes = chain(function.node, *(graph.node for graph in subgraphs(function.node)))
-        if any(node.domain == DOMAIN for node in nodes):
+        if any(node.domain == DOMAIN and node.op_type != BROADCAST.name for node in nodes):
             raise InvalidModel(
                 f"the model-local function '{function.name}' contains operators of the domain "
                 f"'{DOMAIN}', which only rewrite puts into a model; use the standard operators"

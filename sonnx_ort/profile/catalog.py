@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.general import GENERAL_RULES
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.sub import SUB
 
-OPERATORS: Mapping[str, Operator] = MappingProxyType({o.name: o for o in (DIV, SUB)})
-"""The operators by ONNX name. A new operator is one more entry."""
+OPERATORS: Mapping[str, Operator] = MappingProxyType({o.name: o for o in (DIV, SUB, BROADCAST)})
+"""The operators by name. A new operator is one more entry."""
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.rule import Rule
@@ -16,16 +17,31 @@ class Operator:
     """An operator that the profile constrains.
 
     Attributes:
-        name: Its ONNX name in the default domain, and its name in the domain `sonnx`.
+        name: Its name.
         operands: The letters of its inputs in the profile's documents.
-        versions: The versions of the ONNX operator that the profile is applied to.
+        versions: The versions of the operator that the profile is applied to.
         contracts: The rules of each edition.
+        domain: The domain in which models have it.
+        repeated_operand: The letter of inputs of which there may be any number, such as "X" for
+            X0, X1 and so on; None where each input has a letter of its own.
     """
 
     name: str
     operands: tuple[str, ...]
     versions: tuple[int, ...]
     contracts: Mapping[Edition, Contract]
+    domain: str = STANDARD_DOMAIN
+    repeated_operand: str | None = None
+
+    def letters(self, count: int) -> tuple[str, ...]:
+        """The letters of a node's inputs.
+
+        Args:
+            count: How many inputs the node has.
+        """
+        if self.repeated_operand is None:
+            return self.operands
+        return tuple(f"{self.repeated_operand}{index}" for index in range(count))
 
     def rules(self, edition: Edition, family: Family) -> tuple[Rule, ...]:
         """The rules that bind operands of that family of types, in order of decision."""

@@ -52,7 +52,7 @@ class Rule:
 
     Attributes:
         id: `<operator>.<family>.<tag>`, for example "Div.int.C1".
-        code: The number from 2 to 99, unique among all rules, that stands for the rule in the
+        code: The number from 2 to 98, unique among all rules, that stands for the rule in the
             dimension by which the enforced model fails.
         sentence: What the rule demands.
         source: Where it is written.

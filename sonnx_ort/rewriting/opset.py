@@ -9,6 +9,7 @@ from sonnx_ort.analysis.obligations import ExaminedNode
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import differing_operators
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
+from sonnx_ort.rewriting.broadcast_lowering import OLDEST_OPSET as OLDEST_WITH_EXPAND
 
 _RESHAPE_BY_INPUT = 5
 """From here on `Reshape` takes its shape as an input."""
@@ -29,6 +30,8 @@ def raise_opset(model: ir.Model, nodes: Sequence[ExaminedNode], *, casts: bool) 
         InvalidModel: Another operator of the model means something else in that version.
     """
     oldest = _CAST_BY_NUMBER if casts else _RESHAPE_BY_INPUT
+    if any(examined.broadcast is not None for examined in nodes):
+        oldest = OLDEST_WITH_EXPAND
     version = model.opset_imports.get(STANDARD_DOMAIN, oldest)
     if version >= oldest:
         return

@@ -6,13 +6,6 @@ from typing import TypeVar
 from sonnx_ort.errors import SonnxError
 
 
-class Broadcast(enum.StrEnum):
-    """What becomes of operands of different shapes."""
-
-    REJECT = "reject"
-    """They are refused, statically where that is known and in the run otherwise."""
-
-
 class Backend(enum.StrEnum):
     """What enforces the rules in a run."""
 

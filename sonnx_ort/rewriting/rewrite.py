@@ -13,9 +13,10 @@ from sonnx_ort.errors import ModelRejected, SonnxError
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.rewriting.opset import raise_opset
-from sonnx_ort.rewriting.options import Backend, Broadcast, choose
+from sonnx_ort.rewriting.options import Backend, choose
 from sonnx_ort.rewriting.python_backend import PythonBackend
 from sonnx_ort.rewriting.recognition import recognize_enforced_nodes
 
@@ -48,10 +49,7 @@ class Enforced:
         return proto
 
 
-@overload
-def rewrite(
-    model: ir.Model, *, edition: str = ..., broadcast: str = ..., backend: str = ...
-) -> ir.Model: ...
+# Its order matters: protocol buffers have an untyped base, so they pass for anything.
 @overload
 def rewrite(
     model: str | os.PathLike[str] | bytes | onnx.ModelProto,
@@ -60,6 +58,10 @@ def rewrite(
     broadcast: str = ...,
     backend: str = ...,
 ) -> onnx.ModelProto: ...
+@overload
+def rewrite(
+    model: ir.Model, *, edition: str = ..., broadcast: str = ..., backend: str = ...
+) -> ir.Model: ...
 def rewrite(
     model: ModelSource,
     *,
@@ -77,7 +79,8 @@ def rewrite(
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
             modified.
         edition: "typed" or "preliminary".
-        broadcast: "reject": operands of different shapes break the profile.
+        broadcast: "reject": operands of different shapes break the profile. "explicit": a
+            Broadcast in front makes the shapes equal; what has no common shape breaks the profile.
         backend: "python": custom operators, to be run with `sonnx_ort.register`.
 
     Returns:
@@ -112,11 +115,11 @@ def enforce(model: ModelSource, *, edition: str, broadcast: str, backend: str) -
         SonnxError: As for `rewrite`.
     """
     chosen_edition = choose(Edition, "edition", edition)
-    choose(Broadcast, "broadcast", broadcast)
+    broadcasting = choose(Broadcasting, "broadcast", broadcast)
     choose(Backend, "backend", backend)
     loaded = load(model)
     recognize_enforced_nodes(loaded.graph_model, chosen_edition)
-    examination = examine(loaded.graph_model, chosen_edition)
+    examination = examine(loaded.graph_model, chosen_edition, broadcasting)
     if not examination.report.ok:
         raise ModelRejected(examination.report)
     _replace_nodes(loaded.graph_model, examination, chosen_edition)

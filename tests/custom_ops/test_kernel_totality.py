@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from sonnx_ort.custom_ops.violation_log import KERNEL_FAILURE
+from sonnx_ort.custom_ops.violation_log import KERNEL_FAILURE, LOG
 from sonnx_ort.errors import SonnxError
 from support.kernels import failure_of, kernel_of, kernel_with
 
@@ -62,7 +62,12 @@ def test_kernel_survives_an_error_without_text():
             ones(3), ones(3, np.complex64), "n", "typed", "UFuncTypeError: ", id="complex divisor"
         ),
         pytest.param(
-            np.array(["a"]), np.array(["b"]), "n", "typed", "UFuncTypeError: ", id="strings"
+            np.array(["a"]),
+            np.array(["b"]),
+            "n",
+            "typed",
+            "ValueError: could not convert",
+            id="strings",
         ),
     ],
 )
@@ -86,6 +91,12 @@ def test_kernel_fails_without_data_on_unequal_shapes(operator, edition, a_shape,
     outputs = kernel_of(operator, "float")(ones(a_shape), ones(b_shape), "the_node", edition)
     _, recorded = failure_of(outputs)
     assert recorded.shapes == (a_shape, b_shape)
+
+
+def test_kernel_fails_even_where_nothing_can_be_recorded(monkeypatch):
+    monkeypatch.setattr(LOG, "record", Mock(side_effect=MemoryError))
+    result, shape = kernel_of("Div", "float")(ones(3), ones(1), "the_node", "typed")
+    assert (result.shape, shape.tolist().tolist()) == ((0,), [-KERNEL_FAILURE])
 
 
 class RaisingHandler(logging.Handler):

@@ -91,14 +91,14 @@ def test_unequal_shapes_are_an_offence(rule_id, a, b, reason):
         (
             (3,),
             (1,),
-            "write the broadcast out in the model: expand B from (1,) to (3,) with Expand",
+            'rewrite with broadcast="explicit", which inserts a Broadcast of B from (1,) to (3,)',
         ),
         (
             (2, 1),
             (3,),
             (
-                "write the broadcast out in the model: "
-                "expand A from (2, 1) to (2, 3) and B from (3,) to (2, 3) with Expand"
+                'rewrite with broadcast="explicit", which inserts a Broadcast of '
+                "A from (2, 1) to (2, 3) and B from (3,) to (2, 3)"
             ),
         ),
         ((3,), (4,), "the shapes cannot be broadcast to each other; correct the model"),

@@ -190,8 +190,8 @@ def test_message_lists_everything() -> None:
         "    B 'b' float (3,) [input]\n"
         "    the rule: Tensors A, B and C must have the same shape. "
         "(SONNX Sub, typed edition, by analogy with Div, section float (added by sonnx_ort))\n"
-        "    to mend it: write the broadcast out in the model: "
-        "expand B from (3,) to (n, 3) with Expand\n"
+        '    to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of '
+        "B from (3,) to (n, 3)\n"
         "2. Div 'scale': Div.float.R2 violated: A is float and B is int32\n"
         "    A 's' float (n, 3) [Sub 'center']\n"
         "    B 'i' int32 (1,) [input]\n"
@@ -204,6 +204,6 @@ def test_message_lists_everything() -> None:
         "    B 'i' int32 (1,) [input]\n"
         "    the rule: Tensors A, B and C must have the same shape. "
         "(SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1])\n"
-        "    to mend it: write the broadcast out in the model: "
-        "expand B from (1,) to (n, 3) with Expand"
+        '    to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of '
+        "B from (1,) to (n, 3)"
     )

@@ -210,7 +210,7 @@ def test_old_version_with_an_operator_that_changed_is_refused() -> None:
     ("options", "message"),
     [
         ({"edition": "final"}, "edition='final' is unknown; choose 'typed' or 'preliminary'"),
-        ({"broadcast": "maybe"}, "broadcast='maybe' is unknown; choose 'reject'"),
+        ({"broadcast": "maybe"}, "broadcast='maybe' is unknown; choose 'reject' or 'explicit'"),
         ({"backend": "fast"}, "backend='fast' is unknown; choose 'python'"),
     ],
     ids=str,

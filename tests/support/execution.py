@@ -9,10 +9,7 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.custom_ops.div import CUSTOM_DIV
-from sonnx_ort.custom_ops.kernel import CustomOperator, make_kernel
 from sonnx_ort.custom_ops.native_types import CARRIERS
-from sonnx_ort.custom_ops.sub import CUSTOM_SUB
 from sonnx_ort.custom_ops.violation_log import LOG, tickets
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.profile.edition import Edition
@@ -20,13 +17,12 @@ from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.reference import Breach
 from support import ort_values
 from support.graphs import binary_model
+from support.kernels import kernel_of
 
 Array = npt.NDArray[Any]
 Outcome = Array | Breach
 Execution = Callable[[str, Array, Array, ElementType, Edition], Outcome]
 """Computes `operator(a, b)` of an element type in an edition."""
-
-_CUSTOM_OPERATORS: dict[str, CustomOperator] = {"Div": CUSTOM_DIV, "Sub": CUSTOM_SUB}
 
 
 def through_kernel(
@@ -42,7 +38,7 @@ def through_kernel(
         edition: The edition of the profile.
     """
     native = CARRIERS.get(element_type, element_type)
-    kernel = make_kernel(_CUSTOM_OPERATORS[operator], native)
+    kernel = kernel_of(operator, native)
     with np.errstate(invalid="ignore"):
         carried = [np.array(operand).astype(native.dtype) for operand in (a, b)]
     result, shape = kernel(*carried, "the_node", edition.value)
@@ -91,5 +87,7 @@ def _session(
 def _breach(ticket: int) -> Breach:
     violation = LOG.take(ticket)
     assert isinstance(violation, ContractViolation), violation
-    values = None if violation.values is None else tuple(int(v) for v in violation.values)
-    return Breach(violation.rule, violation.index, values)
+    if violation.values is None:
+        return Breach(violation.rule, violation.index)
+    a, b = violation.values
+    return Breach(violation.rule, violation.index, (int(a), int(b)))

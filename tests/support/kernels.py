@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy.typing as npt
 
+from sonnx_ort.custom_ops.definition import Kernel
 from sonnx_ort.custom_ops.div import CUSTOM_DIV
-from sonnx_ort.custom_ops.kernel import Arithmetic, CustomOperator, Kernel, make_kernel
+from sonnx_ort.custom_ops.kernel import Arithmetic, CustomOperator, make_kernel
 from sonnx_ort.custom_ops.sub import CUSTOM_SUB
 from sonnx_ort.custom_ops.violation_log import CODE_BASE, LOG
 from sonnx_ort.profile.element_type import ElementType

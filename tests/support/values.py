@@ -40,10 +40,18 @@ def special_values(element_type: ElementType) -> Array:
     around zero, and the largest two.
     """
     if element_type.family is Family.INTEGER:
-        limits = INTEGER_FORMATS[element_type]
-        around_zero = range(-7 if limits.signed else 0, 8)
-        edges = [limits.smallest, limits.smallest + 1, limits.largest - 1, limits.largest]
-        return np.array(sorted({*edges, *around_zero}), element_type.dtype)
+        return _special_integers(element_type)
+    return _special_floats(element_type)
+
+
+def _special_integers(element_type: ElementType) -> Array:
+    limits = INTEGER_FORMATS[element_type]
+    around_zero = range(-7 if limits.signed else 0, 8)
+    edges = [limits.smallest, limits.smallest + 1, limits.largest - 1, limits.largest]
+    return np.array(sorted({*edges, *around_zero}), element_type.dtype)
+
+
+def _special_floats(element_type: ElementType) -> Array:
     limits = FLOAT_FORMATS[element_type]
     fraction_bits = limits.precision - 1
     smallest_normal = 1 << fraction_bits

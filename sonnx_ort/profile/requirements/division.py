@@ -105,13 +105,13 @@ def _signed(constant: npt.NDArray[Any] | None) -> npt.NDArray[np.signedinteger] 
 
 
 def _zero(b: npt.NDArray[Any]) -> tuple[int, ...] | None:
-    return None if b.all() else first_index(np.asarray(b == 0))
+    return None if np.count_nonzero(b) == b.size else first_index(np.asarray(b == 0))
 
 
 def _overflow(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[int, ...] | None:
     if a.size == 0 or a.dtype.kind == "u":
         return None
-    smallest = np.iinfo(a.dtype).min
+    smallest = -1 << (8 * a.itemsize - 1)
     # The minimum settles nearly every tensor in one pass.
     if a.min() != smallest:
         return None

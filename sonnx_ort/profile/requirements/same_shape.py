@@ -55,7 +55,7 @@ class SameShape:
             for o in operands
             if o.shape != common
         )
-        return f"write the broadcast out in the model: expand {expanded} with Expand"
+        return f'rewrite with broadcast="explicit", which inserts a Broadcast of {expanded}'
 
 
 class NoBroadcasting(SameShape):

@@ -1,0 +1,40 @@
+"""`Broadcast`: makes the shapes of any number of tensors equal, in the open.
+
+Step 1 prepends axes of size 1 until all ranks are equal; step 2 repeats each axis of size 1 until
+all sizes are equal. Output m repeats the elements of input m, and has its type.
+"""
+
+from sonnx_ort.profile.domain import DOMAIN
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.broadcastable import Broadcastable, OwnType
+from sonnx_ort.profile.rule import Rule, Source
+
+_DOCUMENT = "SONNX Broadcast"
+
+E1 = Rule(
+    "Broadcast.E1",
+    71,
+    "A dimension is the largest of its axis, or 1.",
+    Source(_DOCUMENT, "Informal specification, conditions 1 and 2 and step 2", None),
+    Broadcastable(),
+    in_run=True,
+)
+_C1 = Rule(
+    "Broadcast.C1",
+    72,
+    "Xm and Zm have the same type.",
+    Source(_DOCUMENT, "Inputs, Constraints", "C1"),
+    OwnType(),
+)
+_RULES = {Family.FLOAT: (E1, _C1), Family.INTEGER: (E1, _C1)}
+
+BROADCAST = Operator(
+    name="Broadcast",
+    domain=DOMAIN,
+    operands=(),
+    repeated_operand="X",
+    versions=(1,),
+    contracts={Edition.TYPED: _RULES, Edition.PRELIMINARY: _RULES},
+)

@@ -1,0 +1,113 @@
+"""What explicit broadcasting demands of the shapes that it makes equal."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
+from sonnx_ort.profile.operand import Dimension, Operand, Shape, format_shape
+
+
+class Broadcastable:
+    """On each axis, every size is the largest of them or 1.
+
+    Shapes are aligned at their last axis; missing leading axes have size 1. A size of 0 against a
+    size of 1 breaks the rule: it is neither the largest nor 1.
+    """
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Compare the sizes of each axis as far as they are known."""
+        unknown = " and ".join(o.letter for o in operands if o.shape is None)
+        if unknown:
+            return at_run_time(f"the rank of {unknown} is unknown")
+        open_axis: str | None = None
+        for axis, sizes in aligned_axes([o.shape or () for o in operands]):
+            misfit = _misfit(sizes)
+            if misfit is not None:
+                one, other = (operands[index].letter for index in misfit)
+                return violated(_clash(axis, one, sizes[misfit[0]], other, sizes[misfit[1]]))
+            if len(set(sizes)) > 1 and not _all_positive(sizes):
+                open_axis = open_axis or f"axis {axis} is " + " against ".join(map(_size, sizes))
+            elif None in sizes:
+                open_axis = open_axis or f"axis {axis} is of unknown size"
+        if open_axis is not None:
+            return at_run_time(open_axis)
+        return proved("on each axis every size is the largest or 1")
+
+    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+        """Compare the shapes of arrays."""
+        return self.clash([array.shape for array in arrays])
+
+    def clash(self, shapes: Sequence[tuple[int, ...]]) -> Offence | None:
+        """Find the first axis on which two shapes do not fit.
+
+        Args:
+            shapes: The shapes of X0, X1, and so on.
+        """
+        for axis, sizes in aligned_axes(shapes):
+            misfit = _misfit(sizes)
+            if misfit is not None:
+                one, other = misfit
+                return Offence(_clash(axis, f"X{one}", sizes[one], f"X{other}", sizes[other]))
+        return None
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say that nothing can make the shapes equal."""
+        shapes = " and ".join(format_shape(o.shape) for o in operands)
+        return f"the shapes {shapes} have no common shape; correct the model"
+
+
+class OwnType:
+    """Each output has the type of its own input."""
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Nothing but copies of an input's elements reaches its output."""
+        del operands
+        return proved("each output repeats the elements of its own input")
+
+    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+        """No run can break it."""
+        del arrays
+        return None
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """There is nothing to mend."""
+        del operands
+        return ""
+
+
+def aligned_axes(shapes: Sequence[Shape]) -> Iterator[tuple[int, tuple[Dimension, ...]]]:
+    """The axes of the common shape, each with the sizes of all shapes on it.
+
+    Args:
+        shapes: Shapes of any ranks.
+
+    Yields:
+        The axis, counted in the common shape, and one size per shape; 1 for a missing axis.
+    """
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    yield from enumerate(zip(*padded, strict=True))
+
+
+def _misfit(sizes: Sequence[Dimension]) -> tuple[int, int] | None:
+    """The first two positions whose sizes cannot stand together, where sizes tell."""
+    known = [(index, size) for index, size in enumerate(sizes) if isinstance(size, int)]
+    for position, (index, size) in enumerate(known):
+        for other_index, other in known[:position]:
+            if size != other and (1 not in (size, other) or 0 in (size, other)):
+                return other_index, index
+    return None
+
+
+def _all_positive(sizes: Sequence[Dimension]) -> bool:
+    return all(isinstance(size, int) and size > 0 for size in sizes)
+
+
+def _size(size: Dimension) -> str:
+    return "unknown" if size is None else str(size)
+
+
+def _clash(axis: int, one: str, size: Dimension, other: str, other_size: Dimension) -> str:
+    return f"axis {axis} has size {size} in {one} and {other_size} in {other}"
