@@ -6,6 +6,7 @@ session = onnxruntime.InferenceSession(model.SerializeToString(), options)
 """
 
 from sonnx_ort import models
+from sonnx_ort.analysis.check import check
 from sonnx_ort.errors import ContractViolation, InvalidModel, ModelRejected, SonnxError
 from sonnx_ort.rewriting.rewrite import rewrite
 from sonnx_ort.rewriting.rewrite_file import rewrite_file
@@ -18,6 +19,7 @@ __all__ = [
     "InvalidModel",
     "ModelRejected",
     "SonnxError",
+    "check",
     "models",
     "register",
     "rewrite",

@@ -16,7 +16,8 @@ from rich.console import Console
 from sonnx_ort.errors import ContractViolation, ModelRejected, SonnxError
 from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
-from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.rewriting.backend import Backend
 
 
 class ExitStatus(enum.IntEnum):
@@ -61,6 +62,62 @@ def options(
 ) -> None:
     """Take the options that stand before a command."""
     del version
+
+
+class ReportFormat(enum.StrEnum):
+    """How a report is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class FailOn(enum.StrEnum):
+    """What makes `check` fail."""
+
+    VIOLATED = "violated"
+    RUNTIME = "runtime"
+
+
+@app.command()
+def check(
+    model: ModelArgument,
+    edition: EditionOption = Edition.TYPED,
+    broadcast: BroadcastOption = Broadcasting.REJECT,
+    report_format: Annotated[
+        ReportFormat, typer.Option("--format", help="How the report is written.")
+    ] = ReportFormat.TEXT,
+    fail_on: Annotated[
+        FailOn,
+        typer.Option(
+            help="'violated': exit with 1 if a rule is violated in every run; 'runtime': also if "
+            "one is left to the run."
+        ),
+    ] = FailOn.VIOLATED,
+) -> None:
+    """Tell for every rule at every node whether it holds, and why. Runs nothing."""
+    from sonnx_ort.analysis.check import check as check_model
+    from sonnx_ort.reporting.text_report import text_report
+
+    with _errors_as_sentences():
+        report = check_model(model, edition=edition, broadcast=broadcast)
+    typer.echo(report.to_json() if report_format is ReportFormat.JSON else text_report(report))
+    undecided = fail_on is FailOn.RUNTIME and report.counts[Status.RUNTIME] > 0
+    if undecided or not report.ok:
+        raise typer.Exit(ExitStatus.VIOLATED)
+
+
+@app.command()
+def explain(
+    rule: Annotated[
+        str | None, typer.Argument(metavar="[RULE]", help="A rule's id; all rules if left out.")
+    ] = None,
+) -> None:
+    """Explain a rule: its sentence, its source, what keeps and what breaks it, how to mend it."""
+    from sonnx_ort.reporting.explanation import explain as explain_rule
+    from sonnx_ort.reporting.explanation import list_rules
+
+    with _errors_as_sentences():
+        typer.echo(list_rules() if rule is None else explain_rule(rule))
 
 
 @app.command()

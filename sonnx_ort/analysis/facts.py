@@ -7,8 +7,10 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
+from sonnx_ort.analysis.bounds import integer_bounds
 from sonnx_ort.analysis.inference import infer
 from sonnx_ort.analysis.premises import without_claims
+from sonnx_ort.analysis.symbols import shared_symbols
 from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.operand import Operand, Shape
 
@@ -16,18 +18,30 @@ from sonnx_ort.profile.operand import Operand, Shape
 class Facts:
     """Types, shapes and constants of a model's values that follow from its premises."""
 
-    def __init__(self, inferred: Mapping[ir.Value, ir.Value]) -> None:
+    def __init__(self, model: ir.Model, inferred: Mapping[ir.Value, ir.Value]) -> None:
         """Take the outcome of inference.
 
         Args:
+            model: The model.
             inferred: For each value of the model the value of the inferred copy.
         """
         self._inferred = inferred
+        self._shared_symbols = shared_symbols(model)
+        self._bounds = integer_bounds(model, self.element_type)
 
     def element_type(self, value: ir.Value) -> str | None:
         """The ONNX name of the element type: "float", "int32", "string"; None if unknown."""
         dtype = self._inferred[value].dtype if value in self._inferred else None
-        return None if dtype is None else _ELEMENT_TYPE_NAMES.get(dtype, dtype.name.lower())
+        return None if dtype is None else self.type_name(dtype)
+
+    @staticmethod
+    def type_name(dtype: ir.DataType) -> str:
+        """The ONNX name of an element type.
+
+        Args:
+            dtype: The type as the graph library knows it.
+        """
+        return dtype.name.lower()
 
     def shape(self, value: ir.Value) -> Shape | None:
         """The shape, with symbols where sizes are open; None if the rank is unknown."""
@@ -76,13 +90,9 @@ class Facts:
             shape=self.shape(value),
             sparse=self.sparse(value),
             constant=self.constant(value) if integer else None,
+            bounds=self._bounds.get(value),
+            shared_symbols=self._shared_symbols,
         )
-
-
-_ELEMENT_TYPE_NAMES: Mapping[ir.DataType, str] = {
-    ir.DataType.FLOAT: "float",
-    ir.DataType.DOUBLE: "double",
-}
 
 
 def gather_facts(model: ir.Model) -> Facts:
@@ -95,7 +105,7 @@ def gather_facts(model: ir.Model) -> Facts:
     originals, copies = _by_name(model.graph), _by_name(inferred.graph)
     pairs = {value: copies[name] for name, value in originals.items() if name in copies}
     pairs.update(zip(_within(model.graph), _within(inferred.graph), strict=True))
-    return Facts(pairs)
+    return Facts(model, pairs)
 
 
 def _by_name(graph: ir.Graph) -> dict[str | None, ir.Value]:

@@ -20,6 +20,7 @@ class Obligation:
         status: When the rule is decided, and how.
         evidence: Why, as a clause.
         hint: What to do about a violation, as a clause; empty otherwise.
+        path: The nodes whose bodies the node lies in, outermost first.
     """
 
     rule: Rule
@@ -29,12 +30,20 @@ class Obligation:
     status: Status
     evidence: str
     hint: str = ""
+    path: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The node in words, with the bodies it lies in."""
+        if not self.operator:
+            return "the graph"
+        inside = "".join(f" in {node}" for node in reversed(self.path))
+        return f"{self.operator} '{self.node}'{inside}"
 
     def __str__(self) -> str:
         """Give the obligation in lines: the finding, the operands, the rule, and what to do."""
-        where = f"{self.operator} '{self.node}'" if self.operator else "the graph"
         lines = [
-            f"{where}: {self.rule.id} {self.status}: {self.evidence}",
+            f"{self.place}: {self.rule.id} {self.status}: {self.evidence}",
             *map(str, self.operands),
             f"the rule: {self.rule.sentence} ({self.rule.source})",
         ]

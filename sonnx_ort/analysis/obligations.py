@@ -7,7 +7,10 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.alignment import aligned_shape, trailing_axes
 from sonnx_ort.analysis.broadcast_plan import BroadcastPlan, plan_broadcast
+from sonnx_ort.analysis.coverage import count_not_covered
 from sonnx_ort.analysis.facts import Facts, gather_facts
+from sonnx_ort.analysis.findings import find
+from sonnx_ort.analysis.identity import Identity
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.analysis.targets import Target, targets
@@ -54,19 +57,30 @@ class Examination:
     nodes: tuple[ExaminedNode, ...]
 
 
-def examine(model: ir.Model, edition: Edition, broadcasting: Broadcasting) -> Examination:
+def examine(
+    model: ir.Model, edition: Edition, broadcasting: Broadcasting, identity: Identity
+) -> Examination:
     """Find all obligations of a model.
 
     Args:
         model: A canonical model; not modified.
         edition: The edition that it is held to.
         broadcasting: What becomes of operands of different shapes.
+        identity: What the report is about.
     """
     facts = gather_facts(model)
     nodes = tuple(_examine_node(target, facts, edition, broadcasting) for target in targets(model))
     general = _general_obligations(model, facts, nodes)
     obligations = (*general, *(o for node in nodes for o in node.obligations))
-    return Examination(Report(edition, broadcasting, obligations), nodes)
+    report = Report(
+        edition,
+        broadcasting,
+        obligations,
+        findings=find(model, facts),
+        not_covered=count_not_covered(model),
+        identity=identity,
+    )
+    return Examination(report, nodes)
 
 
 def _examine_node(
@@ -143,6 +157,7 @@ def _obligation(
         status=judgement.status,
         evidence=judgement.evidence,
         hint=rule.requirement.hint(operands) if broken else "",
+        path=target.path,
     )
 
 

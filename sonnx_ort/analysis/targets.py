@@ -19,11 +19,13 @@ class Target:
         operator: The profile's operator.
         label: The node's name, by which errors speak of it; an unnamed node is spoken of by its
             output.
+        path: The nodes whose bodies it lies in, outermost first: "If 'choose' then_branch".
     """
 
     node: ir.Node
     operator: Operator
     label: str
+    path: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:
@@ -53,7 +55,33 @@ def targets(model: ir.Model) -> Iterator[Target]:
     Args:
         model: A canonical model: model-local functions hold no such node.
     """
+    paths: dict[ir.Graph, tuple[str, ...]] = {model.graph: ()}
     for node in RecursiveGraphIterator(model.graph):
+        path = paths.get(node.graph, ()) if isinstance(node.graph, ir.Graph) else ()
+        for attribute in node.attributes.values():
+            for body in _bodies(attribute):
+                paths[body] = (*path, f"{node.op_type} '{label_of(node)}' {attribute.name}")
         operator = OPERATORS.get(node.op_type)
         if operator is not None and node.domain == operator.domain:
-            yield Target(node, operator, node.name or f"(output {node.outputs[0].name})")
+            yield Target(node, operator, label_of(node), path)
+
+
+def label_of(node: ir.Node) -> str:
+    """The name by which people are told of a node: its own, or that of its first output.
+
+    Args:
+        node: The node.
+    """
+    return node.name or f"(output {node.outputs[0].name})"
+
+
+def _bodies(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
+    if attribute.is_ref():
+        return ()
+    match attribute.type:
+        case ir.AttributeType.GRAPH:
+            return (attribute.as_graph(),)
+        case ir.AttributeType.GRAPHS:
+            return tuple(attribute.as_graphs())
+        case _:
+            return ()

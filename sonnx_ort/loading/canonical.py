@@ -28,11 +28,13 @@ class LoadedModel:
         proto: The model as it was given, save for the alias of the default domain; not to be
             modified.
         folder: Where its external data lies; None if it came without a place.
+        sha256: Of its file, or of the serialized model where there was no file.
     """
 
     graph_model: ir.Model
     proto: onnx.ModelProto
     folder: Path | None
+    sha256: str
 
 
 def load(model: ModelSource) -> LoadedModel:
@@ -57,7 +59,7 @@ def load(model: ModelSource) -> LoadedModel:
     check_validity(proto)
     graph_model = _deserialize(proto, source.folder)
     inline_enforceable_functions(graph_model)
-    return LoadedModel(graph_model, proto, source.folder)
+    return LoadedModel(graph_model, proto, source.folder, source.sha256)
 
 
 def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:

@@ -1,5 +1,6 @@
 """Reads a model from a path, from bytes or from a model object, and says what is wrong with it."""
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,12 @@ class Source:
     Attributes:
         proto: The model; tensors in external data are references.
         folder: Where external data lies; None if the model came without a place.
+        sha256: Of the file, or of the serialized model where there was no file.
     """
 
     proto: onnx.ModelProto
     folder: Path | None
+    sha256: str
 
 
 def read(model: ModelSource) -> Source:
@@ -43,14 +46,16 @@ def read(model: ModelSource) -> Source:
     """
     match model:
         case onnx.ModelProto():
-            return Source(model, None)
+            return Source(model, None, _digest(_content(model)))
         case ir.Model():
-            return Source(_serialize(model), _external_folder(model))
+            proto = _serialize(model)
+            return Source(proto, _external_folder(model), _digest(_content(proto)))
         case bytes() | bytearray() | memoryview():
-            return Source(_parse(bytes(model)), None)
+            content = bytes(model)
+            return Source(_parse(content), None, _digest(content))
         case str() | os.PathLike():
             path = Path(model)
-            return Source(_parse_file(path), path.parent)
+            return Source(_parse_file(path), path.parent, _digest(path.read_bytes()))
         case _:
             raise TypeError(
                 "a model is a path, bytes, an onnx.ModelProto or an onnx_ir.Model, "
@@ -63,6 +68,21 @@ def _serialize(model: ir.Model) -> onnx.ModelProto:
         return ir.to_proto(model)
     except Exception as error:
         raise InvalidModel(f"the onnx_ir.Model cannot be serialized: {error}") from error
+
+
+def _content(proto: onnx.ModelProto) -> bytes:
+    try:
+        content: bytes = proto.SerializeToString(deterministic=True)
+    except Exception as error:
+        raise InvalidModel(
+            f"the model cannot be serialized ({error}); if it is larger than 2 GiB, store its "
+            "tensors as external data"
+        ) from error
+    return content
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _external_folder(model: ir.Model) -> Path | None:

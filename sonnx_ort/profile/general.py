@@ -1,14 +1,102 @@
 """The general restrictions, which bind a whole graph rather than one operator."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
 from sonnx_ort.profile.requirements.dense import Dense
-from sonnx_ort.profile.rule import Rule, Source
+from sonnx_ort.profile.rule import Example, Rule, Source
+
+_DOCUMENT = "SONNX, general restrictions"
 
 GR1 = Rule(
     "GR1",
     2,
     "Sparse tensors are not supported.",
-    Source("SONNX, general restrictions", "whole graph", "GR1"),
+    Source(_DOCUMENT, "whole graph", "GR1"),
     Dense(),
 )
 
 GENERAL_RULES = (GR1,)
+
+
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """A demand on how a graph is written down, which no run can break.
+
+    A model that does not meet it computes the same; it says less about itself than it should.
+
+    Attributes:
+        id: A stable id.
+        sentence: What is demanded.
+        source: Where it is written.
+        example: A graph that meets it, one that does not, and how to mend that.
+    """
+
+    id: str
+    sentence: str
+    source: Source
+    example: Example
+
+
+GR2 = Restriction(
+    "GR2",
+    "The type and the shape of every value stand in the file and are not left to inference.",
+    Source(_DOCUMENT, "whole graph", "GR2"),
+    Example(
+        "c = Div(a, b), with value_info c: float (2, 3)",
+        "c = Div(a, b), with nothing said of c",
+        "rewrite with make_explicit=True, which writes down what follows",
+    ),
+)
+GR3 = Restriction(
+    "GR3",
+    "No value is converted to another type implicitly.",
+    Source(_DOCUMENT, "whole graph", "GR3"),
+    Example(
+        "Pow(x, y) with x and y of type float",
+        "Pow(x, y) with x of type float and y of type int64",
+        "convert one operand with Cast, explicitly",
+    ),
+)
+GR4 = Restriction(
+    "GR4",
+    "No attribute is left to its default value.",
+    Source(_DOCUMENT, "whole graph", "GR4"),
+    Example(
+        "Softmax(x, axis=-1)",
+        "Softmax(x), for which ONNX assumes axis=-1",
+        "rewrite with make_explicit=True, which writes the defaults down",
+    ),
+)
+DEAD_NODE = Restriction(
+    "graph.dead_node",
+    "Every node contributes to an output.",
+    Source(_DOCUMENT, "graph", None),
+    Example(
+        "every output of a node is read, or is an output of the graph",
+        "no output of a node is read",
+        "remove the node",
+    ),
+)
+UNUSED_INPUT = Restriction(
+    "graph.unused_input",
+    "Every input is read.",
+    Source(_DOCUMENT, "graph", None),
+    Example("each input is read by a node", "an input is read by none", "remove the input"),
+)
+FALSE_CLAIM = Restriction(
+    "graph.false_claim",
+    "What the file says of its values is so.",
+    Source(_DOCUMENT, "graph", None),
+    Example(
+        "value_info c: float (2, 3) for c = Div(a, b) with a and b of shape (2, 3)",
+        "value_info c: float (3, 2) for the same c",
+        "correct the declaration, or remove it",
+    ),
+)
+
+RESTRICTIONS: Mapping[str, Restriction] = MappingProxyType(
+    {r.id: r for r in (GR2, GR3, GR4, DEAD_NODE, UNUSED_INPUT, FALSE_CLAIM)}
+)
+"""The restrictions by id."""

@@ -1,15 +1,34 @@
 """What a rule may know of an operand before anything runs."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+_NAME = re.compile(r"[^\W\d]\w*")
+
 Dimension = int | str | None
 """A size, a symbol such as "batch", or None where nothing is known."""
 
 Shape = tuple[Dimension, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """An interval of integers, both ends included."""
+
+    lower: int
+    upper: int
+
+    def __contains__(self, number: int) -> bool:
+        """Whether a number lies in the interval."""
+        return self.lower <= number <= self.upper
+
+    def __str__(self) -> str:
+        """Give the interval as `0 to 7`."""
+        return f"{self.lower} to {self.upper}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +43,9 @@ class Operand:
         shape: One entry per dimension; None if not even the rank is known.
         sparse: Whether the value is a sparse tensor.
         constant: Its elements, where they are the same in every run.
+        bounds: An interval that its elements stay in, where that is known of integers.
+        shared_symbols: Symbols that more than one dimension of the model's inputs is declared
+            with. ONNX Runtime does not hold these to one size, so equal ones prove nothing.
     """
 
     letter: str
@@ -33,6 +55,18 @@ class Operand:
     shape: Shape | None = None
     sparse: bool = False
     constant: npt.NDArray[Any] | None = None
+    bounds: Bounds | None = None
+    shared_symbols: frozenset[str] = frozenset()
+
+    def certain(self, dimension: Dimension) -> bool:
+        """Whether an equal dimension of another operand is equal in every run.
+
+        Args:
+            dimension: A dimension of this operand's shape.
+        """
+        if not isinstance(dimension, str):
+            return dimension is not None
+        return self.shared_symbols.isdisjoint(_NAME.findall(dimension))
 
     def __str__(self) -> str:
         """Give the operand as a message names it: `A 'x' float (n, 3) [input]`."""

@@ -10,8 +10,28 @@ from sonnx_ort.profile.judgement import Judgement, Offence
 from sonnx_ort.profile.operand import Operand
 
 
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What keeps a rule and what breaks it.
+
+    Attributes:
+        kept: A node or a graph that keeps it.
+        broken: One that breaks it.
+        mended: What its author can do, as a clause.
+    """
+
+    kept: str
+    broken: str
+    mended: str
+
+
 class Requirement(Protocol):
     """What a rule demands of a node's operands, decided statically or in a run."""
+
+    @property
+    def example(self) -> Example:
+        """Operands that keep it, operands that break it, and how to mend that."""
+        ...
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Decide from what is known before any run; never claims more than follows from it."""

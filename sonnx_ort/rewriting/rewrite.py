@@ -8,15 +8,17 @@ from typing import overload
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.analysis.obligations import Examination, examine
+from sonnx_ort.analysis.check import examine_loaded
+from sonnx_ort.analysis.obligations import Examination
 from sonnx_ort.errors import ModelRejected, SonnxError
 from sonnx_ort.loading.canonical import load
+from sonnx_ort.loading.choice import choose
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
+from sonnx_ort.rewriting.backend import Backend
 from sonnx_ort.rewriting.opset import raise_opset
-from sonnx_ort.rewriting.options import Backend, choose
 from sonnx_ort.rewriting.python_backend import PythonBackend
 from sonnx_ort.rewriting.recognition import recognize_enforced_nodes
 
@@ -119,7 +121,7 @@ def enforce(model: ModelSource, *, edition: str, broadcast: str, backend: str) -
     choose(Backend, "backend", backend)
     loaded = load(model)
     recognize_enforced_nodes(loaded.graph_model, chosen_edition)
-    examination = examine(loaded.graph_model, chosen_edition, broadcasting)
+    examination = examine_loaded(loaded, chosen_edition, broadcasting)
     if not examination.report.ok:
         raise ModelRejected(examination.report)
     _replace_nodes(loaded.graph_model, examination, chosen_edition)

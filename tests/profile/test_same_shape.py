@@ -1,5 +1,7 @@
 """One shape for all operands: what is known before a run, what a run shows, and the hints."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,7 @@ def operands(a_shape, b_shape):
         ((), (), "proved", "both shapes are ()"),
         ((2, 3), (2, 3), "proved", "both shapes are (2, 3)"),
         ((0,), (0,), "proved", "both shapes are (0,)"),
-        (("n",), ("n",), "runtime", "axis 0 is n in A and n in B"),
+        (("n",), ("n",), "proved", "both shapes are (n,)"),
         (("n",), (3,), "runtime", "axis 0 is n in A and 3 in B"),
         ((2, None), (2, 3), "runtime", "axis 1 is unknown in A and 3 in B"),
         ((None,), (None,), "runtime", "axis 0 is unknown in A and unknown in B"),
@@ -46,7 +48,7 @@ def test_judgement(rule_id, a, b, status, evidence):
     ("a", "b", "status", "evidence"),
     [
         ((2, 3), (2, 3), "proved", "both shapes are (2, 3)"),
-        (("n",), ("n",), "runtime", "axis 0 is n in A and n in B"),
+        (("n",), ("n",), "proved", "both shapes are (n,)"),
         (
             (3,),
             (1,),
@@ -61,6 +63,17 @@ def test_judgement(rule_id, a, b, status, evidence):
 def test_judgement_of_the_rule_against_broadcasting(a, b, status, evidence):
     judgement = RULES["Div.R4"].requirement.judge(operands(a, b))
     assert judgement == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize("rule_id", [*SAME_SHAPE, "Div.R4"])
+def test_symbol_of_several_dimensions_proves_nothing(rule_id):
+    pair = [replace(o, shared_symbols=frozenset({"n"})) for o in operands(("n",), ("n",))]
+    judgement = RULES[rule_id].requirement.judge(pair)
+    assert judgement == Judgement(
+        Status.RUNTIME,
+        "axis 0 is n in both, but more than one dimension of the inputs is declared so, and ONNX "
+        "Runtime does not hold these to one size",
+    )
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (1, 1)], ids=str)

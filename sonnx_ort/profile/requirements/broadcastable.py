@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Dimension, Operand, Shape, format_shape
+from sonnx_ort.profile.rule import Example
 
 
 class Broadcastable:
@@ -15,6 +16,12 @@ class Broadcastable:
     Shapes are aligned at their last axis; missing leading axes have size 1. A size of 0 against a
     size of 1 breaks the rule: it is neither the largest nor 1.
     """
+
+    example = Example(
+        "X0 (2, 3), X1 (3,)",
+        "X0 (2, 3), X1 (2,)",
+        "give the tensors a common shape; no Broadcast can",
+    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the sizes of each axis as far as they are known."""
@@ -27,10 +34,8 @@ class Broadcastable:
             if misfit is not None:
                 one, other = (operands[index].letter for index in misfit)
                 return violated(_clash(axis, one, sizes[misfit[0]], other, sizes[misfit[1]]))
-            if len(set(sizes)) > 1 and not _all_positive(sizes):
+            if not _fit_in_every_run(operands, sizes):
                 open_axis = open_axis or f"axis {axis} is " + " against ".join(map(_size, sizes))
-            elif None in sizes:
-                open_axis = open_axis or f"axis {axis} is of unknown size"
         if open_axis is not None:
             return at_run_time(open_axis)
         return proved("on each axis every size is the largest or 1")
@@ -60,6 +65,12 @@ class Broadcastable:
 
 class OwnType:
     """Each output has the type of its own input."""
+
+    example = Example(
+        "X0 float, Z0 float",
+        "X0 float, Z0 declared as int32",
+        "declare the output with the type of its input",
+    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Nothing but copies of an input's elements reaches its output."""
@@ -101,8 +112,11 @@ def _misfit(sizes: Sequence[Dimension]) -> tuple[int, int] | None:
     return None
 
 
-def _all_positive(sizes: Sequence[Dimension]) -> bool:
-    return all(isinstance(size, int) and size > 0 for size in sizes)
+def _fit_in_every_run(operands: Sequence[Operand], sizes: Sequence[Dimension]) -> bool:
+    """Whether sizes without a known misfit are known to fit."""
+    if all(isinstance(size, int) for size in sizes):
+        return True
+    return len(set(sizes)) == 1 and operands[0].certain(sizes[0])
 
 
 def _size(size: Dimension) -> str:

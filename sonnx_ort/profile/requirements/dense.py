@@ -7,10 +7,17 @@ import numpy.typing as npt
 
 from sonnx_ort.profile.judgement import Judgement, Offence, proved, violated
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.rule import Example
 
 
 class Dense:
     """Every operand is a dense tensor."""
+
+    example = Example(
+        "B an initializer",
+        "B a sparse_initializer",
+        "store the tensor densely",
+    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Look at how the operands are declared."""
@@ -27,4 +34,4 @@ class Dense:
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say what to store instead."""
         del operands
-        return "store the tensor densely"
+        return self.example.mended

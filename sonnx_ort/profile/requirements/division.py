@@ -9,14 +9,23 @@ import numpy.typing as npt
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand, first_index
+from sonnx_ort.profile.rule import Example
 
 
 class NonZeroDivisor:
     """No element of B is zero."""
 
+    example = Example(
+        "A [6, 9], B [3, 2]",
+        "A [6, 9], B [3, 0]",
+        "keep zeros out of the divisor, for example with Where or Max",
+    )
+
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Look for a zero in B where B is a constant."""
         _, b = operands
+        if b.bounds is not None and 0 not in b.bounds:
+            return proved(f"every element of B '{b.value}' lies in {b.bounds}")
         if b.constant is None:
             return at_run_time("the elements of B are known only in a run")
         offence = _zero(b.constant)
@@ -33,23 +42,25 @@ class NonZeroDivisor:
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say how to keep zeros out."""
         del operands
-        return "keep zeros out of the divisor, for example with Where or Max"
+        return self.example.mended
 
 
 class RepresentableQuotient:
     """Every quotient fits the type: not the smallest value of a signed type divided by -1."""
 
+    example = Example(
+        "A [-2147483648], B [1], both int32",
+        "A [-2147483648], B [-1], both int32",
+        "widen the type with Cast, or keep -1 out of the divisor",
+    )
+
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Look at the type, then at constants."""
+        """Look at the type, at intervals, then at constants."""
         a, b = operands
-        element_type = ElementType.named(a.element_type)
-        if element_type is not None and element_type.dtype.kind == "u":
-            return proved("unsigned quotients are never larger than the dividend")
+        reason = _reason_to_fit(a, b)
+        if reason is not None:
+            return proved(reason)
         dividend, divisor = _signed(a.constant), _signed(b.constant)
-        if divisor is not None and not np.any(divisor == -1):
-            return proved(f"no element of the constant B '{b.value}' is -1")
-        if dividend is not None and not np.any(dividend == np.iinfo(dividend.dtype).min):
-            return proved(f"no element of the constant A '{a.value}' is the smallest value")
         if dividend is None or divisor is None or dividend.shape != divisor.shape:
             return at_run_time("the elements are known only in a run")
         index = _overflow(dividend, divisor)
@@ -66,11 +77,17 @@ class RepresentableQuotient:
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say how to keep the case out."""
         del operands
-        return "widen the type with Cast, or keep -1 out of the divisor"
+        return self.example.mended
 
 
 class InfinityForZeroDivisor:
     """A zero divisor gives +inf; a type without infinities cannot keep the rule."""
+
+    example = Example(
+        "A [6.0], B [0.0], both float: the result is +inf",
+        "A [6], B [0], both int32",
+        "keep zeros out of an integer divisor, for example with Where or Max",
+    )
 
     _nonzero = NonZeroDivisor()
 
@@ -97,6 +114,24 @@ def format_index(index: tuple[int, ...]) -> str:
         index: One entry per axis; none for a scalar.
     """
     return f"[{', '.join(map(str, index))}]"
+
+
+def _reason_to_fit(a: Operand, b: Operand) -> str | None:
+    """Why one operand alone keeps every quotient within the type; None if it does not."""
+    element_type = ElementType.named(a.element_type)
+    if element_type is not None and element_type.dtype.kind == "u":
+        return "unsigned quotients are never larger than the dividend"
+    if b.bounds is not None and -1 not in b.bounds:
+        return f"every element of B '{b.value}' lies in {b.bounds}"
+    dividend, divisor = _signed(a.constant), _signed(b.constant)
+    if divisor is not None and not np.any(divisor == -1):
+        return f"no element of the constant B '{b.value}' is -1"
+    if dividend is not None and not np.any(dividend == np.iinfo(dividend.dtype).min):
+        return f"no element of the constant A '{a.value}' is the smallest value"
+    if element_type is None or element_type.dtype.kind != "i" or a.bounds is None:
+        return None
+    smallest = -1 << (8 * element_type.dtype.itemsize - 1)
+    return None if smallest in a.bounds else f"every element of A '{a.value}' lies in {a.bounds}"
 
 
 def _signed(constant: npt.NDArray[Any] | None) -> npt.NDArray[np.signedinteger] | None:

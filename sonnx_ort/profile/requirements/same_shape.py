@@ -7,14 +7,21 @@ import numpy.typing as npt
 
 from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand, Shape, broadcast_shape, format_shape
+from sonnx_ort.profile.rule import Example
 
 
 class SameShape:
     """Equal ranks and equal sizes; broadcasting is no equality.
 
-    Equal symbols prove nothing: ONNX Runtime does not hold two inputs that are declared with the
-    same symbolic dimension to the same size.
+    Equal symbols prove equal sizes only where one dimension alone is declared with the symbol:
+    ONNX Runtime does not hold two inputs that are declared with one symbol to one size.
     """
+
+    example = Example(
+        "A (2, 3), B (2, 3)",
+        "A (2, 3), B (3,)",
+        'rewrite with broadcast="explicit", which inserts a Broadcast, or give both one shape',
+    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the operands' shapes as far as they are known."""
@@ -29,8 +36,13 @@ class SameShape:
             if isinstance(one, int) and isinstance(other, int) and one != other:
                 return violated(f"axis {axis} has size {one} in A and {other} in B")
         for axis, (one, other) in pairs:
-            if not (isinstance(one, int) and isinstance(other, int)):
+            if one != other or one is None:
                 return at_run_time(f"axis {axis} is {_size(one)} in A and {_size(other)} in B")
+            if not a.certain(one):
+                return at_run_time(
+                    f"axis {axis} is {one} in both, but more than one dimension of the inputs is "
+                    "declared so, and ONNX Runtime does not hold these to one size"
+                )
         return proved(f"both shapes are {format_shape(a.shape)}")
 
     def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:

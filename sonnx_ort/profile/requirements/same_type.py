@@ -8,10 +8,17 @@ import numpy.typing as npt
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.rule import Example
 
 
 class SameNumericType:
     """Each operand is of one of the twelve numeric types, and all are of the same one."""
+
+    example = Example(
+        "A float, B float",
+        "A float, B double",
+        "convert one operand with Cast, explicitly",
+    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the operands' types as far as they are known."""

@@ -1,17 +1,9 @@
-"""The choices that `rewrite` offers, and what is said about an unknown one."""
+"""What is said about a choice that there is not."""
 
 import enum
 from typing import TypeVar
 
 from sonnx_ort.errors import SonnxError
-
-
-class Backend(enum.StrEnum):
-    """What enforces the rules in a run."""
-
-    PYTHON = "python"
-    """Custom operators defined in Python: the reference."""
-
 
 Choice = TypeVar("Choice", bound=enum.StrEnum)
 
