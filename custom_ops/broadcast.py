@@ -4,6 +4,7 @@ What a Broadcast has to decide depends on shapes alone, so that no tensor passes
 graph expands them to the shape that this gives.
 """
 
+import json
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,6 @@ from sonnx_ort.profile.requirements.broadcastable import Broadcastable, aligned_
 
 Array = npt.NDArray[Any]
 
-SEPARATOR = "\n"
-"""What stands between the names of the tensors in the attribute `operands`."""
-
 _INT64 = ElementType.INT64.dtype
 _BROADCASTABLE = Broadcastable()
 
@@ -34,7 +32,7 @@ def common_shape(
         sizes: The shapes of all tensors, one behind the other, int64.
         ranks: How many of the sizes belong to each tensor, int64.
         node: The node's name.
-        operands: The names of the tensors, separated by `SEPARATOR`.
+        operands: The names of the tensors, a list in JSON.
 
     Returns:
         The common shape, and its own shape: `[rank]`, or `[-ticket]` on a violation. Never raises.
@@ -46,7 +44,7 @@ def common_shape(
             letters = BROADCAST.letters(len(shapes))
             names = [
                 f"{letter} '{name}'"
-                for letter, name in zip(letters, operands.split(SEPARATOR), strict=True)
+                for letter, name in zip(letters, json.loads(operands), strict=True)
             ]
             error = violation(BROADCAST, E1, node, tuple(names), tuple(shapes), clash)
             return failed(_INT64, E1.code, error)

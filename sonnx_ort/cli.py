@@ -18,6 +18,7 @@ from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.external_transfer import Transfer
 
 
 class ExitStatus(enum.IntEnum):
@@ -127,12 +128,29 @@ def rewrite(
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
     backend: BackendOption = Backend.PYTHON,
+    make_explicit: Annotated[
+        bool,
+        typer.Option(
+            "--make-explicit", help="Also write down types, shapes and defaults left out."
+        ),
+    ] = False,
+    external_data: Annotated[
+        Transfer, typer.Option(help="What becomes of external data in another folder.")
+    ] = Transfer.COPY,
 ) -> None:
     """Put operators that enforce the profile in the place of every Div and Sub of a model."""
     from sonnx_ort.rewriting.rewrite_file import rewrite_file
 
     with _errors_as_sentences():
-        rewrite_file(model, output, edition=edition, broadcast=broadcast, backend=backend)
+        rewrite_file(
+            model,
+            output,
+            edition=edition,
+            broadcast=broadcast,
+            backend=backend,
+            make_explicit=make_explicit,
+            external_data=external_data,
+        )
     typer.echo(f"{output}: written; every Div and Sub in it enforces the profile")
 
 

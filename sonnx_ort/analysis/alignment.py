@@ -5,8 +5,6 @@ second operand has one element, or its shape is a contiguous part of the first o
 starts at `axis`, or ends at the last axis if `axis` is not set.
 """
 
-import onnx_ir as ir
-
 from sonnx_ort.analysis.targets import Target
 from sonnx_ort.profile.operand import Operand, Shape
 
@@ -19,20 +17,40 @@ def trailing_axes(target: Target, operands: tuple[Operand, ...]) -> int | None:
         operands: What is known of its inputs.
 
     Returns:
-        The number; 0 for a node without legacy broadcasting or without `axis`; None if it does
-        not line up, or the ranks that would tell are unknown.
+        The number; 0 for a node without legacy broadcasting; None if the second operand is known
+        not to line up with the first, or the ranks that `axis` counts by are unknown.
     """
-    if not target.asks_for_broadcasting or "axis" not in target.node.attributes:
+    if not target.asks_for_broadcasting:
         return 0
     a, b = operands
-    if a.shape is None or b.shape is None:
+    trailing = _by_axis(target, a.shape, b.shape) if "axis" in target.node.attributes else 0
+    if trailing is None or _differs(a.shape, b.shape, trailing):
         return None
-    if all(size == 1 for size in b.shape):
+    return trailing
+
+
+def _by_axis(target: Target, a: Shape | None, b: Shape | None) -> int | None:
+    if a is None or b is None:
+        return None
+    if all(size == 1 for size in b):
         return 0
-    axis = _integer(target.node.attributes["axis"])
-    first = axis + len(a.shape) if axis < 0 else axis
-    trailing = len(a.shape) - first - len(b.shape)
+    axis = target.node.attributes["axis"].as_int()
+    first = axis + len(a) if axis < 0 else axis
+    trailing = len(a) - first - len(b)
     return trailing if trailing >= 0 else None
+
+
+def _differs(a: Shape | None, b: Shape | None, trailing: int) -> bool:
+    """Whether the second shape has neither one element nor the sizes of its part of the first."""
+    if a is None or b is None:
+        return False
+    if len(b) + trailing > len(a):
+        return True
+    if all(size == 1 for size in b):
+        return False
+    first = len(a) - trailing - len(b)
+    pairs = zip(a[first : first + len(b)], b, strict=True)
+    return any(isinstance(x, int) and isinstance(y, int) and x != y for x, y in pairs)
 
 
 def aligned_shape(shape: Shape | None, trailing: int) -> Shape | None:
@@ -43,7 +61,3 @@ def aligned_shape(shape: Shape | None, trailing: int) -> Shape | None:
         trailing: How many axes.
     """
     return None if shape is None else shape + (1,) * trailing
-
-
-def _integer(attribute: ir.Attr) -> int:
-    return attribute.as_int()

@@ -1,7 +1,7 @@
 """Which operands an explicit broadcast has to expand."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sonnx_ort.profile.operand import Dimension, Operand
 from sonnx_ort.profile.requirements.broadcastable import aligned_axes
@@ -29,30 +29,34 @@ class BroadcastPlan:
         return not any(self.expanded) and self.trailing == 0
 
 
-def plan_broadcast(operands: Sequence[Operand]) -> BroadcastPlan:
-    """Find the operands that are not known to have the common shape.
-
-    Equal symbols count as equal sizes: whatever reads the operands holds them to it in the run.
+def plan_broadcast(operands: Sequence[Operand], *, checked: bool) -> BroadcastPlan:
+    """Find the operands that are not known to have the common shape, given that there is one.
 
     Args:
         operands: What is known of the operands, lined up at their last axes.
+        checked: Whether what reads the operands checks that their shapes are equal. If so, sizes
+            that the model declares with one symbol count as equal, and a run in which they are
+            not is a violation; if not, they may differ.
     """
-    shapes = [operand.shape for operand in operands]
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) < len(shapes):
-        return BroadcastPlan(tuple(operands), (True,) * len(shapes))
-    rank = max(map(len, known), default=0)
-    axes = [sizes for _, sizes in aligned_axes(known)]
-    expanded = (
-        len(shape) < rank or not all(_is_common(index, sizes) for sizes in axes)
-        for index, shape in enumerate(known)
-    )
+    considered = [replace(o, shared_symbols=frozenset()) if checked else o for o in operands]
+    expanded = (not _has_common_shape(index, considered) for index in range(len(considered)))
     return BroadcastPlan(tuple(operands), tuple(expanded))
 
 
-def _is_common(index: int, sizes: Sequence[Dimension]) -> bool:
-    """Whether one of the sizes of an axis is the common one, given that they fit."""
-    size = sizes[index]
+def _has_common_shape(index: int, operands: Sequence[Operand]) -> bool:
+    operand = operands[index]
+    others = [other.shape for other in operands if other is not operand]
+    if all(shape == () for shape in others):
+        return True
+    known = [shape for shape in (operand.shape, *others) if shape is not None]
+    if len(known) < len(operands) or len(known[0]) < max(map(len, known)):
+        return False
+    return all(_is_common(operand, sizes[0], sizes[1:]) for _, sizes in aligned_axes(known))
+
+
+def _is_common(operand: Operand, size: Dimension, others: Sequence[Dimension]) -> bool:
+    """Whether an operand's size on an axis is the common one."""
     if isinstance(size, int) and size != 1:
         return True
-    return size is not None and all(other in (size, 1) for other in sizes)
+    certain = operand.certain(size)
+    return all(other == 1 or (certain and other == size) for other in others)

@@ -21,6 +21,7 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.general import GR1
 from sonnx_ort.profile.judgement import Judgement, Status, proved, violated
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.requirements.dense import Dense
 from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.rule import Rule
 
@@ -51,10 +52,12 @@ class Examination:
     Attributes:
         report: Every obligation.
         nodes: The nodes that operators of the profile constrain, in the order of the graph.
+        facts: What is known of the model's values.
     """
 
     report: Report
     nodes: tuple[ExaminedNode, ...]
+    facts: Facts
 
 
 def examine(
@@ -80,7 +83,7 @@ def examine(
         not_covered=count_not_covered(model),
         identity=identity,
     )
-    return Examination(report, nodes)
+    return Examination(report, nodes, facts)
 
 
 def _examine_node(
@@ -93,8 +96,8 @@ def _examine_node(
     rules = _binding_rules(target, operands, edition)
     if target.operator is BROADCAST:
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
-        return ExaminedNode(target, operands, obligations, plan_broadcast(operands))
-    if broadcasting is Broadcasting.EXPLICIT:
+        return ExaminedNode(target, operands, obligations, plan_broadcast(operands, checked=False))
+    if broadcasting is Broadcasting.EXPLICIT and target.broadcasts:
         return _examine_expandable(target, operands, rules)
     return ExaminedNode(target, operands, tuple(_oblige(rule, target, operands) for rule in rules))
 
@@ -109,11 +112,12 @@ def _examine_expandable(
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
         return ExaminedNode(target, operands, obligations)
     aligned = _aligned(operands, trailing)
-    plan = replace(plan_broadcast(aligned), trailing=trailing)
+    plan = replace(plan_broadcast(aligned, checked=True), trailing=trailing)
     if target.asks_for_broadcasting:
         # Only the second operand is ever expanded; the node itself refuses what does not fit.
         plan = replace(plan, expanded=(False, plan.expanded[1]))
-    if plan.nothing_to_do:
+    fit = E1.requirement.judge(aligned)
+    if plan.nothing_to_do and fit.status is not Status.VIOLATED:
         return ExaminedNode(
             target, operands, tuple(_oblige_plainly(rule, target, operands) for rule in rules)
         )
@@ -124,7 +128,7 @@ def _examine_expandable(
         else _oblige_plainly(rule, target, operands)
         for rule in rules
     )
-    broadcast = _obligation(E1, target, aligned, E1.requirement.judge(aligned), BROADCAST.name)
+    broadcast = _obligation(E1, target, aligned, fit, BROADCAST.name)
     return ExaminedNode(target, operands, (*obligations, broadcast), plan)
 
 
@@ -135,10 +139,21 @@ def _aligned(operands: Operands, trailing: int) -> Operands:
 
 def _oblige(rule: Rule, target: Target, operands: Operands) -> Obligation:
     judgement = rule.requirement.judge(operands)
-    legacy = target.asks_for_broadcasting and isinstance(rule.requirement, SameShape)
-    if legacy and judgement.status is not Status.VIOLATED:
+    if not (target.asks_for_broadcasting and isinstance(rule.requirement, SameShape)):
+        return _obligation(rule, target, operands, judgement)
+    if judgement.status is not Status.VIOLATED:
         judgement = violated("the attribute broadcast=1 asks for legacy broadcasting")
-    return _obligation(rule, target, operands, judgement)
+    hint = _legacy_hint(target, operands)
+    return replace(_obligation(rule, target, operands, judgement), hint=hint)
+
+
+def _legacy_hint(target: Target, operands: Operands) -> str:
+    trailing = trailing_axes(target, operands)
+    if trailing is not None:
+        aligned = _aligned(operands, trailing)
+        if E1.requirement.judge(aligned).status is not Status.VIOLATED:
+            return SameShape.hint_to_expand(operands, aligned)
+    return "the second operand does not line up with the first; correct the model"
 
 
 def _oblige_plainly(rule: Rule, target: Target, operands: Operands) -> Obligation:
@@ -179,7 +194,8 @@ def _general_obligations(
     model: ir.Model, facts: Facts, nodes: Sequence[ExaminedNode]
 ) -> tuple[Obligation, ...]:
     """Sparse tensors that no operator's own rule speaks of."""
-    spoken_of = {value for node in nodes for value in node.target.inputs}
+    dense = [n for n in nodes if any(isinstance(o.rule.requirement, Dense) for o in n.obligations)]
+    spoken_of = {value for node in dense for value in node.target.inputs}
     sparse = [v for v in model.graph.inputs if facts.sparse(v) and v not in spoken_of]
     obligations = []
     for value in sparse:

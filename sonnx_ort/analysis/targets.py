@@ -9,6 +9,9 @@ from onnx_ir.traversal import RecursiveGraphIterator
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import Operator
 
+_BROADCASTING = 7
+"""The first version of the standard operators that broadcast without being asked to."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -19,12 +22,14 @@ class Target:
         operator: The profile's operator.
         label: The node's name, by which errors speak of it; an unnamed node is spoken of by its
             output.
+        version: The version of the operator's domain that the model imports.
         path: The nodes whose bodies it lies in, outermost first: "If 'choose' then_branch".
     """
 
     node: ir.Node
     operator: Operator
     label: str
+    version: int = _BROADCASTING
     path: tuple[str, ...] = ()
 
     @property
@@ -41,6 +46,11 @@ class Target:
     def output(self) -> ir.Value:
         """The result; the first of several."""
         return self.node.outputs[0]
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether ONNX broadcasts the operands: from version 7 on, or where the node asks."""
+        return self.version >= _BROADCASTING or self.asks_for_broadcasting
 
     @property
     def asks_for_broadcasting(self) -> bool:
@@ -63,7 +73,8 @@ def targets(model: ir.Model) -> Iterator[Target]:
                 paths[body] = (*path, f"{node.op_type} '{label_of(node)}' {attribute.name}")
         operator = OPERATORS.get(node.op_type)
         if operator is not None and node.domain == operator.domain:
-            yield Target(node, operator, label_of(node), path)
+            version = model.opset_imports.get(node.domain, 1)
+            yield Target(node, operator, label_of(node), version, path)
 
 
 def label_of(node: ir.Node) -> str:

@@ -5,7 +5,7 @@ from itertools import chain
 import onnx
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.traversal import subgraphs
+from sonnx_ort.loading.traversal import all_nodes, subgraphs
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 
@@ -20,8 +20,8 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
         proto: The model.
 
     Raises:
-        InvalidModel: A function lies in the domain `sonnx` or in the default domain, or the model
-            imports a version of `sonnx` that does not exist.
+        InvalidModel: A function lies in the domain `sonnx` or in the default domain, a Broadcast
+            has not the form of one, or the model imports a version of `sonnx` that does not exist.
     """
     for function in proto.functions:
         if function.domain == DOMAIN:
@@ -40,9 +40,25 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
                 f"the model-local function '{function.name}' contains operators of the domain "
                 f"'{DOMAIN}', which only rewrite puts into a model; use the standard operators"
             )
+    for node in all_nodes(proto):
+        if node.domain == DOMAIN and node.op_type == BROADCAST.name:
+            _check_broadcast(node)
     for entry in proto.opset_import:
         if entry.domain == DOMAIN and entry.version != DOMAIN_VERSION:
             raise InvalidModel(
                 f"the model imports version {entry.version} of the domain '{DOMAIN}'; there is "
                 f"only version {DOMAIN_VERSION}"
             )
+
+
+def _check_broadcast(node: onnx.NodeProto) -> None:
+    """The ONNX checker knows nothing of this operator."""
+    reason = None
+    if not node.input or not all(node.input):
+        reason = "it needs at least one input, and each must be given"
+    elif len(node.output) > len(node.input) or not any(node.output):
+        reason = f"it has {len(node.input)} inputs and {len(node.output)} outputs"
+    elif node.attribute:
+        reason = f"it has no attribute '{node.attribute[0].name}'"
+    if reason is not None:
+        raise InvalidModel(f"node '{node.name}' is no {DOMAIN}::{BROADCAST.name}: {reason}")

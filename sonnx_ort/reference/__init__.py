@@ -6,6 +6,7 @@ the names of types, editions and rules, and it uses neither numpy's arithmetic n
 """
 
 from sonnx_ort.reference.breach import Breach
+from sonnx_ort.reference.broadcasting import broadcast
 from sonnx_ort.reference.operators import divide, subtract
 
-__all__ = ["Breach", "divide", "subtract"]
+__all__ = ["Breach", "broadcast", "divide", "subtract"]

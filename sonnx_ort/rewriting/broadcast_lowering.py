@@ -6,13 +6,14 @@
 The custom operator sees shapes only, and fails through the same channel as any other.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.analysis.broadcast_plan import BroadcastPlan
-from sonnx_ort.custom_ops.broadcast import BROADCAST_SHAPE, SEPARATOR
+from sonnx_ort.custom_ops.broadcast import BROADCAST_SHAPE
 from sonnx_ort.loading.value_names import ValueNames
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.domain import DOMAIN
@@ -24,15 +25,19 @@ from sonnx_ort.rewriting.failure_channel import guard_name, make_guard
 OLDEST_OPSET = 8
 """The first version of the standard operators that has Expand."""
 
+_CONSTANT_OF_ANY_TYPE = 9
+"""The first version of the standard operators in which Constant can be an integer."""
+
 
 class BroadcastLowering:
     """Makes the nodes that broadcast the operands of one node."""
 
-    def __init__(self, names: ValueNames, label: str, stem: str) -> None:
+    def __init__(self, names: ValueNames, label: str, stem: str, opset: int) -> None:
         """Start with no nodes.
 
         Args:
             names: Gives names to new values.
+            opset: The version of the standard operators.
             label: The name of the node, by which errors speak of it.
             stem: What the names of new values start with.
         """
@@ -40,6 +45,7 @@ class BroadcastLowering:
         self._names = names
         self._label = label
         self._stem = stem
+        self._opset = opset
 
     def line_up(self, value: ir.Value, rank: int, trailing: int) -> ir.Value:
         """Put axes of size 1 behind a value's own.
@@ -87,7 +93,7 @@ class BroadcastLowering:
             [sizes, self._ranks(shapes, operands)],
             {
                 "node": self._label,
-                "operands": SEPARATOR.join(operand.value for operand in operands),
+                "operands": json.dumps([operand.value for operand in operands]),
             },
             domain=DOMAIN,
             outputs=[self._value("common"), self._value("common_rank")],
@@ -115,8 +121,12 @@ class BroadcastLowering:
             numbers: Its elements, or the one element of a scalar.
             purpose: What the value's name says of it.
         """
-        tensor = ir.tensor(np.array(numbers, np.int64))
-        return self.add("Constant", [], purpose, {"value": tensor})
+        if self._opset >= _CONSTANT_OF_ANY_TYPE:
+            tensor = ir.tensor(np.array(numbers, np.int64))
+            return self.add("Constant", [], purpose, {"value": tensor})
+        # Sizes are exact in double; the older Constant has no integers.
+        floats = self.add("Constant", [], purpose, {"value": ir.tensor(np.array(numbers, float))})
+        return self.add("Cast", [floats], purpose, {"to": ir.DataType.INT64})
 
     def add(
         self,

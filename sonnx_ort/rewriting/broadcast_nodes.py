@@ -15,7 +15,7 @@ _LITERAL_ZEROS = 14
 
 def lower_broadcast(
     examined: ExaminedNode, names: ValueNames, opset: int
-) -> tuple[list[ir.Node], list[ir.Value]]:
+) -> tuple[list[ir.Node], dict[ir.Value, ir.Value]]:
     """Make the nodes that take the place of a Broadcast.
 
     Args:
@@ -24,16 +24,19 @@ def lower_broadcast(
         opset: The version of the standard operators.
 
     Returns:
-        The nodes, and their values for Z0, Z1 and so on. None of these can be reached except by
-        way of the check.
+        The nodes, and by output what they give for it, for Z0, Z1 and so on as far as the node
+        has them. None of these can be reached except by way of the check.
     """
     target = examined.target
-    lowering = BroadcastLowering(names, target.label, str(target.output.name))
+    stem = next(output.name for output in target.node.outputs if output.name)
+    lowering = BroadcastLowering(names, target.label, stem, opset)
     common = lowering.common_shape(target.inputs, examined.operands)
-    return lowering.nodes, [
-        _element_copies(lowering, examined, index, common, opset)
-        for index in range(len(target.inputs))
-    ]
+    copies = {
+        output: _element_copies(lowering, examined, index, common, opset)
+        for index, output in enumerate(target.node.outputs)
+        if output.name
+    }
+    return lowering.nodes, copies
 
 
 def _element_copies(
@@ -54,14 +57,16 @@ def _gathered(
 ) -> ir.Value:
     """Expand by the elements' positions: flatten, and gather at the expanded positions."""
     shape = lowering.add("Shape", [value], "own_shape")
-    size = lowering.add("Size", [value], "size")
+    flat = lowering.add("Reshape", [value, lowering.constant([-1], "flat_shape")], "flat")
+    # ONNX Runtime has no Size for every type.
+    sizes = lowering.add("Shape", [flat], "sizes")
+    size = lowering.add("Reshape", [sizes, lowering.constant([], "scalar_shape")], "size")
     first, step = lowering.constant(0, "first"), lowering.constant(1, "step")
     positions = lowering.add("Range", [first, size, step], "positions")
     # Without it, a size of 0 would stand for one of the flat positions' own.
     literal = {"allowzero": 1} if opset >= _LITERAL_ZEROS else {}
     placed = lowering.add("Reshape", [positions, shape], "placed", literal)
     expanded = lowering.add("Expand", [placed, common], "expanded_positions")
-    flat = lowering.add("Reshape", [value, lowering.constant([-1], "flat_shape")], "flat")
     return lowering.add("Gather", [flat, expanded], "gathered")
 
 

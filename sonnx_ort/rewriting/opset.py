@@ -6,10 +6,12 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.obligations import ExaminedNode
+from sonnx_ort.custom_ops.native_types import CARRIERS
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import differing_operators
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.rewriting.broadcast_lowering import OLDEST_OPSET as OLDEST_WITH_EXPAND
+from sonnx_ort.rewriting.known_output import element_type_of
 
 _RESHAPE_BY_INPUT = 5
 """From here on `Reshape` takes its shape as an input."""
@@ -18,17 +20,17 @@ _CAST_BY_NUMBER = 6
 """From here on `Cast` takes its type as a number."""
 
 
-def raise_opset(model: ir.Model, nodes: Sequence[ExaminedNode], *, casts: bool) -> None:
+def raise_opset(model: ir.Model, nodes: Sequence[ExaminedNode]) -> None:
     """Raise the version of the standard operators to the oldest that enforcement can use.
 
     Args:
         model: The model, before enforcement; its imports are changed.
         nodes: The nodes that will be replaced; what they mean in the newer version is no matter.
-        casts: Whether enforcement will convert types.
 
     Raises:
         InvalidModel: Another operator of the model means something else in that version.
     """
+    casts = any(element_type_of(examined) in CARRIERS for examined in nodes)
     oldest = _CAST_BY_NUMBER if casts else _RESHAPE_BY_INPUT
     if any(examined.broadcast is not None for examined in nodes):
         oldest = OLDEST_WITH_EXPAND

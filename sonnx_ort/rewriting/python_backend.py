@@ -4,8 +4,6 @@ They check at run time what is proved as well: they are the reference, and the c
 there.
 """
 
-from collections.abc import Sequence
-
 import onnx_ir as ir
 
 from sonnx_ort.analysis.obligations import ExaminedNode
@@ -40,14 +38,6 @@ class PythonBackend:
         self._opset = model.opset_imports.get(STANDARD_DOMAIN, 1)
         model.opset_imports[DOMAIN] = DOMAIN_VERSION
 
-    def casts(self, nodes: Sequence[ExaminedNode]) -> bool:
-        """Whether a node's type can only reach its kernel by conversion.
-
-        Args:
-            nodes: The nodes to enforce.
-        """
-        return any(element_type_of(examined) in CARRIERS for examined in nodes)
-
     def enforce(self, examined: ExaminedNode) -> None:
         """Replace a node, in place; its outputs keep their names, types and shapes.
 
@@ -60,7 +50,7 @@ class PythonBackend:
             return
         nodes = self._elementwise(examined)
         declare_output(examined)
-        replace_node(node, nodes, [nodes[-1].outputs[0]])
+        replace_node(node, nodes, {examined.target.output: nodes[-1].outputs[0]})
 
     def _elementwise(self, examined: ExaminedNode) -> list[ir.Node]:
         """Conversion, Broadcast, the custom operator and its guard, and conversion back."""
@@ -80,7 +70,9 @@ class PythonBackend:
         if plan is None:
             return self._enforced(examined, values)
         target = examined.target
-        lowering = BroadcastLowering(self._names, target.label, str(target.output.name))
+        lowering = BroadcastLowering(
+            self._names, target.label, str(target.output.name), self._opset
+        )
         *others, last = values
         operand = examined.operands[-1]
         if plan.trailing and operand.shape is not None:

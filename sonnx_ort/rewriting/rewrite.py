@@ -12,12 +12,10 @@ from sonnx_ort.analysis.check import examine_loaded
 from sonnx_ort.analysis.obligations import Examination
 from sonnx_ort.errors import ModelRejected, SonnxError
 from sonnx_ort.loading.canonical import load
-from sonnx_ort.loading.choice import choose
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.profile.broadcasting import Broadcasting
-from sonnx_ort.profile.edition import Edition
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.choices import Choices
+from sonnx_ort.rewriting.explicit_graph import make_graph_explicit
 from sonnx_ort.rewriting.opset import raise_opset
 from sonnx_ort.rewriting.python_backend import PythonBackend
 from sonnx_ort.rewriting.recognition import recognize_enforced_nodes
@@ -59,10 +57,16 @@ def rewrite(
     edition: str = ...,
     broadcast: str = ...,
     backend: str = ...,
+    make_explicit: bool = ...,
 ) -> onnx.ModelProto: ...
 @overload
 def rewrite(
-    model: ir.Model, *, edition: str = ..., broadcast: str = ..., backend: str = ...
+    model: ir.Model,
+    *,
+    edition: str = ...,
+    broadcast: str = ...,
+    backend: str = ...,
+    make_explicit: bool = ...,
 ) -> ir.Model: ...
 def rewrite(
     model: ModelSource,
@@ -70,6 +74,7 @@ def rewrite(
     edition: str = "typed",
     broadcast: str = "reject",
     backend: str = "python",
+    make_explicit: bool = False,
 ) -> onnx.ModelProto | ir.Model:
     """Put operators that enforce the profile in the place of every Div and Sub.
 
@@ -84,6 +89,8 @@ def rewrite(
         broadcast: "reject": operands of different shapes break the profile. "explicit": a
             Broadcast in front makes the shapes equal; what has no common shape breaks the profile.
         backend: "python": custom operators, to be run with `sonnx_ort.register`.
+        make_explicit: Also write down the types, shapes and defaults of attributes that the file
+            leaves out (`GR2`, `GR4`).
 
     Returns:
         The enforced model: an `onnx_ir.Model` for one, an `onnx.ModelProto` for anything else.
@@ -95,7 +102,8 @@ def rewrite(
         InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced.
         SonnxError: An option is unknown, or the model is enforced under the other edition.
     """
-    enforced = enforce(model, edition=edition, broadcast=broadcast, backend=backend)
+    choices = Choices.of(edition, broadcast, backend, make_explicit=make_explicit)
+    enforced = enforce(model, choices)
     if isinstance(model, ir.Model):
         return enforced.model
     proto = enforced.to_proto()
@@ -104,35 +112,34 @@ def rewrite(
     return proto
 
 
-def enforce(model: ModelSource, *, edition: str, broadcast: str, backend: str) -> Enforced:
+def enforce(model: ModelSource, choices: Choices) -> Enforced:
     """Do what `rewrite` does, without making a protocol buffer of the outcome.
 
     Args:
         model: As for `rewrite`.
-        edition: As for `rewrite`.
-        broadcast: As for `rewrite`.
-        backend: As for `rewrite`.
+        choices: How to rewrite it.
 
     Raises:
         SonnxError: As for `rewrite`.
     """
-    chosen_edition = choose(Edition, "edition", edition)
-    broadcasting = choose(Broadcasting, "broadcast", broadcast)
-    choose(Backend, "backend", backend)
     loaded = load(model)
-    recognize_enforced_nodes(loaded.graph_model, chosen_edition)
-    examination = examine_loaded(loaded, chosen_edition, broadcasting)
+    graph_model = loaded.graph_model
+    recognize_enforced_nodes(graph_model, choices.edition)
+    examination = examine_loaded(loaded, choices.edition, choices.broadcasting)
     if not examination.report.ok:
         raise ModelRejected(examination.report)
-    _replace_nodes(loaded.graph_model, examination, chosen_edition)
-    return Enforced(loaded.graph_model, not examination.nodes, loaded.folder, loaded.proto)
+    if choices.make_explicit:
+        make_graph_explicit(graph_model, examination.facts)
+    _replace_nodes(graph_model, examination, choices)
+    unchanged = not (examination.nodes or choices.make_explicit)
+    return Enforced(graph_model, unchanged, loaded.folder, loaded.proto)
 
 
-def _replace_nodes(model: ir.Model, examination: Examination, edition: Edition) -> None:
+def _replace_nodes(model: ir.Model, examination: Examination, choices: Choices) -> None:
     if not examination.nodes:
         return
-    backend = PythonBackend(model, edition)
-    raise_opset(model, examination.nodes, casts=backend.casts(examination.nodes))
+    raise_opset(model, examination.nodes)
+    backend = PythonBackend(model, choices.edition)
     for examined in examination.nodes:
         backend.enforce(examined)
 

@@ -1,34 +1,35 @@
 """`rewrite_file`: from file to file, all of it or nothing."""
 
-import filecmp
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import onnx
-from onnx.external_data_helper import ExternalDataInfo
-
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.loading.choice import choose
+from sonnx_ort.rewriting.choices import Choices
+from sonnx_ort.rewriting.external_transfer import (
+    Transfer,
+    missing_external_data,
+    replacing,
+    transfer_file,
+)
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
 
 
-def rewrite_file(
+def rewrite_file(  # noqa: PLR0913 - one for each choice
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
     edition: str = "typed",
     broadcast: str = "reject",
     backend: str = "python",
+    make_explicit: bool = False,
+    external_data: str = "copy",
 ) -> None:
     """Rewrite a model from file to file.
 
-    External data is not loaded: it stays where it is if the target lies in the source's folder,
-    and is copied beside the target otherwise. The target appears whole or not at all; on any
-    error nothing is overwritten.
+    External data is never loaded: if the target lies in the source's folder, both refer to it;
+    otherwise it is copied or linked beside the target. The target appears whole or not at all; on
+    any error nothing is overwritten.
 
     Args:
         source: The file of the model.
@@ -36,6 +37,10 @@ def rewrite_file(
         edition: As for `rewrite`.
         broadcast: As for `rewrite`.
         backend: As for `rewrite`.
+        make_explicit: As for `rewrite`.
+        external_data: What becomes of external data where the target lies in another folder:
+            "copy", "link" (a hard link, which needs the same file system), or "reference" (it
+            stays, which is possible only within the source's folder).
 
     Raises:
         SonnxError: As for `rewrite`; also if the target cannot be written, or another file is in
@@ -43,17 +48,21 @@ def rewrite_file(
     """
     source, target = Path(source), Path(target)
     _check_place(target)
-    enforced = enforce(source, edition=edition, broadcast=broadcast, backend=backend)
-    proto = enforced.to_proto()
+    transfer = choose(Transfer, "external_data", external_data)
+    choices = Choices.of(edition, broadcast, backend, make_explicit=make_explicit)
+    proto = enforce(source, choices).to_proto()
     content = require_serializable(proto)
     try:
-        copies = _external_copies(proto, source.parent, target.parent)
-        with _replacing(target) as temporary:
+        missing = missing_external_data(proto, source.parent, target.parent)
+        if missing and transfer is Transfer.REFERENCE:
+            raise SonnxError(
+                f"'{target}' cannot refer to the external data in '{source.parent}', which lies "
+                "outside its folder; copy or link it, or write the model into that folder"
+            )
+        with replacing(target) as temporary:
             temporary.write_bytes(content)
-            for origin, copy in copies:
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                with _replacing(copy) as temporary_copy:
-                    shutil.copyfile(origin, temporary_copy)
+            for origin, copy in missing:
+                transfer_file(origin, copy, transfer)
     except OSError as error:
         raise SonnxError(
             f"'{target}' cannot be written: {error.strerror or error} ({error.filename})"
@@ -65,43 +74,3 @@ def _check_place(target: Path) -> None:
         raise SonnxError(f"'{target}' cannot be written: it is a folder")
     if not target.parent.is_dir():
         raise SonnxError(f"'{target}' cannot be written: there is no folder '{target.parent}'")
-
-
-def _external_copies(
-    proto: onnx.ModelProto, source_folder: Path, target_folder: Path
-) -> list[tuple[Path, Path]]:
-    """What has to be copied, and where to."""
-    locations = sorted({ExternalDataInfo(tensor).location for tensor in external_tensors(proto)})
-    copies = []
-    for location in locations:
-        origin, copy = source_folder / location, target_folder / location
-        if copy.exists():
-            if not (copy.samefile(origin) or filecmp.cmp(origin, copy, shallow=False)):
-                raise SonnxError(
-                    f"'{copy}' is in the place of the model's external data and is another file; "
-                    "write the model to another folder"
-                )
-            continue
-        copies.append((origin, copy))
-    return copies
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside the path that takes its place if all goes well."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(descriptor)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
-    return umask

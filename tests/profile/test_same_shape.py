@@ -115,7 +115,7 @@ def test_unequal_shapes_are_an_offence(rule_id, a, b, reason):
             ),
         ),
         ((3,), (4,), "the shapes cannot be broadcast to each other; correct the model"),
-        (None, (4,), "give both operands one shape"),
+        (None, (4,), 'rewrite with broadcast="explicit", which inserts a Broadcast'),
     ],
 )
 @pytest.mark.parametrize("rule_id", [*SAME_SHAPE, "Div.R4"])

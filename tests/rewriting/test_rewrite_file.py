@@ -51,6 +51,32 @@ def test_target_elsewhere_gets_a_copy_of_the_data(source: Path, tmp_path: Path) 
     np.testing.assert_array_equal(run(target), X / WEIGHTS)
 
 
+def test_data_can_be_linked(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target" / "enforced.onnx"
+    target.parent.mkdir()
+    sonnx_ort.rewrite_file(source, target, external_data="link")
+    assert (target.parent / "w.bin").samefile(source.parent / "w.bin")
+    np.testing.assert_array_equal(run(target), X / WEIGHTS)
+
+
+def test_data_in_another_folder_cannot_be_referred_to(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target" / "enforced.onnx"
+    target.parent.mkdir()
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite_file(source, target, external_data="reference")
+    assert str(caught.value) == (
+        f"'{target}' cannot refer to the external data in '{source.parent}', which lies outside "
+        "its folder; copy or link it, or write the model into that folder"
+    )
+    assert not list(target.parent.iterdir())
+
+
+def test_data_in_the_same_folder_can_be_referred_to(source: Path) -> None:
+    target = source.with_name("enforced.onnx")
+    sonnx_ort.rewrite_file(source, target, external_data="reference")
+    np.testing.assert_array_equal(run(target), X / WEIGHTS)
+
+
 def test_target_may_be_the_source(source: Path) -> None:
     sonnx_ort.rewrite_file(source, source)
     np.testing.assert_array_equal(run(source), X / WEIGHTS)

@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
+from sonnx_ort.profile.judgement import Judgement, Offence, Status, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand, Shape, broadcast_shape, format_shape
+from sonnx_ort.profile.requirements.broadcastable import Broadcastable
 from sonnx_ort.profile.rule import Example
+
+_BROADCASTABLE = Broadcastable()
 
 
 class SameShape:
@@ -53,14 +56,24 @@ class SameShape:
         return Offence(f"the shapes {format_shape(a.shape)} and {format_shape(b.shape)} differ")
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say which operand to expand, or that nothing can make the shapes equal."""
-        a, b = operands
-        if a.shape is None or b.shape is None:
-            return "give both operands one shape"
-        common = broadcast_shape(a.shape, b.shape)
-        if common is None:
+        """Say which operand a Broadcast would expand, or that nothing can make the shapes equal."""
+        if _BROADCASTABLE.judge(operands).status is Status.VIOLATED:
             return "the shapes cannot be broadcast to each other; correct the model"
-        if a.shape == b.shape == common:
+        return self.hint_to_expand(operands, operands)
+
+    @staticmethod
+    def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> str:
+        """Say which operand a Broadcast would expand, and to what.
+
+        Args:
+            operands: The operands as they are.
+            aligned: The operands lined up at their last axes.
+        """
+        a, b = aligned
+        common = None if a.shape is None or b.shape is None else broadcast_shape(a.shape, b.shape)
+        if common is None:
+            return 'rewrite with broadcast="explicit", which inserts a Broadcast'
+        if all(operand.shape == common for operand in operands):
             return "remove the attribute broadcast"
         expanded = " and ".join(
             f"{o.letter} from {format_shape(o.shape)} to {format_shape(common)}"
