@@ -7,8 +7,6 @@ from pathlib import Path
 
 import onnx
 import onnx_ir as ir
-from google.protobuf.message import DecodeError
-from google.protobuf.text_format import ParseError
 
 from sonnx_ort.errors import InvalidModel
 
@@ -95,7 +93,7 @@ def _external_folder(model: ir.Model) -> Path | None:
 def _parse(content: bytes) -> onnx.ModelProto:
     try:
         return onnx.load_model_from_string(content)
-    except DecodeError as error:
+    except Exception as error:
         raise InvalidModel(
             f"the bytes are no ONNX model, or not all of one ({len(content)} bytes: {error})"
         ) from error
@@ -110,7 +108,7 @@ def _parse_file(path: Path) -> onnx.ModelProto:
         raise InvalidModel(f"'{path}' is a folder; give the model's file") from error
     except OSError as error:
         raise InvalidModel(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except (DecodeError, ParseError, UnicodeDecodeError, ValueError) as error:
+    except Exception as error:
         raise InvalidModel(
             f"'{path}' is no ONNX model, or not all of one ({error}); export it again"
         ) from error
