@@ -1,5 +1,6 @@
 """Expectations in a few words, for the cells of a table."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sonnx_ort.profile.operand import first_index, format_shape
 Array = npt.NDArray[Any]
 
 _SHOWN_ELEMENTS = 6
+_SHOWN_OUTPUTS = 3
 
 
 def describe(expected: Expectation) -> str:
@@ -29,7 +31,7 @@ def describe(expected: Expectation) -> str:
     """
     match expected:
         case Outputs(values):
-            return "; ".join(f"{name} = {_elements(value)}" for name, value in values.items())
+            return _outputs(values)
         case Rejection(violations):
             return f"rejected: {_grouped(violations)}"
         case RunViolation():
@@ -57,6 +59,13 @@ def describe_difference(name: str, expected: Array, actual: Array) -> str:
     index = first_index(differing_elements(expected, actual))
     at = str(list(index)) if index else ""
     return f"{name}{at} = {_element(actual[index])}, not {_element(expected[index])}"
+
+
+def _outputs(values: Mapping[str, Array]) -> str:
+    shown = [f"{name} = {_elements(value)}" for name, value in values.items()]
+    if len(shown) > _SHOWN_OUTPUTS:
+        shown[_SHOWN_OUTPUTS:] = [f"... {len(values)} outputs"]
+    return "; ".join(shown)
 
 
 def _elements(array: Array) -> str:

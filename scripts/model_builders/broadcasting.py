@@ -1,6 +1,6 @@
-"""Operands of different shapes: rejected where the file shows it, refused in the run elsewhere."""
+"""Operands of different shapes: rejected or refused, unless broadcasting is explicit."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -10,15 +10,24 @@ from model_builders.bundle import (
     TYPED,
     Bundle,
     breaks,
+    broadcast_cases,
     bundle,
     case,
+    clashes,
+    explicit,
     float32,
     gives,
     in_both_editions,
+    int32,
     rejected,
+    rejected_even_explicitly,
 )
+from model_builders.expected import differences, quotients, spread
 from model_builders.graphs import NODE_NAMES, Dimensions
 from sonnx_ort.models import Case
+from sonnx_ort.profile.edition import Edition
+
+Shape = tuple[int, ...]
 
 _LONG, _SHORT = float32([6, 9, 35]), float32([3])
 _RUNS = {
@@ -30,33 +39,78 @@ _RUNS = {
 _PRELIMINARY_RULES = {"Div": ("Div.R1", "Div.R4"), "Sub": ("Sub.R1",)}
 
 
+_SHAPES: Mapping[str, tuple[Dimensions, Dimensions, Shape, Shape]] = {
+    "scalar": ((2, 3), (), (2, 3), ()),
+    "row": ((2, 3), (3,), (2, 3), (3,)),
+    "column": (("n", 3), ("n", 1), (2, 3), (2, 1)),
+    "both": ((2, 1), (1, 3), (2, 1), (1, 3)),
+}
+"""What a model shows, with the shapes that it declares for A and B and those that it is fed."""
+
+
 def bundles() -> Iterator[Bundle]:
     """Give the models."""
-    broadcast = "is broadcast by ONNX; the profile rejects it"
     for operator in ("Div", "Sub"):
-        yield _rejected(operator, "scalar", (2, 3), (), broadcast)
-        yield _rejected(operator, "row", (2, 3), (3,), broadcast)
-        yield _rejected(operator, "column", ("n", 3), ("n", 1), broadcast)
-        yield _rejected(operator, "both", (2, 1), (1, 3), broadcast)
-    yield _rejected("Div", "misfit", (4,), (3,), "fits nothing; it is rejected before any run")
+        for what in _SHAPES:
+            yield _broadcast(operator, what)
+    yield _misfit()
+    yield _zero_divisor()
     yield _normalization()
     for operator in ("Div", "Sub"):
         yield _open_sizes(operator)
+        yield _unlike_sizes(operator)
         yield _open_rank(operator)
     yield _false_claims()
 
 
-def _rejected(operator: str, what: str, a: Dimensions, b: Dimensions, outcome: str) -> Bundle:
-    node = NODE_NAMES[operator]
-    shown = " against ".join(str(shape).replace("'", "") for shape in (a, b))
+def _broadcast(operator: str, what: str) -> Bundle:
+    a_declared, b_declared, a_shape, b_shape = _SHAPES[what]
+    shown = " against ".join(str(shape).replace("'", "") for shape in (a_declared, b_declared))
+    a, b = (
+        float32(np.resize(numbers, shape))
+        for numbers, shape in (((6, 9, 35, -1, 0, 8), a_shape), ((4, -2, 7), b_shape))
+    )
     return bundle(
         f"{operator.lower()}_broadcast_{what}",
-        f"{operator} of {shown} {outcome}.",
-        graphs.binary(operator, np.float32, a, b),
+        f"{operator} of {shown} is rejected, unless a Broadcast is inserted.",
+        graphs.binary(operator, np.float32, a_declared, b_declared),
+        [*_rejections(operator), *broadcast_cases(operator, a, b)],
+    )
+
+
+def _rejections(operator: str) -> list[Case]:
+    node = NODE_NAMES[operator]
+    return [
+        rejected(TYPED, (f"{operator}.float.R1", node)),
+        rejected(PRELIMINARY, *((rule, node) for rule in _PRELIMINARY_RULES[operator])),
+    ]
+
+
+def _misfit() -> Bundle:
+    return bundle(
+        "div_broadcast_misfit",
+        "Div of (4,) against (3,) fits nothing; no Broadcast can mend it.",
+        graphs.binary("Div", np.float32, (4,), (3,)),
         [
-            rejected(TYPED, (f"{operator}.float.R1", node)),
-            rejected(PRELIMINARY, *((rule, node) for rule in _PRELIMINARY_RULES[operator])),
+            *_rejections("Div"),
+            *(rejected_even_explicitly(e, ("Broadcast.E1", NODE_NAMES["Div"])) for e in Edition),
         ],
+    )
+
+
+def _zero_divisor() -> Bundle:
+    node = NODE_NAMES["Div"]
+    a, good, bad = int32([[6, 9, 35], [-7, 0, 8]]), int32([3, -2, 5]), int32([3, 0, 5])
+    repeated = spread(a, bad)[1]
+    cases = [rejected(TYPED, ("Div.int.R1", node)), *broadcast_cases("Div", a, good)]
+    for edition, rule in ((TYPED, "Div.int.C1"), (PRELIMINARY, "Div.R5")):
+        broken = breaks(rule, node, a, repeated, (0, 1))
+        cases.append(explicit(f"x/0 {edition}", edition, broken, A=a, B=bad))
+    return bundle(
+        "div_broadcast_zero_divisor",
+        "A zero divisor that a Broadcast repeats is told by the first place that it comes to.",
+        graphs.binary("Div", np.int32, (2, 3), (3,)),
+        cases,
     )
 
 
@@ -71,13 +125,21 @@ def _normalization() -> Bundle:
         ],
         [graphs.value("C", np.float32, ("n", 3))],
     )
+    inputs = {
+        "x": float32([[1, 4, -9], [9, 0, 1]]),
+        "mean": float32([5, 2, 3]),
+        "std": float32([2, 4, 3]),
+    }
+    x, mean, std = spread(*inputs.values())
+    expected = gives(C=quotients(differences(x, mean), std))
     return bundle(
         "normalization_broadcast",
-        "(x - mean) / std as it is usually exported; the rejection names both nodes.",
+        "(x - mean) / std as it is usually exported: rejected at both nodes, or made explicit.",
         graphs.model(main),
         [
             rejected(TYPED, ("Sub.float.R1", subtract), ("Div.float.R1", divide)),
             rejected(PRELIMINARY, ("Sub.R1", subtract), ("Div.R1", divide), ("Div.R4", divide)),
+            *(explicit(edition.value, edition, expected, **inputs) for edition in Edition),
         ],
     )
 
@@ -88,6 +150,25 @@ def _open_sizes(operator: str) -> Bundle:
         f"{operator} of inputs declared with one size n: lengths 3 and 1 are not broadcast.",
         graphs.binary(operator, np.float32, ("n",), ("n",)),
         _decided_in_the_run(operator),
+    )
+
+
+def _unlike_sizes(operator: str) -> Bundle:
+    node, misfit, none = NODE_NAMES[operator], float32([3, 5]), float32([])
+    clash = clashes(node, _LONG, misfit)
+    return bundle(
+        f"{operator.lower()}_unlike_sizes",
+        f"{operator} of sizes n and m: 3 and 1 run only with a Broadcast, 3 and 2 never.",
+        graphs.binary(operator, np.float32, ("n",), ("m",)),
+        [
+            *_decided_in_the_run(operator),
+            *broadcast_cases(operator, _LONG, _SHORT),
+            *(
+                explicit(f"3 and 2 {edition}", edition, clash, A=_LONG, B=misfit)
+                for edition in Edition
+            ),
+            explicit("0 and 1", TYPED, clashes(node, none, _SHORT), A=none, B=_SHORT),
+        ],
     )
 
 

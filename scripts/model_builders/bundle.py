@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from model_builders.expected import quotients
+from model_builders.expected import ORACLES, quotients, spread
 from sonnx_ort.models import (
     Case,
     Example,
@@ -77,6 +77,52 @@ def in_both_editions(expected: Expectation, /, **inputs: Array) -> list[Case]:
     return [case(edition.value, edition, expected, **inputs) for edition in Edition]
 
 
+def explicit(name: str, edition: Edition, expected: Expectation, /, **inputs: Array) -> Case:
+    """Make a case that asks for explicit broadcasting.
+
+    Args:
+        name: Its name, before which "explicit" is put.
+        edition: The edition that the model is held to.
+        expected: What must come of it.
+        **inputs: The arrays to feed.
+    """
+    return Case(f"explicit {name}", edition, "explicit", inputs, expected)
+
+
+def broadcast_cases(operator: str, a: Array, b: Array) -> list[Case]:
+    """Make two cases of explicit broadcasting, one per edition, with the oracle's results.
+
+    Args:
+        operator: "Div" or "Sub".
+        a: The operand fed as A.
+        b: The operand fed as B, of another shape.
+    """
+    first, second = spread(a, b)
+    return [
+        explicit(
+            edition.value,
+            edition,
+            gives(C=ORACLES[operator](first, second, edition)),
+            A=a,
+            B=b,
+        )
+        for edition in Edition
+    ]
+
+
+def in_both_modes(expected: Expectation, /, **inputs: Array) -> list[Case]:
+    """Make two cases that expect the same, whatever becomes of operands of different shapes.
+
+    Args:
+        expected: What must come of both.
+        **inputs: The arrays to feed.
+    """
+    return [
+        case(TYPED.value, TYPED, expected, **inputs),
+        explicit(TYPED.value, TYPED, expected, **inputs),
+    ]
+
+
 def zero_divisor_cases(a: Array, b: Array) -> list[Case]:
     """Make two cases of a float division by zeros, which the editions decide differently.
 
@@ -116,6 +162,17 @@ def breaks(
     return RunViolation(rule, rule.partition(".")[0], node, (a.shape, b.shape), index, values)
 
 
+def clashes(node: str, *tensors: Array) -> RunViolation:
+    """Expect the run to find tensors that have no common shape.
+
+    Args:
+        node: The name of the node.
+        *tensors: The tensors that it broadcasts in that run.
+    """
+    shapes = tuple(tensor.shape for tensor in tensors)
+    return RunViolation("Broadcast.E1", "Broadcast", node, shapes)
+
+
 def rejected(edition: Edition, *violations: tuple[str, str]) -> Case:
     """Make a case that is decided before any run.
 
@@ -123,8 +180,21 @@ def rejected(edition: Edition, *violations: tuple[str, str]) -> Case:
         edition: The edition that the model is held to, which is also the name of the case.
         *violations: Pairs of a rule's id and a node's name.
     """
-    found = tuple(StaticViolation(rule, node) for rule, node in violations)
-    return case(edition.value, edition, Rejection(found))
+    return case(edition.value, edition, _rejection(violations))
+
+
+def rejected_even_explicitly(edition: Edition, *violations: tuple[str, str]) -> Case:
+    """Make a case that is decided before any run, though it asks for explicit broadcasting.
+
+    Args:
+        edition: The edition that the model is held to, which ends the name of the case.
+        *violations: Pairs of a rule's id and a node's name.
+    """
+    return explicit(edition.value, edition, _rejection(violations))
+
+
+def _rejection(violations: Iterable[tuple[str, str]]) -> Rejection:
+    return Rejection(tuple(StaticViolation(rule, node) for rule, node in violations))
 
 
 def float32(elements: npt.ArrayLike) -> Array:

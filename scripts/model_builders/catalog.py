@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from model_builders import (
+    broadcast_operator,
     broadcasting,
     control_flow,
     digits,
@@ -22,6 +23,7 @@ SUBJECTS = (
     floats,
     integers,
     broadcasting,
+    broadcast_operator,
     control_flow,
     legacy,
     sparse,

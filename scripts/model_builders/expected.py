@@ -1,6 +1,6 @@
 """Expected results, from the exact oracle: rationals, rounded once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,17 +28,40 @@ def quotients(a: Array, b: Array, edition: Edition = Edition.TYPED) -> Array:
     return _defined(reference.divide, a, b, edition)
 
 
-def differences(a: Array, b: Array) -> Array:
+def differences(a: Array, b: Array, edition: Edition = Edition.TYPED) -> Array:
     """Subtract element by element.
 
     Args:
         a: The minuends.
         b: The subtrahends, of the same shape and dtype.
+        edition: The edition; it decides no result.
 
     Raises:
         ValueError: The operands break a rule.
     """
-    return _defined(reference.subtract, a, b, Edition.TYPED)
+    return _defined(reference.subtract, a, b, edition)
+
+
+ORACLES: Mapping[str, Callable[[Array, Array, Edition], Array]] = {
+    "Div": quotients,
+    "Sub": differences,
+}
+"""The results of each operator on two operands of one shape."""
+
+
+def spread(*tensors: Array) -> tuple[Array, ...]:
+    """Give tensors their common shape, each by repeating its elements.
+
+    Args:
+        *tensors: The tensors.
+
+    Raises:
+        ValueError: They have no common shape.
+    """
+    outcome = reference.broadcast(*tensors)
+    if isinstance(outcome, tuple):
+        return outcome
+    raise ValueError(f"the tensors break {outcome.rule}")
 
 
 def _defined(oracle: Oracle, a: Array, b: Array, edition: Edition) -> Array:

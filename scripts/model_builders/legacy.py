@@ -8,13 +8,17 @@ from model_builders import graphs
 from model_builders.bundle import (
     PRELIMINARY,
     TYPED,
+    Array,
     Bundle,
     bundle,
+    explicit,
     float32,
     gives,
     in_both_editions,
     rejected,
+    rejected_even_explicitly,
 )
+from model_builders.expected import quotients, spread
 from model_builders.onnx_page import ONNX_DIV
 from sonnx_ort.models import Source
 
@@ -36,6 +40,7 @@ def bundles() -> Iterator[Bundle]:
         legacy = {"consumed_inputs": [0, 0]} if opset == 1 else {}
         yield from _equal_shapes(opset, **legacy)
         yield _broadcasts(opset)
+        yield _misfit(opset)
     yield _chain()
 
 
@@ -51,20 +56,23 @@ def _equal_shapes(opset: int, **attributes: graphs.Attribute) -> Iterator[Bundle
 
 
 def _broadcasts(opset: int) -> Bundle:
+    a = _numbers(SHAPE)
+    inputs, outputs = {"A": a}, {}
+    for what, shape, attributes in BROADCASTS:
+        b = inputs[f"B_{what}"] = _numbers(shape)
+        dividends, divisors = spread(a, _lined_up(b, attributes.get("axis")))
+        outputs[f"C_{what}"] = quotients(dividends, divisors)
     main = graphs.graph(
         [
             graphs.node("Div", f"A B_{what}", f"C_{what}", what, broadcast=1, **axis)
             for what, _, axis in BROADCASTS
         ],
-        [
-            graphs.value("A", np.float32, SHAPE),
-            *(graphs.value(f"B_{what}", np.float32, shape) for what, shape, _ in BROADCASTS),
-        ],
-        [graphs.value(f"C_{what}", np.float32, SHAPE) for what, _, _ in BROADCASTS],
+        [graphs.value(name, np.float32, array.shape) for name, array in inputs.items()],
+        [graphs.value(name, np.float32, SHAPE) for name in outputs],
     )
     return bundle(
         f"div_opset_{opset}_broadcast",
-        f"Every shape that Div of opset {opset} takes with broadcast=1 is rejected, all at once.",
+        f"Every shape that Div of opset {opset} takes with broadcast=1: rejected or made explicit.",
         graphs.model(main, opset=opset),
         [
             rejected(TYPED, *(("Div.float.R1", what) for what, _, _ in BROADCASTS)),
@@ -72,6 +80,32 @@ def _broadcasts(opset: int) -> Bundle:
                 PRELIMINARY,
                 *((rule, what) for what, _, _ in BROADCASTS for rule in ("Div.R1", "Div.R4")),
             ),
+            explicit(TYPED.value, TYPED, gives(**outputs), **inputs),
+        ],
+        Source(ONNX_DIV, f"Div - {opset}"),
+    )
+
+
+def _numbers(shape: tuple[int, ...]) -> Array:
+    return float32(np.resize(range(1, 8), shape))
+
+
+def _lined_up(b: Array, axis: int | None) -> Array:
+    """Put sizes of 1 behind the own ones, so that the shape starts at the axis of `SHAPE`."""
+    if axis is None:
+        return b.reshape(()) if b.size == 1 else b
+    return b.reshape(b.shape + (1,) * (len(SHAPE) - axis - b.ndim))
+
+
+def _misfit(opset: int) -> Bundle:
+    node = graphs.NODE_NAMES["Div"]
+    return bundle(
+        f"div_opset_{opset}_misfit",
+        "With broadcast=1 and no axis, (3, 4) is not the end of (2, 3, 4, 5): always rejected.",
+        graphs.binary("Div", np.float32, SHAPE, (3, 4), opset, broadcast=1),
+        [
+            rejected(TYPED, ("Div.float.R1", node)),
+            rejected_even_explicitly(TYPED, ("Div.float.R1", node)),
         ],
         Source(ONNX_DIV, f"Div - {opset}"),
     )

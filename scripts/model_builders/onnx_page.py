@@ -9,6 +9,7 @@ from model_builders.bundle import (
     PRELIMINARY,
     TYPED,
     Bundle,
+    broadcast_cases,
     bundle,
     float32,
     gives,
@@ -32,15 +33,18 @@ def bundles() -> Iterator[Bundle]:
         in_both_editions(gives(C=float32([3, 2])), A=float32([3, 4]), B=float32([1, 2])),
         Source(ONNX_DIV, "test_div_example"),
     )
-    yield from _random_examples(np.random.RandomState(SEED))
+    draw = np.random.RandomState(SEED)
+    yield from _random_examples(draw)
+    a, b = float32(draw.randn(*SHAPE)), float32(draw.rand(SHAPE[-1])) + np.float32(1)
     node = graphs.NODE_NAMES["Div"]
     yield bundle(
         "onnx_div_broadcast",
-        "ONNX broadcasts (5,) to (3, 4, 5); the profile rejects it before any run.",
+        "ONNX broadcasts (5,) to (3, 4, 5); the profile rejects it, or has it written out.",
         graphs.binary("Div", np.float32, SHAPE, SHAPE[-1:]),
         [
             rejected(TYPED, ("Div.float.R1", node)),
             rejected(PRELIMINARY, ("Div.R1", node), ("Div.R4", node)),
+            *broadcast_cases("Div", a, b),
         ],
         Source(ONNX_DIV, "test_div_bcast"),
     )

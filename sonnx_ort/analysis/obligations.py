@@ -19,7 +19,7 @@ from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.general import GR1
-from sonnx_ort.profile.judgement import Judgement, Status, proved, violated
+from sonnx_ort.profile.judgement import Judgement, Status, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.dense import Dense
 from sonnx_ort.profile.requirements.same_shape import SameShape
@@ -121,7 +121,7 @@ def _examine_expandable(
         return ExaminedNode(
             target, operands, tuple(_oblige_plainly(rule, target, operands) for rule in rules)
         )
-    made_equal = proved("a Broadcast in front makes the shapes equal")
+    made_equal = _made_equal(plan, plan_broadcast(aligned, checked=False))
     obligations = tuple(
         _obligation(rule, target, operands, made_equal)
         if isinstance(rule.requirement, SameShape)
@@ -130,6 +130,16 @@ def _examine_expandable(
     )
     broadcast = _obligation(E1, target, aligned, fit, BROADCAST.name)
     return ExaminedNode(target, operands, (*obligations, broadcast), plan)
+
+
+def _made_equal(plan: BroadcastPlan, needed: BroadcastPlan) -> Judgement:
+    """Whether a Broadcast makes the shapes equal in every run that keeps its own rules."""
+    expanded = zip(plan.expanded, needed.expanded, strict=True)
+    if any(lacking and not done for done, lacking in expanded):
+        return at_run_time(
+            "the Broadcast in front leaves an operand as it is that may lack the common shape"
+        )
+    return proved("a Broadcast in front makes the shapes equal")
 
 
 def _aligned(operands: Operands, trailing: int) -> Operands:

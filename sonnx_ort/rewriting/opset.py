@@ -9,7 +9,9 @@ from sonnx_ort.analysis.obligations import ExaminedNode
 from sonnx_ort.custom_ops.native_types import CARRIERS
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import differing_operators
+from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.rewriting.broadcast_lowering import OLDEST_OPSET as OLDEST_WITH_EXPAND
 from sonnx_ort.rewriting.known_output import element_type_of
 
@@ -18,6 +20,9 @@ _RESHAPE_BY_INPUT = 5
 
 _CAST_BY_NUMBER = 6
 """From here on `Cast` takes its type as a number."""
+
+_BFLOAT16 = 13
+"""From here on Reshape, Shape and Gather take bfloat16."""
 
 
 def raise_opset(model: ir.Model, nodes: Sequence[ExaminedNode]) -> None:
@@ -34,6 +39,8 @@ def raise_opset(model: ir.Model, nodes: Sequence[ExaminedNode]) -> None:
     oldest = _CAST_BY_NUMBER if casts else _RESHAPE_BY_INPUT
     if any(examined.broadcast is not None for examined in nodes):
         oldest = OLDEST_WITH_EXPAND
+    if any(_broadcasts_bfloat16(examined) for examined in nodes):
+        oldest = _BFLOAT16
     version = model.opset_imports.get(STANDARD_DOMAIN, oldest)
     if version >= oldest:
         return
@@ -47,3 +54,8 @@ def raise_opset(model: ir.Model, nodes: Sequence[ExaminedNode]) -> None:
             "model with onnx.version_converter"
         )
     model.opset_imports[STANDARD_DOMAIN] = oldest
+
+
+def _broadcasts_bfloat16(examined: ExaminedNode) -> bool:
+    types = {operand.element_type for operand in examined.operands}
+    return examined.target.operator is BROADCAST and ElementType.BFLOAT16 in types

@@ -85,14 +85,21 @@ def test_run_raises_the_expected_violation(example, case):
 
 @pytest.mark.parametrize(("example", "case"), cases(RunViolation))
 def test_session_that_saw_a_violation_still_runs(example, case):
-    [good, *_] = [c for c in example.cases if isinstance(c.expected, Outputs)]
+    [good, *_] = [
+        c
+        for c in example.cases
+        if isinstance(c.expected, Outputs) and c.broadcast == case.broadcast
+    ]
     session = rewritten_session(example, case)
     with pytest.raises(sonnx_ort.ContractViolation):
         run(session, case)
     run(session, good)
 
 
-KERNELLESS = ("bfloat16", "opset_1", "opset_6")
+def has_kernels(example):
+    """Whether ONNX Runtime can run the model as it is."""
+    versions = {entry.domain: entry.version for entry in models.load(example.name).opset_import}
+    return "sonnx" not in versions and versions[""] >= 7 and not example.name.endswith("bfloat16")
 
 
 @pytest.mark.parametrize(
@@ -100,8 +107,7 @@ KERNELLESS = ("bfloat16", "opset_1", "opset_6")
     [
         parameters
         for parameters in cases(Outputs)
-        if parameters.values[1].edition is Edition.TYPED
-        and not parameters.values[0].name.endswith(KERNELLESS)
+        if parameters.values[1].edition is Edition.TYPED and has_kernels(parameters.values[0])
     ],
 )
 def test_typed_outputs_are_those_of_the_original_model_in_onnxruntime(example, case):
@@ -121,6 +127,7 @@ def single_nodes():
 
 def computed_more_precisely(operator, a, b, edition):
     """Integers as Python's; floats in double, wide enough for rounding twice to do no harm."""
+    a, b = (np.array(operand) for operand in np.broadcast_arrays(a, b))
     if a.dtype.kind in "iu":
         bits = 8 * a.dtype.itemsize
         pairs = [(int(x), int(y)) for x, y in zip(a.ravel(), b.ravel(), strict=True)]

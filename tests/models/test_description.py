@@ -20,6 +20,10 @@ from sonnx_ort.models import (
         (Outputs({"C": np.int64([-3]), "D": np.array(True)}), "C = [-3]; D = [True]"),
         (Outputs({"C": np.arange(60)}), "C = [0, 1, 2, 3, 4, 5, ... 60 elements]"),
         (
+            Outputs({name: np.int8([1]) for name in "CDEFG"}),
+            "C = [1]; D = [1]; E = [1]; ... 5 outputs",
+        ),
+        (
             Rejection((StaticViolation("Div.R1", "first"), StaticViolation("Div.R1", "second"))),
             "rejected: Div.R1 at first, second",
         ),

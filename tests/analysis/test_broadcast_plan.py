@@ -1,0 +1,108 @@
+"""Which operands an explicit broadcast expands: those that may lack the common shape."""
+
+import pytest
+
+from sonnx_ort.analysis.broadcast_plan import BroadcastPlan, plan_broadcast
+from sonnx_ort.profile.operand import Operand
+
+
+def operands(*shapes):
+    return tuple(
+        Operand(f"X{i}", f"x{i}", "input", "float", shape) for i, shape in enumerate(shapes)
+    )
+
+
+def expanded(*shapes):
+    return "".join("-x"[each] for each in plan_broadcast(operands(*shapes), checked=True).expanded)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "which"),
+    [
+        ([()], "-"),
+        ([(2, 3)], "-"),
+        ([(2, 3), (2, 3)], "--"),
+        ([(2, 3), ()], "-x"),
+        ([(), (2, 3)], "x-"),
+        ([(2, 3), (3,)], "-x"),
+        ([(2, 3), (2, 1)], "-x"),
+        ([(2, 1), (1, 3)], "xx"),
+        ([(1, 1), (1,)], "-x"),
+        ([(1,), ()], "-x"),
+        ([(0, 3), (0, 1)], "-x"),
+        ([(2, 3), (3,), ()], "-xx"),
+        ([(2, 1), (2, 3), (3,)], "x-x"),
+    ],
+    ids=str,
+)
+def test_known_shapes(shapes, which):
+    assert expanded(*shapes) == which
+
+
+@pytest.mark.parametrize(
+    ("shapes", "which"),
+    [
+        ([("n", "m"), ()], "-x"),
+        ([("n", 3), (3,)], "-x"),
+        ([("n", 3), ("n", 1)], "-x"),
+        ([("n", "m"), ("n", "m")], "--"),
+        ([("n", "m"), ("m",)], "-x"),
+        ([("n",), ("m",)], "xx"),
+        ([("n",), (3,)], "x-"),
+        ([("n",), (0,)], "x-"),
+        ([("n", 1), ("n", "m")], "x-"),
+        ([("n", 1), (1, "m")], "xx"),
+        ([("n",), ("n",), ("m",)], "xxx"),
+    ],
+    ids=str,
+)
+def test_symbols(shapes, which):
+    assert expanded(*shapes) == which
+
+
+@pytest.mark.parametrize(
+    ("shapes", "which"),
+    [
+        ([(None,), (None,)], "xx"),
+        ([(None,), (3,)], "x-"),
+        ([None, None], "xx"),
+        ([None, (3,)], "xx"),
+        ([None, (1,)], "xx"),
+    ],
+    ids=str,
+)
+def test_unknown_sizes_and_ranks(shapes, which):
+    assert expanded(*shapes) == which
+
+
+@pytest.mark.parametrize(
+    ("shapes", "which"),
+    [
+        ([(None, None), ()], "-x"),
+        ([(None, 3), (3,)], "-x"),
+        ([(None,), (1,)], "-x"),
+        ([None, ()], "-x"),
+        ([(), None], "x-"),
+        ([(None,)], "-"),
+        ([None], "-"),
+    ],
+    ids=str,
+)
+def test_operand_that_only_sizes_of_1_stand_against_has_the_common_shape(shapes, which):
+    assert expanded(*shapes) == which
+
+
+@pytest.mark.parametrize(
+    ("shapes", "trailing", "nothing"),
+    [
+        ([(2, 3), (2, 3)], 0, True),
+        ([("n",), ("n",)], 0, True),
+        ([(2, 3), (3,)], 0, False),
+        ([(2, 1), (2,)], 1, False),
+    ],
+    ids=str,
+)
+def test_there_is_nothing_to_do_where_nothing_is_expanded_or_lined_up(shapes, trailing, nothing):
+    known = operands(*shapes)
+    plan = BroadcastPlan(known, plan_broadcast(known, checked=True).expanded, trailing)
+    assert plan.nothing_to_do is nothing

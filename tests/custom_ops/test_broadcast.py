@@ -1,0 +1,166 @@
+"""The kernel behind Broadcast: the common shape, or the message; whatever comes in, it returns."""
+
+import json
+import logging
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hypothesis_numpy
+
+from sonnx_ort.custom_ops.broadcast import BROADCAST_SHAPE, common_shape
+from sonnx_ort.custom_ops.violation_log import KERNEL_FAILURE, LOG
+from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.reference import broadcast
+from support.broadcasting import shapes_of_tensors
+from support.kernels import failure_of
+
+E1 = 71
+
+
+def called(*shapes, names=None):
+    """Call the kernel as the lowered graph does."""
+    sizes = np.array([size for shape in shapes for size in shape], np.int64)
+    ranks = np.array([len(shape) for shape in shapes], np.int64)
+    operands = json.dumps(names or [f"x{index}" for index in range(len(shapes))])
+    return common_shape(sizes, ranks, "the_node", operands)
+
+
+def plain(outputs):
+    return [output.tolist().tolist() for output in outputs]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "common"),
+    [
+        ([()], []),
+        ([(2, 3)], [2, 3]),
+        ([(), ()], []),
+        ([(2, 3), (3,)], [2, 3]),
+        ([(2, 1), (1, 3)], [2, 3]),
+        ([(0, 3), (0, 1)], [0, 3]),
+        ([(1,), (2, 1), (3, 1, 1)], [3, 2, 1]),
+        ([(2,) * 8, ()], [2] * 8),
+        ([(1,)] * 9 + [(7,)], [7]),
+    ],
+    ids=str,
+)
+def test_kernel_gives_the_common_shape_and_its_own_shape(shapes, common):
+    assert plain(called(*shapes)) == [common, [len(common)]]
+
+
+@pytest.mark.parametrize("shapes", [[(2, 3), (3,)], [(3,), (2,)]], ids=str)
+def test_outputs_are_int64_whatever_comes_of_it(shapes):
+    assert [output.dtype for output in called(*shapes)] == [np.int64, np.int64]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "names", "message"),
+    [
+        (
+            [(3,), (2,)],
+            ["x", "y"],
+            "axis 0 has size 3 in X0 and 2 in X1; shapes X0 'x' (3,), X1 'y' (2,)",
+        ),
+        (
+            [(0,), ()],
+            ["batch", "scale"],
+            "axis 0 has size 0 in X0 and 1 in X1; shapes X0 'batch' (0,), X1 'scale' ()",
+        ),
+        (
+            [(1,), (4, 2), (4, 3)],
+            ["x", "y", "z"],
+            "axis 1 has size 2 in X1 and 3 in X2; shapes X0 'x' (1,), X1 'y' (4, 2), X2 'z' (4, 3)",
+        ),
+        (
+            [(3,), (2,)],
+            ["", "it's"],
+            "axis 0 has size 3 in X0 and 2 in X1; shapes X0 '' (3,), X1 'it's' (2,)",
+        ),
+        (
+            [(3,), (2,)],
+            ["two\nlines", "größe"],
+            "axis 0 has size 3 in X0 and 2 in X1; shapes X0 'two\nlines' (3,), X1 'größe' (2,)",
+        ),
+    ],
+)
+def test_violation_names_tensors_axis_and_sizes(shapes, names, message):
+    code, error = failure_of(called(*shapes, names=names))
+    assert code == E1
+    assert str(error) == (
+        f"Broadcast 'the_node' breaks Broadcast.E1: {message}. "
+        "The rule: A dimension is the largest of its axis, or 1."
+    )
+
+
+def test_violation_has_its_fields():
+    _, error = failure_of(called((3,), (1, 2)))
+    assert isinstance(error, ContractViolation)
+    assert (error.rule, error.operator, error.node) == ("Broadcast.E1", "Broadcast", "the_node")
+    assert (error.shapes, error.index, error.values) == (((3,), (1, 2)), None, None)
+
+
+def test_violation_is_logged(caplog):
+    with caplog.at_level(logging.ERROR, "sonnx_ort"):
+        _, error = failure_of(called((3,), (2,)))
+    assert caplog.messages == [str(error)]
+
+
+@given(st.integers(1, 4).flatmap(shapes_of_tensors))
+def test_kernel_gives_the_oracles_shape_or_fails_where_the_oracle_does(shapes):
+    outcome = broadcast(*(np.zeros(shape, np.int8) for shape in shapes))
+    outputs = called(*shapes)
+    if isinstance(outcome, tuple):
+        assert plain(outputs) == [list(outcome[0].shape), [outcome[0].ndim]]
+        return
+    _, error = failure_of(outputs)
+    assert isinstance(error, ContractViolation)
+    assert (error.rule, error.shapes) == (outcome.rule, tuple(shapes))
+
+
+INTEGERS = hypothesis_numpy.arrays(
+    np.int64,
+    hypothesis_numpy.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=4),
+    elements=st.integers(-2, 9) | st.sampled_from([-(2**63), 2**63 - 1]),
+)
+
+
+@given(INTEGERS, INTEGERS, st.text(), st.text())
+def test_kernel_survives_whatever_a_model_feeds_it(sizes, ranks, node, operands):
+    result, shape = common_shape(sizes, ranks, node, operands)
+    assert (result.dtype, shape.dtype) == (np.int64, np.int64)
+    if shape.size and shape[0] < 0:
+        LOG.take(-int(shape[0]))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ranks", "operands"),
+    [
+        pytest.param(None, None, "x", id="no arrays"),
+        pytest.param(np.array([2, 3]), np.array([1, 1]), '["x"]', id="fewer names than tensors"),
+        pytest.param(np.array([2, 3]), np.array([1, 1]), "x", id="names that are no JSON"),
+        pytest.param(np.array([2, 3]), np.array([1, 1]), "7", id="names that are no list"),
+    ],
+)
+def test_what_keeps_the_kernel_from_finishing_is_no_violation(sizes, ranks, operands):
+    code, error = failure_of(common_shape(sizes, ranks, "the_node", operands))
+    assert code == KERNEL_FAILURE
+    assert type(error) is SonnxError
+    assert str(error).startswith("sonnx::Broadcast, node 'the_node': the kernel could not finish: ")
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), KeyboardInterrupt(), SystemExit(), RecursionError()]
+)
+def test_kernel_survives_any_error(monkeypatch, error):
+    monkeypatch.setattr("sonnx_ort.custom_ops.broadcast.aligned_axes", Mock(side_effect=error))
+    code, recorded = failure_of(called((3,), (3,)))
+    assert code == KERNEL_FAILURE
+    assert recorded.__cause__ is error
+
+
+def test_kernel_is_registered_for_shapes_alone():
+    assert [t.value for t in BROADCAST_SHAPE.inputs] == ["int64", "int64"]
+    assert BROADCAST_SHAPE.output.value == "int64"

@@ -1,0 +1,320 @@
+"""Models that contain `sonnx::Broadcast` themselves: results, violations and bad nodes."""
+
+import logging
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import helper
+
+import sonnx_ort
+from sonnx_ort.reference import broadcast
+from support import ort_values
+from support.broadcasting import (
+    assert_identical,
+    broadcast_model,
+    numbered,
+    operators,
+    quiet,
+    results,
+    violation,
+)
+from support.graphs import model, tensor
+
+Level = ort.GraphOptimizationLevel
+LEVELS = [
+    pytest.param(Level.ORT_DISABLE_ALL, id="disabled"),
+    pytest.param(Level.ORT_ENABLE_BASIC, id="basic"),
+    pytest.param(Level.ORT_ENABLE_EXTENDED, id="extended"),
+    pytest.param(Level.ORT_ENABLE_ALL, id="all"),
+]
+SENTENCE = "The rule: A dimension is the largest of its axis, or 1."
+
+
+def open_shape(shape):
+    return [None] * len(shape)
+
+
+def feeds_of(*arrays):
+    return {f"x{index}": array for index, array in enumerate(arrays)}
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [()],
+        [(2, 3)],
+        [(), ()],
+        [(2, 3), (2, 3)],
+        [(2, 3), (3,)],
+        [(2, 1), (1, 3)],
+        [(0, 3), (0, 1)],
+        [(0,), (0,)],
+        [(2, 3), (), (2, 1)],
+        [(2,) * 8, (), (1,) * 8, (2, 1, 2)],
+        [(1,)] * 9 + [(4, 1)],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("known", ["static", "open sizes", "open ranks"])
+def test_every_arity_rank_and_size(shapes, known):
+    declared = {
+        "static": shapes,
+        "open sizes": [open_shape(shape) for shape in shapes],
+        "open ranks": [None] * len(shapes),
+    }[known]
+    arrays = [numbered(shape, np.float32, i + 1) for i, shape in enumerate(shapes)]
+    made = broadcast_model(["float"] * len(shapes), declared)
+    for result, expected in zip(results(made, feeds_of(*arrays)), broadcast(*arrays), strict=True):
+        assert_identical(result, expected)
+
+
+def test_types_may_be_mixed():
+    arrays = [np.float32([[1, 2], [3, 4]]), np.array([True, False]), np.int8([[5], [6]])]
+    made = broadcast_model(["float", "bool", "int8"], [["n", "m"], ["k"], ["i", "j"]])
+    for result, expected in zip(results(made, feeds_of(*arrays)), broadcast(*arrays), strict=True):
+        assert_identical(result, expected)
+
+
+def test_one_tensor_may_be_read_twice():
+    broadcasts = helper.make_node("Broadcast", ["x", "y", "x"], ["a", "b", "c"], domain="sonnx")
+    made = model(
+        [broadcasts],
+        [tensor("x", "float", ["n"]), tensor("y", "float", ["m", 1])],
+        [tensor("a", "float", [None, None]), tensor("c", "float", [None, None])],
+        domains={"sonnx": 1},
+    )
+    x, y = np.float32([1, 2]), np.float32([[3], [4]])
+    first, third = results(made, {"x": x, "y": y})
+    assert first.tolist() == third.tolist() == [[1, 2], [1, 2]]
+
+
+@pytest.mark.parametrize(("outputs", "kept"), [(["z0", ""], 0), (["", "z1"], 1), (["z0"], 0)])
+def test_output_that_nobody_reads_may_be_left_out(outputs, kept):
+    arrays = numbered((2, 3), np.float32), numbered((3,), np.float32)
+    made = broadcast_model(["float", "float"], [["n", "m"], ["k"]], outputs=outputs)
+    (result,) = results(made, feeds_of(*arrays))
+    assert_identical(result, broadcast(*arrays)[kept])
+
+
+@pytest.mark.parametrize("read", [["z0"], ["z1"], ["z2"]])
+@pytest.mark.parametrize("level", LEVELS)
+def test_violation_fails_the_run_whichever_output_is_read(read, level):
+    options = quiet()
+    options.graph_optimization_level = level
+    made = broadcast_model(["float"] * 3, [["n", 3], ["m", 3], [1]])
+    for output in [output for output in made.graph.output if output.name not in read]:
+        made.graph.output.remove(output)
+    feeds = feeds_of(*(np.zeros(shape, np.float32) for shape in ((2, 3), (4, 3), (1,))))
+    error = violation(made, feeds, options)
+    assert str(error) == (
+        "Broadcast 'the_node' breaks Broadcast.E1: axis 0 has size 2 in X0 and 4 in X1; "
+        f"shapes X0 'x0' (2, 3), X1 'x1' (4, 3), X2 'x2' (1,). {SENTENCE}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("shapes", "reason"),
+    [
+        ([(3,), (2,)], "axis 0 has size 3 in X0 and 2 in X1"),
+        ([(0,), (1,)], "axis 0 has size 0 in X0 and 1 in X1"),
+        ([(0,), ()], "axis 0 has size 0 in X0 and 1 in X1"),
+        ([(2, 3), (4,)], "axis 1 has size 3 in X0 and 4 in X1"),
+        ([(1,), (5, 2), (5, 3)], "axis 1 has size 2 in X1 and 3 in X2"),
+    ],
+    ids=str,
+)
+def test_known_clash_is_rejected(shapes, reason):
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(broadcast_model(["int32"] * len(shapes), shapes))
+    (found,) = caught.value.report.violations
+    assert (found.rule.id, found.operator, found.node, found.evidence) == (
+        "Broadcast.E1",
+        "Broadcast",
+        "the_node",
+        reason,
+    )
+
+
+def test_rejection_has_its_message():
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(broadcast_model(["float", "bool"], [["n", 3], [2]]))
+    assert str(caught.value) == (
+        "the model breaks the SONNX profile (edition typed): 1 violation at 1 node\n"
+        "1. Broadcast 'the_node': Broadcast.E1 violated: axis 1 has size 3 in X0 and 2 in X1\n"
+        "    X0 'x0' float (n, 3) [input]\n"
+        "    X1 'x1' bool (2,) [input]\n"
+        "    the rule: A dimension is the largest of its axis, or 1. (SONNX Broadcast, Informal "
+        "specification, conditions 1 and 2 and step 2 (added by sonnx_ort))\n"
+        "    to mend it: the shapes (n, 3) and (2,) have no common shape; correct the model"
+    )
+
+
+@pytest.mark.parametrize("declared", [[None], None], ids=["open sizes", "open ranks"])
+@pytest.mark.parametrize("shapes", [((3,), (2,)), ((0,), (1,)), ((1,), (0,))], ids=str)
+def test_clash_in_a_run_is_a_violation(declared, shapes):
+    made = broadcast_model(["int32", "bool"], [declared, declared])
+    feeds = feeds_of(np.zeros(shapes[0], np.int32), np.zeros(shapes[1], np.bool_))
+    error = violation(made, feeds)
+    assert (error.rule, error.operator, error.node, error.shapes, error.index, error.values) == (
+        "Broadcast.E1",
+        "Broadcast",
+        "the_node",
+        shapes,
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("shapes", "kept"),
+    [(((3,), (1,)), True), (((3,), (4,)), False), (((1,), (3,)), True), (((0,), (1,)), False)],
+    ids=str,
+)
+def test_inputs_that_share_a_symbol_are_broadcast_by_their_sizes_in_the_run(shapes, kept):
+    made = broadcast_model(["float", "float"], [["n"], ["n"]])
+    arrays = [numbered(shape, np.float32) for shape in shapes]
+    if not kept:
+        assert violation(made, feeds_of(*arrays)).rule == "Broadcast.E1"
+        return
+    for result, expected in zip(results(made, feeds_of(*arrays)), broadcast(*arrays), strict=True):
+        assert_identical(result, expected)
+
+
+def test_violation_names_a_tensor_whose_name_has_a_line_break():
+    broadcasts = helper.make_node("Broadcast", ["x\n0", "y"], ["a", "b"], domain="sonnx", name="n")
+    made = model(
+        [broadcasts],
+        [tensor("x\n0", "float", ["n"]), tensor("y", "float", ["m"])],
+        [tensor("a", "float", [None])],
+        domains={"sonnx": 1},
+    )
+    error = violation(made, {"x\n0": np.zeros(3, np.float32), "y": np.zeros(2, np.float32)})
+    assert isinstance(error, sonnx_ort.ContractViolation)
+
+
+def test_plain_session_says_operator_node_and_rule(caplog):
+    made = sonnx_ort.rewrite(broadcast_model(["float", "float"], [["n"], ["m"]], node="spread"))
+    session = ort.InferenceSession(made.SerializeToString(), sonnx_ort.register(quiet()))
+    feeds = feeds_of(np.zeros(3, np.float32), np.zeros(2, np.float32))
+    with caplog.at_level(logging.ERROR, "sonnx_ort"), pytest.raises(Exception) as caught:  # noqa: PT011
+        session.run(None, feeds)
+    assert (
+        "Name:'Broadcast 'spread' breaks the SONNX profile; the last two digits of the dimension "
+        "below tell the rule: 71 Broadcast.E1' Status Message: "
+    ) in str(caught.value)
+    assert str(caught.value).rstrip().endswith("71")
+    (message,) = caplog.messages
+    assert message == (
+        "Broadcast 'spread' breaks Broadcast.E1: axis 0 has size 3 in X0 and 2 in X1; shapes "
+        f"X0 'x0' (3,), X1 'x1' (2,). {SENTENCE}"
+    )
+
+
+def test_known_shapes_need_no_check():
+    made = sonnx_ort.rewrite(broadcast_model(["float", "float"], [(2, 3), (3,)]))
+    assert "sonnx::BroadcastShape" not in operators(made)
+
+
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+@pytest.mark.parametrize("choice", ["reject", "explicit"])
+def test_it_is_the_same_in_both_editions_and_whatever_becomes_of_other_operators(edition, choice):
+    made = broadcast_model(["float", "float"], [["n"], ["m"]])
+    rewritten = sonnx_ort.rewrite(made, edition=edition, broadcast=choice)
+    assert rewritten == sonnx_ort.rewrite(made)
+
+
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+@pytest.mark.parametrize("choice", ["reject", "explicit"])
+def test_rewriting_twice_changes_nothing(edition, choice):
+    once = sonnx_ort.rewrite(broadcast_model(["float", "bool"], [["n"], ["m", 3]]))
+    assert sonnx_ort.rewrite(once, edition=edition, broadcast=choice) == once
+
+
+@pytest.mark.parametrize("shapes", [[(2, 3), (3,)], [["n", 3], ["m", 1]], [["n"], ["n"]]], ids=str)
+@pytest.mark.parametrize("element_type", ["float", "bool", "bfloat16"])
+def test_result_passes_the_checker(shapes, element_type):
+    made = broadcast_model([element_type] * 2, shapes)
+    for output in made.graph.output:
+        output.CopyFrom(tensor(output.name, element_type, [None] * max(map(len, shapes))))
+    onnx.checker.check_model(sonnx_ort.rewrite(made), full_check=True)
+
+
+@pytest.mark.parametrize(
+    ("element_type", "dtype", "opset"),
+    [
+        *(("float", np.float32, opset) for opset in (5, 7, 8, 12, 13, 18, 21)),
+        *(("bool", np.bool_, opset) for opset in (7, 8, 13, 21)),
+        *(("float16", np.float16, opset) for opset in (7, 8, 13, 21)),
+        *(("bfloat16", ort_values.BFLOAT16, opset) for opset in (13, 18, 21)),
+    ],
+)
+def test_every_opset_version(element_type, dtype, opset):
+    arrays = numbered((2, 3), dtype), numbered((3,), dtype)
+    made = broadcast_model([element_type] * 2, [["n", "m"], ["k"]], opset=opset)
+    _, result = results(made, feeds_of(*arrays))
+    assert_identical(result, broadcast(*arrays)[1])
+
+
+def test_facts_flow_through_it():
+    made = model(
+        [
+            helper.make_node("Broadcast", ["x", "y"], ["a", "b"], domain="sonnx", name="spread"),
+            helper.make_node("Div", ["a", "b"], ["c"], name="divide"),
+        ],
+        [tensor("x", "float", ["n", 3]), tensor("y", "float", ["m"])],
+        [tensor("c", "float", [None, None])],
+        domains={"sonnx": 1},
+    )
+    explicit = operators(sonnx_ort.rewrite(made, broadcast="explicit"))
+    assert explicit.count("sonnx::BroadcastShape") == 1
+
+
+def test_facts_about_bfloat16_flow_through_it():
+    chained = model(
+        [
+            helper.make_node("Broadcast", ["x", "y"], ["a", "b"], domain="sonnx", name="first"),
+            helper.make_node("Broadcast", ["b", "z"], ["c", "d"], domain="sonnx", name="second"),
+        ],
+        [tensor(name, "bfloat16", [None]) for name in "xyz"],
+        [tensor("c", "bfloat16", [None])],
+        domains={"sonnx": 1},
+    )
+    arrays = {
+        name: numbered((size,), ort_values.BFLOAT16)
+        for name, size in (("x", 3), ("y", 1), ("z", 3))
+    }
+    (result,) = results(chained, arrays)
+    assert result.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "name", ["no input", "missing optional input", "attribute", "more outputs than inputs"]
+)
+def test_node_that_is_no_broadcast_is_invalid(name):
+    made = broadcast_model(["float", "float"], [["n"], ["m"]])
+    node = made.graph.node[0]
+    match name:
+        case "no input":
+            del node.input[:]
+            del made.graph.output[1]
+        case "missing optional input":
+            node.input[1] = ""
+        case "attribute":
+            node.attribute.append(helper.make_attribute("axis", 1))
+        case _:
+            node.output.append("z2")
+    with pytest.raises(sonnx_ort.InvalidModel, match="the_node"):
+        sonnx_ort.rewrite(made)
+
+
+def test_sparse_tensor_is_refused():
+    made = broadcast_model(["float", "float"], [["n"], ["m"]])
+    values = helper.make_tensor("x1", onnx.TensorProto.FLOAT, [1], [3.0])
+    indices = helper.make_tensor("indices", onnx.TensorProto.INT64, [1], [1])
+    del made.graph.input[1]
+    made.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [3]))
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(made)
+    assert [o.rule.id for o in caught.value.report.violations] == ["GR1"]

@@ -1,0 +1,235 @@
+"""`broadcast="explicit"` on Div and Sub: numpy's results, by Broadcasts where they are needed."""
+
+import logging
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from onnx import helper
+
+import sonnx_ort
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.reference import broadcast
+from support.broadcasting import numbered, quiet, results, violation
+from support.graphs import binary_model, model, tensor
+from support.oracle import outcome_of
+from support.values import assert_same_bits
+
+EXPLICIT = {"broadcast": "explicit"}
+Level = ort.GraphOptimizationLevel
+LEVELS = [
+    pytest.param(Level.ORT_DISABLE_ALL, id="disabled"),
+    pytest.param(Level.ORT_ENABLE_BASIC, id="basic"),
+    pytest.param(Level.ORT_ENABLE_EXTENDED, id="extended"),
+    pytest.param(Level.ORT_ENABLE_ALL, id="all"),
+]
+PAIRS = [
+    ((2, 3), ()),
+    ((), (2, 3)),
+    ((2, 3), (3,)),
+    ((3,), (2, 3)),
+    ((2, 3), (2, 1)),
+    ((2, 1), (1, 3)),
+    ((2, 1, 3), (4, 1)),
+    ((), ()),
+    ((1,), ()),
+    ((0, 3), (0, 1)),
+    ((2,) * 8, (2, 1)),
+]
+KNOWN = ["static", "open sizes", "open ranks"]
+
+
+def declared(known, shape):
+    return {"static": shape, "open sizes": [None] * len(shape), "open ranks": None}[known]
+
+
+def expected(operator, a, b, element_type, edition=Edition.TYPED):
+    spread = broadcast(a, b)
+    assert isinstance(spread, tuple)
+    return outcome_of(operator, *spread, element_type, edition)
+
+
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize("shapes", PAIRS, ids=str)
+@pytest.mark.parametrize("known", KNOWN)
+def test_results_are_those_of_the_broadcast_operands(operator, shapes, known):
+    a, b = numbered(shapes[0], np.float32, 3), numbered(shapes[1], np.float32, 2)
+    made = binary_model(operator, "float", *(declared(known, shape) for shape in shapes))
+    (result,) = results(made, {"A": a, "B": b}, **EXPLICIT)
+    assert_same_bits(result, expected(operator, a, b, ElementType.FLOAT))
+    by_numpy = a / b if operator == "Div" else a - b
+    np.testing.assert_array_equal(result, by_numpy, strict=True)
+
+
+@pytest.mark.parametrize("edition", Edition)
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize("element_type", ElementType)
+@pytest.mark.parametrize("known", KNOWN)
+def test_every_type_and_edition(edition, operator, element_type, known):
+    a, b = numbered((2, 1, 3), element_type.dtype, 3), numbered((2, 1), element_type.dtype, 2)
+    made = binary_model(operator, element_type, *(declared(known, x.shape) for x in (a, b)))
+    (result,) = results(made, {"A": a, "B": b}, edition=edition, **EXPLICIT)
+    assert_same_bits(result, expected(operator, a, b, element_type, edition))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_optimization_level(level):
+    options = quiet()
+    options.graph_optimization_level = level
+    made = model(
+        [
+            helper.make_node("Sub", ["x", "mean"], ["centred"], name="centre"),
+            helper.make_node("Div", ["centred", "std"], ["scaled"], name="scale"),
+            helper.make_node("Div", ["one", "scaled"], ["inverse"], name="invert"),
+            helper.make_node("Mul", ["inverse", "x"], ["z"], name="multiply"),
+        ],
+        [tensor("x", "float", ["n", 3]), tensor("mean", "float", [3]), tensor("std", "float", [])],
+        [tensor("z", "float", ["n", 3])],
+        initializers=[helper.make_tensor("one", 1, [], [1.0])],
+    )
+    x, mean, std = numbered((4, 3), np.float32), np.float32([8, 9, 20]), np.array(3, np.float32)
+    (result,) = results(made, {"x": x, "mean": mean, "std": std}, options, **EXPLICIT)
+    np.testing.assert_array_equal(result, np.float32(1) / ((x - mean) / std) * x, strict=True)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_violation_at_every_optimization_level(level):
+    options = quiet()
+    options.graph_optimization_level = level
+    made = binary_model("Div", "float", ["n", 3], ["m", 1])
+    a, b = np.ones((2, 3), np.float32), np.ones((4, 1), np.float32)
+    error = violation(made, {"A": a, "B": b}, options, **EXPLICIT)
+    assert str(error) == (
+        "Broadcast 'the_node' breaks Broadcast.E1: axis 0 has size 2 in X0 and 4 in X1; shapes "
+        "X0 'A' (2, 3), X1 'B' (4, 1). The rule: A dimension is the largest of its axis, or 1."
+    )
+
+
+@pytest.mark.parametrize("edition", Edition)
+@pytest.mark.parametrize("known", ["open sizes", "open ranks"])
+@pytest.mark.parametrize("shapes", [((3,), (2,)), ((0,), (1,)), ((2, 3), (4,))], ids=str)
+@pytest.mark.parametrize("element_type", ["float", "bfloat16", "int64"])
+def test_incompatible_shapes_are_a_violation_of_the_broadcast(edition, known, shapes, element_type):
+    made = binary_model("Sub", element_type, *(declared(known, shape) for shape in shapes))
+    dtype = ElementType(element_type).dtype
+    feeds = {name: np.ones(shape, dtype) for name, shape in zip("AB", shapes, strict=True)}
+    error = violation(made, feeds, edition=edition, **EXPLICIT)
+    assert (error.rule, error.operator, error.node, error.shapes) == (
+        "Broadcast.E1",
+        "Broadcast",
+        "the_node",
+        shapes,
+    )
+
+
+@pytest.mark.parametrize("edition", Edition)
+@pytest.mark.parametrize("shapes", [((3,), (2,)), ((0,), (1,)), (("n", 3), (2,))], ids=str)
+def test_shapes_known_to_be_incompatible_are_rejected(edition, shapes):
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(binary_model("Div", "float", *shapes), edition=edition, **EXPLICIT)
+    found = [(o.rule.id, o.operator, o.node) for o in caught.value.report.violations]
+    assert found == [("Broadcast.E1", "Broadcast", "the_node")]
+
+
+def test_all_violations_are_rejected_at_once():
+    made = model(
+        [
+            helper.make_node("Sub", ["a", "b"], ["s"], name="misfit"),
+            helper.make_node("Div", ["a", "i"], ["c"], name="mixed"),
+            helper.make_node("Div", ["i", "zeros"], ["d"], name="zero"),
+        ],
+        [tensor("a", "float", [3]), tensor("b", "float", [2]), tensor("i", "int32", [])],
+        [tensor(name, "float", [None]) for name in "sc"] + [tensor("d", "int32", [None])],
+        initializers=[helper.make_tensor("zeros", 6, [2], [1, 0])],
+    )
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(made, **EXPLICIT)
+    found = [(o.rule.id, o.node) for o in caught.value.report.violations]
+    assert found == [("Broadcast.E1", "misfit"), ("Div.float.R2", "mixed"), ("Div.int.C1", "zero")]
+
+
+def test_plain_session_says_operator_node_and_rule(caplog):
+    made = sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["m"], node="scale"), **EXPLICIT)
+    session = ort.InferenceSession(made.SerializeToString(), sonnx_ort.register(quiet()))
+    feeds = {"A": np.ones(3, np.float32), "B": np.ones(2, np.float32)}
+    with caplog.at_level(logging.ERROR, "sonnx_ort"), pytest.raises(Exception) as caught:  # noqa: PT011
+        session.run(None, feeds)
+    assert (
+        "Name:'Broadcast 'scale' breaks the SONNX profile; the last two digits of the dimension "
+        "below tell the rule: 71 Broadcast.E1' Status Message: "
+    ) in str(caught.value)
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(("edition", "rule"), [("typed", "Div.int.C1"), ("preliminary", "Div.R5")])
+def test_zero_divisor_is_told_by_the_element_that_it_was_repeated_to(edition, rule):
+    made = binary_model("Div", "int32", ["n", "m"], ["k"])
+    feeds = {"A": np.int32([[1, 2, 3], [4, 5, 6]]), "B": np.int32([1, 2, 0])}
+    error = violation(made, feeds, edition=edition, **EXPLICIT)
+    assert (error.rule, error.operator, error.shapes) == (rule, "Div", ((2, 3), (2, 3)))
+    assert (error.index, error.values) == ((0, 2), (3, 0))
+
+
+def test_quotient_that_is_not_representable_is_told_by_the_element_it_was_repeated_to():
+    made = binary_model("Div", "int8", [2, 1], [3])
+    feeds = {"A": np.int8([[1], [-128]]), "B": np.int8([1, -1, 2])}
+    error = violation(made, feeds, **EXPLICIT)
+    assert (error.rule, error.index, error.values) == ("Div.int.C2", (1, 1), (-128, -1))
+
+
+@pytest.mark.parametrize(("edition", "quotient"), [("typed", -np.inf), ("preliminary", np.inf)])
+def test_zero_divisor_of_floats_is_the_editions(edition, quotient):
+    made = binary_model("Div", "float", [2], [])
+    feeds = {"A": np.float32([-1, -2]), "B": np.array(0, np.float32)}
+    (result,) = results(made, feeds, edition=edition, **EXPLICIT)
+    assert result.tolist() == [quotient, quotient]
+
+
+@pytest.mark.parametrize("shapes", [((3,), (1,)), ((1,), (3,))], ids=str)
+def test_inputs_that_share_a_symbol_and_differ_are_not_broadcast(shapes):
+    made = binary_model("Div", "float", ["n"], ["n"])
+    feeds = {name: np.ones(shape, np.float32) for name, shape in zip("AB", shapes, strict=True)}
+    assert violation(made, feeds, **EXPLICIT).rule == "Div.float.R1"
+
+
+def test_rule_is_not_proved_that_inputs_which_share_a_symbol_can_break():
+    made = binary_model("Div", "float", ["n", 3], ["n", 1])
+    feeds = {"A": np.ones((1, 3), np.float32), "B": np.ones((2, 1), np.float32)}
+    broken = violation(made, feeds, **EXPLICIT).rule
+    report = sonnx_ort.check(made, **EXPLICIT)
+    (found,) = [o for o in report.obligations if o.rule.id == broken]
+    assert found.status is Status.RUNTIME
+
+
+def test_claimed_shapes_are_not_believed():
+    made = model(
+        [
+            helper.make_node("Identity", ["x"], ["a"]),
+            helper.make_node("Identity", ["y"], ["b"]),
+            helper.make_node("Div", ["a", "b"], ["c"], name="divide"),
+        ],
+        [tensor("x", "float", ["n"]), tensor("y", "float", ["m"])],
+        [tensor("c", "float", [3])],
+        value_info=[tensor("a", "float", [3]), tensor("b", "float", [3])],
+    )
+    feeds = {"x": np.float32([6, 9, 35]), "y": np.float32([3])}
+    (result,) = results(made, feeds, **EXPLICIT)
+    assert result.tolist() == pytest.approx([2, 3, 35 / 3])
+
+
+def test_broadcast_of_the_models_own_and_one_in_front_of_a_division():
+    made = model(
+        [
+            helper.make_node("Broadcast", ["x", "y"], ["a", "b"], domain="sonnx", name="spread"),
+            helper.make_node("Sub", ["a", "b"], ["s"], name="subtract"),
+            helper.make_node("Div", ["s", "w"], ["c"], name="divide"),
+        ],
+        [tensor("x", "float", ["n", 1]), tensor("y", "float", ["m"]), tensor("w", "float", None)],
+        [tensor("c", "float", [None, None])],
+        domains={"sonnx": 1},
+    )
+    feeds = {"x": np.float32([[5], [9]]), "y": np.float32([1, 3]), "w": np.array(2, np.float32)}
+    (result,) = results(made, feeds, **EXPLICIT)
+    assert result.tolist() == [[2, 1], [4, 3]]

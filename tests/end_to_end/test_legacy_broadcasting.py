@@ -1,0 +1,203 @@
+"""Div and Sub of opset 1 and 6 with `broadcast=1`: what lines up, and the numbers."""
+
+import numpy as np
+import pytest
+
+import sonnx_ort
+from sonnx_ort.profile.judgement import Status
+from support.broadcasting import legacy_model, numbered, outcome, results, violation
+
+EXPLICIT = {"broadcast": "explicit"}
+A = (2, 3, 4, 5)
+OPSETS = pytest.mark.parametrize("opset", [1, 6])
+LISTED = [
+    ((), {}, ()),
+    ((1, 1), {}, ()),
+    ((5,), {}, (5,)),
+    ((4, 5), {}, (4, 5)),
+    ((3, 4), {"axis": 1}, (3, 4, 1)),
+    ((2,), {"axis": 0}, (2, 1, 1, 1)),
+]
+"""The shapes of B that the ONNX page lists for A, with the axis and the shape by which numpy aligns
+them."""
+
+LINING_UP = [
+    *LISTED,
+    ((1,), {"axis": 2}, ()),
+    ((1, 1), {"axis": 1}, ()),
+    ((1, 1, 1, 1), {}, ()),
+    (A, {}, A),
+    (A, {"axis": 0}, A),
+    ((2, 3), {"axis": 0}, (2, 3, 1, 1)),
+    ((5,), {"axis": 3}, (5,)),
+    ((5,), {"axis": -1}, (5,)),
+    ((4, 5), {"axis": -2}, (4, 5)),
+    ((3, 4), {"axis": -3}, (3, 4, 1)),
+    ((2,), {"axis": -4}, (2, 1, 1, 1)),
+]
+NOT_LINING_UP = [
+    (A, (3,), {}),
+    (A, (3, 4), {}),
+    (A, (2,), {"axis": 1}),
+    (A, (3, 4), {"axis": 2}),
+    (A, (5,), {"axis": 4}),
+    (A, (4, 5), {"axis": 3}),
+    (A, (5,), {"axis": -2}),
+    (A, (4, 5), {"axis": -1}),
+    (A, (5,), {"axis": -9}),
+    (A, (2, 2, 3, 4, 5), {}),
+    ((3,), (2, 3), {}),
+    ((1,), (3,), {}),
+    ((1, 3), (2, 3), {}),
+    ((), (3,), {}),
+]
+LARGER_ONE_ELEMENT = [((3,), (1, 1)), ((1,), (1, 1)), ((), (1,)), (A, (1,) * 5)]
+ONE_DIMENSION_EXPANDED = [((4, 5), (1, 5), {}), ((4, 5), (4, 1), {}), (A, (3, 1), {"axis": 1})]
+
+
+def feeds(a_shape, b_shape):
+    return {"A": numbered(a_shape, np.float32, 3), "B": numbered(b_shape, np.float32, 2)}
+
+
+def by_numpy(operator, arrays, aligned):
+    a, b = arrays["A"], arrays["B"].reshape(aligned)
+    return a / b if operator == "Div" else a - b
+
+
+def rules(made, **choices):
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(made, **choices)
+    return {o.rule.id for o in caught.value.report.violations}
+
+
+@OPSETS
+@pytest.mark.parametrize("operator", ["Div", "Sub"])
+@pytest.mark.parametrize(("b_shape", "attributes", "aligned"), LINING_UP, ids=str)
+def test_what_lines_up_has_the_right_numbers(opset, operator, b_shape, attributes, aligned):
+    made = legacy_model(operator, A, b_shape, opset, broadcast=1, **attributes)
+    arrays = feeds(A, b_shape)
+    (result,) = results(made, arrays, **EXPLICIT)
+    np.testing.assert_array_equal(result, by_numpy(operator, arrays, aligned), strict=True)
+
+
+@OPSETS
+@pytest.mark.parametrize(("b_shape", "attributes", "aligned"), LISTED, ids=str)
+def test_open_sizes_line_up_in_the_run(opset, b_shape, attributes, aligned):
+    a_open = ["a0", "a1", "a2", "a3"]
+    b_open = [f"b{index}" for index in range(len(b_shape))]
+    made = legacy_model("Div", a_open, b_open, opset, broadcast=1, **attributes)
+    arrays = feeds(A, b_shape)
+    (result,) = results(made, arrays, **EXPLICIT)
+    np.testing.assert_array_equal(result, by_numpy("Div", arrays, aligned), strict=True)
+
+
+@OPSETS
+@pytest.mark.parametrize(
+    ("b_shape", "aligned"), [((), ()), ((1, 1), ()), ((5,), (5,)), ((4, 5), (4, 5))], ids=str
+)
+def test_unknown_ranks_without_axis_line_up_at_the_last_axis(opset, b_shape, aligned):
+    made = legacy_model("Sub", None, None, opset, broadcast=1)
+    arrays = feeds(A, b_shape)
+    (result,) = results(made, arrays, **EXPLICIT)
+    np.testing.assert_array_equal(result, by_numpy("Sub", arrays, aligned), strict=True)
+
+
+@OPSETS
+@pytest.mark.parametrize(("a_shape", "b_shape"), [(None, (3,)), (A, None), (None, None)], ids=str)
+def test_axis_of_an_unknown_rank_is_rejected(opset, a_shape, b_shape):
+    made = legacy_model("Div", a_shape, b_shape, opset, broadcast=1, axis=1)
+    assert rules(made, **EXPLICIT) == {"Div.float.R1"}
+
+
+@OPSETS
+@pytest.mark.parametrize(("b_shape", "attributes"), [form[:2] for form in LISTED], ids=str)
+@pytest.mark.parametrize(
+    ("edition", "expected"), [("typed", {"Div.float.R1"}), ("preliminary", {"Div.R1", "Div.R4"})]
+)
+def test_every_form_is_rejected_by_default(opset, b_shape, attributes, edition, expected):
+    made = legacy_model("Div", A, b_shape, opset, broadcast=1, **attributes)
+    assert rules(made, edition=edition) == expected
+
+
+@OPSETS
+@pytest.mark.parametrize(("a_shape", "b_shape", "attributes"), NOT_LINING_UP, ids=str)
+def test_what_does_not_line_up_is_rejected(opset, a_shape, b_shape, attributes):
+    made = legacy_model("Div", a_shape, b_shape, opset, broadcast=1, **attributes)
+    assert rules(made, **EXPLICIT) <= {"Div.float.R1", "Broadcast.E1"}
+
+
+@OPSETS
+@pytest.mark.parametrize(("a_shape", "b_shape"), LARGER_ONE_ELEMENT, ids=str)
+def test_one_element_of_a_larger_rank_is_rejected(opset, a_shape, b_shape):
+    made = legacy_model("Div", a_shape, b_shape, opset, broadcast=1)
+    assert rules(made, **EXPLICIT) == {"Div.float.R1"}
+
+
+@OPSETS
+@pytest.mark.parametrize(("a_shape", "b_shape", "attributes"), ONE_DIMENSION_EXPANDED, ids=str)
+def test_expansion_of_one_dimension_is_rejected(opset, a_shape, b_shape, attributes):
+    """The ONNX page: B's shape is a contiguous part of A's; "1-dim expansion doesn't work yet"."""
+    made = legacy_model("Div", a_shape, b_shape, opset, broadcast=1, **attributes)
+    assert rules(made, **EXPLICIT) == {"Div.float.R1"}
+
+
+@OPSETS
+@pytest.mark.parametrize("attributes", [{}, {"broadcast": 0}, {"axis": 0}], ids=str)
+def test_nothing_is_broadcast_that_does_not_ask_for_it(opset, attributes):
+    """The ONNX page: "Attribute broadcast=1 needs to be passed to enable broadcasting"."""
+    made = legacy_model("Div", (2, 3), (3,), opset, **attributes)
+    assert rules(made, **EXPLICIT) == {"Div.float.R1"}
+
+
+@OPSETS
+def test_open_sizes_that_do_not_ask_for_broadcasting_are_held_to_one_size(opset):
+    made = legacy_model("Div", ["n"], ["m"], opset)
+    assert violation(made, feeds((3,), (1,)), **EXPLICIT).rule == "Div.float.R1"
+
+
+@OPSETS
+@pytest.mark.parametrize(
+    ("b_shape", "rule"), [((2,), "Broadcast.E1"), ((4, 3), "Div.float.R1")], ids=str
+)
+def test_what_does_not_line_up_in_the_run_is_a_violation(opset, b_shape, rule):
+    made = legacy_model("Div", None, None, opset, broadcast=1)
+    assert violation(made, feeds((3,), b_shape), **EXPLICIT).rule == rule
+
+
+@OPSETS
+def test_first_operand_is_never_expanded_in_the_run(opset):
+    made = legacy_model("Div", ["n"], ["m"], opset, broadcast=1)
+    assert violation(made, feeds((1,), (3,)), **EXPLICIT).rule == "Div.float.R1"
+
+
+@OPSETS
+@pytest.mark.parametrize("shape", [["n"], None], ids=str)
+def test_shape_of_the_first_operand_is_not_proved_where_a_run_can_break_it(opset, shape):
+    made = legacy_model("Div", shape, ["m"], opset, broadcast=1)
+    report = sonnx_ort.check(made, **EXPLICIT)
+    (found,) = [o for o in report.obligations if o.rule.id == "Div.float.R1"]
+    assert found.status is Status.RUNTIME
+
+
+@OPSETS
+def test_clash_behind_an_axis_names_the_axis_of_the_first_operand(opset):
+    made = legacy_model("Div", ["n", "m", 4], ["k"], opset, broadcast=1, axis=1)
+    error = violation(made, feeds((2, 3, 4), (2,)), **EXPLICIT)
+    assert (error.rule, error.operator, error.node) == ("Broadcast.E1", "Broadcast", "the_node")
+    assert "axis 1 has size 3 in X0 and 2 in X1" in str(error)
+
+
+@OPSETS
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+def test_equal_shapes_that_ask_for_broadcasting_run(opset, edition):
+    made = legacy_model("Div", (2, 3), (2, 3), opset, broadcast=1)
+    found = outcome(made, feeds((2, 3), (2, 3)), edition=edition, **EXPLICIT)
+    assert isinstance(found, list)
+
+
+def test_other_operators_of_an_old_opset_stay():
+    made = legacy_model("Div", (2, 3), (3,), 6, broadcast=1)
+    made.graph.node[0].output[0] = "q"
+    made.graph.node.add(op_type="Relu", input=["q"], output=["C"], name="relu")
+    (result,) = results(made, feeds((2, 3), (3,)), **EXPLICIT)
+    assert result.shape == (2, 3)

@@ -1,0 +1,182 @@
+"""What `broadcast="explicit"` puts into a model, and what it spares."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import sonnx_ort
+from support.broadcasting import legacy_model, operators
+from support.graphs import binary_model, model, tensor
+
+CHECKED = "sonnx::BroadcastShape"
+
+
+def explicit(made, **choices):
+    return sonnx_ort.rewrite(made, broadcast="explicit", **choices)
+
+
+def expanded(made):
+    """The values that are expanded, by the names that they have in the model."""
+    return [node.input[0] for node in made.graph.node if node.op_type == "Expand"]
+
+
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape", "which"),
+    [
+        ((2, 3), (2, 3), []),
+        ((), (), []),
+        (("n",), ("n",), []),
+        (("n", 3), ("n", 3), []),
+        ((2, 3), (), ["B"]),
+        ((2, 3), (1, 1), ["B"]),
+        (("n", "m"), (), ["B"]),
+        ((None, None), (), ["B"]),
+        (None, (), ["B"]),
+        ((), None, ["A"]),
+        ((2, 3), (3,), ["B"]),
+        ((3,), (2, 3), ["A"]),
+        (("n", 3), (3,), ["B"]),
+        ((None, 3), (3,), ["B"]),
+        (("n", 3), ("n", 1), ["B"]),
+        ((2, 1), (1, 3), ["A", "B"]),
+        (("n",), (3,), ["A"]),
+        (("n",), ("m",), ["A", "B"]),
+        ((None,), (None,), ["A", "B"]),
+        (None, (3,), ["A", "B"]),
+        (None, None, ["A", "B"]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+def test_only_operands_that_may_lack_the_common_shape_are_expanded(
+    edition, a_shape, b_shape, which
+):
+    made = explicit(binary_model("Div", "float", a_shape, b_shape), edition=edition)
+    assert expanded(made) == which
+
+
+def test_constant_scalar_costs_one_expansion_and_no_copy_of_the_tensor():
+    made = model(
+        [helper.make_node("Sub", ["x", "one"], ["z"], name="subtract")],
+        [tensor("x", "float", ["batch", "length"])],
+        [tensor("z", "float", ["batch", "length"])],
+        initializers=[numpy_helper.from_array(np.array(1, np.float32), "one")],
+    )
+    rewritten = explicit(made)
+    assert expanded(rewritten) == ["one"]
+    subtract = next(node for node in rewritten.graph.node if node.op_type == "Sub")
+    assert subtract.input[0] == "x"
+
+
+def test_equal_shapes_give_what_rejecting_gives():
+    made = binary_model("Div", "float", ["n", 3], ["n", 3])
+    assert explicit(made) == sonnx_ort.rewrite(made)
+
+
+def test_node_between_equal_shapes_is_spared_in_a_model_that_broadcasts_elsewhere():
+    made = model(
+        [
+            helper.make_node("Sub", ["x", "mean"], ["centred"], name="centre"),
+            helper.make_node("Div", ["centred", "x"], ["z"], name="divide"),
+        ],
+        [tensor("x", "float", ["n", 3]), tensor("mean", "float", [3])],
+        [tensor("z", "float", ["n", 3])],
+    )
+    assert expanded(explicit(made)) == ["mean"]
+
+
+@pytest.mark.parametrize(
+    ("a_shape", "b_shape", "checked"),
+    [
+        ((2, 3), (3,), False),
+        ((2, 1), (1, 3), False),
+        (("n", 3), (3,), True),
+        ((), None, True),
+    ],
+    ids=str,
+)
+def test_shapes_are_checked_in_the_run_where_they_are_not_known(a_shape, b_shape, checked):
+    made = explicit(binary_model("Div", "float", a_shape, b_shape))
+    assert (CHECKED in operators(made)) is checked
+
+
+@pytest.mark.parametrize("element_type", ["float16", "bfloat16"])
+def test_types_that_no_kernel_takes_are_expanded_in_their_carrier(element_type):
+    made = explicit(binary_model("Div", element_type, (2, 3), (3,)))
+    assert operators(made) == [
+        "Cast", "Cast", "Constant", "Expand", "sonnx::Div", "Reshape", "Cast",
+    ]  # fmt: skip
+
+
+def test_unknown_types_are_broadcast_all_the_same():
+    made = model(
+        [
+            helper.make_node("Mystery", ["a"], ["m"], domain="their.domain"),
+            helper.make_node("Div", ["m", "a"], ["c"], name="div"),
+        ],
+        [tensor("a", "float", [2])],
+        [tensor("c", "float", [2])],
+        domains={"their.domain": 1},
+    )
+    assert expanded(explicit(made)) == ["m"] or expanded(explicit(made)) == ["m", "a"]
+
+
+MODELS = [
+    pytest.param(binary_model("Div", "float", (2, 3), (3,)), id="static"),
+    pytest.param(binary_model("Sub", "int8", ["n", 3], ["m", 1]), id="open sizes"),
+    pytest.param(binary_model("Div", "bfloat16", ["n"], [], c_shape=["n"]), id="bfloat16"),
+    pytest.param(legacy_model("Div", (2, 3), (2,), 6, broadcast=1, axis=0), id="legacy"),
+]
+
+
+@pytest.mark.parametrize("made", MODELS)
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+def test_result_passes_the_checker(made, edition):
+    onnx.checker.check_model(explicit(made, edition=edition), full_check=True)
+
+
+@pytest.mark.parametrize("made", MODELS)
+@pytest.mark.parametrize("second", ["reject", "explicit"])
+def test_rewriting_twice_changes_nothing(made, second):
+    once = explicit(made)
+    assert sonnx_ort.rewrite(once, broadcast=second) == once
+
+
+def test_rewritten_model_under_the_other_edition_is_refused():
+    once = explicit(binary_model("Div", "float", (2, 3), (3,)))
+    with pytest.raises(sonnx_ort.SonnxError, match="enforced already, under the edition 'typed'"):
+        explicit(once, edition="preliminary")
+
+
+def test_argument_is_not_modified():
+    made = binary_model("Div", "float", ["n"], [])
+    before = made.SerializeToString(deterministic=True)
+    explicit(made)
+    assert made.SerializeToString(deterministic=True) == before
+
+
+def test_new_values_take_no_name_that_is_taken():
+    taken = ["C_expanded", "C_common_shape", "C_common", "C_operand_shape", "C_operand_shapes"]
+    made = binary_model("Div", "float", ["n"], ["m"])
+    for name in taken:
+        made.graph.node.append(helper.make_node("Relu", ["A"], [name]))
+        made.graph.output.append(tensor(name, "float", ["n"]))
+    produced = [name for node in explicit(made).graph.node for name in node.output]
+    assert len(produced) == len(set(produced))
+
+
+def test_enforced_node_carries_no_rule_of_the_broadcast():
+    made = explicit(binary_model("Div", "float", (2, 3), (3,)))
+    (divide,) = [node for node in made.graph.node if node.domain == "sonnx"]
+    metadata = {entry.key: entry.value for entry in divide.metadata_props}
+    assert metadata == {"sonnx_ort.rules": "Div.float.R2 Div.float.RG1 Div.float.R1"}
+
+
+def test_guard_of_the_broadcast_tells_operator_node_and_rule():
+    made = explicit(binary_model("Div", "float", ["n"], ["m"]))
+    guards = [node.name for node in made.graph.node if node.op_type == "Reshape"]
+    assert guards[0] == (
+        "Broadcast 'the_node' breaks the SONNX profile; the last two digits of the dimension "
+        "below tell the rule: 71 Broadcast.E1"
+    )

@@ -1,0 +1,165 @@
+"""Models that broadcast, and what comes of running them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime as ort
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hypothesis_numpy
+from onnx import helper
+
+import sonnx_ort
+from support import ort_values
+from support.graphs import OPSET, Dimensions, binary_model, model, tensor
+
+Array = npt.NDArray[Any]
+Outcome = list[Array] | sonnx_ort.ContractViolation
+
+
+@st.composite
+def shapes_of_tensors(draw: st.DrawFn, count: int) -> list[tuple[int, ...]]:
+    """Shapes that mostly have a common one, with sizes of 0 and 1 among them, or any shapes.
+
+    Args:
+        draw: Supplied by hypothesis.
+        count: How many shapes.
+    """
+    sizes = {"min_side": 0, "max_side": 3}
+    if draw(st.integers(0, 3)):
+        fitting = hypothesis_numpy.mutually_broadcastable_shapes(
+            num_shapes=count, max_dims=4, **sizes
+        )
+        return list(draw(fitting).input_shapes)
+    shape = hypothesis_numpy.array_shapes(min_dims=0, max_dims=3, **sizes)
+    return draw(st.lists(shape, min_size=count, max_size=count))
+
+
+def broadcast_model(
+    element_types: Sequence[str],
+    shapes: Sequence[Dimensions],
+    *,
+    outputs: Sequence[str] | None = None,
+    node: str = "the_node",
+    opset: int = OPSET,
+) -> onnx.ModelProto:
+    """Make a model of one node: `x0, x1, ... -> sonnx::Broadcast -> z0, z1, ...`.
+
+    Args:
+        element_types: The ONNX element type of each input, and of its output.
+        shapes: The declared shape of each input.
+        outputs: The names of the node's outputs, all of which but "" are graph outputs.
+        node: The name of the node.
+        opset: The version of the default domain.
+    """
+    inputs = [f"x{index}" for index in range(len(shapes))]
+    names = [f"z{index}" for index in range(len(shapes))] if outputs is None else outputs
+    declared = [
+        tensor(name, element_type, shape)
+        for name, element_type, shape in zip(inputs, element_types, shapes, strict=True)
+    ]
+    given = [
+        tensor(name, element_type, None)
+        for name, element_type in zip(names, element_types, strict=False)
+        if name
+    ]
+    broadcast = helper.make_node("Broadcast", inputs, names, domain="sonnx", name=node)
+    return model([broadcast], declared, given, domains={"sonnx": 1}, opset=opset)
+
+
+def legacy_model(
+    operator: str, a_shape: Dimensions, b_shape: Dimensions, opset: int, **attributes: int
+) -> onnx.ModelProto:
+    """Make a model of one node of opset 1 or 6 with attributes: `A, B -> operator -> C`.
+
+    Args:
+        operator: "Div" or "Sub".
+        a_shape: The declared shape of A.
+        b_shape: The declared shape of B.
+        opset: The version of the default domain.
+        **attributes: The attributes, such as `broadcast` and `axis`.
+    """
+    made = binary_model(operator, "float", a_shape, b_shape, c_shape=a_shape, opset=opset)
+    if a_shape is None:
+        made.graph.output[0].type.tensor_type.ClearField("shape")
+    made.graph.node[0].attribute.extend(
+        helper.make_attribute(name, value) for name, value in attributes.items()
+    )
+    return made
+
+
+def quiet() -> ort.SessionOptions:
+    """Session options that keep ONNX Runtime's own messages off standard error."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    return options
+
+
+def outcome(
+    made: onnx.ModelProto,
+    feeds: Mapping[str, Array],
+    options: ort.SessionOptions | None = None,
+    **choices: str,
+) -> Outcome:
+    """Rewrite and run a model: its outputs, or the violation.
+
+    Args:
+        made: The model.
+        feeds: The inputs by name, of any numeric type or bool.
+        options: The session options.
+        **choices: The arguments of `rewrite`.
+    """
+    session = sonnx_ort.InferenceSession(made, options or quiet(), **choices)
+    try:
+        return ort_values.run(session, feeds)
+    except sonnx_ort.ContractViolation as violation:
+        return violation
+
+
+def results(
+    made: onnx.ModelProto,
+    feeds: Mapping[str, Array],
+    options: ort.SessionOptions | None = None,
+    **choices: str,
+) -> list[Array]:
+    """Rewrite and run a model that keeps its rules; arguments as for `outcome`."""
+    found = outcome(made, feeds, options, **choices)
+    assert isinstance(found, list), found
+    return found
+
+
+def violation(
+    made: onnx.ModelProto,
+    feeds: Mapping[str, Array],
+    options: ort.SessionOptions | None = None,
+    **choices: str,
+) -> sonnx_ort.ContractViolation:
+    """Rewrite and run a model that breaks a rule; arguments as for `outcome`."""
+    found = outcome(made, feeds, options, **choices)
+    assert isinstance(found, sonnx_ort.ContractViolation), found
+    return found
+
+
+def operators(made: onnx.ModelProto) -> list[str]:
+    """The operators of a model's main graph, in order, those of other domains with their domain."""
+    return [f"{n.domain}::{n.op_type}" if n.domain else n.op_type for n in made.graph.node]
+
+
+def numbered(shape: Sequence[int], dtype: npt.DTypeLike, first: int = 1) -> Array:
+    """A tensor of positive numbers that differ, as far as the dtype allows.
+
+    Args:
+        shape: Its shape.
+        dtype: Its dtype.
+        first: Its first number.
+    """
+    count = int(np.prod(shape, dtype=np.int64))
+    return (np.arange(count) % 100 + first).reshape(tuple(shape)).astype(dtype)
+
+
+def assert_identical(actual: Array, expected: Array) -> None:
+    """Assert equal dtype, shape and bits, those of NaNs included."""
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    assert actual.tobytes() == expected.tobytes(), (actual, expected)
