@@ -15,7 +15,7 @@ BELOW: dict[str, set[str]] = {
     "custom_ops": {"errors", "profile"},
     "loading": {"errors", "profile"},
     "models": {"errors", "profile"},
-    "analysis": {"errors", "loading", "profile"},
+    "analysis": {"custom_ops", "errors", "loading", "profile"},
     "rewriting": {"analysis", "custom_ops", "errors", "loading", "profile"},
     "runtime": {"custom_ops", "errors", "loading", "profile", "rewriting"},
     "reporting": {"analysis", "demonstration", "errors", "profile"},

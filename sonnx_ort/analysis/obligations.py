@@ -12,6 +12,7 @@ from sonnx_ort.analysis.facts import Facts, gather_facts
 from sonnx_ort.analysis.findings import find
 from sonnx_ort.analysis.identity import Identity
 from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.recognition import EnforcedNode, recognize_enforced_nodes
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.analysis.targets import Target, targets
 from sonnx_ort.profile.broadcast import BROADCAST, E1
@@ -70,11 +71,20 @@ def examine(
         edition: The edition that it is held to.
         broadcasting: What becomes of operands of different shapes.
         identity: What the report is about.
+
+    Raises:
+        InvalidModel: A node in the domain `sonnx` only looks like an enforced one.
+        SonnxError: A node is enforced already, under the other edition.
     """
+    enforced = recognize_enforced_nodes(model, edition)
     facts = gather_facts(model)
     nodes = tuple(_examine_node(target, facts, edition, broadcasting) for target in targets(model))
     general = _general_obligations(model, facts, nodes)
-    obligations = (*general, *(o for node in nodes for o in node.obligations))
+    obligations = (
+        *general,
+        *(o for node in nodes for o in node.obligations),
+        *(o for node in enforced for o in _already_enforced(node, facts)),
+    )
     report = Report(
         edition,
         broadcasting,
@@ -84,6 +94,18 @@ def examine(
         identity=identity,
     )
     return Examination(report, nodes, facts)
+
+
+def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation, ...]:
+    """The rules that a node of a rewritten model decides in each run."""
+    values = [value for value in enforced.node.inputs if value is not None]
+    letters = enforced.operator.letters(len(values))
+    operands = tuple(facts.operand(letter, v) for letter, v in zip(letters, values, strict=True))
+    evidence = f"the model enforces it, by sonnx::{enforced.node.op_type}"
+    return tuple(
+        Obligation(rule, enforced.operator.name, enforced.label, operands, Status.RUNTIME, evidence)
+        for rule in enforced.rules
+    )
 
 
 def _examine_node(

@@ -14,13 +14,14 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.broadcast_plan import BroadcastPlan
 from sonnx_ort.custom_ops.broadcast import BROADCAST_SHAPE
+from sonnx_ort.custom_ops.guard_name import guard_name
 from sonnx_ort.loading.value_names import ValueNames
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.requirements.broadcastable import aligned_axes
-from sonnx_ort.rewriting.failure_channel import guard_name, make_guard
+from sonnx_ort.rewriting.failure_channel import make_guard
 
 OLDEST_OPSET = 8
 """The first version of the standard operators that has Expand."""

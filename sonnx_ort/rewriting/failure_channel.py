@@ -10,27 +10,7 @@ are the code of the rule:
 No output of the operator is reachable except through the `Reshape`.
 """
 
-from collections.abc import Sequence
-
 import onnx_ir as ir
-
-from sonnx_ort.profile.rule import Rule
-
-
-def guard_name(operator: str, node: str, rules: Sequence[Rule]) -> str:
-    """The name of the `Reshape` that guards a node; it is what a plain session's error shows.
-
-    Args:
-        operator: The operator's name.
-        node: The name of the original node.
-        rules: The rules that bind the node; those that a run can break are named.
-    """
-    decided = sorted((rule for rule in rules if rule.in_run), key=lambda rule: rule.code)
-    codes = ", ".join(f"{rule.code} {rule.id}" for rule in decided)
-    return (
-        f"{operator} '{node}' breaks the SONNX profile; "
-        f"the last two digits of the dimension below tell the rule: {codes}"
-    )
 
 
 def make_guard(result: ir.Value, shape: ir.Value, output: ir.Value, *, name: str) -> ir.Node:

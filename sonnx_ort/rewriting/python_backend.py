@@ -7,20 +7,25 @@ there.
 import onnx_ir as ir
 
 from sonnx_ort.analysis.obligations import ExaminedNode
+from sonnx_ort.custom_ops.guard_name import guard_name
 from sonnx_ort.custom_ops.native_types import CARRIERS
 from sonnx_ort.loading.value_names import ValueNames
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.broadcast_lowering import BroadcastLowering
 from sonnx_ort.rewriting.broadcast_nodes import lower_broadcast
-from sonnx_ort.rewriting.failure_channel import guard_name, make_guard
+from sonnx_ort.rewriting.failure_channel import make_guard
 from sonnx_ort.rewriting.known_output import DATA_TYPES, declare_output, element_type_of
 from sonnx_ort.rewriting.replacement import replace_node
 
 RULES = "sonnx_ort.rules"
-"""The key in a node's metadata under which the ids of the rules stand that it enforces."""
+"""The key in a node's metadata under which the ids of the rules stand that bind it."""
+
+PROVED = "sonnx_ort.proved"
+"""The key under which those of them stand that hold in every run."""
 
 
 class PythonBackend:
@@ -85,6 +90,7 @@ class PythonBackend:
         target = examined.target
         own = [o for o in examined.obligations if o.operator == target.operator.name]
         rules = [obligation.rule for obligation in own]
+        proved = [o.rule.id for o in own if o.status is Status.PROVED]
         name = target.output.name
         kernel = ir.node(
             target.operator.name,
@@ -97,6 +103,7 @@ class PythonBackend:
             metadata_props={
                 **target.node.metadata_props,
                 RULES: " ".join(rule.id for rule in rules),
+                PROVED: " ".join(proved),
             },
         )
         guard = make_guard(

@@ -18,7 +18,6 @@ from sonnx_ort.rewriting.choices import Choices
 from sonnx_ort.rewriting.explicit_graph import make_graph_explicit
 from sonnx_ort.rewriting.opset import raise_opset
 from sonnx_ort.rewriting.python_backend import PythonBackend
-from sonnx_ort.rewriting.recognition import recognize_enforced_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,6 @@ def enforce(model: ModelSource, choices: Choices) -> Enforced:
     """
     loaded = load(model)
     graph_model = loaded.graph_model
-    recognize_enforced_nodes(graph_model, choices.edition)
     examination = examine_loaded(loaded, choices.edition, choices.broadcasting)
     if not examination.report.ok:
         raise ModelRejected(examination.report)

@@ -170,7 +170,10 @@ def test_enforced_node_carries_no_rule_of_the_broadcast():
     made = explicit(binary_model("Div", "float", (2, 3), (3,)))
     (divide,) = [node for node in made.graph.node if node.domain == "sonnx"]
     metadata = {entry.key: entry.value for entry in divide.metadata_props}
-    assert metadata == {"sonnx_ort.rules": "Div.float.R2 Div.float.RG1 Div.float.R1"}
+    assert metadata == {
+        "sonnx_ort.rules": "Div.float.R2 Div.float.RG1 Div.float.R1",
+        "sonnx_ort.proved": "Div.float.R2 Div.float.RG1 Div.float.R1",
+    }
 
 
 def test_guard_of_the_broadcast_tells_operator_node_and_rule():

@@ -45,10 +45,13 @@ def test_enforced_node_carries_name_and_edition() -> None:
     assert attributes == {"node": "normalize/div", "edition": "preliminary"}
 
 
-def test_enforced_node_carries_the_rules_that_it_enforces() -> None:
+def test_enforced_node_carries_the_rules_that_bind_it_and_those_that_are_proved() -> None:
     (node,) = custom_nodes(sonnx_ort.rewrite(simple()))
     metadata = {entry.key: entry.value for entry in node.metadata_props}
-    assert metadata == {"sonnx_ort.rules": "Div.float.R2 Div.float.RG1 Div.float.R1"}
+    assert metadata == {
+        "sonnx_ort.rules": "Div.float.R2 Div.float.RG1 Div.float.R1",
+        "sonnx_ort.proved": "Div.float.R2 Div.float.RG1",
+    }
 
 
 def test_guard_tells_operator_node_and_rules() -> None:

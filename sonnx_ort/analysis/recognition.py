@@ -1,50 +1,87 @@
 """Tells nodes that `rewrite` made from nodes that only look like it."""
 
+from dataclasses import dataclass
+
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.definition import KernelDefinition
+from sonnx_ort.custom_ops.guard_name import guard_name
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.rewriting.failure_channel import guard_name
 
 _DEFINITIONS = {definition.name: definition for definition in KERNEL_DEFINITIONS}
 
 
-def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> None:
-    """Check that every node in the domain `sonnx` is enforced exactly as `rewrite` does it.
+@dataclass(frozen=True, slots=True)
+class EnforcedNode:
+    """A node that `rewrite` made.
+
+    Attributes:
+        node: The custom operator.
+        operator: The operator of the profile that it enforces.
+        label: The name of the node that it took the place of.
+        rules: The rules that it decides in each run.
+        edition: The edition that it enforces; None for an operator that has one rule in both.
+    """
+
+    node: ir.Node
+    operator: Operator
+    label: str
+    rules: tuple[Rule, ...]
+    edition: Edition | None
+
+
+def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[EnforcedNode, ...]:
+    """Find the nodes that are enforced, exactly as `rewrite` does it, and refuse imitations.
 
     A Broadcast is a model's own, and still to be enforced.
 
     Args:
         model: A canonical model.
-        edition: The edition that the caller wants enforced.
+        edition: The edition that the model is held to.
+
+    Returns:
+        The enforced nodes, in the order of the graph.
 
     Raises:
         InvalidModel: A node's result can be reached around its guard, or the guard is not the one
             that belongs to it.
         SonnxError: A node is enforced already, under the other edition.
     """
-    for node in RecursiveGraphIterator(model.graph):
-        if node.domain != DOMAIN or node.op_type == BROADCAST.name:
-            continue
-        reason = _difference(node)
-        if reason is not None:
-            raise InvalidModel(
-                f"node '{node.name}' lies in the domain '{DOMAIN}' but is not what rewrite "
-                f"makes: {reason}; use the standard operator, and rewrite will enforce it"
-            )
-        enforced = _text(node, "edition")
-        if enforced not in (None, edition):
-            raise SonnxError(
-                f"node '{node.name}' is enforced already, under the edition '{enforced}'; "
-                f"rewrite the original model to have it under '{edition}'"
-            )
+    nodes = (node for node in RecursiveGraphIterator(model.graph) if node.domain == DOMAIN)
+    return tuple(_recognize(node, edition) for node in nodes if node.op_type != BROADCAST.name)
+
+
+def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
+    reason = _difference(node)
+    if reason is not None:
+        raise InvalidModel(
+            f"node '{node.name}' lies in the domain '{DOMAIN}' but is not what rewrite "
+            f"makes: {reason}; use the standard operator, and rewrite will enforce it"
+        )
+    enforced = _text(node, "edition")
+    if enforced not in (None, edition):
+        raise SonnxError(
+            f"node '{node.name}' is enforced already, under the edition '{enforced}'; "
+            f"rewrite the original model to have it under '{edition}'"
+        )
+    operator = _DEFINITIONS[node.op_type].operator
+    label = _text(node, "node") or ""
+    (guard,) = node.outputs[0].consumers()
+    rules = next(
+        rules
+        for rules in _possible_rules(operator, edition)
+        if guard_name(operator.name, label, rules) == guard.name
+    )
+    decided = tuple(rule for rule in rules if rule.in_run)
+    return EnforcedNode(node, operator, label, decided, None if enforced is None else edition)
 
 
 def _difference(node: ir.Node) -> str | None:
@@ -91,10 +128,14 @@ def _text(node: ir.Node, name: str) -> str | None:
 
 
 def _possible_names(node: ir.Node, definition: KernelDefinition) -> set[str]:
-    """The guard's name for each family that the operands' type may be of, or for all of them."""
     operator = definition.operator
     label = _text(node, "node") or ""
     edition = Edition(_text(node, "edition") or Edition.TYPED)
-    by_family: list[tuple[Rule, ...]] = [operator.rules(edition, family) for family in Family]
+    return {guard_name(operator.name, label, r) for r in _possible_rules(operator, edition)}
+
+
+def _possible_rules(operator: Operator, edition: Edition) -> list[tuple[Rule, ...]]:
+    """The rules for each family that the operands' type may be of, and for all of them."""
+    by_family = [operator.rules(edition, family) for family in Family]
     unknown_family = tuple(dict.fromkeys(rule for rules in by_family for rule in rules))
-    return {guard_name(operator.name, label, rules) for rules in (*by_family, unknown_family)}
+    return [*by_family, unknown_family]
