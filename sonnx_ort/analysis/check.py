@@ -5,6 +5,7 @@ from sonnx_ort.analysis.obligations import Examination, examine
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.loading.canonical import LoadedModel, load
 from sonnx_ort.loading.choice import choose
+from sonnx_ort.loading.collector import collector_paused
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
@@ -28,7 +29,8 @@ def check(model: ModelSource, *, edition: str = "typed", broadcast: str = "rejec
     """
     chosen = choose(Edition, "edition", edition)
     broadcasting = choose(Broadcasting, "broadcast", broadcast)
-    return examine_loaded(load(model), chosen, broadcasting).report
+    with collector_paused():
+        return examine_loaded(load(model), chosen, broadcasting).report
 
 
 def examine_loaded(

@@ -12,6 +12,7 @@ from sonnx_ort.analysis.check import examine_loaded
 from sonnx_ort.analysis.obligations import Examination
 from sonnx_ort.errors import ModelRejected, SonnxError
 from sonnx_ort.loading.canonical import load
+from sonnx_ort.loading.collector import collector_paused
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.rewriting.choices import Choices
@@ -102,10 +103,11 @@ def rewrite(
         SonnxError: An option is unknown, or the model is enforced under the other edition.
     """
     choices = Choices.of(edition, broadcast, backend, make_explicit=make_explicit)
-    enforced = enforce(model, choices)
-    if isinstance(model, ir.Model):
-        return enforced.model
-    proto = enforced.to_proto()
+    with collector_paused():
+        enforced = enforce(model, choices)
+        if isinstance(model, ir.Model):
+            return enforced.model
+        proto = enforced.to_proto()
     if enforced.folder is not None and any(external_tensors(proto)):
         onnx.load_external_data_for_model(proto, str(enforced.folder))
     return proto

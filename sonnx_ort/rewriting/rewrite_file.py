@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.choice import choose
+from sonnx_ort.loading.collector import collector_paused
 from sonnx_ort.rewriting.choices import Choices
 from sonnx_ort.rewriting.external_transfer import (
     Transfer,
@@ -50,7 +51,8 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     _check_place(target)
     transfer = choose(Transfer, "external_data", external_data)
     choices = Choices.of(edition, broadcast, backend, make_explicit=make_explicit)
-    proto = enforce(source, choices).to_proto()
+    with collector_paused():
+        proto = enforce(source, choices).to_proto()
     content = require_serializable(proto)
     try:
         missing = missing_external_data(proto, source.parent, target.parent)

@@ -9,7 +9,7 @@ from sonnx_ort.errors import ContractViolation
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.runtime.interrupt import interrupts_deferred
 
-_GUARD = re.compile(r"Name:'(?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile;")
+_GUARD = re.compile(r"Name:'(?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile;", re.DOTALL)
 _RULES_BY_CODE = {rule.code: rule for rule in RULES.values()}
 
 
