@@ -2,7 +2,7 @@
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.obligations import ExaminedNode
+from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.loading.value_names import ValueNames
 from sonnx_ort.rewriting.broadcast_lowering import BroadcastLowering
 

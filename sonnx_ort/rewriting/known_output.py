@@ -2,7 +2,7 @@
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.obligations import ExaminedNode
+from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Shape, broadcast_shape
 

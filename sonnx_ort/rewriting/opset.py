@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.analysis.obligations import ExaminedNode
+from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.custom_ops.native_types import CARRIERS
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import differing_operators

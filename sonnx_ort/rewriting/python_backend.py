@@ -6,7 +6,7 @@ there.
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.obligations import ExaminedNode
+from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.custom_ops.guard_name import guard_name
 from sonnx_ort.custom_ops.native_types import CARRIERS
 from sonnx_ort.loading.value_names import ValueNames
