@@ -1,9 +1,7 @@
 """One run of a model from files to files, as the command does it."""
 
-import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.silence import silenced
 from sonnx_ort.runtime.session import InferenceSession
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -42,7 +41,7 @@ def run_once(
     options = onnxruntime.SessionOptions()
     # The error itself says everything once; ONNX Runtime would log it again.
     options.log_severity_level = _FATAL
-    with _logged_once():
+    with silenced("sonnx_ort"):
         try:
             session = InferenceSession(
                 model, options, edition=edition, broadcast=broadcast, backend=backend
@@ -121,14 +120,3 @@ def _check_names(session: InferenceSession, tensors: Tensors) -> None:
         said = [f"there is no input '{name}'" for name in unknown]
         said += [f"the input '{name}' is missing" for name in missing]
         raise SonnxError(f"{'; '.join(said)}; the model's inputs are {', '.join(known)}")
-
-
-@contextmanager
-def _logged_once() -> Iterator[None]:
-    logger = logging.getLogger("sonnx_ort")
-    disabled = logger.disabled
-    logger.disabled = True
-    try:
-        yield
-    finally:
-        logger.disabled = disabled

@@ -19,7 +19,7 @@ BELOW: dict[str, set[str]] = {
     "rewriting": {"analysis", "custom_ops", "errors", "loading", "profile"},
     "runtime": {"custom_ops", "errors", "loading", "profile", "rewriting"},
     "reporting": {"analysis", "demonstration", "errors", "profile"},
-    "running": {"errors", "runtime"},
+    "running": {"errors", "loading", "runtime"},
     "demonstration": {"errors", "models", "profile", "rewriting", "runtime"},
 }
 

@@ -9,6 +9,7 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.broadcast_inference import register_broadcast_inference
+from sonnx_ort.loading.silence import silenced
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
@@ -90,7 +91,7 @@ def _infer_with_symbols(model: ir.Model) -> None:
     from onnx_shape_inference import infer_symbolic_shapes  # noqa: PLC0415 - imports sympy
 
     register_broadcast_inference()
-    with _untrusted_hidden(model), _silenced("onnx_shape_inference"):
+    with _untrusted_hidden(model), silenced("onnx_shape_inference"):
         try:
             infer_symbolic_shapes(
                 model, policy="refine", warn_on_missing=False, adopt_declared_symbols=False
@@ -114,14 +115,3 @@ def _untrusted_hidden(model: ir.Model) -> Iterator[None]:
     finally:
         for node in hidden:
             node.domain = STANDARD_DOMAIN
-
-
-@contextmanager
-def _silenced(name: str) -> Iterator[None]:
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

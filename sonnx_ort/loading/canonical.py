@@ -1,8 +1,5 @@
 """From any source to the canonical graph that the rooms above work on."""
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +11,7 @@ from sonnx_ort.loading.default_domain import resolve_default_domain
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.functions import inline_enforceable_functions
 from sonnx_ort.loading.impostors import refuse_impostors
+from sonnx_ort.loading.silence import silenced
 from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.loading.sparse import densify_declarations
 from sonnx_ort.loading.validity import check_validity
@@ -65,7 +63,7 @@ def load(model: ModelSource) -> LoadedModel:
 def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
     carried, sparse = densify_declarations(proto)
     try:
-        with _without_complaints("onnx_ir"):
+        with silenced("onnx_ir"):
             model = ir.from_proto(carried)
     except Exception as error:
         raise InvalidModel(f"the model cannot be read: {_innermost(error)}") from error
@@ -83,14 +81,3 @@ def _innermost(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return str(error)
-
-
-@contextmanager
-def _without_complaints(logger_name: str) -> Iterator[None]:
-    logger = logging.getLogger(logger_name)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
