@@ -166,7 +166,9 @@ def _limits(element_type: str | None) -> Bounds | None:
 
 def _constant_bounds(value: ir.Value) -> Bounds | None:
     tensor = ir.convenience.get_const_tensor(value)
-    if tensor is None or not tensor.dtype.is_integer() or not 0 < tensor.size <= _LARGE:
+    if tensor is None or isinstance(tensor, ir.ExternalTensor):
+        return None
+    if not tensor.dtype.is_integer() or not 0 < tensor.size <= _LARGE:
         return None
     elements = tensor.numpy()
     return Bounds(int(elements.min()), int(elements.max()))

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from sonnx_ort.analysis.bounds import integer_bounds
 from sonnx_ort.analysis.inference import infer
 from sonnx_ort.analysis.premises import without_claims
-from sonnx_ort.analysis.symbols import shared_symbols
+from sonnx_ort.analysis.symbols import has_scalar_inputs, shared_symbols
 from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.operand import Operand, Shape
 
@@ -27,6 +27,7 @@ class Facts:
         """
         self._inferred = inferred
         self._shared_symbols = shared_symbols(model)
+        self._scalar_inputs = has_scalar_inputs(model)
         self._bounds = integer_bounds(model, self.element_type)
 
     def element_type(self, value: ir.Value) -> str | None:
@@ -62,7 +63,8 @@ class Facts:
         if value.is_graph_input():
             return None
         tensor = ir.convenience.get_const_tensor(value)
-        return None if tensor is None else tensor.numpy()
+        # External data may be large, and is not at hand where the model came without a place.
+        return None if tensor is None or isinstance(tensor, ir.ExternalTensor) else tensor.numpy()
 
     def origin(self, value: ir.Value) -> str:
         """Where the value comes from, in words: "input", "Conv 'c1'"."""
@@ -92,6 +94,7 @@ class Facts:
             constant=self.constant(value) if integer else None,
             bounds=self._bounds.get(value),
             shared_symbols=self._shared_symbols,
+            scalar_inputs=self._scalar_inputs,
         )
 
 

@@ -34,7 +34,7 @@ def find(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
         chain(
             _false_claims(model, facts),
             _unused_inputs(model),
-            chain.from_iterable(_dead_node(node) for node in nodes),
+            _dead_nodes(nodes),
             chain.from_iterable(_defaults(node, model) for node in nodes),
             chain.from_iterable(_conversions(node, facts) for node in nodes),
             _implicit_types(model),
@@ -77,9 +77,15 @@ def _defaults(node: ir.Node, model: ir.Model) -> Iterator[Finding]:
         yield Finding(GR4, _place(node), f"'{name}' is left out; ONNX assumes {shown!r}")
 
 
-def _dead_node(node: ir.Node) -> Iterator[Finding]:
-    if not any(output.uses() or output.is_graph_output() for output in node.outputs):
-        yield Finding(DEAD_NODE, _place(node), "no output of it is read")
+def _dead_nodes(nodes: list[ir.Node]) -> Iterator[Finding]:
+    dead: dict[ir.Node, None] = {}
+    for node in reversed(nodes):
+        readers = [reader for output in node.outputs for reader in output.consumers()]
+        given_out = any(output.is_graph_output() for output in node.outputs)
+        if not given_out and all(reader in dead for reader in readers):
+            dead[node] = None
+    for node in reversed(dead):
+        yield Finding(DEAD_NODE, _place(node), "no output of it contributes to one of the graph")
 
 
 def _unused_inputs(model: ir.Model) -> Iterator[Finding]:

@@ -27,6 +27,8 @@ def without_claims(model: ir.Model) -> ir.Model:
     """
     copy = model.clone()
     graph = copy.graph
+    # What a function computes is as doubtful as its nodes, which nothing looks into here.
+    copy.functions.clear()
     for name in [value.name for value in graph.inputs if value.is_initializer()]:
         if name is not None:
             graph.initializers.pop(name)
@@ -37,7 +39,7 @@ def without_claims(model: ir.Model) -> ir.Model:
             continue
         value.type = ir.TensorType(value.const_value.dtype)
         value.shape = ir.Shape(value.const_value.shape.numpy())
-        if value.const_value.nbytes > _LARGE:
+        if value.const_value.nbytes > _LARGE or isinstance(value.const_value, ir.ExternalTensor):
             _declare_only(graph, value)
     _forget_outputs(graph)
     return copy

@@ -1,4 +1,4 @@
-"""The symbols that a model declares for sizes of its inputs."""
+"""What the declarations of a model's inputs leave uncertain."""
 
 from collections import Counter
 
@@ -18,3 +18,21 @@ def shared_symbols(model: ir.Model) -> frozenset[str]:
         if isinstance(dimension, ir.SymbolicDim)
     )
     return frozenset(symbol for symbol, count in declared.items() if symbol and count > 1)
+
+
+def has_scalar_inputs(model: ir.Model) -> bool:
+    """Whether an input is declared as a scalar, other than a condition or a number of trips.
+
+    Args:
+        model: A canonical model.
+    """
+    return any(
+        value.shape is not None and len(value.shape) == 0 and not _steers_only(value)
+        for value in model.graph.inputs
+    )
+
+
+def _steers_only(value: ir.Value) -> bool:
+    """Whether only If and Loop read a value, which take one element of whatever rank."""
+    positions = {"If": 1, "Loop": 2}
+    return all(use.idx < positions.get(use.node.op_type, 0) for use in value.uses())

@@ -83,7 +83,7 @@ def label_of(node: ir.Node) -> str:
     Args:
         node: The node.
     """
-    return node.name or f"(output {node.outputs[0].name})"
+    return node.name or f"(output {node.outputs[0].name if node.outputs else 'none'})"
 
 
 def _bodies(attribute: ir.Attr) -> tuple[ir.Graph, ...]:

@@ -61,7 +61,7 @@ def load(model: ModelSource) -> LoadedModel:
 
 
 def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
-    carried, sparse = densify_declarations(proto)
+    carried, sparse = densify_declarations(_own(proto))
     try:
         with silenced("onnx_ir"):
             model = ir.from_proto(carried)
@@ -75,6 +75,15 @@ def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
         for graph in model.graphs():
             ir.external_data.set_base_dir(graph, folder)
     return model
+
+
+def _own(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, or a copy where functions may be inlined: that renames tensors in place."""
+    if not proto.functions:
+        return proto
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    return copy
 
 
 def _innermost(error: BaseException) -> str:

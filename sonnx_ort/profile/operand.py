@@ -46,6 +46,8 @@ class Operand:
         bounds: An interval that its elements stay in, where that is known of integers.
         shared_symbols: Symbols that more than one dimension of the model's inputs is declared
             with. ONNX Runtime does not hold these to one size, so equal ones prove nothing.
+        scalar_inputs: Whether an input of the model is declared as a scalar. ONNX Runtime takes
+            tensors of any rank for it, so that no shape is certain.
     """
 
     letter: str
@@ -57,6 +59,7 @@ class Operand:
     constant: npt.NDArray[Any] | None = None
     bounds: Bounds | None = None
     shared_symbols: frozenset[str] = frozenset()
+    scalar_inputs: bool = False
 
     def certain(self, dimension: Dimension) -> bool:
         """Whether an equal dimension of another operand is equal in every run.

@@ -4,7 +4,10 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Shape, broadcast_shape
+from sonnx_ort.profile.requirements.broadcastable import Broadcastable
+from sonnx_ort.profile.requirements.same_shape import SameShape
 
 DATA_TYPES: dict[ElementType, ir.DataType] = {
     element_type: ir.DataType.from_numpy(element_type.dtype) for element_type in ElementType
@@ -34,8 +37,10 @@ def element_type_of(examined: ExaminedNode) -> ElementType | None:
 def declare_output(examined: ExaminedNode) -> None:
     """Declare what follows for a node's output where the file leaves it to inference.
 
-    Inference ends at a custom operator, and a Scan does not run without its body's shapes. Only
-    sizes are declared, no symbols: a symbol would be a claim about other values too.
+    Inference ends at a custom operator, and a Scan does not run without its body's shapes. Sizes
+    are declared, no symbols: a symbol would be a claim about other values too. Where the rules
+    about shapes are not proved, not all sizes are: ONNX Runtime would compute a Shape from them,
+    and leave the node out if nothing else reads it.
 
     Args:
         examined: The node, with operands that keep its rules.
@@ -48,6 +53,20 @@ def declare_output(examined: ExaminedNode) -> None:
         shape = _common_shape(examined)
         if shape is not None:
             output.shape = ir.Shape([d if isinstance(d, int) else None for d in shape])
+    if not _shapes_proved(examined) and not output.is_graph_output():
+        _leave_open(output)
+
+
+def _leave_open(output: ir.Value) -> None:
+    """Keep the rank alone where every size is declared, so that no Shape is computed from them."""
+    if output.shape is not None and all(isinstance(size, int) for size in output.shape):
+        output.shape = ir.Shape([None] * len(output.shape))
+
+
+def _shapes_proved(examined: ExaminedNode) -> bool:
+    kinds = (SameShape, Broadcastable)
+    about_shapes = [o for o in examined.obligations if isinstance(o.rule.requirement, kinds)]
+    return all(obligation.status is Status.PROVED for obligation in about_shapes)
 
 
 def _common_shape(examined: ExaminedNode) -> Shape | None:

@@ -16,6 +16,7 @@ from sonnx_ort.loading.collector import collector_paused
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.rewriting.choices import Choices
+from sonnx_ort.rewriting.claims import drop_unfounded_sizes
 from sonnx_ort.rewriting.explicit_graph import make_graph_explicit
 from sonnx_ort.rewriting.opset import raise_opset
 from sonnx_ort.rewriting.python_backend import PythonBackend
@@ -139,6 +140,7 @@ def _replace_nodes(model: ir.Model, examination: Examination, choices: Choices) 
     if not examination.nodes:
         return
     raise_opset(model, examination.nodes)
+    drop_unfounded_sizes(model, examination.facts)
     backend = PythonBackend(model, choices.edition)
     for examined in examination.nodes:
         backend.enforce(examined)

@@ -171,3 +171,56 @@ def test_constant_operands_are_not_folded_past_the_check() -> None:
     with pytest.raises(sonnx_ort.ModelRejected) as caught:
         sonnx_ort.rewrite(made)
     assert [o.rule.id for o in caught.value.report.violations] == ["Div.int.C2"]
+
+
+def test_false_sizes_do_not_reach_the_check_of_shapes() -> None:
+    made = model(
+        [
+            helper.make_node("Neg", ["x"], ["a"]),
+            helper.make_node("Neg", ["y"], ["b"]),
+            helper.make_node("Div", ["a", "b"], ["z"], name="div"),
+        ],
+        [tensor("x", "float", ["n"]), tensor("y", "float", ["m"])],
+        [tensor("z", "float", ["k"])],
+        value_info=[tensor("a", "float", [3]), tensor("b", "float", [3])],
+    )
+    session = sonnx_ort.InferenceSession(made, broadcast="explicit")
+    (result,) = session.run(None, {"x": ONE, "y": ONE})
+    np.testing.assert_array_equal(result, [1])
+
+
+@pytest.mark.parametrize("claims", [[], [3]], ids=["no claim", "a claim"])
+def test_node_of_which_only_the_shape_is_read_is_enforced(claims: list[int]) -> None:
+    made = model(
+        [
+            helper.make_node("Div", ["x", "y"], ["a"], name="div"),
+            helper.make_node("Shape", ["a"], ["z"]),
+        ],
+        [tensor("x", "float", ["n"]), tensor("y", "float", [3])],
+        [tensor("z", "int64", [1])],
+        value_info=[tensor("a", "float", claims)] if claims else [],
+    )
+    with pytest.raises(sonnx_ort.ContractViolation):
+        sonnx_ort.InferenceSession(made).run(None, {"x": ONE, "y": X})
+
+
+def test_model_that_was_given_is_not_renamed() -> None:
+    constant = onnx.numpy_helper.from_array(np.array([2], np.float32), "c")
+    body = [
+        helper.make_node("Constant", [], ["c"], value=constant),
+        helper.make_node("Div", ["a", "c"], ["b"], name="div"),
+    ]
+    imports = [helper.make_opsetid("", 17)]
+    made = model(
+        [
+            helper.make_node("fun", ["x"], ["y"], domain="local"),
+            helper.make_node("fun", ["y"], ["z"], domain="local"),
+        ],
+        [tensor("x", "float", [1])],
+        [tensor("z", "float", [1])],
+        functions=[helper.make_function("local", "fun", ["a"], ["b"], body, imports)],
+        domains={"local": 1},
+    )
+    before = made.SerializeToString(deterministic=True)
+    sonnx_ort.rewrite(made)
+    assert made.SerializeToString(deterministic=True) == before

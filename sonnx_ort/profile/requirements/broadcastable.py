@@ -9,6 +9,12 @@ from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved,
 from sonnx_ort.profile.operand import Dimension, Operand, Shape, format_shape
 from sonnx_ort.profile.rule import Example
 
+SCALAR_INPUTS = (
+    "the declared shapes fit, but an input of the model is declared as a scalar, and ONNX Runtime "
+    "takes tensors of any rank for it"
+)
+"""Why nothing about shapes is certain in a model with a scalar input."""
+
 
 class Broadcastable:
     """On each axis, every size is the largest of them or 1.
@@ -38,6 +44,8 @@ class Broadcastable:
                 open_axis = open_axis or f"axis {axis} is " + " against ".join(map(_size, sizes))
         if open_axis is not None:
             return at_run_time(open_axis)
+        if operands[0].scalar_inputs:
+            return at_run_time(SCALAR_INPUTS)
         return proved("on each axis every size is the largest or 1")
 
     def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from sonnx_ort.profile.judgement import Judgement, Offence, Status, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand, Shape, broadcast_shape, format_shape
-from sonnx_ort.profile.requirements.broadcastable import Broadcastable
+from sonnx_ort.profile.requirements.broadcastable import SCALAR_INPUTS, Broadcastable
 from sonnx_ort.profile.rule import Example
 
 _BROADCASTABLE = Broadcastable()
@@ -34,19 +34,10 @@ class SameShape:
             return at_run_time(f"the rank of {unknown} is unknown")
         if len(a.shape) != len(b.shape):
             return violated(f"rank {len(a.shape)} is not rank {len(b.shape)}")
-        pairs = list(enumerate(zip(a.shape, b.shape, strict=True)))
-        for axis, (one, other) in pairs:
-            if isinstance(one, int) and isinstance(other, int) and one != other:
-                return violated(f"axis {axis} has size {one} in A and {other} in B")
-        for axis, (one, other) in pairs:
-            if one != other or one is None:
-                return at_run_time(f"axis {axis} is {_size(one)} in A and {_size(other)} in B")
-            if not a.certain(one):
-                return at_run_time(
-                    f"axis {axis} is {one} in both, but more than one dimension of the inputs is "
-                    "declared so, and ONNX Runtime does not hold these to one size"
-                )
-        return proved(f"both shapes are {format_shape(a.shape)}")
+        judgement = _judge_sizes(a, a.shape, b.shape)
+        if judgement.status is Status.PROVED and a.scalar_inputs:
+            return at_run_time(SCALAR_INPUTS)
+        return judgement
 
     def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
         """Compare the arrays' shapes."""
@@ -96,6 +87,23 @@ class NoBroadcasting(SameShape):
             if (judgement.status == "violated" and common is not None)
             else judgement
         )
+
+
+def _judge_sizes(operand: Operand, a: Shape, b: Shape) -> Judgement:
+    """Compare shapes of one rank."""
+    pairs = list(enumerate(zip(a, b, strict=True)))
+    for axis, (one, other) in pairs:
+        if isinstance(one, int) and isinstance(other, int) and one != other:
+            return violated(f"axis {axis} has size {one} in A and {other} in B")
+    for axis, (one, other) in pairs:
+        if one != other or one is None:
+            return at_run_time(f"axis {axis} is {_size(one)} in A and {_size(other)} in B")
+        if not operand.certain(one):
+            return at_run_time(
+                f"axis {axis} is {one} in both, but more than one dimension of the inputs is "
+                "declared so, and ONNX Runtime does not hold these to one size"
+            )
+    return proved(f"both shapes are {format_shape(a)}")
 
 
 def _common(a: Shape | None, b: Shape | None) -> Shape | None:
