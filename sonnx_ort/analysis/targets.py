@@ -86,6 +86,15 @@ def label_of(node: ir.Node) -> str:
     return node.name or f"(output {node.outputs[0].name if node.outputs else 'none'})"
 
 
+def bodies_of(node: ir.Node) -> list[ir.Graph]:
+    """The bodies of a node such as If or Loop.
+
+    Args:
+        node: The node.
+    """
+    return [body for attribute in node.attributes.values() for body in _bodies(attribute)]
+
+
 def _bodies(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
     if attribute.is_ref():
         return ()

@@ -4,12 +4,14 @@ Both engines are wrong for some operators and sizes; each entry here was seen to
 answer is doubtful, the node is hidden from the engines and its output keeps only what is certain.
 """
 
+import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.analysis.targets import bodies_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
@@ -78,7 +80,8 @@ def hidden_from_onnx(model: ir.Model) -> Iterator[None]:
     """
     nodes = list(RecursiveGraphIterator(model.graph))
     doubtful = [node for node in nodes if _doubtful(node)]
-    certain = {output: _certain_shape(node, output) for node in doubtful for output in node.outputs}
+    certain: dict[ir.Value, ir.Shape | None] = {}
+    _find_certain_shapes(model.graph, certain, {})
     for node in nodes:
         for output in node.outputs:
             if output in certain:
@@ -88,6 +91,53 @@ def hidden_from_onnx(model: ir.Model) -> Iterator[None]:
                 output.shape = None
     with _hidden(model, doubtful):
         yield
+
+
+class _Doubt(enum.IntEnum):
+    """How much of the shapes behind a node can be wrong."""
+
+    NONE = 0
+    SYMBOLS = 1
+    ALL = 2
+
+
+def _find_certain_shapes(
+    graph: ir.Graph,
+    certain: dict[ir.Value, ir.Shape | None],
+    doubts: dict[ir.Value, _Doubt],
+) -> None:
+    """Reduce the shapes of doubtful nodes' outputs, and of doubtful nodes behind them once more."""
+    for node in graph:
+        doubt = max((doubts.get(v, _Doubt.NONE) for v in node.inputs if v), default=_Doubt.NONE)
+        for body in bodies_of(node):
+            # What goes around in a loop may change its shape.
+            doubts.update(dict.fromkeys(body.inputs, _Doubt.ALL))
+            _find_certain_shapes(body, certain, doubts)
+            doubt = max([doubt, *(doubts.get(v, _Doubt.NONE) for v in body.outputs)])
+        for output in node.outputs:
+            doubts[output] = doubt
+            if _doubtful(node):
+                shape = _reduced(_certain_shape(node, output), doubt)
+                certain[output] = shape
+                doubts[output] = max(doubt, _lost(output.shape, shape))
+
+
+def _reduced(shape: ir.Shape | None, doubt: _Doubt) -> ir.Shape | None:
+    if shape is None or doubt is _Doubt.ALL:
+        return None
+    return _sizes_only(shape) if doubt is _Doubt.SYMBOLS else shape
+
+
+def _lost(inferred: ir.Shape | None, certain: ir.Shape | None) -> _Doubt:
+    """What of an inferred shape was not certain."""
+    if inferred is None:
+        return _Doubt.NONE
+    if certain is None:
+        return _Doubt.ALL
+    dropped = [a for a, b in zip(inferred, certain, strict=True) if a != b]
+    if any(isinstance(size, int) for size in dropped):
+        return _Doubt.ALL
+    return _Doubt.SYMBOLS if dropped else _Doubt.NONE
 
 
 def reveal(model: ir.Model) -> None:
@@ -142,7 +192,7 @@ def _certain_shape(node: ir.Node, output: ir.Value) -> ir.Shape | None:
     match node.op_type:
         case "Loop":
             # A scan output of no iteration has sizes of 0.
-            return ir.Shape([None] * len(shape))
+            return None
         case "Concat":
             return _certain_concat(node, shape)
         case name if name in _REDUCTIONS:
