@@ -43,8 +43,10 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
     for node in all_nodes(proto):
         if node.domain == DOMAIN and node.op_type == BROADCAST.name:
             _check_broadcast(node)
+    used = any(node.domain == DOMAIN for node in all_nodes(proto))
     for entry in proto.opset_import:
-        if entry.domain == DOMAIN and entry.version != DOMAIN_VERSION:
+        # ONNX Runtime adds the import to every model that it saves where the domain is registered.
+        if used and entry.domain == DOMAIN and entry.version != DOMAIN_VERSION:
             raise InvalidModel(
                 f"the model imports version {entry.version} of the domain '{DOMAIN}'; there is "
                 f"only version {DOMAIN_VERSION}"

@@ -129,6 +129,13 @@ def test_unknown_version_of_the_domain_is_refused() -> None:
     )
 
 
+def test_import_that_no_node_uses_says_nothing() -> None:
+    made = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
+    made.opset_import.append(helper.make_opsetid("sonnx", 1000))
+    imports = {entry.domain: entry.version for entry in sonnx_ort.rewrite(made).opset_import}
+    assert imports["sonnx"] == 1
+
+
 def test_node_of_a_mixed_model_is_enforced_beside_one_that_is() -> None:
     made = enforced()
     made.graph.node.append(helper.make_node("Sub", ["C", "B"], ["D"], name="late"))
