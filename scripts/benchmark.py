@@ -1,9 +1,12 @@
 """Measure what the SONNX profile costs in ONNX Runtime: `python3 scripts/benchmark.py`.
 
-Runs in this Python if sonnx_ort is installed in it, else in the environment `.venv`, which it makes
-first if there is none. `--help` lists the arguments.
+The first argument says what is measured: `operators` (the default), `models` (from packages of the
+registry, as they are and rewritten) or `rewriting` (the rewrite itself). `--help` behind it lists
+the arguments. Runs in this Python if sonnx_ort is installed in it, else in the environment `.venv`,
+which it makes first if there is none.
 """
 
+import importlib
 import importlib.util
 import sys
 
@@ -14,13 +17,22 @@ require_supported_python()
 from environment import ROOT, Environment, prepare  # noqa: E402 - an old Python cannot read it
 from installation import EnvironmentNotMade  # noqa: E402
 
+MEASUREMENTS = {
+    "operators": "benchmarks.command",
+    "models": "real_models.command",
+    "rewriting": "benchmarks.rewriting_command",
+}
+"""The modules that measure, by what the first argument may be."""
+
 
 def main() -> int:
     """Measure here or in the environment; give the exit status."""
     if importlib.util.find_spec("sonnx_ort") is not None:
-        from benchmarks.command import run  # noqa: PLC0415 - needs sonnx_ort
-
-        return run(sys.argv[1:])
+        named = sys.argv[1:2] and sys.argv[1] in MEASUREMENTS
+        chosen, *arguments = sys.argv[1:] if named else ["operators", *sys.argv[1:]]
+        # Imported only now, because it needs sonnx_ort.
+        status: int = importlib.import_module(MEASUREMENTS[chosen]).run(arguments)
+        return status
     environment = Environment(ROOT)
     try:
         prepare(environment)

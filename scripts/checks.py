@@ -47,6 +47,18 @@ def check_behaviour(environment: Environment, pytest_arguments: Sequence[str]) -
     return environment.call(["python", "-m", "pytest", *pytest_arguments], environment.root)
 
 
+def check_real_models(environment: Environment, pytest_arguments: Sequence[str]) -> int:
+    """Run the tests on models of other people's packages; without a network they are skipped."""
+    fetched = environment.call(["python", environment.root / "scripts" / "fetch_models.py"])
+    if fetched != 0:
+        return fetched
+    command = ["python", "-m", "pytest", "-m", "models", *pytest_arguments]
+    return environment.call(command, environment.root)
+
+
+SKIPPED = 77
+"""The exit status of a check that could not be made here, which is no failure."""
+
 CHECKS: Mapping[str, Check] = {
     "ruff check": check_style,
     "ruff format": check_format,
@@ -54,6 +66,9 @@ CHECKS: Mapping[str, Check] = {
     "pytest": check_behaviour,
 }
 """The checks by name. All of them run, whether or not an earlier one fails."""
+
+MODEL_CHECKS: Mapping[str, Check] = {"real models": check_real_models}
+"""What `--models` runs instead."""
 
 
 def unpack_package(environment: Environment, folder: Path) -> Path:
@@ -103,7 +118,19 @@ def summary(statuses: Mapping[str, int]) -> str:
         statuses: The exit statuses by the checks' names.
     """
     width = max(map(len, statuses))
-    return "\n".join(
-        f"{name:{width}}  " + (f"FAILED (exit status {status})" if status else "passed")
-        for name, status in statuses.items()
-    )
+    return "\n".join(f"{name:{width}}  {_verdict(status)}" for name, status in statuses.items())
+
+
+def failed(statuses: Mapping[str, int]) -> bool:
+    """Whether a check failed.
+
+    Args:
+        statuses: The exit statuses by the checks' names.
+    """
+    return any(status not in {0, SKIPPED} for status in statuses.values())
+
+
+def _verdict(status: int) -> str:
+    if status == SKIPPED:
+        return "skipped, see above"
+    return f"FAILED (exit status {status})" if status else "passed"

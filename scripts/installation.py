@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+UNREACHABLE = r"(Connection|Timeout|Resolution|Reset|Proxy|SSL)Error|[Ff]ailed to connect"
+"""What pip writes where there is no network, or no registry behind it."""
+
 REASONS: Mapping[str, str] = MappingProxyType(
     {
         r"No module named '?(venv|ensurepip)\b|ensurepip is not available": (
@@ -15,7 +18,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
             "missing. Install it (Debian and Ubuntu: the package python3-venv) and run the "
             "command again."
         ),
-        r"(Connection|Timeout|Resolution|Reset|Proxy|SSL)Error|[Ff]ailed to connect": (
+        UNREACHABLE: (
             "The package registry cannot be reached. Check the network and the proxy, or name a "
             "mirror in the variable PIP_INDEX_URL, and run the command again."
         ),

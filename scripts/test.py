@@ -1,7 +1,8 @@
 """Check everything: `python3 scripts/test.py`.
 
 Makes the environment `.venv` first if there is none (with `--fresh`: in any case), and then runs
-ruff, mypy and pytest in it. Other arguments go to pytest.
+ruff, mypy and pytest in it. With `--models` it tries models of packages from the registry instead.
+Other arguments go to pytest.
 """
 
 import argparse
@@ -11,7 +12,7 @@ from python_version import require_supported_python
 
 require_supported_python()
 
-from checks import CHECKS, run_checks, summary  # noqa: E402 - an old Python cannot read it
+from checks import CHECKS, MODEL_CHECKS, failed, run_checks, summary  # noqa: E402 - an old Python cannot read it
 from environment import ROOT, Environment, prepare  # noqa: E402
 from installation import exit_status  # noqa: E402
 
@@ -24,12 +25,18 @@ def main() -> int:
         allow_abbrev=False,
     )
     parser.add_argument("--fresh", action="store_true", help="make the environment anew")
+    parser.add_argument(
+        "--models",
+        action="store_true",
+        help="download packages with models and try these; skipped without a network",
+    )
     options, pytest_arguments = parser.parse_known_args()
     environment = Environment(ROOT)
     prepare(environment, fresh=options.fresh)
-    statuses = run_checks(CHECKS, environment, pytest_arguments)
+    checks = MODEL_CHECKS if options.models else CHECKS
+    statuses = run_checks(checks, environment, pytest_arguments)
     print(f"\n{summary(statuses)}")
-    return 1 if any(statuses.values()) else 0
+    return 1 if failed(statuses) else 0
 
 
 if __name__ == "__main__":

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from benchmarks import table
 from benchmarks.machine import describe_machine
-from benchmarks.measurement import FEWEST_TURNS, Measurement, measure_apart
+from benchmarks.measurement import Measurement, measure_apart
 from benchmarks.record import record
 from benchmarks.target import TARGETS
+from benchmarks.turns import FEWEST_TURNS
 from benchmarks.workload import (
     CHAIN_ELEMENTS,
     CHAIN_NODES,

@@ -1,10 +1,7 @@
-"""Paired measurement: the subjects take turns, so that all of them see the same machine."""
+"""Measures all subjects in one setting."""
 
-import math
 import multiprocessing
-import statistics
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -14,27 +11,10 @@ import numpy.typing as npt
 import onnxruntime
 
 from benchmarks.subject import NATIVE, SUBJECTS, Subject
+from benchmarks.turns import Run, Spread, Turn, ratio_of, seconds_of, take_turns
 from benchmarks.workload import Feeds, Setting, make_feeds, make_model
 
-FEWEST_TURNS = 5
-"""A subject gets these even where they take longer than its share of the time."""
-
-_TURN_SECONDS = 2e-4
-"""Runs that are shorter are repeated within a turn for about that long in the native session."""
-
 Outputs = Sequence[npt.NDArray[Any]]
-Run = Callable[[], Outputs]
-
-Turn = Mapping[str, float]
-"""The seconds of one run of each subject; a slow one sits out when its time is used up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """What several turns give: their minimum and their median."""
-
-    minimum: float
-    median: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +35,7 @@ class Measurement:
 
     def seconds(self, subject: str) -> Spread:
         """The time that a subject took for one run."""
-        return _spread([turn[subject] for turn in self.turns if subject in turn])
+        return seconds_of(self.turns, subject)
 
     def microseconds_per_node(self, subject: str) -> Spread:
         """The time that a subject took for one node."""
@@ -64,17 +44,8 @@ class Measurement:
         return Spread(spread.minimum * scale, spread.median * scale)
 
     def ratio(self, subject: str, reference: str = NATIVE) -> Spread:
-        """How many times as long a subject took as another.
-
-        Returns:
-            The quotient of the shortest times, and the median of the quotients turn by turn. The
-            smallest of those would be that of a turn in which the reference was disturbed.
-        """
-        both = [turn for turn in self.turns if subject in turn and reference in turn]
-        return Spread(
-            min(turn[subject] for turn in both) / min(turn[reference] for turn in both),
-            statistics.median(turn[subject] / turn[reference] for turn in both),
-        )
+        """How many times as long a subject took as another."""
+        return ratio_of(self.turns, subject, reference)
 
 
 def measure_apart(setting: Setting, seconds: float) -> Measurement:
@@ -111,29 +82,7 @@ def measure(setting: Setting, seconds: float) -> Measurement:
         if SUBJECTS[name].exact and not np.array_equal(result, expected):
             raise ValueError(f"{SUBJECTS[name].title} differs from {SUBJECTS[NATIVE].title}")
     del expected, result
-    return Measurement(setting, take_turns(runs, seconds))
-
-
-def take_turns(runs: Mapping[str, Run], seconds: float) -> list[Turn]:
-    """Time the subjects in turns until each but the native one has used up its share.
-
-    Args:
-        runs: What is timed, by the subject's name.
-        seconds: The time that is shared among all but the native one.
-    """
-    others = [name for name in runs if name != NATIVE]
-    share = seconds / len(others)
-    repetitions = math.ceil(_TURN_SECONDS / min(_timed(runs[NATIVE], 1) for _ in range(10)))
-    spent = dict.fromkeys(others, 0.0)
-    turns: list[Turn] = []
-    while True:
-        taking_part = [n for n in others if spent[n] < share or len(turns) < FEWEST_TURNS]
-        if not taking_part:
-            return turns
-        turn = {name: _timed(runs[name], repetitions) for name in (NATIVE, *taking_part)}
-        for name in taking_part:
-            spent[name] += turn[name] * repetitions
-        turns.append(turn)
+    return Measurement(setting, take_turns(runs, seconds, NATIVE))
 
 
 def _run(subject: Subject, setting: Setting, feeds: Feeds) -> Run:
@@ -146,14 +95,3 @@ def _run(subject: Subject, setting: Setting, feeds: Feeds) -> Run:
         return outputs
 
     return run
-
-
-def _timed(run: Run, repetitions: int) -> float:
-    start = time.perf_counter()
-    for _ in range(repetitions):
-        run()
-    return (time.perf_counter() - start) / repetitions
-
-
-def _spread(figures: Sequence[float]) -> Spread:
-    return Spread(min(figures), statistics.median(figures))

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from benchmarks.measurement import Measurement, Spread
+from benchmarks.measurement import Measurement
 from benchmarks.subject import NATIVE, SUBJECTS
 from benchmarks.target import Target
+from benchmarks.turns import Spread
 
 _WIDTH = 21
 _OTHERS = [name for name in SUBJECTS if name != NATIVE]

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchmarks.measurement import Measurement, Spread
+from benchmarks.measurement import Measurement
 from benchmarks.subject import PLAIN, SONNX
+from benchmarks.turns import Spread
 from benchmarks.workload import Setting
 
 _LARGE_FLOAT32 = Setting("float32", 1_000_000)

@@ -2,7 +2,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from checks import CHECKS, run_checks, summary
+from checks import CHECKS, MODEL_CHECKS, SKIPPED, failed, run_checks, summary
 from environment import Environment
 
 
@@ -36,6 +36,50 @@ def test_summary_names_each_check_and_how_it_ended():
         "mypy        FAILED (exit status 1)\n"
         "pytest      FAILED (exit status 134)"
     )
+
+
+def test_summary_says_what_was_skipped():
+    assert summary({"real models": SKIPPED}) == "real models  skipped, see above"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "outcome"),
+    [((0, 0), False), ((0, 1), True), ((SKIPPED, 0), False), ((SKIPPED, 134), True)],
+)
+def test_what_was_skipped_has_not_failed(statuses, outcome):
+    assert failed(dict(zip("ab", statuses, strict=True))) is outcome
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What is called in the environment; the first call ends with the status that is put there."""
+
+    class Calls(list):
+        first_status = 0
+
+    made = Calls()
+
+    def call(_, command, folder=None):
+        made.append(([str(part) for part in command], folder))
+        return made.first_status if len(made) == 1 else 0
+
+    monkeypatch.setattr(Environment, "call", call)
+    return made
+
+
+def test_models_are_got_before_they_are_tried(environment, calls):
+    assert MODEL_CHECKS["real models"](environment, ["-k", "vad"]) == 0
+    assert calls == [
+        (["python", str(environment.root / "scripts" / "fetch_models.py")], None),
+        (["python", "-m", "pytest", "-m", "models", "-k", "vad"], environment.root),
+    ]
+
+
+@pytest.mark.parametrize("status", [SKIPPED, 1])
+def test_models_that_were_not_got_are_not_tried(environment, calls, status):
+    calls.first_status = status
+    assert MODEL_CHECKS["real models"](environment, []) == status
+    assert len(calls) == 1
 
 
 def test_package_that_cannot_be_built_fails_the_type_check(environment, capsys):

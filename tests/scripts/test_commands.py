@@ -67,6 +67,21 @@ def test_test_fails_if_one_check_fails(environment):
     assert "ruff check   FAILED (exit status 1)\n" in done.stdout
 
 
+def test_test_with_models_tries_these_only(environment):
+    done = call(environment, "test.py", "--models")
+    assert done.returncode == 0
+    assert "called with -m pytest -m models\n" in done.stdout
+    assert "ruff" not in done.stdout
+
+
+def test_test_with_models_succeeds_without_a_network_and_says_so(environment):
+    put_command(environment, "python", ECHO + "print('No network.')\nsys.exit(77)\n")
+    done = call(environment, "test.py", "--models")
+    assert done.returncode == 0
+    assert "No network.\n" in done.stdout
+    assert done.stdout.endswith("\nreal models  skipped, see above\n")
+
+
 @pytest.mark.parametrize("script", ["demo.py", "test.py"])
 def test_environment_that_cannot_be_made_ends_with_status_2_and_a_sentence(environment, script):
     shutil.rmtree(environment.folder)

@@ -1,0 +1,87 @@
+"""Paired timing: what is compared takes turns, so that all of it sees the same machine."""
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FEWEST_TURNS = 5
+"""A subject gets these even where they take longer than its share of the time."""
+
+_TURN_SECONDS = 2e-4
+"""Runs that are shorter are repeated within a turn for about that long in the reference."""
+
+Run = Callable[[], Any]
+
+Turn = Mapping[str, float]
+"""The seconds of one run of each subject; a slow one sits out when its time is used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What several turns give: their minimum and their median."""
+
+    minimum: float
+    median: float
+
+
+def seconds_of(turns: Sequence[Turn], subject: str) -> Spread:
+    """The time that a subject took for one run.
+
+    Args:
+        turns: What was taken.
+        subject: Its name.
+    """
+    figures = [turn[subject] for turn in turns if subject in turn]
+    return Spread(min(figures), statistics.median(figures))
+
+
+def ratio_of(turns: Sequence[Turn], subject: str, reference: str) -> Spread:
+    """How many times as long a subject took as another.
+
+    Args:
+        turns: What was taken.
+        subject: The one's name.
+        reference: The other's name.
+
+    Returns:
+        The quotient of the shortest times, and the median of the quotients turn by turn. The
+        smallest of those would be that of a turn in which the reference was disturbed.
+    """
+    both = [turn for turn in turns if subject in turn and reference in turn]
+    return Spread(
+        min(turn[subject] for turn in both) / min(turn[reference] for turn in both),
+        statistics.median(turn[subject] / turn[reference] for turn in both),
+    )
+
+
+def take_turns(runs: Mapping[str, Run], seconds: float, reference: str) -> list[Turn]:
+    """Time the subjects in turns until each but the reference has used up its share.
+
+    Args:
+        runs: What is timed, by the subject's name.
+        seconds: The time that is shared among all but the reference.
+        reference: The name of what the others are compared with; it takes every turn.
+    """
+    others = [name for name in runs if name != reference]
+    share = seconds / len(others)
+    repetitions = math.ceil(_TURN_SECONDS / min(_timed(runs[reference], 1) for _ in range(10)))
+    spent = dict.fromkeys(others, 0.0)
+    turns: list[Turn] = []
+    while True:
+        taking_part = [n for n in others if spent[n] < share or len(turns) < FEWEST_TURNS]
+        if not taking_part:
+            return turns
+        turn = {name: _timed(runs[name], repetitions) for name in (reference, *taking_part)}
+        for name in taking_part:
+            spent[name] += turn[name] * repetitions
+        turns.append(turn)
+
+
+def _timed(run: Run, repetitions: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repetitions):
+        run()
+    return (time.perf_counter() - start) / repetitions

