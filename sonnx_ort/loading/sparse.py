@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import onnx
 
+from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_graphs
 
 
@@ -21,7 +22,16 @@ def densify_declarations(
     Returns:
         The model itself if it has none of them, else a copy that has inputs instead; and for each
         such input by name where it came from.
+
+    Raises:
+        InvalidModel: A model-local function holds a sparse constant.
     """
+    for function in proto.functions:
+        if _sparse_constants(function):
+            raise InvalidModel(
+                f"the model-local function '{function.name}' holds a sparse tensor, which GR1 does "
+                "not allow; store it densely"
+            )
     if not any(graph.sparse_initializer or _sparse_constants(graph) for graph in all_graphs(proto)):
         return proto, {}
     copy = onnx.ModelProto()
@@ -39,7 +49,7 @@ def densify_declarations(
     return copy, origins
 
 
-def _sparse_constants(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+def _sparse_constants(graph: onnx.GraphProto | onnx.FunctionProto) -> list[onnx.NodeProto]:
     return [
         node
         for node in graph.node
