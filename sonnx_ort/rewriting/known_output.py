@@ -49,11 +49,12 @@ def declare_output(examined: ExaminedNode) -> None:
     element_type = element_type_of(examined)
     if output.dtype is None and element_type is not None:
         output.type = ir.TensorType(DATA_TYPES[element_type])
+    given_out = output.is_graph_output() and output.shape is not None
     if output.shape is None:
         shape = _common_shape(examined)
         if shape is not None:
             output.shape = ir.Shape([d if isinstance(d, int) else None for d in shape])
-    if not _shapes_proved(examined) and not output.is_graph_output():
+    if not _shapes_proved(examined) and not given_out:
         _leave_open(output)
 
 
