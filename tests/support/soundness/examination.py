@@ -1,0 +1,224 @@
+"""Holds what `check` says, and what the enforced model does, against the oracle."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+
+import sonnx_ort
+from sonnx_ort.analysis.report import Report
+from sonnx_ort.profile.judgement import Status
+from support.soundness import rules
+from support.soundness.evaluator import Evaluation, Missing, TooLarge, Visit
+from support.soundness.models import Feeds, RandomModel
+
+Array = npt.NDArray[Any]
+Breach = tuple[str, str]
+"""The label of a node, and the id of the first rule that it breaks."""
+
+E1 = "Broadcast.E1"
+
+
+@dataclass
+class Tally:
+    """What a test has looked at, so that it cannot pass by looking at nothing.
+
+    Attributes:
+        counts: How often each thing happened.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __getitem__(self, name: str) -> int:
+        """How often something happened."""
+        return self.counts[name]
+
+    def add(self, name: str) -> None:
+        """Count something."""
+        self.counts[name] += 1
+
+    def __str__(self) -> str:
+        """Give all counts."""
+        return ", ".join(f"{name}: {count}" for name, count in sorted(self.counts.items()))
+
+
+@dataclass
+class Judge:
+    """Judges every visit to a node by the rules, and the report by that.
+
+    Attributes:
+        report: What `check` says.
+        tally: Counts.
+        needed: The breaches that an output of the model depends on.
+        possible: These, and those of dead nodes, which a runtime may leave out.
+        visited: The labels of the nodes that were reached.
+    """
+
+    report: Report
+    tally: Tally
+    needed: set[Breach] = field(default_factory=set)
+    possible: set[Breach] = field(default_factory=set)
+    visited: set[str] = field(default_factory=set)
+    _statuses: dict[tuple[str, str], Status] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index the report."""
+        self._statuses = {(o.node, o.rule.id): o.status for o in self.report.obligations}
+
+    def decide(self, visit: Visit) -> list[Array] | Missing:
+        """Compute a node that keeps all rules."""
+        self.visited.add(visit.node)
+        operands = visit.operands
+        if visit.operator == "Broadcast" or (visit.node, E1) in self._statuses:
+            common = rules.common_shape([operand.shape for operand in operands])
+            self._compare(visit.node, E1, broken=common is None)
+            if common is None:
+                return self._breach(visit, E1)
+            operands = tuple(np.broadcast_to(operand, common) for operand in operands)
+        if visit.operator == "Broadcast":
+            return [np.array(operand) for operand in operands]
+        a, b = operands
+        edition = self.report.edition.value
+        decided = rules.decided_rules(visit.operator, a, b, edition)
+        if self._declared_alike(visit):
+            self.possible.add((visit.node, next(iter(decided))))
+        for rule, broken in decided.items():
+            self._compare(visit.node, rule, broken=broken)
+        for rule, broken in decided.items():
+            if broken:
+                return self._breach(visit, rule)
+        return [rules.compute(visit.operator, a, b, edition)]
+
+    def _declared_alike(self, visit: Visit) -> bool:
+        """Whether an operand is not expanded for its symbols, which the run does not keep to."""
+        shape_rules = rules.same_shape_rules(
+            visit.operator, visit.operands[0].dtype, self.report.edition.value
+        )
+        statuses = [self._statuses.get((visit.node, rule)) for rule in (E1, *shape_rules)]
+        unequal = len({operand.shape for operand in visit.operands}) > 1
+        return unequal and None not in statuses and Status.PROVED not in statuses
+
+    def compare_with_run(self, violation: sonnx_ort.ContractViolation) -> None:
+        """A rule that a run broke is not proved."""
+        self._compare(violation.node, violation.rule, broken=True)
+
+    def _compare(self, node: str, rule: str, *, broken: bool) -> None:
+        status = self._statuses.get((node, rule))
+        assert status is not None, f"{node}: no obligation for {rule}"
+        self.tally.add(f"{status} {'broken' if broken else 'kept'}")
+        assert not (broken and status is Status.PROVED), f"{node}: {rule} is proved, and broken"
+        assert broken or status is not Status.VIOLATED, f"{node}: {rule} is violated, and kept"
+
+    def _breach(self, visit: Visit, rule: str) -> Missing:
+        self.possible.add((visit.node, rule))
+        if visit.live:
+            self.needed.add((visit.node, rule))
+        return Missing()
+
+
+def examine(
+    model: RandomModel, feeds: Sequence[Feeds], tally: Tally, *, edition: str, broadcast: str
+) -> None:
+    """Check a model, enforce it, and run it; assert that all three and the oracle agree.
+
+    Args:
+        model: The model.
+        feeds: What it is run with.
+        tally: Counts what was looked at.
+        edition: The edition.
+        broadcast: What becomes of operands of different shapes.
+    """
+    tally.add("graphs")
+    report = sonnx_ort.check(model.content, edition=edition, broadcast=broadcast)
+    session = _start(model, report, tally)
+    for each in feeds:
+        _examine_run(model, each, report, session, tally)
+
+
+def _start(model: RandomModel, report: Report, tally: Tally) -> ort.InferenceSession | None:
+    choices = {"edition": report.edition.value, "broadcast": report.broadcasting.value}
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    try:
+        sonnx_ort.rewrite(model.content, **choices)
+        rejected = None
+    except sonnx_ort.ModelRejected as rejection:
+        rejected = rejection.report
+    assert (rejected is None) == report.ok
+    if rejected is not None:
+        assert rejected.to_json() == report.to_json()
+        tally.add("rejected")
+        return None
+    try:
+        return sonnx_ort.InferenceSession(model.content, options, **choices)
+    except sonnx_ort.ContractViolation as violation:
+        Judge(report, tally).compare_with_run(violation)
+        tally.add("fails when the session starts")
+    except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime refuses
+        tally.add(f"refused: {' '.join(str(error).split())[:300]}")
+        tally.add("refused, lying" if model.lies else "refused, honest")
+    return None
+
+
+def _examine_run(
+    model: RandomModel,
+    feeds: Feeds,
+    report: Report,
+    session: ort.InferenceSession | None,
+    tally: Tally,
+) -> None:
+    judge = Judge(report, tally)
+    evaluation = Evaluation(model.proto, judge.decide)
+    try:
+        with np.errstate(all="ignore"):
+            expected = evaluation.outputs(feeds)
+    except TooLarge:
+        tally.add("too large")
+        return
+    tally.add("evaluated")
+    if session is None:
+        return
+    tally.add("runs")
+    outcome = _run(session, feeds)
+    if isinstance(outcome, sonnx_ort.ContractViolation):
+        judge.compare_with_run(outcome)
+        tally.add("runs that broke a rule")
+        if outcome.node in judge.visited or not (judge.possible or evaluation.uncertain):
+            broken = (outcome.node, outcome.rule)
+            assert broken in judge.possible, f"{broken} is broken: {outcome}"
+        # Else ONNX Runtime went on behind a breach where nothing but a known shape is needed.
+        return
+    assert not (judge.needed and isinstance(outcome, list)), f"not broken: {judge.needed}"
+    if evaluation.uncertain:
+        tally.add("uncertain")
+        return
+    if isinstance(outcome, Exception):
+        # ONNX Runtime is stricter than onnx.reference here and there, but never about our nodes.
+        assert "SONNX" not in str(outcome), outcome
+        tally.add("refused in the run, lying" if model.lies else "refused in the run, honest")
+        return
+    if not model.lies:
+        tally.add("runs that gave the oracle's results")
+        _assert_equal(model, outcome, expected)
+
+
+def _run(session: ort.InferenceSession, feeds: Mapping[str, Array]) -> list[Array] | Exception:
+    try:
+        outputs: list[Array] = session.run(None, feeds)
+    except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime fails with
+        return error
+    return outputs
+
+
+def _assert_equal(model: RandomModel, actual: list[Array], expected: Sequence[Any]) -> None:
+    for declared, got, wanted in zip(model.proto.graph.output, actual, expected, strict=True):
+        if isinstance(wanted, Missing):
+            continue
+        name = declared.name
+        assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), name
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, err_msg=name)

@@ -1,0 +1,340 @@
+"""Random nodes without bodies."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from onnx import TensorProto
+
+from support.soundness.arrays import FLOATS, INTEGERS, random_array
+from support.soundness.scope import Scope
+
+Array = npt.NDArray[Any]
+
+_ELEMENT_TYPES = {
+    "int64": TensorProto.INT64,
+    "int32": TensorProto.INT32,
+    "int8": TensorProto.INT8,
+    "uint8": TensorProto.UINT8,
+    "float32": TensorProto.FLOAT,
+    "bool": TensorProto.BOOL,
+}
+
+
+def numeric(array: Array) -> bool:
+    """Whether it is of a type that Div takes."""
+    return array.dtype.kind in "iuf"
+
+
+def wide(array: Array) -> bool:
+    """Whether it is of a type that every arithmetic operator takes."""
+    return array.dtype.name in (*FLOATS, "int64", "int32")
+
+
+def shape_like(array: Array) -> bool:
+    """Whether it can stand for a shape."""
+    return array.dtype == np.int64 and array.ndim == 1 and 0 < array.size <= 4
+
+
+def partner(scope: Scope, name: str) -> str:
+    """Choose a second operand for a binary operator.
+
+    Args:
+        scope: Where.
+        name: The first operand.
+    """
+    first = scope.values[name]
+    same_type = [n for n, array in scope.values.items() if array.dtype == first.dtype]
+    same_shape = [n for n in same_type if scope.values[n].shape == first.shape]
+    die = scope.rng.random()
+    if die < 0.45 and len(same_shape) > 1:
+        return scope.rng.choice(same_shape)
+    if die < 0.75:
+        return scope.rng.choice(same_type)
+    shape = scope.rng.choice([first.shape, first.shape[1:], (), (1,) * first.ndim, (1,)])
+    zeros = first.dtype.kind == "f" or scope.chance(0.15)
+    return scope.constant(random_array(scope.rng, first.dtype.name, shape, zeros=zeros))
+
+
+def divide_or_subtract(scope: Scope) -> None:
+    """Add the node that all this is about."""
+    name = scope.pick(numeric)
+    if name is None:
+        return
+    other = partner(scope, name)
+    operands = [name, other] if scope.chance(0.7) else [other, name]
+    if scope.draft.opset < 14 and not wide(scope.values[name]):
+        return
+    scope.add(scope.rng.choice(["Div", "Div", "Sub"]), operands, hopeless=0.3)
+
+
+def broadcast(scope: Scope) -> None:
+    """Add the profile's Broadcast."""
+    names = [scope.pick(wide) for _ in range(scope.rng.choice([1, 2, 2, 3]))]
+    inputs = [name for name in names if name is not None]
+    if inputs:
+        scope.add("Broadcast", inputs, outputs=len(inputs), domain="sonnx", hopeless=0.2)
+
+
+def unary(scope: Scope) -> None:
+    """Add an element-wise operator of one operand."""
+    name = scope.pick(wide)
+    if name is not None:
+        scope.add(scope.rng.choice(["Identity", "Neg", "Abs", "Identity"]), [name])
+
+
+def cast(scope: Scope) -> None:
+    """Add a Cast; not from floats, whose values may lie beyond an integer type."""
+    name = scope.pick(lambda array: array.dtype.kind in "iub")
+    if name is None:
+        return
+    wanted = scope.rng.choice(["int64", "int32", "float32", "int8", "uint8", "bool"])
+    if "cast" in scope.draft.without and wanted in ("int8", "uint8", "bool"):
+        return
+    scope.add("Cast", [name], to=_ELEMENT_TYPES[wanted])
+
+
+def arithmetic(scope: Scope) -> None:
+    """Add an operator of two operands."""
+    name = scope.pick(wide)
+    if name is not None:
+        operator = scope.rng.choice(["Add", "Mul", "Add", "Max", "Min"])
+        scope.add(operator, [name, partner(scope, name)])
+
+
+def bounded(scope: Scope) -> None:
+    """Add what keeps an integer from being zero, or only looks like it."""
+    name = scope.pick(lambda array: array.dtype.name in ("int64", "int32"))
+    if name is None:
+        return
+    number = scope.rng.choice([1, 1, 2, 0, -1, int(np.iinfo(scope.values[name].dtype).max)])
+    constant = scope.constant(np.array(number, scope.values[name].dtype))
+    scope.add(scope.rng.choice(["Max", "Max", "Add", "Mul", "Min", "Sub"]), [name, constant])
+
+
+def shape_or_size(scope: Scope) -> None:
+    """Add a Shape or a Size."""
+    name = scope.pick(lambda _: True)
+    if name is None:
+        return
+    attributes = {}
+    if scope.draft.opset >= 15 and scope.chance(0.3):
+        attributes = {"start": scope.rng.choice([0, 1, -1]), "end": scope.rng.choice([1, 2, -1])}
+    if scope.chance(0.8):
+        scope.add("Shape", [name], **attributes)
+    else:
+        scope.add("Size", [name])
+
+
+def gather(scope: Scope) -> None:
+    """Add a Gather of one or more indexes."""
+    name = scope.pick(lambda array: array.ndim > 0 and array.shape[0] > 0)
+    if name is None:
+        return
+    indexes = scope.rng.choice([0, -1, [0], [-1], [0, 0], [[0], [-1]]])
+    scope.add("Gather", [name, scope.constant(np.array(indexes))])
+
+
+def reshape(scope: Scope) -> None:
+    """Add a Reshape to a constant or computed shape."""
+    name = scope.pick(lambda _: True)
+    if name is None:
+        return
+    target = scope.pick(shape_like) if scope.chance(0.4) else None
+    if target is None or "reshape" in scope.draft.without:
+        shape = list(scope.values[name].shape)
+        scope.rng.shuffle(shape)
+        if shape and scope.chance(0.6):
+            shape[scope.rng.randrange(len(shape))] = -1
+        if scope.chance(0.4):
+            shape = [-1] if scope.chance(0.5) else [0, -1]
+        target = scope.constant(np.array(shape, np.int64))
+    literal = {"allowzero": 1} if scope.draft.opset >= 14 and scope.chance(0.2) else {}
+    scope.add("Reshape", [name, target], **literal)
+
+
+def expand(scope: Scope) -> None:
+    """Add an Expand to a constant or computed shape."""
+    name = scope.pick(wide)
+    if name is None:
+        return
+    target = scope.pick(shape_like) if scope.chance(0.6) else None
+    if target is None or (target.startswith("c") and not scope.values[target].all()):
+        # ONNX Runtime's optimizer drops an Expand to the constant shape [0].
+        shape = [scope.rng.choice([1, size or 1, 2]) for size in scope.values[name].shape]
+        target = scope.constant(np.array([2, *shape] if scope.chance(0.3) else shape, np.int64))
+    scope.add("Expand", [name, target])
+
+
+def constant_of_shape(scope: Scope) -> None:
+    """Add a ConstantOfShape."""
+    target = scope.pick(shape_like)
+    if target is not None:
+        scope.add("ConstantOfShape", [target])
+
+
+def squeeze(scope: Scope) -> None:
+    """Add a Squeeze of some axes of size 1, or of all."""
+    name = scope.pick(lambda array: array.ndim > 0)
+    if name is None:
+        return
+    axes = [axis for axis, size in enumerate(scope.values[name].shape) if size == 1]
+    if "squeeze" in scope.draft.without and not axes:
+        return
+    if "squeeze" not in scope.draft.without and scope.chance(0.4):
+        scope.add("Squeeze", [name])
+    elif axes:
+        chosen = scope.rng.sample(axes, scope.rng.randint(1, len(axes)))
+        rank = scope.values[name].ndim
+        signed = [axis - rank if scope.chance(0.4) else axis for axis in chosen]
+        scope.add("Squeeze", [name, scope.constant(np.array(signed, np.int64))])
+
+
+def unsqueeze(scope: Scope) -> None:
+    """Add an Unsqueeze."""
+    name = scope.pick(lambda array: array.ndim < 4)
+    if name is not None:
+        axis = scope.rng.randint(-scope.values[name].ndim - 1, scope.values[name].ndim)
+        scope.add("Unsqueeze", [name, scope.constant(np.array([axis]))])
+
+
+def transpose(scope: Scope) -> None:
+    """Add a Transpose."""
+    name = scope.pick(lambda array: array.ndim > 1)
+    if name is None:
+        return
+    axes = list(range(scope.values[name].ndim))
+    scope.rng.shuffle(axes)
+    scope.add("Transpose", [name], **({"perm": axes} if scope.chance(0.6) else {}))
+
+
+def flatten(scope: Scope) -> None:
+    """Add a Flatten."""
+    name = scope.pick(lambda array: array.ndim > 0 and array.size > 0)
+    if name is not None:
+        scope.add("Flatten", [name], axis=scope.rng.randint(0, scope.values[name].ndim))
+
+
+def reduce_sum(scope: Scope) -> None:
+    """Add a ReduceSum over some axes, or over all; not of integers, whose sums may wrap."""
+    name = scope.pick(lambda array: array.dtype.name in FLOATS)
+    if name is None:
+        return
+    rank = scope.values[name].ndim
+    inputs, keepdims = [name], scope.rng.randint(0, 1)
+    if rank and scope.chance(0.7):
+        axis = scope.rng.randint(-rank, rank - 1)
+        if "negative_axis" in scope.draft.without:
+            axis %= rank
+        inputs.append(scope.constant(np.array([axis])))
+    scope.add("ReduceSum", inputs, keepdims=keepdims)
+
+
+def concat(scope: Scope) -> None:
+    """Add a Concat."""
+    name = scope.pick(lambda array: array.ndim > 0)
+    if name is None:
+        return
+    first = scope.values[name]
+    like = [n for n, a in scope.values.items() if (a.dtype, a.ndim) == (first.dtype, first.ndim)]
+    axis = scope.rng.randint(-first.ndim, first.ndim - 1)
+    if "concat" in scope.draft.without and first.ndim > 1:
+        return
+    others = [scope.rng.choice(like) for _ in range(scope.rng.randint(1, 2))]
+    scope.add("Concat", [name, *others], axis=axis)
+
+
+def slice_(scope: Scope) -> None:
+    """Add a Slice."""
+    name = scope.pick(lambda array: array.ndim > 0)
+    if name is None:
+        return
+    start, end = scope.rng.choice([0, 1, -1, -2]), scope.rng.choice([1, 2, -1, 2**31, 3])
+    axis = scope.rng.randint(-scope.values[name].ndim, scope.values[name].ndim - 1)
+    inputs = [name, *(scope.constant(np.array([number])) for number in (start, end, axis))]
+    if scope.chance(0.3):
+        # onnx.reference clamps a start before the first element wrongly where the step is negative.
+        step = scope.rng.choice([1, 2, -1] if start == -1 else [1, 2])
+        inputs.append(scope.constant(np.array([step])))
+    scope.add("Slice", inputs)
+
+
+def where(scope: Scope) -> None:
+    """Add a comparison and a Where."""
+    name = scope.pick(lambda array: array.dtype.name in ("float32", "int64"))
+    if name is None:
+        return
+    compared = scope.add("Less", [name, partner(scope, name)])
+    if compared is not None:
+        scope.add("Where", [*compared, name, partner(scope, name)])
+
+
+def matmul(scope: Scope) -> None:
+    """Add a MatMul."""
+    name = scope.pick(lambda array: array.dtype == np.float32 and array.ndim > 0)
+    if name is None:
+        return
+    other = scope.pick(lambda array: array.dtype == np.float32 and array.ndim > 0)
+    scope.add("MatMul", [name, other or name])
+
+
+def prelu(scope: Scope) -> None:
+    """Add a PRelu."""
+    name = scope.pick(lambda array: array.dtype == np.float32)
+    if name is not None and "prelu" not in scope.draft.without:
+        scope.add("PRelu", [name, partner(scope, name)])
+
+
+def split(scope: Scope) -> None:
+    """Add a Split in two."""
+    name = scope.pick(lambda array: array.ndim > 0 and array.shape[0] > 1)
+    if name is not None:
+        size = scope.values[name].shape[0]
+        sizes = scope.constant(np.array([1, size - 1]))
+        scope.add("Split", [name, sizes], outputs=2, axis=0)
+
+
+def tile(scope: Scope) -> None:
+    """Add a Tile."""
+    name = scope.pick(lambda array: array.dtype.name in (*FLOATS, "int64"))
+    if name is not None:
+        repeats = [scope.rng.choice([0, 1, 1, 2]) for _ in scope.values[name].shape]
+        scope.add("Tile", [name, scope.constant(np.array(repeats, np.int64))])
+
+
+def nonzero(scope: Scope) -> None:
+    """Add a NonZero."""
+    name = scope.pick(lambda array: array.dtype.name in ("int64", "bool") and array.ndim > 0)
+    if name is not None:
+        scope.add("NonZero", [name])
+
+
+WEIGHTED = {
+    divide_or_subtract: 14,
+    arithmetic: 4,
+    bounded: 3,
+    shape_or_size: 4,
+    gather: 3,
+    reshape: 3,
+    expand: 3,
+    concat: 3,
+    slice_: 2,
+    broadcast: 2,
+    unary: 2,
+    cast: 2,
+    squeeze: 2,
+    unsqueeze: 2,
+    transpose: 2,
+    reduce_sum: 2,
+    where: 1,
+    constant_of_shape: 1,
+    flatten: 1,
+    matmul: 1,
+    prelu: 1,
+    split: 1,
+    tile: 1,
+    nonzero: 1,
+}
+"""How often each kind of node is tried."""
+
+assert set(INTEGERS) < set(_ELEMENT_TYPES)
