@@ -25,8 +25,11 @@ def drop_unfounded_sizes(model: ir.Model, facts: Facts) -> None:
             continue
         if value.is_graph_output() and not value.uses():
             continue
-        known = facts.shape(value) or (None,) * len(value.shape)
-        if len(known) != len(value.shape):
+        known = facts.shape(value)
+        if known is None and (len(value.shape) > 0 or value.producer() is None):
+            known = (None,) * len(value.shape)
+        # A scalar has no size to leave open: its rank says all. A Loop needs those of its inputs.
+        if known is None or len(known) != len(value.shape):
             value.shape = None
             continue
         pairs = list(zip(value.shape, known, strict=True))

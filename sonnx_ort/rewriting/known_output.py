@@ -61,7 +61,8 @@ def declare_output(examined: ExaminedNode) -> None:
 def _leave_open(output: ir.Value) -> None:
     """Keep the rank alone where every size is declared, so that no Shape is computed from them."""
     if output.shape is not None and all(isinstance(size, int) for size in output.shape):
-        output.shape = ir.Shape([None] * len(output.shape))
+        rank = len(output.shape)
+        output.shape = ir.Shape([None] * rank) if rank > 0 else None
 
 
 def _shapes_proved(examined: ExaminedNode) -> bool:

@@ -189,6 +189,21 @@ def test_false_sizes_do_not_reach_the_check_of_shapes() -> None:
     np.testing.assert_array_equal(result, [1])
 
 
+def test_value_that_is_falsely_declared_a_scalar_is_checked_as_it_is() -> None:
+    made = model(
+        [
+            helper.make_node("Div", ["x", "x"], ["a"], name="first"),
+            helper.make_node("Div", ["a", "x"], ["z"], name="second"),
+        ],
+        [tensor("x", "float", None)],
+        [tensor("z", "float", None)],
+        value_info=[tensor("a", "float", [])],
+    )
+    session = sonnx_ort.InferenceSession(made, broadcast="explicit")
+    (result,) = session.run(None, {"x": np.ones((2, 3), np.float32)})
+    np.testing.assert_array_equal(result, np.ones((2, 3)))
+
+
 @pytest.mark.parametrize("claims", [[], [3]], ids=["no claim", "a claim"])
 def test_node_of_which_only_the_shape_is_read_is_enforced(claims: list[int]) -> None:
     made = model(
