@@ -21,9 +21,6 @@ from sonnx_ort.loading.canonical import load
 
 CHUNKS = 8
 
-NOT_TRIED = frozenset(["Attention", "STFT", "Squeeze"])
-"""Operators that are left out."""
-
 FUNCTIONS = {"floor": math.floor, "Max": max, "Min": min, "max": max, "min": min}
 
 
@@ -34,11 +31,7 @@ def node_cases():
         from onnx.backend.test.case.node import collect_testcases  # noqa: PLC0415 - computes them
 
         cases = collect_testcases(None)
-    return [c for c in cases if c.model is not None and c.data_sets and is_tried(c.model)]
-
-
-def is_tried(model):
-    return NOT_TRIED.isdisjoint(node.op_type for node in model.graph.node)
+    return [c for c in cases if c.model is not None and c.data_sets]
 
 
 def tensors(values):

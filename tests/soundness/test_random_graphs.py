@@ -20,14 +20,6 @@ SHARDS = 4
 GRAPHS = int(os.environ.get("SONNX_ORT_GRAPHS", "800"))
 FEEDS = 6
 
-NOT_MADE: frozenset[str] = frozenset(
-    [
-        *("call", "cast", "claims", "concat", "loop_without_iterations", "negative_axis"),
-        *("prelu", "reshape", "scan", "squeeze"),
-    ]
-)
-"""Features that are left out."""
-
 GENERATORS = st.integers(0, 2**64 - 1).map(random.Random) | st.randoms(use_true_random=False)
 """Seeds give the more varied graphs; what hypothesis draws itself, it can shrink."""
 
@@ -53,7 +45,7 @@ def test_report_and_enforced_model_agree_with_the_oracle(shard):
     def agree(rng):
         edition = rng.choice(["typed", "preliminary"])
         broadcast = rng.choice(["reject", "explicit"])
-        model = random_model(rng, NOT_MADE)
+        model = random_model(rng)
         note(f"edition {edition}, broadcast {broadcast}\n{onnx.printer.to_text(model.proto)}")
         feeds = [model.nominal, *(random_feeds(rng, model) for _ in range(FEEDS - 1))]
         examine(model, feeds, tally, edition=edition, broadcast=broadcast)
@@ -70,4 +62,6 @@ def assert_not_vacuous(tally):
     for what in ("violated broken", "rejected", "runs that broke a rule"):
         assert tally[what] > graphs // 10, what
     assert tally["runs that gave the oracle's results"] > tally["runs"] // 3
-    assert tally["refused, honest"] + tally["refused, lying"] < graphs // 20
+    assert tally["refused, honest"] < graphs // 20
+    # ONNX Runtime refuses many a model whose file says wrong types or shapes.
+    assert tally["refused, lying"] < graphs // 4

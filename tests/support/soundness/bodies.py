@@ -62,10 +62,6 @@ def loop(scope: Scope) -> None:
     trips = scope.constant(np.array(scope.rng.choice([0, 1, 1, 2, 2, 3])))
     if scope.chance(0.3):
         trips = scope.pick(_small_scalar) or trips
-    if "loop_without_iterations" in scope.draft.without:
-        collected_without = collected or []
-        if collected_without and int(scope.values[trips].item()) == 0:
-            return
     scope.add("Loop", [trips, "", name], outputs=1 + len(collected), body=graph)
 
 
@@ -73,7 +69,7 @@ def scan(scope: Scope) -> None:
     """Add a Scan with one state over one sequence."""
     name = scope.pick(wide)
     sequence = scope.pick(lambda array: wide(array) and array.ndim > 0 and array.shape[0] > 0)
-    if name is None or sequence is None or "scan" in scope.draft.without:
+    if name is None or sequence is None:
         return
     state, element = scope.draft.fresh("s"), scope.draft.fresh("e")
     body = scope.inner({state: scope.values[name], element: scope.values[sequence][0]})
@@ -93,7 +89,7 @@ def call(scope: Scope) -> None:
     """Add a call of a model-local function, a new one or one that there is."""
     names = [scope.pick(numeric) for _ in range(scope.rng.randint(1, 2))]
     arguments = [name for name in names if name is not None]
-    if not arguments or "call" in scope.draft.without:
+    if not arguments:
         return
     dtypes = [scope.values[name].dtype for name in arguments]
     known = [name for name, taken in scope.draft.parameters.items() if taken == dtypes]

@@ -28,8 +28,8 @@ LONGEST = 8
 """Loops of more iterations end an evaluation."""
 
 
-class TooLarge(Exception):  # noqa: N818 - no error of the model
-    """A tensor has more elements, or a loop more iterations, than a test should compute with."""
+class Abandoned(Exception):  # noqa: N818 - no error of the model
+    """A run would take too much memory or time, or end the process inside ONNX Runtime."""
 
 
 class LeafError(Exception):
@@ -93,7 +93,7 @@ class Evaluation:
             feeds: The inputs by name; initializers stand for those that are left out.
 
         Raises:
-            TooLarge: A tensor has too many elements.
+            Abandoned: The model should not be run on these.
         """
         return self.graph(self.model.graph, dict(feeds), "", live=True)
 
@@ -127,7 +127,7 @@ class Evaluation:
             outputs = self.node(node, environment, path, live=index in needed)
             for name, value in zip(node.output, outputs, strict=False):
                 if isinstance(value, np.ndarray) and value.size > LARGEST:
-                    raise TooLarge(name)
+                    raise Abandoned(name)
                 environment[name] = value
 
     def node(
@@ -207,7 +207,7 @@ class Evaluation:
         collected: list[list[Value]] = []
         while going and len(collected) < limit:
             if len(collected) >= LONGEST:
-                raise TooLarge(node.name)
+                raise Abandoned(node.name)
             given: list[Value] = [np.array(len(collected)), np.array(going), *carried]
             after = run({**environment, **dict(zip(names, given, strict=True))})
             if any(isinstance(value, Missing) for value in after):
@@ -233,7 +233,7 @@ class Evaluation:
         given = [array for array in arrays if array is not None]
         states: list[Value] = list(given[: len(given) - scanned])
         sequences = given[len(given) - scanned :]
-        lengths = {sequence.shape[0] for sequence in sequences}
+        lengths = {len(sequence) if sequence.ndim else 0 for sequence in sequences}
         if len(lengths) > 1 or 0 in lengths:
             return self._unknown(node)
         collected: list[list[Value]] = []
@@ -282,12 +282,12 @@ def compute_leaf(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: in
 
     Raises:
         LeafError: It cannot be computed.
-        TooLarge: Its output has too many elements.
+        Abandoned: It should not be run.
     """
     if _refused(node.op_type, arrays):
         raise LeafError(node.op_type)
-    if _enlargement(node.op_type, arrays) > LARGEST:
-        raise TooLarge(node.op_type)
+    if _enlargement(node.op_type, arrays) > LARGEST or _ends_the_process(node.op_type, arrays):
+        raise Abandoned(node.op_type)
     evaluator = _reference(node.SerializeToString(), opset)
     feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
     try:
@@ -305,6 +305,9 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
         case "ReduceSum", [data, axes]:
             # ONNX Runtime leaves a size of 0 where it is counted from the end.
             return bool((axes < 0).any()) and data.size == 0
+        case "Squeeze", [_, axes]:
+            # ONNX Runtime takes an empty list for none at all.
+            return axes.size == 0
         case "Tile", [data, repeats]:
             return repeats.shape != (data.ndim,)
         case "Slice", [_, *bounds]:
@@ -313,6 +316,11 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
             length = data.shape[0] if data.ndim else 0
             return int(sizes.sum()) != length or bool((sizes < 0).any())
     return False
+
+
+def _ends_the_process(operator: str, arrays: Sequence[Array | None]) -> bool:
+    """ONNX Runtime does not survive a Concat of an empty tensor of another rank."""
+    return operator == "Concat" and len({a.ndim for a in arrays if a is not None}) > 1
 
 
 def _enlargement(operator: str, arrays: Sequence[Array | None]) -> int:

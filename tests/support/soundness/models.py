@@ -44,21 +44,20 @@ class RandomModel:
         return content
 
 
-def random_model(rng: random.Random, without: frozenset[str] = frozenset()) -> RandomModel:
+def random_model(rng: random.Random) -> RandomModel:
     """Make a model.
 
     Args:
         rng: Chooses.
-        without: The names of features that are not made.
     """
-    draft = Draft(rng, rng.choice([13, 17, 17, 21]), without)
+    draft = Draft(rng, rng.choice([13, 17, 17, 21]))
     inputs = _random_inputs(rng, draft)
     main = Scope(draft, dict(inputs))
     fill(main, rng.randint(5, 16))
     declared = _declare_inputs(rng, inputs)
     overridable = {name: draft.initializers[name] for name in sorted(draft.overridable)}
     declared |= _declare_inputs(rng, overridable)
-    lies = rng.random() < 0.3 and "claims" not in without
+    lies = rng.random() < 0.3
     graph = helper.make_graph(
         main.nodes,
         "graph",

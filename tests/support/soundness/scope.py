@@ -14,7 +14,7 @@ import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
-from support.soundness.evaluator import Evaluation, Missing, TooLarge, lenient
+from support.soundness.evaluator import Abandoned, Evaluation, Missing, lenient
 
 Array = npt.NDArray[Any]
 
@@ -31,7 +31,6 @@ class Draft:
     Attributes:
         rng: Chooses.
         opset: The version of the standard operators.
-        without: The names of features that are not made.
         functions: The model-local functions.
         parameters: The types of each function's parameters, by its name.
         initializers: Those of the main graph, by name.
@@ -40,7 +39,6 @@ class Draft:
 
     rng: random.Random
     opset: int
-    without: frozenset[str] = frozenset()
     functions: list[onnx.FunctionProto] = field(default_factory=list)
     parameters: dict[str, list[np.dtype[Any]]] = field(default_factory=dict)
     initializers: dict[str, Array] = field(default_factory=dict)
@@ -172,7 +170,7 @@ class Scope:
         try:
             visible = self.draft.initializers | self.values
             outputs = evaluation.node(node, dict(visible), "", live=True)
-        except TooLarge:
+        except Abandoned:
             return None
         arrays = [output for output in outputs if not isinstance(output, Missing)]
         if evaluation.uncertain or len(arrays) < len(outputs):
