@@ -9,6 +9,8 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.reporting.explanation import explain, list_rules
+from sonnx_ort.reporting.text_report import text_report
 from support.graphs import binary_model
 
 HINT = 'rewrite with broadcast="explicit", which inserts a Broadcast of B from (1,) to (3,)'
@@ -47,6 +49,11 @@ def models(tmp_path: Path) -> dict[str, Path]:
         ("violated", [], 1),
         ("violated", ["--broadcast", "explicit"], 0),
         ("violated", ["--edition", "preliminary"], 1),
+        ("violated", ["--format", "json"], 1),
+        ("violated", ["--fail-on", "violated"], 1),
+        ("violated", ["--broadcast", "explicit", "--fail-on", "runtime"], 0),
+        ("runtime", ["--broadcast", "explicit", "--fail-on", "runtime"], 1),
+        ("runtime", ["--fail-on", "runtime", "--format", "json"], 1),
     ],
 )
 def test_exit_status(models: dict[str, Path], name: str, options: list[str], status: int) -> None:
@@ -84,6 +91,49 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["proved", "runtime", "violated"])
+def test_json_on_standard_output_is_that_of_the_report(models: dict[str, Path], name: str) -> None:
+    done = command("check", models[name], "--format", "json", "--edition", "preliminary")
+    expected = sonnx_ort.check(models[name], edition="preliminary").to_json()
+    assert (done.stdout, done.stderr) == (f"{expected}\n", "")
+
+
+@pytest.mark.parametrize("options", [[], ["--broadcast", "explicit"], ["--format", "text"]])
+def test_text_on_standard_output_is_that_of_the_report(
+    models: dict[str, Path], options: list[str]
+) -> None:
+    done = command("check", models["violated"], *options)
+    broadcast = "explicit" if "explicit" in options else "reject"
+    report = sonnx_ort.check(models["violated"], broadcast=broadcast)
+    assert (done.stdout, done.stderr) == (f"{text_report(report)}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--edition", "final"), ("--broadcast", "yes"), ("--format", "xml"), ("--fail-on", "proved")],
+)
+def test_unknown_option(models: dict[str, Path], option: str, value: str) -> None:
+    done = command("check", models["proved"], option, value)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"'{value}' is not one of" in done.stderr
+
+
+def test_check_writes_nothing(models: dict[str, Path]) -> None:
+    folder = models["violated"].parent
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    command("check", models["violated"])
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_file_that_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"hello world")
+    done = command("check", path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"sonnx-ort: '{path}' is no ONNX model, or not all of one (")
+    assert "Traceback" not in done.stderr
+
+
 def test_unusable_file(tmp_path: Path) -> None:
     done = command("check", tmp_path / "none.onnx")
     assert (done.returncode, done.stdout) == (2, "")
@@ -91,9 +141,22 @@ def test_unusable_file(tmp_path: Path) -> None:
 
 
 def test_explain() -> None:
-    done = command("explain", "Div.int.C2")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Div.int.C2: Every quotient is representable: ")
+    done = command("explain", "div.int.c2")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{explain('Div.int.C2')}\n", "")
+
+
+def test_explain_lists_all_rules() -> None:
+    done = command("explain")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{list_rules()}\n", "")
+
+
+def test_explain_an_unknown_rule() -> None:
+    done = command("explain", "Div.R9")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2,
+        "",
+        "sonnx-ort: there is no rule 'Div.R9'; `sonnx-ort explain` lists all rules\n",
+    )
 
 
 @pytest.mark.parametrize("broadcast", ["reject", "explicit"])

@@ -5,6 +5,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.operand import Bounds
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 
@@ -63,3 +64,112 @@ def test_initializer_proves() -> None:
         Status.PROVED,
         "every element of B 'd' lies in 1 to 2",
     )
+
+
+def constant(dtype: str, *values: int) -> str:
+    return f"Constant<value = {dtype}[{len(values)}] {{{', '.join(map(str, values))}}}>()"
+
+
+def bounds_of(nodes: str, dtype: str, inputs: str = "") -> Bounds | None:
+    """The interval of the value d."""
+    made = onnx.parser.parse_model(
+        f"{HEAD} g ({dtype}[2] y{inputs}) => ({dtype}[] z) {{ {nodes} z = Sub(d, y) }}"
+    )
+    operands = [o.operands for o in sonnx_ort.check(made).obligations if o.operator == "Sub"]
+    return operands[-1][0].bounds
+
+
+@pytest.mark.parametrize(
+    ("dtype", "node", "expected"),
+    [
+        ("int8", "d = Add(a, b)", Bounds(2, 105)),
+        ("int8", "d = Sub(a, b)", Bounds(-4, 99)),
+        ("int8", "d = Mul(b, b)", Bounds(1, 25)),
+        ("int8", "d = Max(a, b)", Bounds(1, 100)),
+        ("int8", "d = Min(a, b)", Bounds(1, 5)),
+        ("int8", "d = Max(a, b, y)", Bounds(1, 127)),
+        ("int8", "d = Min(a, b, y)", Bounds(-128, 5)),
+        ("uint8", "d = Max(b, y)", Bounds(1, 255)),
+        ("uint8", "d = Min(b, y)", Bounds(0, 5)),
+        ("int8", "d = Concat<axis = 0>(a, b)", Bounds(1, 100)),
+        ("int8", "d = Identity(b)", Bounds(1, 5)),
+        ("int8", "i = Constant<value_ints = [0]>() d = Gather(b, i)", Bounds(1, 5)),
+        ("int8", "s = Constant<value_ints = [3, 2]>() d = Expand(b, s)", Bounds(1, 5)),
+        ("int8", "s = Constant<value_ints = [2, 1]>() d = Reshape(b, s)", Bounds(1, 5)),
+        ("int8", "s = Constant<value_ints = [2]>() d = Tile(b, s)", Bounds(1, 5)),
+        ("int8", "s = Constant<value_ints = [0]>() d = Unsqueeze(b, s)", Bounds(1, 5)),
+        ("int8", "d = Transpose(b)", Bounds(1, 5)),
+        ("int8", "d = Flatten<axis = 0>(b)", Bounds(1, 5)),
+        ("int8", "c = Cast<to = 6>(a) k = Mul(c, c) d = Cast<to = 3>(c)", Bounds(1, 100)),
+    ],
+    ids=str,
+)
+def test_interval_of_operators(dtype: str, node: str, expected: Bounds) -> None:
+    nodes = f"a = {constant(dtype, 1, 100)} b = {constant(dtype, 5, 1)} {node}"
+    assert bounds_of(nodes, dtype) == expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "nodes"),
+    [
+        ("int8", f"a = {constant('int8', 100)} d = Add(a, a)"),
+        ("int8", f"a = {constant('int8', -100)} b = {constant('int8', 100)} d = Sub(a, b)"),
+        ("int8", f"a = {constant('int8', -128)} b = {constant('int8', -1)} d = Mul(a, b)"),
+        ("int8", f"a = {constant('int8', 16)} d = Mul(a, a)"),
+        ("uint8", f"a = {constant('uint8', 1)} b = {constant('uint8', 2)} d = Sub(a, b)"),
+        ("int8", f"a = {constant('int32', 200)} d = Cast<to = 3>(a)"),
+        ("uint8", f"a = {constant('int32', -1)} d = Cast<to = 2>(a)"),
+        ("int64", f"s = Shape(y) a = {constant('int64', 1)} d = Add(s, a)"),
+        ("int64", "s = Shape(y) d = Mul(s, s)"),
+        ("int32", f"a = {constant('int32', 1)} d = Add(y, a)"),
+        ("int32", f"a = {constant('int32', 1)} d = Concat<axis = 0>(a, y)"),
+        ("int32", "d = Identity(y)"),
+        ("int32", f"a = {constant('int32', 1)} b = Neg(a) d = Mul(a, b)"),
+        ("int32", f"a = {constant('float', 1)} d = Cast<to = 6>(a)"),
+        ("int32", f"a = {constant('bool', 1)} d = Cast<to = 6>(a)"),
+    ],
+    ids=str,
+)
+def test_what_may_wrap_or_is_unknown_has_no_interval(dtype: str, nodes: str) -> None:
+    assert bounds_of(nodes, dtype) is None
+
+
+@pytest.mark.parametrize("operator", ["Shape", "Size"])
+def test_shapes_and_sizes_are_never_negative(operator: str) -> None:
+    nodes = f"d = {operator}(y)"
+    assert bounds_of(nodes, "int64") == Bounds(0, 2**63 - 1)
+
+
+def test_divisor_that_is_never_minus_1_keeps_quotients_within_the_type() -> None:
+    made = onnx.parser.parse_model(
+        f"{HEAD} g (int64[1] a, float[n] x) => (int64[1] z) {{ d = Shape(x) z = Div(a, d) }}"
+    )
+    found = {o.rule.id: o for o in sonnx_ort.check(made).obligations}
+    assert found["Div.int.C1"].status is Status.RUNTIME
+    assert (found["Div.int.C2"].status, found["Div.int.C2"].evidence) == (
+        Status.PROVED,
+        "every element of B 'd' lies in 0 to 9223372036854775807",
+    )
+
+
+def test_dividend_that_is_never_the_smallest_value_keeps_quotients_within_the_type() -> None:
+    made = onnx.parser.parse_model(
+        f"{HEAD} g (int64[1] b, float[n] x) => (int64[1] z) {{ d = Shape(x) z = Div(d, b) }}"
+    )
+    (found,) = [o for o in sonnx_ort.check(made).obligations if o.rule.id == "Div.int.C2"]
+    assert (found.status, found.evidence) == (
+        Status.PROVED,
+        "every element of A 'd' lies in 0 to 9223372036854775807",
+    )
+
+
+def test_initializer_of_a_body_that_is_its_input_too_proves_nothing() -> None:
+    made = onnx.parser.parse_model(
+        f'{HEAD} g (int32[n] x, int64 t) => (int32[] z) {{ z = Loop(t, "", x) <body = b'
+        " (int64 i, bool go, int32[] s) => (bool still, int32[] o)"
+        " { still = Identity(go) o = Div(x, s) }> }"
+    )
+    (body,) = (a.g for a in made.graph.node[0].attribute if a.name == "body")
+    body.initializer.append(onnx.helper.make_tensor("s", onnx.TensorProto.INT32, [1], [1]))
+    (found,) = [o for o in sonnx_ort.check(made).obligations if o.rule.id == "Div.int.C1"]
+    assert found.status is Status.RUNTIME

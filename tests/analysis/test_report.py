@@ -1,0 +1,251 @@
+"""The report as a whole: what it counts, what it is about, and its JSON form."""
+
+import hashlib
+import importlib.metadata
+import json
+import re
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import onnx_ir as ir
+import pytest
+
+import sonnx_ort
+from sonnx_ort.analysis.report import Report
+from sonnx_ort.profile.judgement import Status
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+TEXT = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    g (float[n, 3] x, float[3] y, int32[2] i, bool c)
+        => (float[?, ?] z, int32[2] k, float[?, ?] w) {
+        [rectify] r = Relu(x)
+        [ratio] z = Div(r, y)
+        [difference] k = Sub(i, i)
+        [choose] w = If(c) <
+            then_branch = t () => (float[?, ?] p) { [inner] p = Div(x, x) },
+            else_branch = e () => (float[?, ?] q) { q = Softmax(x) }>
+    }"""
+
+
+@pytest.fixture(name="made")
+def _made() -> onnx.ModelProto:
+    made: onnx.ModelProto = onnx.parser.parse_model(TEXT)
+    return made
+
+
+@pytest.fixture(name="report")
+def _report(made: onnx.ModelProto) -> Report:
+    return sonnx_ort.check(made)
+
+
+def test_counts_are_those_of_the_obligations(report: Report) -> None:
+    assert report.counts == {"proved": 8, "runtime": 0, "violated": 1}
+    assert sum(report.counts.values()) == len(report.obligations)
+
+
+def test_violations_are_the_violated_obligations(report: Report) -> None:
+    assert [o.status for o in report.violations] == [Status.VIOLATED]
+    assert not report.ok
+
+
+def test_what_is_left_to_the_run_is_no_violation() -> None:
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[n] x, float[m] y) => (float[] z)'
+        " { z = Div(x, y) }"
+    )
+    report = sonnx_ort.check(made)
+    assert report.ok
+    assert report.counts["runtime"] == 1
+
+
+def test_summary(report: Report) -> None:
+    assert report.summary() == (
+        "edition typed, broadcast reject: 9 obligations: 8 proved, 0 runtime, 1 violated; "
+        "2 findings; 3 nodes not covered by any rule"
+    )
+
+
+def test_model_is_identified_by_the_digest_of_its_bytes(made: onnx.ModelProto) -> None:
+    content = made.SerializeToString(deterministic=True)
+    digest = hashlib.sha256(content).hexdigest()
+    assert sonnx_ort.check(content).identity.sha256 == digest
+    assert sonnx_ort.check(made).identity.sha256 == digest
+
+
+def test_file_is_identified_by_the_digest_of_its_bytes(
+    made: onnx.ModelProto, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(made, path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert sonnx_ort.check(path).identity.sha256 == digest
+
+
+@pytest.mark.parametrize("choices", [{}, {"edition": "preliminary"}, {"broadcast": "explicit"}])
+def test_report_is_the_same_each_time(made: onnx.ModelProto, choices: dict[str, str]) -> None:
+    first = sonnx_ort.check(made, **choices)
+    assert sonnx_ort.check(made, **choices).to_json() == first.to_json()
+
+
+def test_model_is_not_modified(made: onnx.ModelProto) -> None:
+    before = made.SerializeToString(deterministic=True)
+    sonnx_ort.check(made, broadcast="explicit")
+    assert made.SerializeToString(deterministic=True) == before
+
+
+def test_model_with_constants_in_functions_is_not_modified() -> None:
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17, "local" : 1]> g (float[n] x) => (float[n] z)'
+        " { y = local.fun(x) z = local.fun(y) }"
+        ' <opset_import: ["" : 17], domain: "local"> fun (a) => (b)'
+        " { c = Constant<value = float[1] {2}>() b = Div(a, c) }"
+    )
+    made.functions[0].node[0].attribute[0].t.name = "c"
+    before = made.SerializeToString(deterministic=True)
+    sonnx_ort.check(made)
+    assert made.SerializeToString(deterministic=True) == before
+
+
+@pytest.mark.parametrize("kind", ["path", "text path", "bytes", "ModelProto", "onnx_ir.Model"])
+def test_model_may_be_given_in_any_form(made: onnx.ModelProto, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(made, path)
+    given = {
+        "path": path,
+        "text path": str(path),
+        "bytes": path.read_bytes(),
+        "ModelProto": made,
+        "onnx_ir.Model": ir.load(path),
+    }[kind]
+    assert sonnx_ort.check(given).counts == {"proved": 8, "runtime": 0, "violated": 1}
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"edition": "final"}, "edition='final' is unknown; choose 'typed' or 'preliminary'"),
+        ({"broadcast": "yes"}, "broadcast='yes' is unknown; choose 'reject' or 'explicit'"),
+    ],
+)
+def test_unknown_choice(made: onnx.ModelProto, choices: dict[str, str], message: str) -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.check(made, **choices)
+    assert str(caught.value) == message
+
+
+class TestJson:
+    @staticmethod
+    def document(report: Report) -> dict[str, object]:
+        document: dict[str, object] = json.loads(report.to_json())
+        return document
+
+    def test_head(self, report: Report) -> None:
+        document = self.document(report)
+        assert document | {"obligations": None, "findings": None} == {
+            "format": "sonnx_ort.report/1",
+            "model": {"sha256": report.identity.sha256, "opsets": {"": 17}},
+            "versions": {
+                package: importlib.metadata.version(package)
+                for package in (
+                    *("sonnx_ort", "onnx", "onnx-ir", "onnx-shape-inference", "onnxruntime"),
+                )
+            },
+            "edition": "typed",
+            "broadcast": "reject",
+            "ok": False,
+            "counts": {"proved": 8, "runtime": 0, "violated": 1},
+            "obligations": None,
+            "findings": None,
+            "not_covered": {"Relu": 1, "If": 1, "Softmax": 1},
+        }
+
+    def test_findings(self, report: Report) -> None:
+        assert self.document(report)["findings"] == [
+            {
+                "restriction": "GR4",
+                "place": "Softmax '(output q)'",
+                "detail": "'axis' is left out; ONNX assumes -1",
+            },
+            {
+                "restriction": "GR2",
+                "place": "value 'r'",
+                "detail": "the file gives neither type nor shape",
+            },
+        ]
+
+    def test_obligation(self, report: Report) -> None:
+        obligations = self.document(report)["obligations"]
+        assert isinstance(obligations, list)
+        assert len(obligations) == 9
+        assert obligations[8] == {
+            "rule": "Div.float.R1",
+            "operator": "Div",
+            "node": "inner",
+            "path": ["If 'choose' then_branch"],
+            "status": "proved",
+            "evidence": "both shapes are (n, 3)",
+            "hint": "",
+            "operands": [
+                {
+                    "letter": letter,
+                    "value": "x",
+                    "origin": "input",
+                    "element_type": "float",
+                    "shape": ["n", 3],
+                    "constant": False,
+                }
+                for letter in "AB"
+            ],
+        }
+
+    @pytest.mark.parametrize(
+        ("declared", "element_type", "shape"),
+        [
+            ("float[n, 3]", "float", ["n", 3]),
+            ("int8[0, m]", "int8", [0, "m"]),
+            ("bfloat16[2]", "bfloat16", [2]),
+            ("float16[]", "float16", None),
+        ],
+    )
+    def test_operand(
+        self, declared: str, element_type: str, shape: list[int | str | None] | None
+    ) -> None:
+        made = onnx.parser.parse_model(
+            f'<ir_version: 8, opset_import: ["" : 17]> g ({declared} x) => ({declared} z)'
+            " { z = Sub(x, x) }"
+        )
+        obligations = self.document(sonnx_ort.check(made))["obligations"]
+        assert isinstance(obligations, list)
+        operand = obligations[0]["operands"][0]
+        assert operand["element_type"] == element_type
+        assert operand["shape"] == shape
+
+    def test_constant_operand(self) -> None:
+        made = onnx.parser.parse_model(
+            '<ir_version: 8, opset_import: ["" : 17]> g (int32[2] x) => (int32[2] z)'
+            " <int32[2] w = {1, 2}> { z = Div(x, w) }"
+        )
+        obligations = self.document(sonnx_ort.check(made))["obligations"]
+        assert isinstance(obligations, list)
+        operands = obligations[0]["operands"]
+        assert [(o["origin"], o["constant"]) for o in operands] == [
+            ("input", False),
+            ("initializer", True),
+        ]
+
+    def test_every_field_is_documented(self, report: Report) -> None:
+        documentation = (REPOSITORY / "docs" / "report.md").read_text(encoding="utf-8")
+        document = self.document(report)
+        obligations, findings = document["obligations"], document["findings"]
+        assert isinstance(obligations, list)
+        assert isinstance(findings, list)
+        fields = {*document, *obligations[0], *obligations[0]["operands"][0], *findings[0]}
+        fields |= {"model.sha256", "model.opsets"}
+        fields -= {"model"}
+        missing = {
+            field for field in fields if not re.search(rf"`{re.escape(field)}`", documentation)
+        }
+        assert missing == set()

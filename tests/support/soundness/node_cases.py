@@ -1,0 +1,148 @@
+"""The node cases of the onnx package: one node with inputs and outputs, for most operators."""
+
+import functools
+import math
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import numpy_helper
+
+from sonnx_ort.analysis.facts import gather_facts
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.canonical import load
+from sonnx_ort.profile.operand import Dimension, Shape
+
+Array = npt.NDArray[Any]
+
+_FUNCTIONS = {"floor": math.floor, "Max": max, "Min": min, "max": max, "min": min}
+
+
+@functools.cache
+def node_cases() -> Sequence[Any]:
+    """All cases that have a model and data, in the order of the package."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.case.node import collect_testcases  # noqa: PLC0415 - computes them
+
+        cases = collect_testcases(None)
+    return [case for case in cases if case.model is not None and case.data_sets]
+
+
+def tensors(values: Sequence[Any]) -> list[Array | None]:
+    """The tensors among the inputs or outputs of a case; None for sequences and the like.
+
+    Args:
+        values: The inputs or the outputs.
+    """
+    arrays = [numpy_helper.to_array(v) if isinstance(v, onnx.TensorProto) else v for v in values]
+    return [np.asarray(a) if isinstance(a, np.ndarray | np.generic) else None for a in arrays]
+
+
+def with_symbols(case: Any) -> tuple[onnx.ModelProto, dict[str, int]]:
+    """One symbol for each dimension of each input, and what they stand for in the case's data.
+
+    Args:
+        case: The case.
+    """
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    sizes: dict[str, int] = {}
+    inputs = tensors(case.data_sets[0][0])
+    for number, (declared, array) in enumerate(zip(model.graph.input, inputs, strict=False)):
+        if array is not None:
+            names = symbols(number, array)
+            sizes.update(zip(names, array.shape, strict=True))
+            _set_shape(declared, names)
+    return model, sizes
+
+
+def with_constants(case: Any) -> tuple[onnx.ModelProto, dict[str, int]]:
+    """Inputs of known sizes; all but the first are constants where they could be shapes or axes.
+
+    Args:
+        case: The case.
+    """
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    inputs = tensors(case.data_sets[0][0])
+    for number, (declared, array) in enumerate(zip(case.model.graph.input, inputs, strict=False)):
+        if array is None:
+            continue
+        (own,) = [value for value in model.graph.input if value.name == declared.name]
+        _set_shape(own, array.shape)
+        if number and array.ndim <= 1 and array.dtype.kind in "iufb":
+            tensor = numpy_helper.from_array(array, own.name)
+            if tensor.data_type == own.type.tensor_type.elem_type:
+                model.graph.initializer.append(tensor)
+                model.graph.input.remove(own)
+    return model, {}
+
+
+def symbols(number: int, array: Array) -> list[str]:
+    """The symbols of an input's dimensions.
+
+    Args:
+        number: The number of the input.
+        array: A tensor of its rank.
+    """
+    return [f"s{number}_{axis}" for axis in range(array.ndim)]
+
+
+def inferred_shapes(model: onnx.ModelProto) -> list[Shape | None]:
+    """What `check` holds the shapes of a model's outputs for; nothing if it refuses the model.
+
+    Args:
+        model: The model; what it claims of its outputs' shapes is taken out.
+    """
+    for output in model.graph.output:
+        if output.type.HasField("tensor_type"):
+            output.type.tensor_type.ClearField("shape")
+    try:
+        loaded = load(model).graph_model
+    except InvalidModel:
+        return []
+    facts = gather_facts(loaded)
+    return [facts.shape(output) for output in loaded.graph.outputs]
+
+
+def fits(shape: Shape | None, array: Array | None, sizes: Mapping[str, int]) -> bool:
+    """Whether a tensor can have an inferred shape.
+
+    Args:
+        shape: The shape.
+        array: The tensor.
+        sizes: What the symbols of the inputs stand for.
+    """
+    if shape is None or array is None:
+        return True
+    known = [_size(dimension, sizes) for dimension in shape]
+    return len(known) == array.ndim and all(
+        size is None or size == actual for size, actual in zip(known, array.shape, strict=True)
+    )
+
+
+def _size(dimension: Dimension, sizes: Mapping[str, int]) -> int | None:
+    """The size that a dimension stands for; None if it is open."""
+    if not isinstance(dimension, str):
+        return dimension
+    names = re.findall(r"[^\W\d]\w*", dimension)
+    if any(name not in sizes and name not in _FUNCTIONS for name in names):
+        return None
+    size: int = eval(dimension, {"__builtins__": {}}, _FUNCTIONS | dict(sizes))  # noqa: S307 - a sum or product
+    return size
+
+
+def _set_shape(declared: onnx.ValueInfoProto, dimensions: Sequence[int | str]) -> None:
+    shape = declared.type.tensor_type.shape
+    shape.Clear()
+    shape.SetInParent()
+    for dimension in dimensions:
+        if isinstance(dimension, str):
+            shape.dim.add().dim_param = dimension
+        else:
+            shape.dim.add().dim_value = dimension
