@@ -6,7 +6,7 @@ session = onnxruntime.InferenceSession(model.SerializeToString(), options)
 """
 
 from sonnx_ort import models
-from sonnx_ort.analysis.check import check
+from sonnx_ort.checking import check
 from sonnx_ort.errors import ContractViolation, InvalidModel, ModelRejected, SonnxError
 from sonnx_ort.rewriting.rewrite import rewrite
 from sonnx_ort.rewriting.rewrite_file import rewrite_file

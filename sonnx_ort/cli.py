@@ -96,7 +96,7 @@ def check(
     ] = FailOn.VIOLATED,
 ) -> None:
     """Tell for every rule at every node whether it holds, and why. Runs nothing."""
-    from sonnx_ort.analysis.check import check as check_model
+    from sonnx_ort.checking import check as check_model
     from sonnx_ort.reporting.text_report import text_report
 
     with _errors_as_sentences():
@@ -184,12 +184,12 @@ def run(
 
 
 @app.command()
-def demo() -> None:
+def demo(backend: BackendOption = Backend.PYTHON) -> None:
     """Rewrite and run all bundled models, and show what happens beside what should."""
     from sonnx_ort.demonstration import demonstrate
     from sonnx_ort.reporting.demonstration_table import demonstration_table
 
-    rows = list(demonstrate())
+    rows = list(demonstrate(backend))
     console = Console(width=None if sys.stdout.isatty() else 140)
     console.print(demonstration_table(rows))
     failed = sum(not row.kept for row in rows)

@@ -29,6 +29,7 @@ from sonnx_ort.models import (
     describe_difference,
     same_elements,
 )
+from sonnx_ort.rewriting.backend import Backend
 from sonnx_ort.runtime.session import InferenceSession
 
 _FATAL = 4
@@ -84,8 +85,11 @@ Observation = Expectation | Failure
 """What came of a case, in the terms in which the manifest says what should."""
 
 
-def demonstrate() -> Iterator[Row]:
+def demonstrate(backend: Backend = Backend.PYTHON) -> Iterator[Row]:
     """Rewrite and run every bundled model, case by case, in the order of the manifest.
+
+    Args:
+        backend: What enforces the rules.
 
     Yields:
         One row per case. A case that goes wrong is a row with the verdict "failed", whatever the
@@ -93,17 +97,18 @@ def demonstrate() -> Iterator[Row]:
     """
     for example in models.examples():
         for case in example.cases:
-            yield run_case(example, case)
+            yield run_case(example, case, backend)
 
 
-def run_case(example: Example, case: Case) -> Row:
+def run_case(example: Example, case: Case, backend: Backend = Backend.PYTHON) -> Row:
     """Rewrite and run a bundled model once.
 
     Args:
         example: The model.
         case: One of its cases.
+        backend: What enforces the rules.
     """
-    observed = observe(example, case)
+    observed = observe(example, case, backend)
     kept = agrees(case.expected, observed)
     return Row(
         example.name,
@@ -115,16 +120,17 @@ def run_case(example: Example, case: Case) -> Row:
     )
 
 
-def observe(example: Example, case: Case) -> Observation:
+def observe(example: Example, case: Case, backend: Backend) -> Observation:
     """Rewrite and run a bundled model once, and say what came of it.
 
     Args:
         example: The model.
         case: One of its cases.
+        backend: What enforces the rules.
     """
     with _logging_nothing():
         try:
-            return _run(example, case)
+            return _run(example, case, backend)
         except ModelRejected as error:
             violations = error.report.violations
             return Rejection(tuple(StaticViolation(v.rule.id, v.node) for v in violations))
@@ -163,9 +169,13 @@ def agrees(expected: Expectation, observed: Observation) -> bool:
             return False
 
 
-def _run(example: Example, case: Case) -> Observation:
+def _run(example: Example, case: Case, backend: Backend) -> Observation:
     session = InferenceSession(
-        models.path(example.name), _options(), edition=case.edition, broadcast=case.broadcast
+        models.path(example.name),
+        _options(),
+        edition=case.edition,
+        broadcast=case.broadcast,
+        backend=backend,
     )
     outputs = _outputs(session, case)
     match case.expected:

@@ -18,6 +18,7 @@ BELOW: dict[str, set[str]] = {
     "analysis": {"custom_ops", "errors", "loading", "profile"},
     "rewriting": {"analysis", "custom_ops", "errors", "loading", "profile"},
     "runtime": {"custom_ops", "errors", "loading", "profile", "rewriting"},
+    "checking": {"analysis", "loading", "profile", "rewriting"},
     "reporting": {"analysis", "demonstration", "errors", "profile"},
     "running": {"errors", "loading", "runtime"},
     "demonstration": {"errors", "models", "profile", "rewriting", "runtime"},

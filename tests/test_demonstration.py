@@ -7,11 +7,12 @@ import pytest
 from sonnx_ort import models
 from sonnx_ort.demonstration import Row, Verdict, demonstrate, run_case
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
+from sonnx_ort.rewriting.backend import Backend
 
 
-@pytest.fixture(scope="module")
-def rows():
-    return list(demonstrate())
+@pytest.fixture(scope="module", params=list(Backend), ids=str)
+def rows(request):
+    return list(demonstrate(request.param))
 
 
 def bundled(name, case_name):

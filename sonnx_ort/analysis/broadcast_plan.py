@@ -35,10 +35,14 @@ def plan_broadcast(operands: Sequence[Operand], *, checked: bool) -> BroadcastPl
     Args:
         operands: What is known of the operands, lined up at their last axes.
         checked: Whether what reads the operands checks that their shapes are equal. If so, sizes
-            that the model declares with one symbol count as equal, and a run in which they are
-            not is a violation; if not, they may differ.
+            that the model declares with one symbol count as equal, inputs that it declares as
+            scalars count as such, and a run in which they are not is a violation; if not, they may
+            be anything.
     """
-    considered = [replace(o, shared_symbols=frozenset()) if checked else o for o in operands]
+    considered = [
+        replace(o, shared_symbols=frozenset(), scalar_inputs=False) if checked else o
+        for o in operands
+    ]
     expanded = (not _has_common_shape(index, considered) for index in range(len(considered)))
     return BroadcastPlan(tuple(operands), tuple(expanded))
 
@@ -46,6 +50,10 @@ def plan_broadcast(operands: Sequence[Operand], *, checked: bool) -> BroadcastPl
 def _has_common_shape(index: int, operands: Sequence[Operand]) -> bool:
     operand = operands[index]
     others = [other.shape for other in operands if other is not operand]
+    if not others:
+        return True
+    if operand.scalar_inputs:
+        return False
     if all(shape == () for shape in others):
         return True
     known = [shape for shape in (operand.shape, *others) if shape is not None]

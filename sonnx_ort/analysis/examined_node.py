@@ -48,10 +48,7 @@ def examine_node(
         edition: The edition that it is held to.
         broadcasting: What becomes of operands of different shapes.
     """
-    operands = tuple(
-        facts.operand(letter, value)
-        for letter, value in zip(target.letters, target.inputs, strict=True)
-    )
+    operands = facts.operands(target.letters, target.inputs)
     rules = _binding_rules(target, operands, edition)
     if target.operator is BROADCAST:
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)

@@ -1,6 +1,6 @@
 """What is known of each value of a graph, and where the knowledge comes from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -10,7 +10,8 @@ import onnx_ir as ir
 from sonnx_ort.analysis.bounds import integer_bounds
 from sonnx_ort.analysis.inference import infer
 from sonnx_ort.analysis.premises import without_claims
-from sonnx_ort.analysis.symbols import has_scalar_inputs, shared_symbols
+from sonnx_ort.analysis.provenance import Provenance
+from sonnx_ort.analysis.symbols import has_scalars, shared_symbols
 from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.operand import Operand, Shape
 
@@ -26,8 +27,7 @@ class Facts:
             inferred: For each value of the model the value of the inferred copy.
         """
         self._inferred = inferred
-        self._shared_symbols = shared_symbols(model)
-        self._scalar_inputs = has_scalar_inputs(model)
+        self._provenance = Provenance(model)
         self._bounds = integer_bounds(model, self.element_type)
 
     def element_type(self, value: ir.Value) -> str | None:
@@ -75,13 +75,31 @@ class Facts:
             return str(value.meta["origin"])
         return "initializer" if value.is_initializer() else "input"
 
-    def operand(self, letter: str, value: ir.Value) -> Operand:
-        """Everything that a rule may know of a value.
+    def operands(self, letters: Sequence[str], values: Sequence[ir.Value]) -> tuple[Operand, ...]:
+        """Everything that a rule may know of the inputs of one node.
 
         Args:
-            letter: The operand's letter in the operator's document.
-            value: The value that the node reads there.
+            letters: The operands' letters in the operator's document.
+            values: The values that the node reads there.
         """
+        inputs = self._provenance.inputs_behind(values)
+        shared, scalars = shared_symbols(inputs), has_scalars(inputs)
+        return tuple(
+            self._operand(letter, value, shared, scalar_inputs=scalars)
+            for letter, value in zip(letters, values, strict=True)
+        )
+
+    def inputs_behind(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
+        """The graph inputs that any of these values depends on.
+
+        Args:
+            values: Values of the model.
+        """
+        return self._provenance.inputs_behind(values)
+
+    def _operand(
+        self, letter: str, value: ir.Value, shared: frozenset[str], *, scalar_inputs: bool
+    ) -> Operand:
         element_type = self.element_type(value)
         integer = element_type is not None and "int" in element_type
         return Operand(
@@ -93,8 +111,8 @@ class Facts:
             sparse=self.sparse(value),
             constant=self.constant(value) if integer else None,
             bounds=self._bounds.get(value),
-            shared_symbols=self._shared_symbols,
-            scalar_inputs=self._scalar_inputs,
+            shared_symbols=shared,
+            scalar_inputs=scalar_inputs,
         )
 
 

@@ -9,6 +9,7 @@ from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.finding import Finding
+from sonnx_ort.analysis.liveness import dead_nodes
 from sonnx_ort.analysis.targets import label_of
 from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.general import (
@@ -78,13 +79,7 @@ def _defaults(node: ir.Node, model: ir.Model) -> Iterator[Finding]:
 
 
 def _dead_nodes(nodes: list[ir.Node]) -> Iterator[Finding]:
-    dead: dict[ir.Node, None] = {}
-    for node in reversed(nodes):
-        readers = [reader for output in node.outputs for reader in output.consumers()]
-        given_out = any(output.is_graph_output() for output in node.outputs)
-        if not given_out and all(reader in dead for reader in readers):
-            dead[node] = None
-    for node in reversed(dead):
+    for node in dead_nodes(nodes):
         yield Finding(DEAD_NODE, _place(node), "no output of it contributes to one of the graph")
 
 

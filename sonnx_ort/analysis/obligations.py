@@ -28,11 +28,13 @@ class Examination:
     Attributes:
         report: Every obligation.
         nodes: The nodes that operators of the profile constrain, in the order of the graph.
+        enforced: The nodes that custom operators enforce already, in that order.
         facts: What is known of the model's values.
     """
 
     report: Report
     nodes: tuple[ExaminedNode, ...]
+    enforced: tuple[EnforcedNode, ...]
     facts: Facts
 
 
@@ -68,14 +70,13 @@ def examine(
         not_covered=count_not_covered(model),
         identity=identity,
     )
-    return Examination(report, nodes, facts)
+    return Examination(report, nodes, enforced, facts)
 
 
 def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation, ...]:
     """The rules that a node of a rewritten model decides in each run."""
     values = [value for value in enforced.node.inputs if value is not None]
-    letters = enforced.operator.letters(len(values))
-    operands = tuple(facts.operand(letter, v) for letter, v in zip(letters, values, strict=True))
+    operands = facts.operands(enforced.operator.letters(len(values)), values)
     evidence = f"the model enforces it, by sonnx::{enforced.node.op_type}"
     return tuple(
         Obligation(rule, enforced.operator.name, enforced.label, operands, Status.RUNTIME, evidence)
@@ -92,7 +93,7 @@ def _general_obligations(
     sparse = [v for v in model.graph.inputs if facts.sparse(v) and v not in spoken_of]
     obligations = []
     for value in sparse:
-        operands = (facts.operand("tensor", value),)
+        operands = facts.operands(("tensor",), (value,))
         judgement = GR1.requirement.judge(operands)
         hint = GR1.requirement.hint(operands) if judgement.status is Status.VIOLATED else ""
         obligations.append(

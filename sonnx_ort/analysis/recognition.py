@@ -103,8 +103,10 @@ def _difference(node: ir.Node) -> str | None:
 
 def _unguarded(node: ir.Node, definition: KernelDefinition) -> str | None:
     result, shape = node.outputs
-    uses = [*result.uses(), *shape.uses()]
-    if result.is_graph_output() or shape.is_graph_output() or len(uses) != 2:
+    handed_on = _handed_on(shape)
+    uses = [*result.uses(), *handed_on.uses()]
+    given_out = any(value.is_graph_output() for value in (result, shape, handed_on))
+    if given_out or len(uses) != 2:
         return "its outputs can be reached around the guard"
     guard = uses[0].node
     if guard is not uses[1].node or (uses[0].idx, uses[1].idx) != (0, 1):
@@ -114,6 +116,16 @@ def _unguarded(node: ir.Node, definition: KernelDefinition) -> str | None:
     if guard.name not in _possible_names(node, definition):
         return "its guard does not bear its name"
     return None
+
+
+def _handed_on(shape: ir.Value) -> ir.Value:
+    """What the guard reads: a kernel's shape itself, or its copy by a Concat."""
+    copies = [use.node for use in shape.uses()]
+    if [(copy.domain, copy.op_type) for copy in copies] != [(STANDARD_DOMAIN, "Concat")]:
+        return shape
+    (copy,) = copies
+    attributes = {name: attribute.value for name, attribute in copy.attributes.items()}
+    return copy.outputs[0] if len(copy.inputs) == 1 and attributes == {"axis": 0} else shape
 
 
 def _text(node: ir.Node, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The names of a model's values, and new ones that no graph of it uses yet."""
+"""The names of a model's values and nodes, and new ones that no graph of it uses yet."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from onnx_ir.traversal import RecursiveGraphIterator
 
 
 class ValueNames:
-    """All value names of a model, to which new ones are added."""
+    """All names of a model's values and nodes, to which new ones are added."""
 
     def __init__(self, model: ir.Model) -> None:
         """Collect the names.
@@ -18,6 +18,7 @@ class ValueNames:
             model: The model, whose bodies may use a name of the main graph.
         """
         self._uses = Counter(value.name for value in defined_values(model.graph))
+        self._nodes = {node.name for node in RecursiveGraphIterator(model.graph)}
 
     def repeated(self, name: str | None) -> bool:
         """Whether more than one value bears the name.
@@ -38,6 +39,21 @@ class ValueNames:
             number += 1
             candidate = f"{name}_{number}"
         self._uses[candidate] += 1
+        return candidate
+
+    def fresh_for_node(self, name: str) -> str:
+        """Give the name for a node, with a number behind it if one bears it, and take it.
+
+        ONNX Runtime refuses a graph in which two nodes bear one name.
+
+        Args:
+            name: The wanted name.
+        """
+        candidate, number = name, 1
+        while candidate in self._nodes:
+            number += 1
+            candidate = f"{name} ({number})"
+        self._nodes.add(candidate)
         return candidate
 
 

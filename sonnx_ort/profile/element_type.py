@@ -65,3 +65,13 @@ _DTYPES: dict[ElementType, np.dtype[np.generic]] = {
     ElementType.UINT32: np.dtype(np.uint32),
     ElementType.UINT64: np.dtype(np.uint64),
 }
+
+
+def smallest_value(element_type: ElementType) -> int:
+    """The smallest value of an integer type.
+
+    Args:
+        element_type: The type.
+    """
+    bits = 8 * element_type.dtype.itemsize
+    return -(1 << (bits - 1)) if element_type.dtype.kind == "i" else 0

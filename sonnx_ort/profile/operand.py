@@ -44,9 +44,10 @@ class Operand:
         sparse: Whether the value is a sparse tensor.
         constant: Its elements, where they are the same in every run.
         bounds: An interval that its elements stay in, where that is known of integers.
-        shared_symbols: Symbols that more than one dimension of the model's inputs is declared
-            with. ONNX Runtime does not hold these to one size, so equal ones prove nothing.
-        scalar_inputs: Whether an input of the model is declared as a scalar. ONNX Runtime takes
+        shared_symbols: Symbols that more than one dimension is declared with of the model's
+            inputs that the node depends on. ONNX Runtime does not hold these to one size, so
+            equal ones prove nothing.
+        scalar_inputs: Whether one of these inputs is declared as a scalar. ONNX Runtime takes
             tensors of any rank for it, so that no shape is certain.
     """
 
@@ -69,13 +70,22 @@ class Operand:
         """
         if not isinstance(dimension, str):
             return dimension is not None
-        return self.shared_symbols.isdisjoint(_NAME.findall(dimension))
+        return self.shared_symbols.isdisjoint(symbols_in((dimension,)))
 
     def __str__(self) -> str:
         """Give the operand as a message names it: `A 'x' float (n, 3) [input]`."""
         element_type = self.element_type or "unknown type"
         shape = format_shape(self.shape)
         return f"{self.letter} '{self.value}' {element_type} {shape} [{self.origin}]"
+
+
+def symbols_in(shape: Shape | None) -> list[str]:
+    """The names in a shape, each as often as it occurs: `n` and `m` in `(n, 2*m + 1)`.
+
+    Args:
+        shape: The shape; None, for an unknown rank, has none.
+    """
+    return [name for d in shape or () if isinstance(d, str) for name in _NAME.findall(d)]
 
 
 def format_shape(shape: Shape | None) -> str:

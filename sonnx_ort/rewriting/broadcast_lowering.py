@@ -1,158 +1,110 @@
-"""Lowers a Broadcast to a check of the shapes and standard operators.
+"""Lowers a Broadcast to a decision about the shapes and standard operators.
 
-    Shape(X0), Shape(X1), ... -> sonnx::BroadcastShape -> shape, its shape -> Reshape -> common
-    X0, common -> Expand -> Z0
+    X0, X1, ... -> (the backend's decision) -> common shape
+    X0, common shape -> Expand -> Z0
 
-The custom operator sees shapes only, and fails through the same channel as any other.
+Each backend decides in its own way; where there is no common shape, reading it fails.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.analysis.broadcast_plan import BroadcastPlan
-from sonnx_ort.custom_ops.broadcast import BROADCAST_SHAPE
-from sonnx_ort.custom_ops.guard_name import guard_name
-from sonnx_ort.loading.value_names import ValueNames
-from sonnx_ort.profile.broadcast import BROADCAST, E1
-from sonnx_ort.profile.domain import DOMAIN
+from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.requirements.broadcastable import aligned_axes
-from sonnx_ort.rewriting.failure_channel import make_guard
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 OLDEST_OPSET = 8
 """The first version of the standard operators that has Expand."""
 
-_CONSTANT_OF_ANY_TYPE = 9
-"""The first version of the standard operators in which Constant can be an integer."""
+CommonShape = Callable[[StandardNodes, str, Sequence[ir.Value], BroadcastPlan], ir.Value]
+"""Gives the common shape of values that belong to the node of a name."""
 
 
-class BroadcastLowering:
-    """Makes the nodes that broadcast the operands of one node."""
+def line_up(nodes: StandardNodes, value: ir.Value, rank: int, trailing: int) -> ir.Value:
+    """Put axes of size 1 behind a value's own.
 
-    def __init__(self, names: ValueNames, label: str, stem: str, opset: int) -> None:
-        """Start with no nodes.
+    Args:
+        nodes: Takes the new nodes.
+        value: The value.
+        rank: Its rank.
+        trailing: How many axes.
+    """
+    # A 0 stands for the value's own size.
+    shape = nodes.constant([0] * rank + [1] * trailing, "aligned_shape")
+    return nodes.add("Reshape", [value, shape], "aligned")
 
-        Args:
-            names: Gives names to new values.
-            opset: The version of the standard operators.
-            label: The name of the node, by which errors speak of it.
-            stem: What the names of new values start with.
-        """
-        self.nodes: list[ir.Node] = []
-        self._names = names
-        self._label = label
-        self._stem = stem
-        self._opset = opset
 
-    def line_up(self, value: ir.Value, rank: int, trailing: int) -> ir.Value:
-        """Put axes of size 1 behind a value's own.
+def expand(
+    nodes: StandardNodes, values: Sequence[ir.Value], plan: BroadcastPlan, common: ir.Value
+) -> list[ir.Value]:
+    """Bring values to their common shape.
 
-        Args:
-            value: The value.
-            rank: Its rank.
-            trailing: How many axes.
-        """
-        # A 0 stands for the value's own size.
-        shape = self.constant([0] * rank + [1] * trailing, "aligned_shape")
-        return self.add("Reshape", [value, shape], "aligned")
+    Args:
+        nodes: Takes the new nodes.
+        values: The values, lined up at their last axes.
+        plan: What is known of them, and which of them have to be expanded.
+        common: The common shape.
 
-    def expand(self, values: Sequence[ir.Value], plan: BroadcastPlan) -> list[ir.Value]:
-        """Bring values to their common shape, behind a check that there is one.
+    Returns:
+        The values of the common shape, in their order; those that need no expansion are
+        themselves.
+    """
+    return [
+        nodes.add("Expand", [value, common], "expanded") if expanded else value
+        for value, expanded in zip(values, plan.expanded, strict=True)
+    ]
 
-        Args:
-            values: The values, lined up at their last axes.
-            plan: What is known of them, and which of them have to be expanded.
 
-        Returns:
-            The values of the common shape, in their order; those that need no expansion are
-            themselves.
-        """
-        common = self.common_shape(values, plan.operands)
-        return [
-            self.add("Expand", [value, common], "expanded") if expanded else value
-            for value, expanded in zip(values, plan.expanded, strict=True)
-        ]
+def expand_operands(
+    nodes: StandardNodes,
+    label: str,
+    values: Sequence[ir.Value],
+    plan: BroadcastPlan,
+    decide: CommonShape,
+) -> tuple[ir.Value, ...]:
+    """Make the shapes of a node's operands equal, as its plan says.
 
-    def common_shape(self, values: Sequence[ir.Value], operands: Sequence[Operand]) -> ir.Value:
-        """Give the common shape of values; reading it fails where there is none.
+    Args:
+        nodes: Takes the new nodes.
+        label: The node's name, by which errors speak of it.
+        values: The operands.
+        plan: What is known of them.
+        decide: The backend's decision about the shapes.
+    """
+    *others, last = values
+    shape = plan.operands[-1].shape
+    if plan.trailing and shape is not None:
+        last = line_up(nodes, last, len(shape) - plan.trailing, plan.trailing)
+    aligned = (*others, last)
+    return tuple(expand(nodes, aligned, plan, common_shape(nodes, label, aligned, plan, decide)))
 
-        Args:
-            values: The values, lined up at their last axes.
-            operands: What is known of them.
-        """
-        known = _known_common_shape(operands)
-        if known is not None:
-            return self.constant(known, "common_shape")
-        shapes = [self.add("Shape", [value], "operand_shape") for value in values]
-        sizes = self.add("Concat", shapes, "operand_shapes", {"axis": 0})
-        kernel = ir.node(
-            BROADCAST_SHAPE.name,
-            [sizes, self._ranks(shapes, operands)],
-            {
-                "node": self._label,
-                "operands": json.dumps([operand.value for operand in operands]),
-            },
-            domain=DOMAIN,
-            outputs=[self._value("common"), self._value("common_rank")],
-        )
-        guard = make_guard(
-            kernel.outputs[0],
-            kernel.outputs[1],
-            self._value("common_shape"),
-            name=guard_name(BROADCAST.name, self._label, [E1]),
-        )
-        self.nodes.extend((kernel, guard))
-        return guard.outputs[0]
 
-    def _ranks(self, shapes: Sequence[ir.Value], operands: Sequence[Operand]) -> ir.Value:
-        ranks = [len(operand.shape) for operand in operands if operand.shape is not None]
-        if len(ranks) == len(operands):
-            return self.constant(ranks, "ranks")
-        each = [self.add("Shape", [shape], "rank") for shape in shapes]
-        return self.add("Concat", each, "ranks", {"axis": 0})
+def common_shape(
+    nodes: StandardNodes,
+    label: str,
+    values: Sequence[ir.Value],
+    plan: BroadcastPlan,
+    decide: CommonShape,
+) -> ir.Value:
+    """Give the common shape of values; reading it fails where there is none.
 
-    def constant(self, numbers: Sequence[int] | int, purpose: str) -> ir.Value:
-        """Add a constant of int64.
-
-        Args:
-            numbers: Its elements, or the one element of a scalar.
-            purpose: What the value's name says of it.
-        """
-        if self._opset >= _CONSTANT_OF_ANY_TYPE:
-            tensor = ir.tensor(np.array(numbers, np.int64))
-            return self.add("Constant", [], purpose, {"value": tensor})
-        # Sizes are exact in double; the older Constant has no integers.
-        floats = self.add("Constant", [], purpose, {"value": ir.tensor(np.array(numbers, float))})
-        return self.add("Cast", [floats], purpose, {"to": ir.DataType.INT64})
-
-    def add(
-        self,
-        operator: str,
-        inputs: Sequence[ir.Value],
-        purpose: str,
-        attributes: Mapping[str, ir.TensorProtocol | int] | None = None,
-    ) -> ir.Value:
-        """Add a node of a standard operator with one output.
-
-        Args:
-            operator: The operator.
-            inputs: Its inputs.
-            purpose: What the output's name says of it.
-            attributes: Its attributes.
-
-        Returns:
-            Its output.
-        """
-        output = self._value(purpose)
-        self.nodes.append(ir.node(operator, inputs, attributes, outputs=[output]))
-        return output
-
-    def _value(self, purpose: str) -> ir.Value:
-        return ir.val(self._names.fresh(f"{self._stem}_{purpose}"))
+    Args:
+        nodes: Takes the new nodes.
+        label: The name of the node that they are operands of.
+        values: The values, lined up at their last axes.
+        plan: What is known of them.
+        decide: The backend's decision, where the shapes are not known before the run.
+    """
+    known = _known_common_shape(plan.operands)
+    if known is not None:
+        return nodes.constant(known, "common_shape")
+    operands = (replace(o, shape=None) if o.scalar_inputs else o for o in plan.operands)
+    return decide(nodes, label, values, replace(plan, operands=tuple(operands)))
 
 
 def _known_common_shape(operands: Sequence[Operand]) -> list[int] | None:

@@ -4,17 +4,29 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.loading.value_names import ValueNames
-from sonnx_ort.rewriting.broadcast_lowering import BroadcastLowering
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.rewriting.broadcast_lowering import OLDEST_OPSET, CommonShape, common_shape
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 _WITHOUT_EXPAND = frozenset({"bfloat16"})
 """The types that ONNX Runtime has no Expand for; a Cast there and back would change NaNs."""
 
-_LITERAL_ZEROS = 14
-"""The first version of the standard operators in which Reshape can take a 0 for a size."""
+_BFLOAT16 = 14
+"""From here on Reshape can take a 0 for a size, which takes the place of Expand for bfloat16."""
+
+
+def oldest_opset_of_broadcast(examined: ExaminedNode) -> int:
+    """The oldest version of the standard operators in which a Broadcast can be lowered.
+
+    Args:
+        examined: The Broadcast.
+    """
+    types = {operand.element_type for operand in examined.operands}
+    return _BFLOAT16 if ElementType.BFLOAT16 in types else OLDEST_OPSET
 
 
 def lower_broadcast(
-    examined: ExaminedNode, names: ValueNames, opset: int
+    examined: ExaminedNode, names: ValueNames, opset: int, decide: CommonShape
 ) -> tuple[list[ir.Node], dict[ir.Value, ir.Value]]:
     """Make the nodes that take the place of a Broadcast.
 
@@ -22,52 +34,52 @@ def lower_broadcast(
         examined: The Broadcast.
         names: Gives names to new values.
         opset: The version of the standard operators.
+        decide: The backend's decision about the shapes.
 
     Returns:
         The nodes, and by output what they give for it, for Z0, Z1 and so on as far as the node
         has them. None of these can be reached except by way of the check.
     """
     target = examined.target
-    stem = next(output.name for output in target.node.outputs if output.name)
-    lowering = BroadcastLowering(names, target.label, stem, opset)
-    common = lowering.common_shape(target.inputs, examined.operands)
+    stem = next(str(output.name) for output in target.node.outputs if output.name)
+    nodes = StandardNodes(names, stem, opset)
+    plan = examined.broadcast
+    if plan is None:
+        raise ValueError(f"Broadcast '{target.label}' has no plan")
+    common = common_shape(nodes, target.label, target.inputs, plan, decide)
     copies = {
-        output: _element_copies(lowering, examined, index, common, opset)
+        output: _element_copies(nodes, examined, index, common, expanded=plan.expanded[index])
         for index, output in enumerate(target.node.outputs)
         if output.name
     }
-    return lowering.nodes, copies
+    return nodes.nodes, copies
 
 
 def _element_copies(
-    lowering: BroadcastLowering, examined: ExaminedNode, index: int, common: ir.Value, opset: int
+    nodes: StandardNodes, examined: ExaminedNode, index: int, common: ir.Value, *, expanded: bool
 ) -> ir.Value:
     value = examined.target.inputs[index]
-    plan = examined.broadcast
-    if plan is not None and not plan.expanded[index]:
+    if not expanded:
         # It has the common shape; the Reshape copies nothing and waits for the check.
-        return lowering.add("Reshape", [value, common], "kept")
+        return nodes.add("Reshape", [value, common], "kept")
     if _element_type(examined, index) in _WITHOUT_EXPAND:
-        return _gathered(lowering, value, common, opset)
-    return lowering.add("Expand", [value, common], "expanded")
+        return _gathered(nodes, value, common)
+    return nodes.add("Expand", [value, common], "expanded")
 
 
-def _gathered(
-    lowering: BroadcastLowering, value: ir.Value, common: ir.Value, opset: int
-) -> ir.Value:
+def _gathered(nodes: StandardNodes, value: ir.Value, common: ir.Value) -> ir.Value:
     """Expand by the elements' positions: flatten, and gather at the expanded positions."""
-    shape = lowering.add("Shape", [value], "own_shape")
-    flat = lowering.add("Reshape", [value, lowering.constant([-1], "flat_shape")], "flat")
+    shape = nodes.add("Shape", [value], "own_shape")
+    flat = nodes.add("Reshape", [value, nodes.constant([-1], "flat_shape")], "flat")
     # ONNX Runtime has no Size for every type.
-    sizes = lowering.add("Shape", [flat], "sizes")
-    size = lowering.add("Reshape", [sizes, lowering.constant([], "scalar_shape")], "size")
-    first, step = lowering.constant(0, "first"), lowering.constant(1, "step")
-    positions = lowering.add("Range", [first, size, step], "positions")
-    # Without it, a size of 0 would stand for one of the flat positions' own.
-    literal = {"allowzero": 1} if opset >= _LITERAL_ZEROS else {}
-    placed = lowering.add("Reshape", [positions, shape], "placed", literal)
-    expanded = lowering.add("Expand", [placed, common], "expanded_positions")
-    return lowering.add("Gather", [flat, expanded], "gathered")
+    sizes = nodes.add("Shape", [flat], "sizes")
+    size = nodes.add("Reshape", [sizes, nodes.constant([], "scalar_shape")], "size")
+    first, step = nodes.constant(0, "first"), nodes.constant(1, "step")
+    positions = nodes.add("Range", [first, size, step], "positions")
+    # Without allowzero, a size of 0 would stand for one of the flat positions' own.
+    placed = nodes.add("Reshape", [positions, shape], "placed", {"allowzero": 1})
+    expanded = nodes.add("Expand", [placed, common], "expanded_positions")
+    return nodes.add("Gather", [flat, expanded], "gathered")
 
 
 def _element_type(examined: ExaminedNode, index: int) -> str | None:

@@ -34,7 +34,7 @@ class Choices:
         Args:
             edition: "typed" or "preliminary".
             broadcast: "reject" or "explicit".
-            backend: "python".
+            backend: "python" or "native".
             make_explicit: As the attribute.
 
         Raises:

@@ -1,42 +1,92 @@
-"""Takes sizes out of a model that its file claims and that do not follow."""
+"""Takes shapes out of a model that its file claims and that do not follow."""
 
+from collections import Counter
+from collections.abc import Iterator
 from itertools import chain
 
 import onnx_ir as ir
+from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.loading.value_names import defined_values
+from sonnx_ort.profile.operand import Shape
+
+_REPLACED = frozenset({"Div", "Sub"})
+"""The operators of the nodes that are replaced, each by nodes of its own."""
+
+_READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
+"""The operators of nodes that replace others, and read what these read."""
 
 
 def drop_unfounded_sizes(model: ir.Model, facts: Facts) -> None:
-    """Leave open every declared size that does not follow from anything.
+    """Leave open every declared rank and size that does not follow from anything.
 
-    ONNX Runtime computes the Shape of a value from its declaration, without looking at the value:
-    a false one would reach the operators that check shapes. Types, ranks and symbols stay, and
-    so does what is declared of an output that nothing in the graph reads.
+    ONNX Runtime computes the Shape of a value from its declaration, and the Shape of that from its
+    rank, without looking at the value: a false one would reach the operators that check shapes.
+    Types and symbols stay, and so does what is declared of an output that nothing in the graph
+    reads and nothing else can be computed like: ONNX Runtime makes one value of two that are
+    computed alike, and reads the declaration of one of them for both.
 
     Args:
         model: The model, before its nodes are replaced; changed in place.
         facts: What is known of its values.
     """
-    given = set(chain(model.graph.inputs, model.graph.initializers.values()))
+    kept = set(chain(model.graph.inputs, model.graph.initializers.values(), _counters(model.graph)))
+    unread = {value for value in _computed_like_no_other(model.graph) if not value.uses()}
+    checked = set(_checked_by_scan(model.graph))
     for value in defined_values(model.graph):
-        if value in given or value.shape is None or value.is_initializer():
-            continue
-        if value.is_graph_output() and not value.uses():
+        if value in kept or value in unread or value.shape is None or value.is_initializer():
             continue
         known = facts.shape(value)
-        if known is None and (len(value.shape) > 0 or value.producer() is None):
-            known = (None,) * len(value.shape)
-        # A scalar has no size to leave open: its rank says all. A Loop needs those of its inputs.
-        if known is None or len(known) != len(value.shape):
-            value.shape = None
+        if known is None:
+            if value not in checked:
+                value.shape = None
+        elif len(known) != len(value.shape):
+            value.shape = _sizes(known)
+        else:
+            _open_sizes(value, value.shape, known)
+
+
+def _computed_like_no_other(graph: ir.Graph) -> Iterator[ir.Value]:
+    """The outputs of the graph whose operator occurs once, and those of enforced nodes."""
+    occurrences = Counter(node.op_type for node in RecursiveGraphIterator(graph))
+    for output in graph.outputs:
+        producer = output.producer()
+        if producer is None:
             continue
-        pairs = list(zip(value.shape, known, strict=True))
-        if any(isinstance(claimed, int) and claimed != size for claimed, size in pairs):
-            value.shape = ir.Shape(
-                [
-                    None if isinstance(claimed, int) and claimed != size else claimed
-                    for claimed, size in pairs
-                ]
-            )
+        alone = occurrences[producer.op_type] == 1 and producer.op_type not in _READING_OPERANDS
+        if alone or producer.op_type in _REPLACED:
+            yield output
+
+
+def _counters(graph: ir.Graph) -> Iterator[ir.Value]:
+    """What a Loop counts and asks: it gives both the rank that its body declares."""
+    for node, body in _bodies(graph):
+        if node.op_type == "Loop":
+            yield from body.inputs[:2]
+
+
+def _checked_by_scan(graph: ir.Graph) -> Iterator[ir.Value]:
+    """What a Scan holds to its declaration, and does not run without."""
+    for node, body in _bodies(graph):
+        if node.op_type == "Scan":
+            yield from (o for o in body.outputs if o.producer() is not None and not o.uses())
+
+
+def _bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
+    for node in RecursiveGraphIterator(graph):
+        for attribute in node.attributes.values():
+            if attribute.type == ir.AttributeType.GRAPH:
+                yield node, attribute.as_graph()
+
+
+def _open_sizes(value: ir.Value, claimed: ir.Shape, known: Shape) -> None:
+    pairs = list(zip(claimed, known, strict=True))
+    if any(isinstance(claim, int) and claim != size for claim, size in pairs):
+        value.shape = ir.Shape(
+            [None if isinstance(claim, int) and claim != size else claim for claim, size in pairs]
+        )
+
+
+def _sizes(known: Shape) -> ir.Shape:
+    return ir.Shape([size if isinstance(size, int) else None for size in known])

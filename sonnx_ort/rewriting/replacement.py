@@ -1,8 +1,38 @@
 """Puts nodes in the place of one, so that nothing else in the graph notices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import onnx_ir as ir
+
+Uses = Mapping[ir.Value, Sequence[tuple[ir.Node, int]]]
+"""For each value the nodes that read it, and the positions at which they do."""
+
+
+def uses_of(values: Iterable[ir.Value]) -> Uses:
+    """Find what reads values now.
+
+    Args:
+        values: The values.
+    """
+    return {value: tuple(value.uses()) for value in values}
+
+
+def put_behind_inputs(
+    graph: ir.Graph, uses: Uses, nodes: Sequence[ir.Node], behind: Mapping[ir.Value, ir.Value]
+) -> None:
+    """Let what reads inputs read what new nodes make of these.
+
+    Args:
+        graph: The main graph, which gets the nodes.
+        uses: What read the inputs before there were the nodes.
+        nodes: The nodes, in order.
+        behind: What they give for each input.
+    """
+    for value, made in behind.items():
+        made.type = value.type
+        for node, index in uses[value]:
+            node.replace_input_with(index, made)
+    graph.insert_before(graph[0], nodes)
 
 
 def replace_node(

@@ -8,18 +8,17 @@ from typing import overload
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.analysis.check import examine_loaded
-from sonnx_ort.analysis.obligations import Examination
+from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.errors import ModelRejected, SonnxError
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.loading.collector import collector_paused
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.rewriting.backend import Backend
 from sonnx_ort.rewriting.choices import Choices
-from sonnx_ort.rewriting.claims import drop_unfounded_sizes
 from sonnx_ort.rewriting.explicit_graph import make_graph_explicit
-from sonnx_ort.rewriting.opset import raise_opset
-from sonnx_ort.rewriting.python_backend import PythonBackend
+from sonnx_ort.rewriting.lowering import lower
+from sonnx_ort.rewriting.native_recognition import load_and_recognize, restored
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +27,14 @@ class Enforced:
 
     Attributes:
         model: The graph.
+        backend: What enforces it.
         unchanged: Whether nothing had to be changed.
         folder: Where external data lies; None if the model came without a place.
         original: The model as it was given.
     """
 
     model: ir.Model
+    backend: Backend
     unchanged: bool
     folder: Path | None
     original: onnx.ModelProto
@@ -47,6 +48,13 @@ class Enforced:
         proto.CopyFrom(ir.to_proto(self.model))
         # The graph library has no place for it.
         proto.training_info.extend(self.original.training_info)
+        return proto
+
+    def to_complete_proto(self) -> onnx.ModelProto:
+        """The model as a protocol buffer of its own, with the external data of its folder."""
+        proto = self.to_proto()
+        if self.folder is not None and any(external_tensors(proto)):
+            onnx.load_external_data_for_model(proto, str(self.folder))
         return proto
 
 
@@ -89,7 +97,9 @@ def rewrite(
         edition: "typed" or "preliminary".
         broadcast: "reject": operands of different shapes break the profile. "explicit": a
             Broadcast in front makes the shapes equal; what has no common shape breaks the profile.
-        backend: "python": custom operators, to be run with `sonnx_ort.register`.
+        backend: "python": custom operators, to be run with `sonnx_ort.register`. "native": guards
+            of standard operators in front of the nodes, which every ONNX Runtime runs. A model
+            that the native backend made stays as it is, whatever is asked for here.
         make_explicit: Also write down the types, shapes and defaults of attributes that the file
             leaves out (`GR2`, `GR4`).
 
@@ -106,12 +116,7 @@ def rewrite(
     choices = Choices.of(edition, broadcast, backend, make_explicit=make_explicit)
     with collector_paused():
         enforced = enforce(model, choices)
-        if isinstance(model, ir.Model):
-            return enforced.model
-        proto = enforced.to_proto()
-    if enforced.folder is not None and any(external_tensors(proto)):
-        onnx.load_external_data_for_model(proto, str(enforced.folder))
-    return proto
+        return enforced.model if isinstance(model, ir.Model) else enforced.to_complete_proto()
 
 
 def enforce(model: ModelSource, choices: Choices) -> Enforced:
@@ -124,26 +129,42 @@ def enforce(model: ModelSource, choices: Choices) -> Enforced:
     Raises:
         SonnxError: As for `rewrite`.
     """
-    loaded = load(model)
+    loaded, native = load_and_recognize(model)
+    if native is not None:
+        native.require(choices.edition)
+        return Enforced(native.model, Backend.NATIVE, True, loaded.folder, loaded.proto)
     graph_model = loaded.graph_model
     examination = examine_loaded(loaded, choices.edition, choices.broadcasting)
     if not examination.report.ok:
         raise ModelRejected(examination.report)
+    if choices.backend is Backend.NATIVE and examination.enforced:
+        label = examination.enforced[0].label
+        raise SonnxError(
+            f"node '{label}' is enforced already, by the python backend; rewrite the original "
+            "model to have it enforced by the native one"
+        )
     if choices.make_explicit:
         make_graph_explicit(graph_model, examination.facts)
-    _replace_nodes(graph_model, examination, choices)
+    lower(graph_model, examination, choices)
     unchanged = not (examination.nodes or choices.make_explicit)
-    return Enforced(graph_model, unchanged, loaded.folder, loaded.proto)
+    return Enforced(graph_model, choices.backend, unchanged, loaded.folder, loaded.proto)
 
 
-def _replace_nodes(model: ir.Model, examination: Examination, choices: Choices) -> None:
-    if not examination.nodes:
-        return
-    raise_opset(model, examination.nodes)
-    drop_unfounded_sizes(model, examination.facts)
-    backend = PythonBackend(model, choices.edition)
-    for examined in examination.nodes:
-        backend.enforce(examined)
+def reference_of(model: bytes) -> onnx.ModelProto:
+    """Give the python backend's form of a model that the native backend made.
+
+    Args:
+        model: The serialized model.
+    """
+    loaded = load(model)
+    enforcement = restored(loaded)
+    choices = Choices(enforcement.edition, enforcement.broadcasting, Backend.PYTHON)
+    lower(
+        loaded.graph_model,
+        examine_loaded(loaded, choices.edition, choices.broadcasting),
+        choices,
+    )
+    return Enforced(loaded.graph_model, Backend.PYTHON, False, None, loaded.proto).to_proto()
 
 
 def require_serializable(proto: onnx.ModelProto) -> bytes:

@@ -1,16 +1,20 @@
 """`InferenceSession`: ONNX Runtime's, for models that keep to the profile."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
-import onnx
-import onnx_ir as ir
 import onnxruntime
 
+from sonnx_ort.loading.collector import collector_paused
 from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.rewriting.rewrite import require_serializable, rewrite
-from sonnx_ort.runtime.registration import register
-from sonnx_ort.runtime.violations import violation_behind, violations_raised
+from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.choices import Choices
+from sonnx_ort.rewriting.rewrite import enforce, require_serializable
+from sonnx_ort.runtime.recorded_optimization import recorded_optimization
+from sonnx_ort.runtime.reference_run import ReferenceRun, Run
+from sonnx_ort.runtime.registration import prepare_native, prepare_python
+from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised
 
 
 class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
@@ -34,7 +38,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         Args:
             model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`.
-            options: Session options, on which the custom operators are registered.
+            options: Session options; what the backend needs is set on them.
             edition: As for `rewrite`.
             broadcast: As for `rewrite`.
             backend: As for `rewrite`.
@@ -43,12 +47,23 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ModelRejected: The model breaks the profile in every run.
             InvalidModel: It is no readable, valid ONNX model.
-            SonnxError: An option is unknown.
+            SonnxError: An option is unknown, or ONNX Runtime's optimizer undid the enforcement.
         """
-        enforced = rewrite(model, edition=edition, broadcast=broadcast, backend=backend)
-        registered = register(options)
-        with violations_raised():
-            super().__init__(_serialized(enforced), registered, **kwargs)
+        choices = Choices.of(edition, broadcast, backend)
+        with collector_paused():
+            enforced = enforce(model, choices)
+            proto = enforced.to_complete_proto()
+        content = require_serializable(proto)
+        self._renamed = NOT_RENAMED
+        self._reference = ReferenceRun(content) if enforced.backend is Backend.NATIVE else None
+        if self._reference is None:
+            with violations_raised():
+                super().__init__(content, prepare_python(options), **kwargs)
+            return
+        prepared = prepare_native(options)
+        with violations_raised(), recorded_optimization(prepared) as record:
+            super().__init__(content, prepared, **kwargs)
+        self._renamed = record.require_enforced(proto)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs, as `onnxruntime.InferenceSession.run` does.
@@ -56,7 +71,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile was broken.
         """
-        with violations_raised():
+        with self._violations_raised(lambda other: other.run(*args, **kwargs)):
             return super().run(*args, **kwargs)
 
     def run_with_ort_values(self, *args: Any, **kwargs: Any) -> Any:
@@ -65,7 +80,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile was broken.
         """
-        with violations_raised():
+        with self._violations_raised(lambda other: other.run_with_ort_values(*args, **kwargs)):
             return super().run_with_ort_values(*args, **kwargs)
 
     def run_with_iobinding(self, *args: Any, **kwargs: Any) -> None:
@@ -74,7 +89,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile was broken.
         """
-        with violations_raised():
+        with violations_raised(self._renamed):
             super().run_with_iobinding(*args, **kwargs)
 
     def run_async(
@@ -91,11 +106,11 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         """
 
         def translated(results: Any, data: Any, message: str) -> None:
-            found = violation_behind(message) if message else None
+            found = violation_behind(message, self._renamed) if message else None
             callback(results, data, message if found is None else str(found))
 
         super().run_async(output_names, input_feed, translated, user_data, run_options)
 
-
-def _serialized(model: onnx.ModelProto | ir.Model) -> bytes:
-    return require_serializable(ir.to_proto(model) if isinstance(model, ir.Model) else model)
+    def _violations_raised(self, same_run: Run) -> AbstractContextManager[None]:
+        explain = None if self._reference is None else self._reference.explain(same_run)
+        return violations_raised(self._renamed, explain)

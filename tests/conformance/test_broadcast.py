@@ -28,17 +28,18 @@ SESSIONS_KEPT = 64
 
 
 @functools.lru_cache(SESSIONS_KEPT)
-def session(element_types, ranks):
+def session(backend, element_types, ranks):
     """A session for open sizes of given ranks; None for all of them means open ranks too."""
     shapes = [None if rank is None else [None] * rank for rank in ranks]
-    return sonnx_ort.InferenceSession(broadcast_model(element_types, shapes), quiet())
+    made = broadcast_model(element_types, shapes)
+    return sonnx_ort.InferenceSession(made, quiet(), backend=backend)
 
 
-def outcome(element_types, arrays, *, ranks_known=True):
+def outcome(backend, element_types, arrays, *, ranks_known=True):
     ranks = tuple(array.ndim if ranks_known else None for array in arrays)
     feeds = {f"x{index}": array for index, array in enumerate(arrays)}
     try:
-        return ort_values.run(session(tuple(element_types), ranks), feeds)
+        return ort_values.run(session(backend, tuple(element_types), ranks), feeds)
     except sonnx_ort.ContractViolation as violation:
         return violation
 
@@ -60,31 +61,31 @@ def tensor_of(name, shape, first=1):
 
 @pytest.mark.parametrize("rank", RANKS)
 @pytest.mark.parametrize("name", DTYPES)
-def test_every_type_and_rank(name, rank):
+def test_every_type_and_rank(backend, name, rank):
     shape = (2, 1, 3, 1, 2, 1, 2, 1)[:rank]
     repeated = (1, 3, 1, 2, 1, 2, 1, 2)[:rank]
     arrays = [tensor_of(name, shape), tensor_of(name, repeated, 2), tensor_of(name, (), 3)]
-    assert_is_the_oracles(outcome([name] * 3, arrays), arrays)
+    assert_is_the_oracles(outcome(backend, [name] * 3, arrays), arrays)
 
 
 @pytest.mark.parametrize("ranks", [(small, large) for large in RANKS for small in range(large)])
-def test_every_pair_of_ranks(ranks):
+def test_every_pair_of_ranks(backend, ranks):
     sizes = (2, 3, 1, 2, 1, 2, 1, 2)
     arrays = [tensor_of("int16", sizes[8 - rank :]) for rank in ranks]
-    assert_is_the_oracles(outcome(["int16"] * 2, arrays, ranks_known=False), arrays)
+    assert_is_the_oracles(outcome(backend, ["int16"] * 2, arrays, ranks_known=False), arrays)
 
 
 @pytest.mark.parametrize("arity", [1, 2, 3, 10])
-def test_every_type_in_one_node(arity):
+def test_every_type_in_one_node(backend, arity):
     names = [*DTYPES, *DTYPES][:arity] if arity < 10 else list(DTYPES)
     arrays = [
         tensor_of(name, (3, 1) if index % 2 else (2,), index) for index, name in enumerate(names)
     ]
-    assert_is_the_oracles(outcome(names, arrays, ranks_known=False), arrays)
+    assert_is_the_oracles(outcome(backend, names, arrays, ranks_known=False), arrays)
 
 
 @pytest.mark.parametrize("element_type", ElementType)
-def test_special_values_and_payloads_of_nans_keep_their_bits(element_type):
+def test_special_values_and_payloads_of_nans_keep_their_bits(backend, element_type):
     values = special_values(element_type)
     if element_type in FLOATS:
         nans = np.isnan(values)
@@ -94,7 +95,7 @@ def test_special_values_and_payloads_of_nans_keep_their_bits(element_type):
             [values, from_bits(np.concatenate([bits + 1, signalling]), element_type)]
         )
     arrays = [values, np.ones((2, 1), element_type.dtype)]
-    assert_is_the_oracles(outcome([element_type] * 2, arrays), arrays)
+    assert_is_the_oracles(outcome(backend, [element_type] * 2, arrays), arrays)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +114,14 @@ def test_special_values_and_payloads_of_nans_keep_their_bits(element_type):
     ids=str,
 )
 @pytest.mark.parametrize("name", ["float", "bool", "bfloat16"])
-def test_tensors_without_elements(name, shapes):
+def test_tensors_without_elements(backend, name, shapes):
     arrays = [tensor_of(name, shape) for shape in shapes]
-    assert_is_the_oracles(outcome([name] * len(shapes), arrays), arrays)
+    assert_is_the_oracles(outcome(backend, [name] * len(shapes), arrays), arrays)
 
 
 @settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_any_shapes_types_and_bits(data):
+def test_any_shapes_types_and_bits(backend, data):
     names = data.draw(st.lists(st.sampled_from(sorted(DTYPES)), min_size=1, max_size=3))
     shapes = data.draw(shapes_of_tensors(len(names)))
     seed = data.draw(st.integers(0, 2**32 - 1))
@@ -134,4 +135,4 @@ def test_any_shapes_types_and_bits(data):
         bits = generator.bytes(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
         arrays.append(np.frombuffer(bits, dtype).reshape(shape).copy())
     known = data.draw(st.booleans())
-    assert_is_the_oracles(outcome(names, arrays, ranks_known=known), arrays)
+    assert_is_the_oracles(outcome(backend, names, arrays, ranks_known=known), arrays)

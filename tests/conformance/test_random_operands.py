@@ -7,16 +7,14 @@ from hypothesis import strategies as st
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.reference import Breach
-from support.execution import through_kernel, through_session
+from support.execution import EXECUTIONS
 from support.oracle import outcome_of
 from support.values import assert_same_bits, operand_pairs, random_pairs
 
-EXECUTIONS = pytest.mark.parametrize(
-    "execution", [through_kernel, through_session], ids=lambda e: e.__name__
-)
+each_execution = pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: e.__name__)
 
 
-@EXECUTIONS
+@each_execution
 @pytest.mark.parametrize("edition", Edition)
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 @pytest.mark.parametrize("element_type", ElementType)
@@ -38,7 +36,7 @@ def test_outcome_is_the_oracles(execution, operator, element_type, edition, data
         assert_same_bits(outcome, expected)
 
 
-@EXECUTIONS
+@each_execution
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 @pytest.mark.parametrize("element_type", ElementType)
 def test_results_on_many_random_patterns_are_the_oracles(execution, operator, element_type):

@@ -5,13 +5,11 @@ import pytest
 
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
-from support.execution import through_kernel, through_session
+from support.execution import EXECUTIONS, through_kernel
 from support.oracle import outcome_of
 from support.values import assert_same_bits
 
-EXECUTIONS = pytest.mark.parametrize(
-    "execution", [through_kernel, through_session], ids=lambda e: e.__name__
-)
+each_execution = pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: e.__name__)
 OPERATORS = pytest.mark.parametrize("operator", ["Div", "Sub"])
 EDITIONS = pytest.mark.parametrize("edition", Edition)
 ELEMENT_TYPES = pytest.mark.parametrize("element_type", ElementType)
@@ -21,7 +19,7 @@ def operand(shape, element_type):
     return np.full(shape, 3, element_type.dtype)
 
 
-@EXECUTIONS
+@each_execution
 @OPERATORS
 @ELEMENT_TYPES
 @pytest.mark.parametrize(
@@ -33,7 +31,7 @@ def test_every_rank_and_size_runs(execution, operator, element_type, shape):
     assert_same_bits(result, outcome_of(operator, a, b, element_type, Edition.TYPED))
 
 
-@EXECUTIONS
+@each_execution
 @OPERATORS
 @EDITIONS
 @ELEMENT_TYPES

@@ -11,7 +11,7 @@ import pytest
 
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
-from support.execution import through_kernel, through_session
+from support.execution import EXECUTIONS
 from support.oracle import outcome_of
 from support.values import assert_same_bits, from_bits
 
@@ -40,7 +40,7 @@ def expected_results(operator, element_type, kind):
     return outcome_of(operator, a, b, element_type, Edition.TYPED)
 
 
-@pytest.mark.parametrize("execution", [through_kernel, through_session], ids=lambda e: e.__name__)
+@pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: e.__name__)
 @pytest.mark.parametrize(
     ("operator", "kind"),
     [

@@ -8,13 +8,11 @@ import pytest
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.reference import Breach, divide
-from support.execution import through_kernel, through_session
+from support.execution import EXECUTIONS
 from support.oracle import outcome_of
 from support.values import INTEGERS, all_pairs, assert_same_bits, special_values
 
-EXECUTIONS = pytest.mark.parametrize(
-    "execution", [through_kernel, through_session], ids=lambda e: e.__name__
-)
+each_execution = pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: e.__name__)
 EDITIONS = pytest.mark.parametrize("edition", Edition)
 
 
@@ -40,7 +38,7 @@ def pairs_that_keep_the_rules(operator, element_type, edition):
     return all_pairs(special_values(element_type))
 
 
-@EXECUTIONS
+@each_execution
 @EDITIONS
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 @pytest.mark.parametrize("element_type", ElementType)
@@ -50,7 +48,7 @@ def test_results_are_the_oracles_bit_by_bit(execution, operator, element_type, e
     assert_same_bits(result, outcome_of(operator, a, b, element_type, edition))
 
 
-@EXECUTIONS
+@each_execution
 @EDITIONS
 @pytest.mark.parametrize("element_type", INTEGERS)
 def test_first_of_many_breaches_is_the_oracles(execution, element_type, edition):
@@ -59,7 +57,7 @@ def test_first_of_many_breaches_is_the_oracles(execution, element_type, edition)
     assert breach == outcome_of("Div", a, b, element_type, edition)
 
 
-@EXECUTIONS
+@each_execution
 @EDITIONS
 @pytest.mark.parametrize("element_type", INTEGERS)
 def test_every_single_breach_is_the_oracles(execution, element_type, edition):

@@ -10,6 +10,9 @@ import sonnx_ort
 from sonnx_ort import models
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation, same_elements
 from sonnx_ort.profile.edition import Edition
+from support.backends import on_each_backend
+
+pytestmark = on_each_backend
 
 FATAL = 4
 BFLOAT16 = ml_dtypes.bfloat16

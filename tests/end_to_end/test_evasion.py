@@ -7,7 +7,10 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from support.backends import on_each_backend
 from support.graphs import binary_model, model, tensor
+
+pytestmark = on_each_backend
 
 X = np.array([1, 2, 3], np.float32)
 ONE = np.ones(1, np.float32)

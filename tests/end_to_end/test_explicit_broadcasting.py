@@ -12,10 +12,13 @@ from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.reference import broadcast
+from support.backends import on_each_backend, on_python
 from support.broadcasting import numbered, quiet, results, violation
 from support.graphs import binary_model, model, tensor
 from support.oracle import outcome_of
 from support.values import assert_same_bits
+
+pytestmark = on_each_backend
 
 EXPLICIT = {"broadcast": "explicit"}
 Level = ort.GraphOptimizationLevel
@@ -150,6 +153,7 @@ def test_all_violations_are_rejected_at_once():
     assert found == [("Broadcast.E1", "misfit"), ("Div.float.R2", "mixed"), ("Div.int.C1", "zero")]
 
 
+@on_python
 def test_plain_session_says_operator_node_and_rule(caplog):
     made = sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["m"], node="scale"), **EXPLICIT)
     session = ort.InferenceSession(made.SerializeToString(), sonnx_ort.register(quiet()))

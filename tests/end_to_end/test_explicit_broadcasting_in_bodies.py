@@ -6,8 +6,11 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from support.backends import on_each_backend
 from support.broadcasting import results, violation
 from support.graphs import model, tensor
+
+pytestmark = on_each_backend
 
 EXPLICIT = {"broadcast": "explicit"}
 X = np.float32([[2, 4, 6], [8, 10, 12]])

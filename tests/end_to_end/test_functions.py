@@ -6,7 +6,10 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from support.backends import on_each_backend
 from support.graphs import model, tensor
+
+pytestmark = on_each_backend
 
 IMPORTS = [helper.make_opsetid("", 17)]
 LOCAL = {"local": 1}

@@ -5,7 +5,10 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
+from support.backends import on_each_backend
 from support.broadcasting import legacy_model, numbered, outcome, results, violation
+
+pytestmark = on_each_backend
 
 EXPLICIT = {"broadcast": "explicit"}
 A = (2, 3, 4, 5)

@@ -7,7 +7,10 @@ import pytest
 from onnx import TensorProto, helper
 
 import sonnx_ort
+from support.backends import on_each_backend, on_python
 from support.graphs import model, tensor
+
+pytestmark = on_each_backend
 
 ONES = np.ones(4, np.float32)
 HALVES = np.full(4, 0.5, np.float32)
@@ -118,6 +121,7 @@ def test_result_in_a_body_is_the_quotient(nested: onnx.ModelProto) -> None:
     np.testing.assert_array_equal(result, [2, 2, 2, 2])
 
 
+@on_python
 def test_no_standard_division_is_left(nested: onnx.ModelProto) -> None:
     text = onnx.printer.to_text(sonnx_ort.rewrite(nested))
     assert text.count(" Div ") == 0

@@ -14,10 +14,13 @@ from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.reference import Breach, broadcast
+from support.backends import on_each_backend
 from support.broadcasting import outcome, shapes_of_tensors
 from support.graphs import Dimensions, model, tensor
 from support.oracle import outcome_of
 from support.values import assert_same_bits
+
+pytestmark = on_each_backend
 
 Array = npt.NDArray[np.generic]
 

@@ -16,6 +16,7 @@ from real_models.feeds import trials_for
 from real_models.packages import CACHE, RegistryUnreachable, fetch_models
 
 import sonnx_ort
+from sonnx_ort.rewriting.backend import Backend
 
 pytestmark = pytest.mark.models
 
@@ -25,6 +26,7 @@ REFUSED: dict[str, list[list[str]]] = json.loads(
 """What `broadcast="reject"` refuses of each model; scripts/record_refusals.py writes the file."""
 
 each_model = pytest.mark.parametrize("name", REFUSED)
+each_backend = pytest.mark.parametrize("backend", list(Backend))
 
 
 @pytest.fixture(scope="module")
@@ -36,21 +38,22 @@ def files() -> dict[str, Path]:
 
 
 @functools.cache
-def comparisons_of(path: Path) -> list[Comparison]:
-    return compare(path, trials_for(onnx.load(path)))
+def comparisons_of(path: Path, backend: str) -> list[Comparison]:
+    return compare(path, trials_for(onnx.load(path)), backend)
 
 
 def test_every_model_of_the_packages_is_tried(files: dict[str, Path]) -> None:
     assert list(files) == list(REFUSED)
 
 
+@each_backend
 @each_model
 def test_outputs_are_identical_wherever_the_original_runs(
-    files: dict[str, Path], name: str
+    files: dict[str, Path], name: str, backend: str
 ) -> None:
     failures = [
         str(comparison)
-        for comparison in comparisons_of(files[name])
+        for comparison in comparisons_of(files[name], backend)
         if comparison.outcome in {Outcome.DIFFERENT, Outcome.REWRITTEN_FAILS}
     ]
     assert not failures, "\n".join(failures)
@@ -58,7 +61,7 @@ def test_outputs_are_identical_wherever_the_original_runs(
 
 @each_model
 def test_original_runs_in_two_trials_at_least(files: dict[str, Path], name: str) -> None:
-    comparisons = comparisons_of(files[name])
+    comparisons = comparisons_of(files[name], Backend.PYTHON)
     failures = [str(c) for c in comparisons if c.outcome is Outcome.ORIGINAL_FAILS]
     assert len(comparisons) - len(failures) >= 2, "\n".join(failures)
 
@@ -68,8 +71,9 @@ def test_reject_refuses_exactly_the_recorded_nodes(files: dict[str, Path], name:
     assert [list(refusal) for refusal in refusals(files[name])] == REFUSED[name]
 
 
+@each_backend
 @each_model
-def test_rewriting_twice_changes_nothing(files: dict[str, Path], name: str) -> None:
-    once = sonnx_ort.rewrite(files[name], broadcast="explicit")
-    twice = sonnx_ort.rewrite(once, broadcast="explicit")
+def test_rewriting_twice_changes_nothing(files: dict[str, Path], name: str, backend: str) -> None:
+    once = sonnx_ort.rewrite(files[name], broadcast="explicit", backend=backend)
+    twice = sonnx_ort.rewrite(once, broadcast="explicit", backend=backend)
     assert twice.SerializeToString(deterministic=True) == once.SerializeToString(deterministic=True)

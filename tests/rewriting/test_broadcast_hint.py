@@ -3,8 +3,11 @@
 import pytest
 
 import sonnx_ort
+from support.backends import on_each_backend
 from support.broadcasting import legacy_model
 from support.graphs import binary_model
+
+pytestmark = on_each_backend
 
 INSERTS = 'rewrite with broadcast="explicit", which inserts a Broadcast of '
 NOTHING_FITS = "the shapes cannot be broadcast to each other; correct the model"

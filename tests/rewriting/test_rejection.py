@@ -7,7 +7,10 @@ from onnx import helper
 
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
+from support.backends import on_each_backend
 from support.graphs import binary_model, data_type, model, tensor
+
+pytestmark = on_each_backend
 
 
 def violations(made: onnx.ModelProto, edition: str = "typed") -> list[tuple[str, str, str]]:

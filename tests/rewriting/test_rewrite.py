@@ -8,7 +8,10 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from support.backends import on_each_backend, on_python
 from support.graphs import binary_model, model, tensor
+
+pytestmark = on_each_backend
 
 ELEMENT_TYPES = [
     "float16", "float", "double", "bfloat16",
@@ -24,6 +27,7 @@ def custom_nodes(made: onnx.ModelProto) -> list[onnx.NodeProto]:
     return [node for node in made.graph.node if node.domain == "sonnx"]
 
 
+@on_python
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 @pytest.mark.parametrize("element_type", ELEMENT_TYPES)
 def test_every_type_is_replaced(operator: str, element_type: str) -> None:
@@ -33,18 +37,21 @@ def test_every_type_is_replaced(operator: str, element_type: str) -> None:
     onnx.checker.check_model(made, full_check=True)
 
 
+@on_python
 @pytest.mark.parametrize("element_type", ["float16", "bfloat16"])
 def test_types_that_no_kernel_takes_are_cast_there_and_back(element_type: str) -> None:
     made = sonnx_ort.rewrite(binary_model("Div", element_type, [2], [2], c_shape=[2]))
     assert [n.op_type for n in made.graph.node] == ["Cast", "Cast", "Div", "Reshape", "Cast"]
 
 
+@on_python
 def test_enforced_node_carries_name_and_edition() -> None:
     (node,) = custom_nodes(sonnx_ort.rewrite(simple(node="normalize/div"), edition="preliminary"))
     attributes = {a.name: a.s.decode() for a in node.attribute}
     assert attributes == {"node": "normalize/div", "edition": "preliminary"}
 
 
+@on_python
 def test_enforced_node_carries_the_rules_that_bind_it_and_those_that_are_proved() -> None:
     (node,) = custom_nodes(sonnx_ort.rewrite(simple()))
     metadata = {entry.key: entry.value for entry in node.metadata_props}
@@ -54,6 +61,7 @@ def test_enforced_node_carries_the_rules_that_bind_it_and_those_that_are_proved(
     }
 
 
+@on_python
 def test_guard_tells_operator_node_and_rules() -> None:
     made = sonnx_ort.rewrite(binary_model("Div", "int32", ["n"], ["n"], c_shape=["n"]))
     assert made.graph.node[-1].name == (
@@ -62,6 +70,7 @@ def test_guard_tells_operator_node_and_rules() -> None:
     )
 
 
+@on_python
 def test_unnamed_node_is_spoken_of_by_its_output() -> None:
     made = sonnx_ort.rewrite(simple(node=""))
     assert made.graph.node[-1].name.startswith("Div '(output C)' breaks the SONNX profile;")
@@ -88,6 +97,7 @@ def test_argument_is_not_modified() -> None:
     assert made.SerializeToString(deterministic=True) == before
 
 
+@on_python
 def test_graph_of_onnx_ir_is_not_modified_and_gives_one() -> None:
     made = ir.from_proto(simple())
     rewritten = sonnx_ort.rewrite(made)
@@ -103,6 +113,7 @@ def test_path_and_bytes_give_the_same(tmp_path: object) -> None:
     assert sonnx_ort.rewrite(path) == sonnx_ort.rewrite(made.SerializeToString())
 
 
+@on_python
 def test_everything_else_survives() -> None:
     made = model(
         [
@@ -191,6 +202,7 @@ def test_every_version_runs(opset: int, attributes: dict[str, object]) -> None:
     np.testing.assert_array_equal(result, [1, 1])
 
 
+@on_python
 def test_old_version_with_an_operator_that_changed_is_refused() -> None:
     made = model(
         [
@@ -214,7 +226,7 @@ def test_old_version_with_an_operator_that_changed_is_refused() -> None:
     [
         ({"edition": "final"}, "edition='final' is unknown; choose 'typed' or 'preliminary'"),
         ({"broadcast": "maybe"}, "broadcast='maybe' is unknown; choose 'reject' or 'explicit'"),
-        ({"backend": "fast"}, "backend='fast' is unknown; choose 'python'"),
+        ({"backend": "fast"}, "backend='fast' is unknown; choose 'python' or 'native'"),
     ],
     ids=str,
 )
@@ -230,6 +242,7 @@ def test_inputs_and_outputs_without_a_shape_are_accepted() -> None:
     np.testing.assert_array_equal(session.run(None, {"A": x, "B": x})[0], [1, 1])
 
 
+@on_python
 def test_unknown_types_are_left_to_the_session() -> None:
     made = model(
         [

@@ -9,7 +9,10 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from support.backends import on_each_backend
 from support.graphs import binary_model, model, tensor
+
+pytestmark = on_each_backend
 
 WEIGHTS = np.array([1, 2, 4, 8], np.float32)
 X = np.ones(4, np.float32)

@@ -29,16 +29,19 @@ def test_registering_twice_is_harmless() -> None:
     ort.InferenceSession(enforced(), options)
 
 
-def test_the_optimizer_that_takes_guards_away_is_switched_off() -> None:
+def test_the_optimizers_that_undo_enforcement_are_switched_off() -> None:
     options = sonnx_ort.register()
-    assert options.get_session_config_entry(DISABLED) == "ReshapeFusion"
+    assert options.get_session_config_entry(DISABLED) == (
+        "ReshapeFusion;DivMulFusion;NoopElimination;GeluFusionL1;GeluFusionL2;LayerNormFusionL1;"
+        "LayerNormFusionL2;SimplifiedLayerNormFusion;MatMulScaleFusion"
+    )
 
 
 def test_optimizers_that_the_caller_switched_off_stay_off() -> None:
     options = ort.SessionOptions()
-    options.add_session_config_entry(DISABLED, "DivMulFusion")
+    options.add_session_config_entry(DISABLED, "ConvAddFusion")
     sonnx_ort.register(options)
-    assert options.get_session_config_entry(DISABLED) == "DivMulFusion;ReshapeFusion"
+    assert options.get_session_config_entry(DISABLED).startswith("ConvAddFusion;ReshapeFusion;")
 
 
 def test_flushing_denormals_is_refused() -> None:

@@ -12,7 +12,10 @@ from onnx import helper
 
 import sonnx_ort
 from sonnx_ort.custom_ops import violation_log
+from support.backends import on_each_backend, on_python
 from support.graphs import binary_model, model, tensor
+
+pytestmark = on_each_backend
 
 A = np.array([6, 9, 35], np.int32)
 B = np.array([3, 0, 5], np.int32)
@@ -81,6 +84,7 @@ def test_violation_with_ort_values() -> None:
     assert_zero_divisor(caught.value)
 
 
+@on_python
 def test_violation_with_io_binding() -> None:
     session = sonnx_ort.InferenceSession(division(), quiet())
     binding = session.io_binding()
@@ -92,6 +96,7 @@ def test_violation_with_io_binding() -> None:
     assert_zero_divisor(caught.value)
 
 
+@on_python
 def test_violation_in_an_asynchronous_run_is_told_to_the_callback() -> None:
     session = sonnx_ort.InferenceSession(division(), quiet())
     told: list[str] = []
@@ -199,6 +204,7 @@ def test_violation_whose_record_is_gone_is_told_from_the_message(
     )  # fmt: skip
 
 
+@on_python
 def test_kernel_that_cannot_finish_raises_no_violation(monkeypatch: pytest.MonkeyPatch) -> None:
     session = sonnx_ort.InferenceSession(binary_model("Sub", "float", [2], [2], c_shape=[2]))
 
@@ -215,6 +221,7 @@ def test_kernel_that_cannot_finish_raises_no_violation(monkeypatch: pytest.Monke
     )
 
 
+@on_python
 def test_plain_session_names_operator_node_and_rule() -> None:
     enforced = sonnx_ort.rewrite(division()).SerializeToString()
     session = ort.InferenceSession(enforced, sonnx_ort.register(quiet()))
@@ -227,6 +234,7 @@ def test_plain_session_names_operator_node_and_rule() -> None:
     assert str(caught.value).strip().endswith("24")
 
 
+@on_python
 def test_plain_session_writes_the_violation_to_the_log(caplog: pytest.LogCaptureFixture) -> None:
     enforced = sonnx_ort.rewrite(division()).SerializeToString()
     session = ort.InferenceSession(enforced, sonnx_ort.register(quiet()))

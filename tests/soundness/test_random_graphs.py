@@ -1,67 +1,46 @@
 """What `check` says of random graphs is so in every run, and enforcement agrees with the oracle.
 
-`SONNX_ORT_GRAPHS=20000 pytest tests/soundness/test_random_graphs.py` tries more than the default;
-what it prints with `-s` tells how many of them came to what.
+`SONNX_ORT_GRAPHS=20000 pytest tests/soundness/test_random_graphs.py` tries more than the default,
+and `SONNX_ORT_FIRST=800` others; what is printed with `-s` tells how many came to what.
 """
 
-import logging
 import os
-import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
-import onnx
 import pytest
-from hypothesis import HealthCheck, given, note, seed, settings
-from hypothesis import strategies as st
 
-from support.soundness.examination import Tally, examine
-from support.soundness.models import random_feeds, random_model
+from support.soundness.shard import run_trials
 
 SHARDS = 4
-GRAPHS = int(os.environ.get("SONNX_ORT_GRAPHS", "800"))
-FEEDS = 6
-
-GENERATORS = st.integers(0, 2**64 - 1).map(random.Random) | st.randoms(use_true_random=False)
-"""Seeds give the more varied graphs; what hypothesis draws itself, it can shrink."""
+DEFAULT = 800
+GRAPHS = int(os.environ.get("SONNX_ORT_GRAPHS", str(DEFAULT)))
+FIRST = int(os.environ.get("SONNX_ORT_FIRST", "0"))
 
 
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch):
-    """Kernels log each of the thousands of violations."""
-    monkeypatch.setattr(logging.getLogger("sonnx_ort"), "disabled", True)
+@pytest.fixture(scope="module")
+def outcomes():
+    shards = [range(FIRST + shard, FIRST + GRAPHS, SHARDS) for shard in range(SHARDS)]
+    with ThreadPoolExecutor(SHARDS) as threads:
+        return list(threads.map(run_trials, shards))
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
-def test_report_and_enforced_model_agree_with_the_oracle(shard):
-    tally = Tally()
-
-    @seed(shard)
-    @settings(
-        max_examples=GRAPHS // SHARDS,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(GENERATORS)
-    def agree(rng):
-        edition = rng.choice(["typed", "preliminary"])
-        broadcast = rng.choice(["reject", "explicit"])
-        model = random_model(rng)
-        note(f"edition {edition}, broadcast {broadcast}\n{onnx.printer.to_text(model.proto)}")
-        feeds = [model.nominal, *(random_feeds(rng, model) for _ in range(FEEDS - 1))]
-        examine(model, feeds, tally, edition=edition, broadcast=broadcast)
-
-    agree()
-    print(f"\nshard {shard}: {tally}")
-    assert_not_vacuous(tally)
+def test_report_and_enforced_model_agree_with_the_oracle(shard, outcomes):
+    failures = outcomes[shard].failures
+    assert not failures, "\n\n".join(failures)
 
 
-def assert_not_vacuous(tally):
-    graphs = tally["graphs"]
+@pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
+def test_the_graphs_are_worth_looking_at(outcomes):
+    counts = sum((outcome.counts for outcome in outcomes), Counter())
+    print("", *(f"{count} {what}" for what, count in sorted(counts.items())), sep="\n")
+    assert counts["graphs"] == GRAPHS
     for what in ("proved kept", "runtime kept", "runtime broken", "runs"):
-        assert tally[what] > graphs, what
+        assert counts[what] > GRAPHS, what
     for what in ("violated broken", "rejected", "runs that broke a rule"):
-        assert tally[what] > graphs // 10, what
-    assert tally["runs that gave the oracle's results"] > tally["runs"] // 3
-    assert tally["refused, honest"] < graphs // 20
+        assert counts[what] > GRAPHS // 10, what
+    assert counts["runs that gave the oracle's results"] > counts["runs"] // 5
+    assert counts["refused, honest"] < GRAPHS // 20
     # ONNX Runtime refuses many a model whose file says wrong types or shapes.
-    assert tally["refused, lying"] < graphs // 4
+    assert counts["refused, lying"] < GRAPHS // 4

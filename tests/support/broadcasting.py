@@ -147,6 +147,11 @@ def operators(made: onnx.ModelProto) -> list[str]:
     return [f"{n.domain}::{n.op_type}" if n.domain else n.op_type for n in made.graph.node]
 
 
+def broadcast_guards(made: onnx.ModelProto) -> list[str]:
+    """The names of the guards of Broadcasts in a model's main graph."""
+    return [node.name for node in made.graph.node if node.name.startswith("Broadcast '")]
+
+
 def numbered(shape: Sequence[int], dtype: npt.DTypeLike, first: int = 1) -> Array:
     """A tensor of positive numbers that differ, as far as the dtype allows.
 

@@ -10,11 +10,12 @@ import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.custom_ops.native_types import CARRIERS
-from sonnx_ort.custom_ops.violation_log import LOG, tickets
+from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.reference import Breach
+from sonnx_ort.rewriting.backend import Backend
 from support import ort_values
 from support.graphs import binary_model
 from support.kernels import kernel_of
@@ -43,49 +44,49 @@ def through_kernel(
         carried = [np.array(operand).astype(native.dtype) for operand in (a, b)]
     result, shape = kernel(*carried, "the_node", edition.value)
     if shape.size and shape[0] < 0:
-        return _breach(int(-shape[0]))
+        return _breach(LOG.take(int(-shape[0])))
     assert tuple(shape) == result.shape
     with np.errstate(all="ignore"):
         return np.asarray(result).astype(element_type.dtype)
 
 
-def through_session(
-    operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
-) -> Outcome:
-    """Rewrite a model of one standard node and run it in ONNX Runtime.
+def through_session(backend: Backend) -> Execution:
+    """Give what enforces a model of one standard node with a backend, and runs it.
 
     Args:
-        operator: "Div" or "Sub".
-        a: The first operand.
-        b: The second operand.
-        element_type: The type of both.
-        edition: The edition of the profile.
+        backend: The backend.
     """
-    session = _session(operator, element_type, edition, a.ndim, b.ndim)
-    try:
-        (result,) = ort_values.run(session, {"A": a, "B": b})
-    except Exception as error:
-        raised = tickets(str(error))
-        if not raised:
-            raise
-        return _breach(raised[0])
-    return result
+
+    @functools.cache
+    def session(
+        operator: str, element_type: ElementType, edition: Edition, a_rank: int, b_rank: int
+    ) -> sonnx_ort.InferenceSession:
+        model = binary_model(operator, element_type, [None] * a_rank, [None] * b_rank)
+        options = ort.SessionOptions()
+        options.log_severity_level = 4
+        return sonnx_ort.InferenceSession(
+            model, options, edition=edition.value, backend=backend.value
+        )
+
+    def execution(
+        operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
+    ) -> Outcome:
+        started = session(operator, element_type, edition, a.ndim, b.ndim)
+        try:
+            (result,) = ort_values.run(started, {"A": a, "B": b})
+        except ContractViolation as violation:
+            return _breach(violation)
+        return result
+
+    execution.__name__ = f"through_{backend}_backend"
+    return execution
 
 
-@functools.cache
-def _session(
-    operator: str, element_type: ElementType, edition: Edition, a_rank: int, b_rank: int
-) -> ort.InferenceSession:
-    shapes = [None] * a_rank, [None] * b_rank
-    model = binary_model(operator, element_type, *shapes)
-    enforced = sonnx_ort.rewrite(model, edition=edition.value)
-    options = sonnx_ort.register()
-    options.log_severity_level = 4
-    return ort.InferenceSession(enforced.SerializeToString(), options)
+EXECUTIONS: tuple[Execution, ...] = (through_kernel, *map(through_session, Backend))
+"""Everything that has to do what the oracle says."""
 
 
-def _breach(ticket: int) -> Breach:
-    violation = LOG.take(ticket)
+def _breach(violation: BaseException | None) -> Breach:
     assert isinstance(violation, ContractViolation), violation
     if violation.values is None:
         return Breach(violation.rule, violation.index)

@@ -6,6 +6,8 @@ import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
+from sonnx_ort.runtime.optimizers import OPTIMIZERS_OF_OPERATORS
+from support.fusions import FUSIONS, LEVELS, reciprocal_times_y
 from support.graphs import model, tensor
 
 pytestmark = pytest.mark.upstream
@@ -32,39 +34,49 @@ def optimized(model_proto, path, level, disabled=""):
     return session, [(node.op_type, node.name) for node in kept]
 
 
-def reciprocal_times_y():
-    nodes = [
-        helper.make_node("Div", ["one", "x"], ["reciprocal"], name="divide"),
-        helper.make_node("Mul", ["reciprocal", "y"], ["z"], name="multiply"),
-    ]
-    one = numpy_helper.from_array(np.array(1, np.float32), "one")
-    x, y, z = (tensor(name, "float", [None]) for name in "xyz")
-    return model(nodes, [x, y], [z], initializers=[one])
+CASES = [
+    pytest.param(fusion, LEVELS[level], id=f"{name}, {level}")
+    for name, fusion in FUSIONS.items()
+    for level in fusion.levels
+]
 
 
-def random_feeds():
-    generator = np.random.default_rng(0)
-    x, y = (generator.random(4096, dtype=np.float32) + 1 for _ in range(2))
-    return {"x": x, "y": y}
+def divisions_and_differences(model_proto, path, level, disabled=""):
+    """Every Div and Sub that is left, with its name and what it reads."""
+    optimized(model_proto, path, level, disabled)
+    nodes = onnx.load(path / "optimized.onnx").graph.node
+    return sorted((n.op_type, n.name, tuple(n.input)) for n in nodes if n.op_type in {"Div", "Sub"})
+
+
+@pytest.mark.parametrize(("fusion", "level"), CASES)
+def test_optimizer_takes_a_division_away(fusion, level, tmp_path):
+    """Once the nodes stay, this optimizer need not be switched off."""
+    others = ";".join(set(OPTIMIZERS_OF_OPERATORS) - {fusion.optimizer})
+    as_written = divisions_and_differences(fusion.model, tmp_path, LEVELS["none"])
+    assert divisions_and_differences(fusion.model, tmp_path, level, others) != as_written
+
+
+@pytest.mark.parametrize(("fusion", "level"), CASES)
+def test_optimizers_of_divisions_can_be_switched_off(fusion, level, tmp_path):
+    off = ";".join(OPTIMIZERS_OF_OPERATORS)
+    as_written = divisions_and_differences(fusion.model, tmp_path, LEVELS["none"])
+    assert divisions_and_differences(fusion.model, tmp_path, level, off) == as_written
+
+
+def test_every_optimizer_that_is_switched_off_is_shown_to_matter():
+    assert {fusion.optimizer for fusion in FUSIONS.values()} == set(OPTIMIZERS_OF_OPERATORS)
 
 
 @pytest.mark.parametrize("level", OPTIMIZING)
-def test_reciprocal_and_product_are_fused_into_a_quotient_of_another_value(tmp_path, level):
+@pytest.mark.parametrize(("element_type", "x", "y"), [("float", 49, 7), ("int32", 2, 6)])
+def test_product_with_a_reciprocal_becomes_another_value(element_type, x, y, level, tmp_path):
     """Once the results stay, DivMulFusion need not be thought of."""
-    session, _ = optimized(reciprocal_times_y(), tmp_path, level)
-    feeds = random_feeds()
-    (result,) = session.run(None, feeds)
-    as_written = (np.float32(1) / feeds["x"]) * feeds["y"]
-    assert np.count_nonzero(result != as_written) > 0
-
-
-def test_fusion_of_reciprocal_and_product_can_be_switched_off(tmp_path):
-    session, _ = optimized(
-        reciprocal_times_y(), tmp_path, Level.ORT_ENABLE_ALL, disabled="DivMulFusion"
-    )
-    feeds = random_feeds()
-    (result,) = session.run(None, feeds)
-    assert np.array_equal(result, (np.float32(1) / feeds["x"]) * feeds["y"])
+    dtype = {"float": np.float32, "int32": np.int32}[element_type]
+    feeds = {"x": np.array([x], dtype), "y": np.array([y], dtype)}
+    fusible = reciprocal_times_y(element_type)
+    (as_written,) = optimized(fusible, tmp_path, LEVELS["none"])[0].run(None, feeds)
+    (result,) = optimized(fusible, tmp_path, level)[0].run(None, feeds)
+    assert result != as_written
 
 
 def reshape_after_the_channel():
@@ -96,3 +108,34 @@ def test_fusion_of_reshapes_can_be_switched_off(tmp_path):
     with pytest.raises(Exception, match=r"the channel.*less than -1, got -102"):
         session.run(None, IMPOSSIBLE_SHAPE)
     assert [name for _, name in kept[1:]] == ["the channel", "the model's own"]
+
+
+CONSTANT_IF = model(
+    [
+        helper.make_node(
+            "If",
+            ["yes"],
+            ["y"],
+            name="choose",
+            then_branch=helper.make_graph(
+                [helper.make_node("Reshape", ["x", "s"], ["t"], name="the channel")],
+                "then",
+                [],
+                [tensor("t", "float", [None])],
+            ),
+            else_branch=helper.make_graph(
+                [helper.make_node("Neg", ["x"], ["e"])], "else", [], [tensor("e", "float", [None])]
+            ),
+        )
+    ],
+    [tensor("x", "float", [None]), tensor("s", "int64", [1])],
+    [tensor("y", "float", [None])],
+    initializers=[numpy_helper.from_array(np.array(True), "yes")],
+)
+
+
+@pytest.mark.parametrize("level", OPTIMIZING)
+def test_branch_in_the_place_of_its_if_loses_the_names_of_its_nodes(tmp_path, level):
+    """Once they stay, `InferenceSession` need not look for the name of a guard."""
+    _, kept = optimized(CONSTANT_IF, tmp_path, level)
+    assert kept == [("Reshape", "_if_then_branch_Reshape")]

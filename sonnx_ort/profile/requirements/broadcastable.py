@@ -40,7 +40,7 @@ class Broadcastable:
             if misfit is not None:
                 one, other = (operands[index].letter for index in misfit)
                 return violated(_clash(axis, one, sizes[misfit[0]], other, sizes[misfit[1]]))
-            if not _fit_in_every_run(operands, sizes):
+            if not fit_in_every_run(operands, sizes):
                 open_axis = open_axis or f"axis {axis} is " + " against ".join(map(_size, sizes))
         if open_axis is not None:
             return at_run_time(open_axis)
@@ -120,8 +120,13 @@ def _misfit(sizes: Sequence[Dimension]) -> tuple[int, int] | None:
     return None
 
 
-def _fit_in_every_run(operands: Sequence[Operand], sizes: Sequence[Dimension]) -> bool:
-    """Whether sizes without a known misfit are known to fit."""
+def fit_in_every_run(operands: Sequence[Operand], sizes: Sequence[Dimension]) -> bool:
+    """Whether the sizes of one axis are known to fit, given that no misfit is known.
+
+    Args:
+        operands: What is known of the tensors.
+        sizes: Their sizes on the axis, as `aligned_axes` gives them.
+    """
     if all(isinstance(size, int) for size in sizes):
         return True
     return len(set(sizes)) == 1 and operands[0].certain(sizes[0])

@@ -7,7 +7,6 @@ in which a runtime takes independent nodes.
 """
 
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,25 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx.reference import ReferenceEvaluator
 
 from support.soundness import rules
+from support.soundness.leaves import LARGEST, Abandoned, LeafError, compute_leaf
+from support.soundness.liveness import needed_nodes, operators_within
 
 Array = npt.NDArray[Any]
 
-LARGEST = 2_000
-"""Tensors of more elements end an evaluation."""
-
 LONGEST = 8
 """Loops of more iterations end an evaluation."""
-
-
-class Abandoned(Exception):  # noqa: N818 - no error of the model
-    """A run would take too much memory or time, or end the process inside ONNX Runtime."""
-
-
-class LeafError(Exception):
-    """A node other than Div, Sub and Broadcast cannot be computed."""
 
 
 class Missing:
@@ -122,7 +111,7 @@ class Evaluation:
         *,
         live: bool,
     ) -> None:
-        needed = needed_nodes(nodes, wanted) if live else frozenset()
+        needed = needed_nodes(nodes, wanted, self._functions) if live else frozenset()
         for index, node in enumerate(nodes):
             outputs = self.node(node, environment, path, live=index in needed)
             for name, value in zip(node.output, outputs, strict=False):
@@ -143,6 +132,7 @@ class Evaluation:
         """
         inputs = [environment[name] if name else None for name in node.input]
         if any(isinstance(value, Missing) for value in inputs):
+            self._leave_out(node)
             return _all_missing(node)
         arrays = [value for value in inputs if not isinstance(value, Missing)]
         if node.op_type in ("If", "Loop", "Scan"):
@@ -161,6 +151,11 @@ class Evaluation:
             return compute_leaf(node, arrays, self._opset)
         except LeafError:
             return self._unknown(node)
+
+    def _leave_out(self, node: onnx.NodeProto) -> None:
+        """What ONNX Runtime can compute, and nobody here, must not end the process there."""
+        if self.uncertain and "Scan" in operators_within(node, self._functions):
+            raise Abandoned(node.name)
 
     def _unknown(self, node: onnx.NodeProto) -> list[Value]:
         """Runtimes may differ here from `onnx.reference`, or ONNX leaves open what comes out."""
@@ -241,7 +236,10 @@ class Evaluation:
             inputs = [*states, *(sequence[index] for sequence in sequences)]
             after = run({**environment, **dict(zip(names, inputs, strict=True))})
             if any(isinstance(value, Missing) for value in after):
+                self._leave_out(node)
                 return _all_missing(node)
+            if _other_ranks(body, states, after):
+                raise Abandoned(node.name)
             if _shapes(after[: len(states)]) != _shapes(states):
                 return self._unknown(node)
             states = after[: len(states)]
@@ -272,109 +270,19 @@ def _shapes(values: Sequence[Value]) -> list[tuple[int, ...]]:
     return [np.asarray(value).shape for value in values]
 
 
-def compute_leaf(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: int) -> list[Array]:
-    """Compute a node through `onnx.reference`.
+def _other_ranks(body: onnx.GraphProto, states: Sequence[Value], after: Sequence[Value]) -> bool:
+    """Whether a Scan's body gives other ranks than it takes or declares.
 
-    Args:
-        node: The node; it has no body.
-        arrays: Its inputs.
-        opset: The version of the standard operators.
-
-    Raises:
-        LeafError: It cannot be computed.
-        Abandoned: It should not be run.
+    Where the rank that ONNX Runtime expects is the smaller one, it does not survive the Scan
+    (`tests/upstream/test_scan_ranks.py`).
     """
-    if _refused(node.op_type, arrays):
-        raise LeafError(node.op_type)
-    if _enlargement(node.op_type, arrays) > LARGEST or _ends_the_process(node.op_type, arrays):
-        raise Abandoned(node.op_type)
-    evaluator = _reference(node.SerializeToString(), opset)
-    feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
-    try:
-        with np.errstate(all="ignore"):
-            outputs = evaluator.run(None, feeds)
-    except Exception as error:
-        raise LeafError(str(error)) from error
-    return [np.asarray(output) for output in outputs]
-
-
-def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
-    """Whether ONNX forbids operands that `onnx.reference` takes, or ONNX Runtime differs."""
-    given = [array for array in arrays if array is not None]
-    match operator, given:
-        case "ReduceSum", [data, axes]:
-            # ONNX Runtime leaves a size of 0 where it is counted from the end.
-            return bool((axes < 0).any()) and data.size == 0
-        case "Squeeze", [_, axes]:
-            # ONNX Runtime takes an empty list for none at all.
-            return axes.size == 0
-        case "Tile", [data, repeats]:
-            return repeats.shape != (data.ndim,)
-        case "Slice", [_, *bounds]:
-            return len({each.shape for each in bounds}) > 1
-        case "Split", [data, sizes]:
-            length = data.shape[0] if data.ndim else 0
-            return int(sizes.sum()) != length or bool((sizes < 0).any())
-    return False
-
-
-def _ends_the_process(operator: str, arrays: Sequence[Array | None]) -> bool:
-    """ONNX Runtime does not survive a Concat of an empty tensor of another rank."""
-    return operator == "Concat" and len({a.ndim for a in arrays if a is not None}) > 1
-
-
-def _enlargement(operator: str, arrays: Sequence[Array | None]) -> int:
-    """How many elements the numbers in an operand ask for."""
-    if operator not in ("Expand", "ConstantOfShape", "Tile"):
-        return 0
-    sizes = arrays[-1]
-    assert sizes is not None
-    return math.prod(max(1, abs(int(size))) for size in sizes.ravel())
-
-
-@functools.lru_cache(maxsize=4096)
-def _reference(serialized: bytes, opset: int) -> ReferenceEvaluator:
-    node = onnx.NodeProto.FromString(serialized)
-    inputs = [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name]
-    outputs = [onnx.ValueInfoProto(name=name) for name in node.output]
-    graph = onnx.helper.make_graph([node], "leaf", inputs, outputs)
-    return ReferenceEvaluator(
-        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
+    if [np.ndim(value) for value in after[: len(states)]] != [np.ndim(state) for state in states]:
+        return True
+    declared = [output.type.tensor_type for output in body.output]
+    return any(
+        tensor.HasField("shape") and len(tensor.shape.dim) != np.ndim(value)
+        for tensor, value in zip(declared, after, strict=True)
     )
-
-
-def needed_nodes(nodes: Sequence[onnx.NodeProto], wanted: Sequence[str]) -> frozenset[int]:
-    """The positions of the nodes that outputs depend on.
-
-    ONNX Runtime leaves out what only the shape is needed of, where it knows that shape.
-
-    Args:
-        nodes: The nodes of one graph or function, in order.
-        wanted: The names of its outputs.
-    """
-    names, needed = set(wanted), set()
-    for index in reversed(range(len(nodes))):
-        node = nodes[index]
-        if names.intersection(node.output):
-            needed.add(index)
-            if node.op_type not in ("Shape", "Size"):
-                names.update(node.input, captured(node))
-    return frozenset(needed)
-
-
-def captured(node: onnx.NodeProto) -> set[str]:
-    """The names that a node's bodies read, be they their own or of graphs around them.
-
-    Args:
-        node: The node.
-    """
-    bodies = [a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
-    names: set[str] = set()
-    for body in bodies:
-        names.update(output.name for output in body.output)
-        for inner in body.node:
-            names.update(inner.input, captured(inner))
-    return names
 
 
 def lenient(visit: Visit) -> list[Array] | Missing:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
-from support.soundness.evaluator import Abandoned, Evaluation, Missing, lenient
+from support.soundness.evaluator import Evaluation, Missing, lenient
+from support.soundness.leaves import Abandoned
 
 Array = npt.NDArray[Any]
 

@@ -1,0 +1,145 @@
+"""A guard that integer division is defined, and the preliminary edition's infinity.
+
+Both in standard operators, in as few passes over the data as there are: one over B for zeros, one
+over A for the smallest value, and only where A has it one over both for a divisor of -1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
+
+_SMALL_REDUCTION = 12
+"""The first version of the standard operators that reduces 8-bit integers."""
+
+
+@dataclass(frozen=True, slots=True)
+class DivisionDomain:
+    """What is left to a run of an integer division's domain.
+
+    Attributes:
+        zero: The code of the rule that a zero divisor breaks; None if none can be zero.
+        overflow: The code of the rule that smallest / -1 breaks; None if that cannot be.
+        smallest: The smallest value of the operands' type.
+        element_type: The type in which they are compared.
+        may_be_scalar: Whether the operands may have no axes.
+    """
+
+    zero: int | None
+    overflow: int | None
+    smallest: int
+    element_type: ir.DataType
+    may_be_scalar: bool
+
+
+def guard_domain(
+    nodes: StandardNodes, a: ir.Value, b: ir.Value, domain: DivisionDomain, *, name: str
+) -> ir.Value:
+    """Let A through where every quotient is defined.
+
+    Args:
+        nodes: Takes the new nodes.
+        a: The dividend, of the shape of B.
+        b: The divisor.
+        domain: What is to be decided.
+        name: The guard's name.
+
+    Returns:
+        A, behind the guard.
+    """
+    shape = nodes.shape(a)
+    decided = nodes.shape(shape) if domain.may_be_scalar else shape
+    if domain.zero is not None:
+        code = nodes.constant([-domain.zero], "code")
+        decided = nodes.add("Where", [_no_zero(nodes, b), decided, code], "shape_or_code")
+    if domain.overflow is not None:
+        decided = _unless_overflow(nodes, a, b, domain, domain.overflow, decided)
+    if not domain.may_be_scalar:
+        return nodes.add("Reshape", [a, decided], "defined", name=name)
+    # A scalar's shape has no element that a code could take the place of, but its rank is one.
+    shape = nodes.add("Reshape", [shape, decided], "shape_if_defined", name=name)
+    return nodes.add("Reshape", [a, shape], "defined")
+
+
+def with_infinity(
+    nodes: StandardNodes, quotient: ir.Value, b: ir.Value, element_type: ir.DataType
+) -> ir.Value:
+    """Put +inf wherever B is zero, whatever the quotient is there.
+
+    Args:
+        nodes: Takes the new nodes.
+        quotient: A divided by B.
+        b: The divisor.
+        element_type: The type of both.
+    """
+    nonzero = nodes.cast(b, ir.DataType.BOOL, "nonzero")
+    infinity = nodes.constant(np.inf, "infinity", element_type)
+    # ONNX Runtime's Where makes -0 in its second input +0, and its optimizer takes a Not away.
+    false = nodes.constant(0, "false", ir.DataType.BOOL)
+    zero = nodes.add("Equal", [nonzero, false], "is_zero")
+    return nodes.add("Where", [zero, infinity, quotient], "infinity_or_quotient")
+
+
+def _no_zero(nodes: StandardNodes, b: ir.Value) -> ir.Value:
+    nonzero = nodes.cast(b, ir.DataType.BOOL, "nonzero")
+    return _all(nodes, nonzero, "no_zero")
+
+
+def _unless_overflow(  # noqa: PLR0913, PLR0917 - a graph's worth of values
+    nodes: StandardNodes,
+    a: ir.Value,
+    b: ir.Value,
+    domain: DivisionDomain,
+    code: int,
+    decided: ir.Value,
+) -> ir.Value:
+    """Look for a divisor of -1 only in a run in which A has the smallest value somewhere."""
+    smallest = nodes.constant(domain.smallest, "smallest", domain.element_type)
+    at_smallest = nodes.add("Equal", [a, smallest], "is_smallest")
+    minus_one = nodes.constant(-1, "minus_one", domain.element_type)
+    impossible = nodes.constant([-code], "code")
+
+    rare = nodes.body()
+    at_minus_one = rare.add("Equal", [b, minus_one], "is_minus_one")
+    both = rare.add("And", [at_smallest, at_minus_one], "overflows")
+    some = _any(rare, both, "some_overflow")
+    branch = rare.add("Where", [some, impossible, decided], "shape_or_code")
+
+    usual = nodes.body()
+    kept = usual.add("Identity", [decided], "shape_or_code")
+    branches = {
+        "then_branch": _branch(rare, branch, "look_for_minus_one"),
+        "else_branch": _branch(usual, kept, "no_smallest_value"),
+    }
+    present = _any(nodes, at_smallest, "has_smallest")
+    return nodes.add("If", [present], "shape_or_code", branches)
+
+
+def _branch(nodes: StandardNodes, output: ir.Value, name: str) -> ir.Graph:
+    output.type = ir.TensorType(ir.DataType.INT64)
+    return ir.Graph([], [output], nodes=nodes.nodes, name=name)
+
+
+def _all(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:
+    """Whether all flags of whatever shape are true; if there are none, they are."""
+    return _reduced(nodes, "ReduceMin", flags, purpose)
+
+
+def _any(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:
+    """Whether a flag of whatever shape is true; if there are none, none is."""
+    if nodes.opset >= _SMALL_REDUCTION:
+        return _reduced(nodes, "ReduceMax", flags, purpose)
+    # The largest of no signed integers is negative, which is no false.
+    none = _all(nodes, nodes.add("Not", [flags], f"{purpose}_not"), f"{purpose}_none")
+    return nodes.add("Not", [none], purpose)
+
+
+def _reduced(nodes: StandardNodes, reduction: str, flags: ir.Value, purpose: str) -> ir.Value:
+    # Bytes are the quickest to reduce.
+    small = nodes.opset >= _SMALL_REDUCTION
+    carrier = ir.DataType.UINT8 if small else ir.DataType.INT32
+    numbers = nodes.cast(flags, carrier, f"{purpose}_numbers")
+    reduced = nodes.add(reduction, [numbers], f"{purpose}_number", {"keepdims": 0})
+    return nodes.cast(reduced, ir.DataType.BOOL, purpose)

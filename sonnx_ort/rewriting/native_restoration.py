@@ -1,0 +1,101 @@
+"""Undoes native enforcement, as far as the model tells how."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+import onnx_ir as ir
+from onnx_ir.traversal import RecursiveGraphIterator
+
+from sonnx_ort.analysis.targets import bodies_of
+from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
+from sonnx_ort.rewriting.enforcement import Enforcement
+from sonnx_ort.rewriting.native_record import ORIGINAL, Original, forget, groups
+
+
+def restore(model: ir.Model, enforcement: Enforcement) -> None:
+    """Put what groups of nodes took the place of in their place.
+
+    Args:
+        model: The model; changed in place.
+        enforcement: How it says that it was enforced.
+
+    Raises:
+        Exception: What the model says of itself makes no sense, in whatever way.
+    """
+    found = [(nodes, Original.parse(nodes[-1].metadata_props[ORIGINAL])) for nodes in groups(model)]
+    # Nodes were recorded as they read what stands behind the inputs, so that goes last.
+    for nodes, original in sorted(found, key=lambda group: group[1].node is None):
+        values = _values_of(nodes)
+        if original.node is None:
+            _restore_inputs(nodes, original, values)
+        else:
+            _restore_node(nodes, original, values)
+            if original.node.domain == DOMAIN:
+                model.opset_imports[DOMAIN] = DOMAIN_VERSION
+    model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
+    forget(model)
+
+
+def _values_of(nodes: Sequence[ir.Node]) -> dict[str, ir.Value]:
+    """What a group reads and gives, by name."""
+    inner = (node for body in _bodies(nodes) for node in RecursiveGraphIterator(body))
+    values = (v for n in chain(nodes, inner) for v in (*n.inputs, *n.outputs) if v is not None)
+    return {str(value.name): value for value in values}
+
+
+def _restore_inputs(
+    nodes: Sequence[ir.Node], original: Original, values: Mapping[str, ir.Value]
+) -> None:
+    for name, guarded in original.inputs:
+        ir.convenience.replace_all_uses_with(values[guarded], values[name])
+    _graph_of(nodes).remove(nodes, safe=True)
+
+
+def _restore_node(
+    nodes: Sequence[ir.Node], original: Original, values: Mapping[str, ir.Value]
+) -> None:
+    proto = original.node
+    if proto is None:
+        raise ValueError("the group took the place of no node")
+    old = [values[name] for name in proto.output if name]
+    new = {name: ir.val(name) for name in proto.output if name}
+    node = ir.Node(
+        proto.domain,
+        proto.op_type,
+        [values[name] if name else None for name in proto.input],
+        [ir.from_proto(attribute) for attribute in proto.attribute],
+        outputs=[new.get(name) or ir.Value(name="") for name in proto.output],
+        name=proto.name,
+        doc_string=proto.doc_string or None,
+        metadata_props={entry.key: entry.value for entry in proto.metadata_props},
+    )
+    _detach_bodies(nodes)
+    ir.convenience.replace_nodes_and_values(
+        _graph_of(nodes), nodes[-1], nodes, [node], old, list(new.values())
+    )
+    for before, after in zip(old, new.values(), strict=True):
+        after.metadata_props.update(before.metadata_props)
+        after.doc_string = before.doc_string
+    for name in original.undeclared:
+        new[name].type = None
+    for name in original.unshaped:
+        new[name].shape = None
+
+
+def _detach_bodies(nodes: Sequence[ir.Node]) -> None:
+    """Let what goes with its node read nothing any more."""
+    for body in _bodies(nodes):
+        for node in RecursiveGraphIterator(body):
+            for index in range(len(node.inputs)):
+                node.replace_input_with(index, None)
+
+
+def _bodies(nodes: Sequence[ir.Node]) -> Iterator[ir.Graph]:
+    return (body for node in nodes for body in bodies_of(node))
+
+
+def _graph_of(nodes: Sequence[ir.Node]) -> ir.Graph:
+    graph = nodes[0].graph
+    if not isinstance(graph, ir.Graph):
+        raise TypeError(f"node '{nodes[0].name}' belongs to no graph")
+    return graph

@@ -1,0 +1,107 @@
+"""New nodes of standard operators, in the order in which they are made."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.loading.value_names import ValueNames
+
+Attribute = ir.TensorProtocol | ir.Graph | int | str
+
+CONSTANT_OF_ANY_TYPE = 9
+"""The first version of the standard operators in which Constant can be an integer."""
+
+
+class StandardNodes:
+    """Makes the nodes that go into the place of one node, or in front of it."""
+
+    def __init__(self, names: ValueNames, stem: str, opset: int) -> None:
+        """Start with no nodes.
+
+        Args:
+            names: Gives names to new values.
+            stem: What the names of new values start with.
+            opset: The version of the standard operators.
+        """
+        self.nodes: list[ir.Node] = []
+        self.opset = opset
+        self._names = names
+        self._stem = stem
+
+    def body(self) -> "StandardNodes":
+        """Start the nodes of a body, which can read all values made here."""
+        return StandardNodes(self._names, self._stem, self.opset)
+
+    def add(
+        self,
+        operator: str,
+        inputs: Sequence[ir.Value],
+        purpose: str,
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        name: str = "",
+    ) -> ir.Value:
+        """Add a node with one output.
+
+        Args:
+            operator: The operator.
+            inputs: Its inputs.
+            purpose: What the output's name says of it.
+            attributes: Its attributes.
+            name: Its name, if people are to read it; a number is put behind one that is taken.
+
+        Returns:
+            Its output.
+        """
+        output = self.value(purpose)
+        own = self._names.fresh_for_node(name) if name else ""
+        node = ir.node(operator, inputs, attributes, outputs=[output], name=own)
+        self.nodes.append(node)
+        return output
+
+    def shape(self, value: ir.Value) -> ir.Value:
+        """Add the Shape of a value.
+
+        Args:
+            value: The value.
+        """
+        return self.add("Shape", [value], "operand_shape")
+
+    def cast(self, value: ir.Value, to: ir.DataType, purpose: str) -> ir.Value:
+        """Add a Cast.
+
+        Args:
+            value: What to convert.
+            to: The type to convert to.
+            purpose: What the output's name says of it.
+        """
+        return self.add("Cast", [value], purpose, {"to": to})
+
+    def constant(
+        self,
+        numbers: Sequence[int] | int | float,
+        purpose: str,
+        element_type: ir.DataType = ir.DataType.INT64,
+    ) -> ir.Value:
+        """Add a constant.
+
+        Args:
+            numbers: Its elements, or the one element of a scalar.
+            purpose: What the value's name says of it.
+            element_type: Its type; every number can be told exactly in it and in double.
+        """
+        if self.opset >= CONSTANT_OF_ANY_TYPE:
+            tensor = ir.tensor(np.array(numbers, element_type.numpy()))
+            return self.add("Constant", [], purpose, {"value": tensor})
+        # The older Constant has no integers.
+        floats = self.add("Constant", [], purpose, {"value": ir.tensor(np.array(numbers, float))})
+        return self.cast(floats, element_type, purpose)
+
+    def value(self, purpose: str) -> ir.Value:
+        """Make a value that no node gives yet.
+
+        Args:
+            purpose: What its name says of it.
+        """
+        return ir.val(self._names.fresh(f"{self._stem}_{purpose}"))

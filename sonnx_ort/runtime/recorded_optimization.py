@@ -1,0 +1,246 @@
+"""Lets ONNX Runtime write down what its optimizers made of a model, and looks at it."""
+
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+import onnxruntime
+from onnx_ir.passes.common import InlinePass
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.traversal import all_graphs
+from sonnx_ort.runtime.enforced_nodes import guards_by_output
+from sonnx_ort.runtime.optimized_graph import compare
+from sonnx_ort.runtime.optimizers import DISABLED_OPTIMIZERS
+from sonnx_ort.runtime.session_options import config_entry
+
+_WEIGHTS_APART = {
+    "session.optimized_model_external_initializers_file_name": "weights",
+    "session.optimized_model_external_initializers_min_size_in_bytes": "1024",
+}
+"""Entries by which large weights go to a file of their own, which need not be read."""
+
+_FORMAT = "session.save_model_format"
+_ERRORS_ONLY = 3
+_FATAL_ONLY = 4
+_NAMED_LOSSES = 5
+
+_Level = onnxruntime.GraphOptimizationLevel
+_QUIET_LEVELS = (_Level.ORT_DISABLE_ALL, _Level.ORT_ENABLE_BASIC, _Level.ORT_ENABLE_EXTENDED)
+
+_FUSIONS = (
+    "AttentionFusion",
+    "CommonSubexpressionElimination",
+    "ConstantSharing",
+    "ConvAddFusion",
+    "ConvBNFusion",
+    "ConvMulFusion",
+    "DivMulFusion",
+    "DoubleQDQPairsRemover",
+    "EnsureUniqueDQForNodeUnit",
+    "FuseReluClip",
+    "GeluFusionL1",
+    "GemmSumFusion",
+    "GemmTransposeFusion",
+    "LabelEncoderFusion",
+    "LayerNormFusionL1",
+    "MatMulAddFusion",
+    "MatMul_BatchNormalization_Fusion",
+    "NoopElimination",
+    "NotWhereFusion",
+    "Pad_Fusion",
+    "QDQPropagationTransformer",
+    "ReshapeFusion",
+    "RocmBlasAltImpl",
+    "SliceConcatToSpaceToDepthFusion",
+    "WeightBiasQuantization",
+)
+"""The optimizers of the level ORT_ENABLE_BASIC that do more than fold constants, leave out nodes
+that give back what they read, and move Transpose."""
+
+_locks: "weakref.WeakKeyDictionary[onnxruntime.SessionOptions, threading.RLock]" = (
+    weakref.WeakKeyDictionary()
+)
+_locks_lock = threading.Lock()
+
+
+class RecordedOptimization:
+    """What ONNX Runtime's optimizers made of a model."""
+
+    def __init__(self, options: onnxruntime.SessionOptions) -> None:
+        """Record nothing yet.
+
+        Args:
+            options: The options of the session.
+        """
+        self._options = options
+        self._optimized: onnx.ModelProto | None = None
+
+    def read(self, path: Path) -> None:
+        """Read the optimized model, without large weights.
+
+        Args:
+            path: Its file.
+        """
+        self._optimized = _read(path)
+
+    def require_enforced(self, model: onnx.ModelProto) -> Mapping[str, str]:
+        """Require that what enforces the profile is still there.
+
+        What depends on nothing but constants is folded, and what nothing reads is left out; that
+        is right. Only if something is gone ONNX Runtime is asked what that alone leaves.
+
+        Args:
+            model: The enforced model, as the session got it.
+
+        Returns:
+            The guards' names by the names that ONNX Runtime gave to their nodes, for those that
+            it renamed: it does so where it puts a branch in the place of its If.
+
+        Raises:
+            SonnxError: A Div, a Sub or a guard is gone, or bypassed.
+        """
+        if self._optimized is None:
+            raise SonnxError("ONNX Runtime wrote no optimized model; make the session first")
+        optimized = ir.from_proto(self._optimized)
+        enforced = _inlined(model)
+        guards = guards_by_output(enforced)
+        found = compare(enforced, optimized, guards)
+        if found.losses:
+            try:
+                simplified = self._simplified(model)
+            except Exception as error:
+                raise SonnxError(_message(found.losses)) from error
+            found = compare(ir.from_proto(simplified), optimized, guards)
+        if found.losses:
+            raise SonnxError(_message(found.losses))
+        return found.guards
+
+    def _simplified(self, model: onnx.ModelProto) -> onnx.ModelProto:
+        """The model after the optimizations that take nothing away that enforces the profile."""
+        options = self._options
+        with (
+            _lock_of(options),
+            tempfile.TemporaryDirectory() as folder,
+            _attribute(options, "graph_optimization_level", _Level.ORT_ENABLE_BASIC),
+            _attribute(options, "log_severity_level", _FATAL_ONLY),
+            _written(options, Path(folder)) as path,
+        ):
+            onnxruntime.InferenceSession(
+                model.SerializeToString(),
+                options,
+                providers=["CPUExecutionProvider"],
+                disabled_optimizers=_FUSIONS,
+            )
+            return _read(path)
+
+
+@contextmanager
+def recorded_optimization(
+    options: onnxruntime.SessionOptions,
+) -> Iterator[RecordedOptimization]:
+    """Record what a session that is made in this block does to its model.
+
+    The optimized model goes to a folder that is gone afterwards, unless the options name a file for
+    it. ONNX Runtime warns of such a file at its highest levels; where the options leave its
+    severity of logging open, the session logs errors only.
+
+    Args:
+        options: The options of that session. After the block they are as they were, but for two
+            entries that put large weights into a file of their own.
+
+    Raises:
+        SonnxError: The options ask for the format ORT, in which nothing can be found again.
+    """
+    record = RecordedOptimization(options)
+    with _lock_of(options), ExitStack() as restored:
+        _require_readable_format(options)
+        if options.optimized_model_filepath:
+            path = Path(options.optimized_model_filepath)
+        else:
+            folder = Path(restored.enter_context(tempfile.TemporaryDirectory()))
+            if (
+                options.graph_optimization_level not in _QUIET_LEVELS
+                and options.log_severity_level < 0
+            ):
+                restored.enter_context(_attribute(options, "log_severity_level", _ERRORS_ONLY))
+            path = restored.enter_context(_written(options, folder))
+        yield record
+        record.read(path)
+
+
+def _require_readable_format(options: onnxruntime.SessionOptions) -> None:
+    path = options.optimized_model_filepath
+    if path.lower().endswith(".ort") or config_entry(options, _FORMAT).upper() == "ORT":
+        raise SonnxError(
+            "an optimized model in the format ORT cannot be checked for what enforces the profile; "
+            "leave out the session options that ask for it, or save it as .onnx"
+        )
+
+
+@contextmanager
+def _written(options: onnxruntime.SessionOptions, folder: Path) -> Iterator[Path]:
+    """Have the optimized model written, with its weights in a file of their own."""
+    path = folder / "optimized.onnx"
+    # ONNX Runtime warns where an entry is overwritten, so these stay.
+    for key, value in _WEIGHTS_APART.items():
+        if not config_entry(options, key):
+            options.add_session_config_entry(key, value)
+    with _attribute(options, "optimized_model_filepath", str(path)):
+        yield path
+
+
+@contextmanager
+def _attribute(options: onnxruntime.SessionOptions, name: str, value: object) -> Iterator[None]:
+    previous = getattr(options, name)
+    setattr(options, name, value)
+    try:
+        yield
+    finally:
+        setattr(options, name, previous)
+
+
+def _inlined(model: onnx.ModelProto) -> ir.Model:
+    """The model without functions: what a call depends on is known from its function alone."""
+    if not model.functions:
+        return ir.from_proto(model)
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    graph_model = ir.from_proto(copy)
+    InlinePass()(graph_model)
+    return graph_model
+
+
+def _read(path: Path) -> onnx.ModelProto:
+    model = onnx.load(path, load_external_data=False)
+    for graph in all_graphs(model):
+        # Without optimizations a constant of a body stands there as a node and as an initializer.
+        initializers = {tensor.name for tensor in graph.initializer}
+        repeated = [
+            n for n in graph.node if n.op_type == "Constant" and n.output[0] in initializers
+        ]
+        for node in repeated:
+            graph.node.remove(node)
+    return model
+
+
+def _lock_of(options: onnxruntime.SessionOptions) -> threading.RLock:
+    with _locks_lock:
+        return _locks.setdefault(options, threading.RLock())
+
+
+def _message(losses: tuple[str, ...]) -> str:
+    named = "; ".join(losses[:_NAMED_LOSSES])
+    more = len(losses) - _NAMED_LOSSES
+    if more > 0:
+        named += f"; and {more} more"
+    return (
+        f"ONNX Runtime's optimizer undid what enforces the profile: {named}. Add the optimizer "
+        f"that did it to the session option {DISABLED_OPTIMIZERS}, or set "
+        "options.graph_optimization_level to ORT_DISABLE_ALL"
+    )

@@ -1,0 +1,20 @@
+"""Fixtures of all tests."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import sonnx_ort
+from sonnx_ort.rewriting.backend import Backend
+
+_CHOOSING = (sonnx_ort.rewrite, sonnx_ort.rewrite_file, sonnx_ort.InferenceSession.__init__)
+
+
+@pytest.fixture(params=list(Backend), ids=str, scope="module")
+def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    """Each backend in turn; what rewrites takes it where a test chooses none."""
+    chosen = Backend(request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        for function in _CHOOSING:
+            patch.setitem(function.__kwdefaults__, "backend", chosen.value)
+        yield chosen

@@ -1,0 +1,206 @@
+"""What the native backend made is told from what only says so."""
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnx_ir as ir
+import pytest
+from onnx import helper
+
+import sonnx_ort
+from sonnx_ort.profile.judgement import Status
+from support.graphs import binary_model, tensor
+
+Change = Callable[[onnx.ModelProto], None]
+
+SHAPES = [
+    pytest.param(["n"], ["m"], id="two symbols"),
+    pytest.param(["n"], ["n"], id="one symbol"),
+    pytest.param([2, 3], [2, 3], id="proved"),
+    pytest.param([2, "n"], [2, "m"], id="one axis open"),
+    pytest.param(None, ["n"], id="unknown rank"),
+    pytest.param(["n", 3], [3], id="broadcast"),
+]
+
+
+def native(model: onnx.ModelProto, **choices: str) -> onnx.ModelProto:
+    return sonnx_ort.rewrite(model, backend="native", **choices)
+
+
+def enforced() -> onnx.ModelProto:
+    return native(binary_model("Div", "int32", ["n"], ["m"], c_shape=["k"]))
+
+
+def guards_of(model: onnx.ModelProto) -> list[str]:
+    return [n.name for n in model.graph.node if "breaks the SONNX profile" in n.name]
+
+
+@pytest.mark.parametrize("element_type", ["float", "int32", "bfloat16", "uint8"])
+@pytest.mark.parametrize(("a", "b"), SHAPES)
+@pytest.mark.parametrize("opset", [7, 13, 21])
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+def test_rewriting_twice_changes_nothing(
+    element_type: str, a: list[str], b: list[str], opset: int, edition: str
+) -> None:
+    original = binary_model("Div", element_type, a, b, opset=opset)
+    once = native(original, edition=edition, broadcast="explicit")
+    assert native(once, edition=edition) == once
+
+
+@pytest.mark.parametrize("broadcast", ["reject", "explicit"])
+@pytest.mark.parametrize("name", sonnx_ort.models.names())
+def test_rewriting_a_bundled_model_twice_changes_nothing(name: str, broadcast: str) -> None:
+    try:
+        once = native(sonnx_ort.models.load(name), broadcast=broadcast)
+    except sonnx_ort.ModelRejected:
+        return
+    assert native(once) == once
+
+
+def test_graph_object_is_recognized() -> None:
+    once = enforced()
+    again = sonnx_ort.rewrite(ir.from_proto(once), backend="native")
+    assert guards_of(ir.to_proto(again)) == guards_of(once)
+
+
+@pytest.mark.parametrize("choices", [{}, {"broadcast": "explicit"}, {"backend": "python"}], ids=str)
+def test_model_that_is_enforced_stays_as_it_is_whatever_is_asked_for(
+    choices: dict[str, str],
+) -> None:
+    assert sonnx_ort.rewrite(enforced(), **choices) == enforced()
+
+
+def test_other_edition_is_refused() -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(enforced(), edition="preliminary")
+    assert str(caught.value) == (
+        "the model is enforced already, under the edition 'typed'; rewrite the original model to "
+        "have it under 'preliminary'"
+    )
+
+
+def test_model_of_the_python_backend_is_refused() -> None:
+    custom = sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["m"]))
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        native(custom)
+    assert str(caught.value) == (
+        "node 'the_node' is enforced already, by the python backend; rewrite the original model to "
+        "have it enforced by the native one"
+    )
+
+
+def test_report_of_an_enforced_model_is_that_of_the_original() -> None:
+    original = binary_model("Div", "int32", ["n"], ["m"], c_shape=["k"])
+    told = [(o.rule.id, o.node, o.status) for o in sonnx_ort.check(native(original)).obligations]
+    assert told == [(o.rule.id, o.node, o.status) for o in sonnx_ort.check(original).obligations]
+
+
+def test_report_says_that_the_model_checks_what_is_left_to_the_run() -> None:
+    obligations = sonnx_ort.check(enforced()).obligations
+    left = [o.evidence for o in obligations if o.status is Status.RUNTIME]
+    assert left == [
+        "axis 0 is n in A and m in B; the model checks it in each run",
+        "the elements of B are known only in a run; the model checks it in each run",
+        "the elements are known only in a run; the model checks it in each run",
+    ]
+
+
+def another_code(model: onnx.ModelProto) -> None:
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if attribute.t.raw_data == np.int64(-21).tobytes():
+                attribute.t.raw_data = np.int64(1).tobytes()
+
+
+def around_the_guard(model: onnx.ModelProto) -> None:
+    model.graph.node[-1].input[0] = "A"
+
+
+def always_true(model: onnx.ModelProto) -> None:
+    (equal, *_) = [node for node in model.graph.node if node.op_type == "Equal"]
+    equal.input[1] = equal.input[0]
+
+
+def false_shape_of_an_operand(model: onnx.ModelProto) -> None:
+    (equal, *_) = [node for node in model.graph.node if node.op_type == "Equal"]
+    model.graph.value_info.append(tensor(equal.input[0], "int64", [2]))
+
+
+def renamed_guard(model: onnx.ModelProto) -> None:
+    (guard, *_) = [n for n in model.graph.node if "breaks the SONNX profile" in n.name]
+    guard.name = "Div 'another' breaks the SONNX profile; nothing"
+
+
+def original_that_never_was(model: onnx.ModelProto) -> None:
+    for node in model.graph.node:
+        for entry in node.metadata_props:
+            entry.value = entry.value.replace('"Div"', '"Add"')
+
+
+def record_without_sense(model: onnx.ModelProto) -> None:
+    for node in model.graph.node:
+        for entry in node.metadata_props:
+            if entry.key == "sonnx_ort.original":
+                entry.value = "{}"
+
+
+def other_edition(model: onnx.ModelProto) -> None:
+    for entry in model.metadata_props:
+        entry.value = entry.value.replace("typed", "preliminary")
+
+
+def metadata_without_sense(model: onnx.ModelProto) -> None:
+    for entry in model.metadata_props:
+        entry.value = "[]"
+
+
+def no_metadata(model: onnx.ModelProto) -> None:
+    del model.metadata_props[:]
+
+
+CHANGES = [
+    another_code,
+    around_the_guard,
+    always_true,
+    false_shape_of_an_operand,
+    renamed_guard,
+    original_that_never_was,
+    record_without_sense,
+    other_edition,
+    metadata_without_sense,
+    no_metadata,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_model_that_only_says_so_is_enforced_like_any_other(change: Change) -> None:
+    forged = enforced()
+    change(forged)
+    again = native(forged)
+    assert again != forged
+    (node,) = [n for n in again.graph.node if n.op_type == "Div"]
+    makers = {output: n.name for n in again.graph.node for output in n.output}
+    assert makers[node.input[0]].startswith("Div 'the_node' breaks the SONNX profile;")
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_model_that_only_says_so_refuses_what_the_original_refuses(change: Change) -> None:
+    forged = enforced()
+    change(forged)
+    session = sonnx_ort.InferenceSession(forged, backend="native")
+    a, zero, short = (np.array(values, np.int32) for values in ([1, 2], [1, 0], [1]))
+    with pytest.raises(sonnx_ort.ContractViolation):
+        session.run(None, {"A": a, "B": zero})
+    # What is left of the forged guard may fail before ours does.
+    with pytest.raises(Exception, match="breaks"):
+        session.run(None, {"A": a, "B": short})
+
+
+def test_bare_node_beside_an_enforced_one_is_enforced() -> None:
+    once = enforced()
+    once.graph.node.append(helper.make_node("Div", ["A", "B"], ["D"], name="slipped_in"))
+    once.graph.output.append(tensor("D", "int32", ["k"]))
+    again = native(once)
+    assert any(name.startswith("Div 'slipped_in' breaks") for name in guards_of(again))

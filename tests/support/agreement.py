@@ -1,0 +1,276 @@
+"""Random models and feeds on which both backends must do the same.
+
+To be run in a child process: an integer division that no guard stops can end it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+import sonnx_ort
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.rewriting.backend import Backend
+from support import ort_values
+from support.broadcasting import assert_identical, broadcast_model, quiet
+from support.graphs import Dimensions, binary_model
+from support.values import assert_same_bits, bits_dtype, special_values
+
+Array = npt.NDArray[Any]
+Sizes = tuple[int, ...]
+Verdict = tuple[object, ...]
+
+NEWEST_OPSET = 23
+FEEDS_PER_DECLARATION = 24
+MAX_RANK = 5
+_SIZES = (0, 1, 1, 2, 3)
+_OLDEST_OPSET = {ElementType.BFLOAT16: 13}
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A model of one node, by what it declares.
+
+    Attributes:
+        operator: "Div", "Sub" or "Broadcast", the model's own.
+        element_types: The types of the inputs.
+        shapes: Their declared shapes.
+        edition: The edition of the profile.
+        broadcast: What becomes of operands of different shapes.
+        opset: The version of the standard operators.
+    """
+
+    operator: str
+    element_types: tuple[ElementType, ...]
+    shapes: tuple[Dimensions, ...]
+    edition: str
+    broadcast: str
+    opset: int
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the inputs."""
+        if self.operator == "Broadcast":
+            return [f"x{index}" for index in range(len(self.shapes))]
+        return ["A", "B"]
+
+    def model(self) -> onnx.ModelProto:
+        """The model, not rewritten."""
+        if self.operator == "Broadcast":
+            return broadcast_model(self.element_types, self.shapes, opset=self.opset)
+        return binary_model(self.operator, self.element_types[0], *self.shapes, opset=self.opset)
+
+    def session(self, backend: Backend) -> sonnx_ort.InferenceSession | sonnx_ort.ModelRejected:
+        """The rewritten model, ready to run; what rejects it if it cannot keep its rules."""
+        try:
+            return sonnx_ort.InferenceSession(
+                self.model(),
+                quiet(),
+                edition=self.edition,
+                broadcast=self.broadcast,
+                backend=backend,
+            )
+        except sonnx_ort.ModelRejected as rejected:
+            return rejected
+
+
+class RandomCases:
+    """Declarations and feeds, the same for the same seed."""
+
+    def __init__(self, operator: str, seed: int) -> None:
+        """Start a sequence of them.
+
+        Args:
+            operator: "Div", "Sub" or "Broadcast".
+            seed: Decides everything.
+        """
+        self._operator = operator
+        self._random = np.random.default_rng([seed, *operator.encode()])
+
+    def declaration(self) -> Declaration:
+        """A declaration, and with it the shapes that its static sizes stand for."""
+        arity = int(self._random.integers(1, 5)) if self._operator == "Broadcast" else 2
+        types = [self._one_of(list(ElementType)) for _ in range(arity)]
+        if self._operator != "Broadcast":
+            types = types[:1] * 2
+        oldest = max(_OLDEST_OPSET.get(element_type, 7) for element_type in types)
+        return Declaration(
+            operator=self._operator,
+            element_types=tuple(types),
+            shapes=tuple(self._declared(shape) for shape in self._shapes(arity)),
+            edition=self._one_of(["typed", "preliminary"]),
+            broadcast=self._one_of(["reject", "explicit"]),
+            opset=int(self._random.integers(oldest, NEWEST_OPSET + 1)),
+        )
+
+    def feeds(self, declaration: Declaration) -> dict[str, Array]:
+        """Tensors that ONNX Runtime accepts for a declaration.
+
+        Args:
+            declaration: The declaration.
+        """
+        shapes = self._shapes_for(declaration.shapes)
+        harmless = bool(self._random.integers(0, 2))
+        return {
+            name: self._tensor(element_type, shape, harmless=harmless and name == "B")
+            for name, element_type, shape in zip(
+                declaration.names, declaration.element_types, shapes, strict=True
+            )
+        }
+
+    def _one_of(self, choices: Sequence[Any]) -> Any:
+        return choices[int(self._random.integers(len(choices)))]
+
+    def _shape(self, rank: int) -> Sizes:
+        return tuple(self._one_of(_SIZES) for _ in range(rank))
+
+    def _shapes(self, count: int) -> list[Sizes]:
+        """Equal shapes, shapes that can be broadcast, or any."""
+        first = self._shape(int(self._random.integers(0, MAX_RANK + 1)))
+        return [first, *(self._relative(first) for _ in range(count - 1))]
+
+    def _relative(self, shape: Sizes) -> Sizes:
+        match self._random.integers(0, 5):
+            case 0:
+                return self._shape(int(self._random.integers(0, MAX_RANK + 1)))
+            case 1:
+                kept = shape[int(self._random.integers(0, len(shape) + 1)) :]
+                return tuple(size if self._random.integers(0, 2) else 1 for size in kept)
+            case _:
+                return shape
+
+    def _declared(self, shape: Sizes) -> Dimensions:
+        if self._random.integers(0, 5) == 0:
+            return None
+        forms = [lambda size: size, lambda _: None, lambda _: self._one_of("nmnk")]
+        if self._random.integers(0, 3):
+            form = self._one_of(forms)
+            return [form(size) for size in shape]
+        return [self._one_of(forms)(size) for size in shape]
+
+    def _shapes_for(self, declared: Sequence[Dimensions]) -> list[Sizes]:
+        """Shapes that fit; mostly one size for one symbol, and one shape for all."""
+        symbols = {symbol: self._one_of(_SIZES) for symbol in "nmk"}
+        if self._random.integers(0, 2):
+            symbols = dict.fromkeys(symbols, self._one_of(_SIZES))
+        wild = self._random.integers(0, 4) == 0
+        model_shape: Sizes | None = None
+        shapes: list[Sizes] = []
+        for dimensions in declared:
+            shape = self._fitting(dimensions, model_shape, symbols, wild=bool(wild))
+            model_shape = model_shape if model_shape is not None else shape
+            shapes.append(shape)
+        return shapes
+
+    def _fitting(
+        self, declared: Dimensions, other: Sizes | None, symbols: Mapping[str, int], *, wild: bool
+    ) -> Sizes:
+        # ONNX Runtime takes tensors of any rank for an input that is declared as a scalar.
+        if declared is None or (wild and len(declared) == 0):
+            if other is None:
+                return self._shape(int(self._random.integers(0, MAX_RANK + 1)))
+            return self._relative(other)
+        padded = (1,) * max(0, len(declared) - len(other or ())) + tuple(other or ())
+        shape = []
+        for dimension, beside in zip(declared, padded[len(padded) - len(declared) :], strict=True):
+            match dimension:
+                case int():
+                    shape.append(dimension)
+                case _ if wild and self._random.integers(0, 2):
+                    shape.append(self._one_of(_SIZES))
+                case str():
+                    shape.append(symbols[dimension])
+                case _:
+                    shape.append(beside)
+        return tuple(shape)
+
+    def _tensor(self, element_type: ElementType, shape: Sizes, *, harmless: bool) -> Array:
+        """Special values and any bits; if harmless, only divisors that every integer has."""
+        size = int(np.prod(shape, dtype=np.int64))
+        special = self._random.choice(
+            special_values(element_type).view(bits_dtype(element_type)), size
+        )
+        limit = 1 << (8 * element_type.dtype.itemsize)
+        bits = self._random.integers(0, limit, size, special.dtype, endpoint=False)
+        chosen = np.where(self._random.integers(0, 2, size) == 0, special, bits)
+        array: Array = chosen.astype(special.dtype).view(element_type.dtype)
+        if harmless and element_type.family is Family.INTEGER:
+            array = array & element_type.dtype.type(np.iinfo(element_type.dtype).max) | 1
+        return array.reshape(shape)
+
+
+def run(
+    session: sonnx_ort.InferenceSession, feeds: Mapping[str, Array]
+) -> list[Array] | sonnx_ort.ContractViolation:
+    """The outputs of a run, or its violation."""
+    try:
+        return ort_values.run(session, feeds)
+    except sonnx_ort.ContractViolation as violation:
+        return violation
+
+
+def verdict(violation: sonnx_ort.ContractViolation) -> Verdict:
+    """All that a violation says, apart from its text."""
+    v = violation
+    return v.rule, v.operator, v.node, v.shapes, v.index, v.values
+
+
+def assert_agreement(
+    operator: str,
+    reference: list[Array] | sonnx_ort.ContractViolation,
+    found: list[Array] | sonnx_ort.ContractViolation,
+) -> None:
+    """Assert that the outcomes of both backends are the same.
+
+    Args:
+        operator: What the model holds.
+        reference: The outcome of the python backend.
+        found: The outcome of the native backend.
+    """
+    if isinstance(reference, sonnx_ort.ContractViolation):
+        assert isinstance(found, sonnx_ort.ContractViolation), f"unnoticed: {reference}"
+        assert verdict(found) == verdict(reference)
+        return
+    assert not isinstance(found, sonnx_ort.ContractViolation), f"no violation: {found}"
+    same = assert_identical if operator == "Broadcast" else assert_same_bits
+    for result, expected in zip(found, reference, strict=True):
+        same(result, expected)
+
+
+def compare(operator: str, seed: int, declarations: int) -> int:
+    """Compare the backends on random declarations and feeds.
+
+    Args:
+        operator: "Div", "Sub" or "Broadcast".
+        seed: The seed.
+        declarations: How many.
+
+    Returns:
+        How many runs were compared.
+
+    Raises:
+        AssertionError: They differ; its notes tell on which model and feeds.
+    """
+    cases = RandomCases(operator, seed)
+    compared = 0
+    for _ in range(declarations):
+        declaration = cases.declaration()
+        # Where the process ends, this is the last line.
+        print(declaration, flush=True)
+        reference, native = (declaration.session(backend) for backend in Backend)
+        if isinstance(reference, sonnx_ort.ModelRejected):
+            assert str(native) == str(reference)
+            continue
+        assert not isinstance(native, sonnx_ort.ModelRejected), native
+        for _ in range(FEEDS_PER_DECLARATION):
+            feeds = cases.feeds(declaration)
+            try:
+                assert_agreement(operator, run(reference, feeds), run(native, feeds))
+            except Exception as error:
+                error.add_note(f"{declaration}\n{feeds}")
+                raise
+            compared += 1
+    return compared

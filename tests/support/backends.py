@@ -1,0 +1,12 @@
+"""Marks that say with which backends tests run; by itself a test runs with the python backend."""
+
+import pytest
+
+on_each_backend = pytest.mark.usefixtures("backend")
+"""Runs with every backend; the default of what rewrites is each of them in turn."""
+
+on_python = pytest.mark.parametrize("backend", ["python"], indirect=True)
+"""Of a test in a module that runs with every backend: runs with this one only."""
+
+on_native = pytest.mark.parametrize("backend", ["native"], indirect=True)
+"""Of a test in a module that runs with every backend: runs with this one only."""

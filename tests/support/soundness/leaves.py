@@ -1,0 +1,132 @@
+"""Computes the nodes of other operators through `onnx.reference`."""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+Array = npt.NDArray[Any]
+
+LARGEST = 2_000
+"""Tensors of more elements end an evaluation."""
+
+
+_SUMS = ("MatMul", "ReduceSum")
+
+_LARGEST_EXACT = 64
+"""Quarters up to this have exact products, and exact sums of some hundred of these, in float32."""
+
+
+class Abandoned(Exception):  # noqa: N818 - no error of the model
+    """A run would take too much memory or time, or end the process inside ONNX Runtime."""
+
+
+class LeafError(Exception):
+    """A node other than Div, Sub and Broadcast cannot be computed."""
+
+
+def compute_leaf(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: int) -> list[Array]:
+    """Compute a node through `onnx.reference`.
+
+    Args:
+        node: The node; it has no body.
+        arrays: Its inputs.
+        opset: The version of the standard operators.
+
+    Raises:
+        LeafError: It cannot be computed.
+        Abandoned: It should not be run.
+    """
+    if _refused(node.op_type, arrays) or _rounded(node.op_type, arrays):
+        raise LeafError(node.op_type)
+    if _enlargement(node.op_type, arrays) > LARGEST or _ends_the_process(node.op_type, arrays):
+        raise Abandoned(node.op_type)
+    evaluator = _reference(node.SerializeToString(), opset)
+    feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
+    try:
+        with np.errstate(all="ignore"):
+            outputs = evaluator.run(None, feeds)
+    except Exception as error:
+        raise LeafError(str(error)) from error
+    results = [np.asarray(output) for output in outputs]
+    if node.op_type in _SUMS and any((each == 0).any() for each in results):
+        raise LeafError("a sum of zeros has the sign that the runtime starts with")
+    return results
+
+
+def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
+    """Whether ONNX forbids operands that `onnx.reference` takes, or ONNX Runtime differs."""
+    given = [array for array in arrays if array is not None]
+    refused = False
+    match operator, given:
+        case "ReduceSum", [data, axes]:
+            # ONNX Runtime leaves a size of 0 where it is counted from the end.
+            refused = bool((axes < 0).any()) and data.size == 0
+        case "Expand", [_, target]:
+            # ONNX Runtime's optimizer leaves an Expand to a constant size of 0 out.
+            refused = bool((target == 0).any())
+        case "MatMul", [data, _]:
+            # ONNX Runtime neither broadcasts nor fills in where there is nothing to sum up.
+            refused = data.ndim > 0 and data.shape[-1] == 0
+        case "NonZero", [data]:
+            # ONNX Runtime gives a row for the axis that a scalar has not.
+            refused = data.ndim == 0
+        case "Squeeze", [_, axes]:
+            # ONNX Runtime takes an empty list for none at all.
+            refused = axes.size == 0
+        case "Where", [_, *chosen]:
+            # ONNX Runtime takes the sign from a zero.
+            refused = any(_negative_zero(array) for array in chosen)
+        case "Tile", [data, repeats]:
+            refused = repeats.shape != (data.ndim,)
+        case "Slice", [_, *bounds]:
+            refused = len({each.shape for each in bounds}) > 1
+        case "Split", [data, sizes]:
+            length = data.shape[0] if data.ndim else 0
+            refused = int(sizes.sum()) != length or bool((sizes < 0).any())
+    return refused
+
+
+def _negative_zero(array: Array) -> bool:
+    return array.dtype.kind == "f" and bool((np.signbit(array) & (array == 0)).any())
+
+
+def _rounded(operator: str, arrays: Sequence[Array | None]) -> bool:
+    """Whether a sum may depend on the order in which it is added up, which runtimes choose."""
+    if operator not in _SUMS:
+        return False
+    floats = [array for array in arrays if array is not None and array.dtype.kind == "f"]
+    return not all(
+        bool((np.abs(each) <= _LARGEST_EXACT).all()) and bool((each * 4 % 1 == 0).all())
+        for each in floats
+    )
+
+
+def _ends_the_process(operator: str, arrays: Sequence[Array | None]) -> bool:
+    """ONNX Runtime does not survive a Concat of an empty tensor of another rank."""
+    return operator == "Concat" and len({a.ndim for a in arrays if a is not None}) > 1
+
+
+def _enlargement(operator: str, arrays: Sequence[Array | None]) -> int:
+    """How many elements the numbers in an operand ask for."""
+    if operator not in ("Expand", "ConstantOfShape", "Tile"):
+        return 0
+    sizes = arrays[-1]
+    assert sizes is not None
+    return math.prod(max(1, abs(int(size))) for size in sizes.ravel())
+
+
+@functools.lru_cache(maxsize=4096)
+def _reference(serialized: bytes, opset: int) -> ReferenceEvaluator:
+    node = onnx.NodeProto.FromString(serialized)
+    inputs = [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name]
+    outputs = [onnx.ValueInfoProto(name=name) for name in node.output]
+    graph = onnx.helper.make_graph([node], "leaf", inputs, outputs)
+    return ReferenceEvaluator(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
+    )
