@@ -42,6 +42,12 @@ def check_types(environment: Environment, pytest_arguments: Sequence[str]) -> in
     return environment.call([*mypy, *cache, "sonnx_ort", root / "scripts"], installed)
 
 
+def install_node_packages(environment: Environment, pytest_arguments: Sequence[str]) -> int:
+    """Get what some tests need to run models in Node.js; without it these are skipped."""
+    del pytest_arguments
+    return environment.call(["python", environment.root / "scripts" / "fetch_node_packages.py"])
+
+
 def check_behaviour(environment: Environment, pytest_arguments: Sequence[str]) -> int:
     """Run the tests."""
     return environment.call(["python", "-m", "pytest", *pytest_arguments], environment.root)
@@ -63,6 +69,7 @@ CHECKS: Mapping[str, Check] = {
     "ruff check": check_style,
     "ruff format": check_format,
     "mypy": check_types,
+    "npm install": install_node_packages,
     "pytest": check_behaviour,
 }
 """The checks by name. All of them run, whether or not an earlier one fails."""

@@ -1,8 +1,9 @@
 """Check everything: `python3 scripts/test.py`.
 
 Makes the environment `.venv` first if there is none (with `--fresh`: in any case), and then runs
-ruff, mypy and pytest in it. With `--models` it tries models of packages from the registry instead.
-Other arguments go to pytest.
+ruff, mypy and pytest in it. Where Node.js and npm are, ONNX Runtime for Node.js is installed in
+tests/node first: some tests run models there. With `--models` it tries models of packages from the
+registry instead. Other arguments go to pytest.
 """
 
 import argparse

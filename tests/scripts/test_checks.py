@@ -12,7 +12,7 @@ def environment(tmp_path):
 
 
 def test_checks_run_in_their_order_with_pytest_last():
-    assert list(CHECKS) == ["ruff check", "ruff format", "mypy", "pytest"]
+    assert list(CHECKS) == ["ruff check", "ruff format", "mypy", "npm install", "pytest"]
 
 
 def test_every_check_runs_even_if_one_fails(environment, capsys):
@@ -73,6 +73,12 @@ def test_models_are_got_before_they_are_tried(environment, calls):
         (["python", str(environment.root / "scripts" / "fetch_models.py")], None),
         (["python", "-m", "pytest", "-m", "models", "-k", "vad"], environment.root),
     ]
+
+
+def test_packages_for_node_are_got_before_the_tests(environment, calls):
+    run_checks({"npm install": CHECKS["npm install"]}, environment, ["-k", "division"])
+    script = environment.root / "scripts" / "fetch_node_packages.py"
+    assert calls == [(["python", str(script)], None)]
 
 
 @pytest.mark.parametrize("status", [SKIPPED, 1])

@@ -1,0 +1,1 @@
+"""Trying the native backend on an execution provider of ONNX Runtime."""
