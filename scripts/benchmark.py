@@ -1,9 +1,10 @@
 """Measure what the SONNX profile costs in ONNX Runtime: `python3 scripts/benchmark.py`.
 
 The first argument says what is measured: `operators` (the default), `models` (from packages of the
-registry, as they are and rewritten) or `rewriting` (the rewrite itself). `--help` behind it lists
-the arguments. Runs in this Python if sonnx_ort is installed in it, else in the environment `.venv`,
-which it makes first if there is none.
+registry, as they are and rewritten) or `rewriting` (the rewrite itself); `plot` makes a picture of
+the figures that `operators --json` wrote. `--help` behind it lists the arguments. Runs in this
+Python if sonnx_ort is installed in it, else in the environment `.venv`, which it makes first if
+there is none. The comparison with JAX and the picture need `pip install '.[benchmark]'`.
 """
 
 import importlib
@@ -21,8 +22,9 @@ MEASUREMENTS = {
     "operators": "benchmarks.command",
     "models": "real_models.command",
     "rewriting": "benchmarks.rewriting_command",
+    "plot": "benchmarks.plot_command",
 }
-"""The modules that measure, by what the first argument may be."""
+"""The modules that measure or plot, by what the first argument may be."""
 
 
 def main() -> int:

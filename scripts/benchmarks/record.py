@@ -1,7 +1,9 @@
 """The figures as JSON."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from benchmarks.measurement import Measurement
@@ -23,10 +25,22 @@ def record(
         "machine": dict(machine),
         "command": command,
         "figures": [
-            _figure(measurement, subject) for measurement in measurements for subject in SUBJECTS
+            _figure(measurement, subject)
+            for measurement in measurements
+            for subject in measurement.subjects
         ],
         "targets": [_outcome(target, measurements) for target in TARGETS],
     }
+
+
+def write_json(file: Path, figures: Mapping[str, Any]) -> None:
+    """Write figures to a file.
+
+    Args:
+        file: The file; what it holds is replaced.
+        figures: What to write.
+    """
+    file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 
 def _figure(measurement: Measurement, subject: str) -> dict[str, Any]:
@@ -35,7 +49,9 @@ def _figure(measurement: Measurement, subject: str) -> dict[str, Any]:
         **asdict(measurement.setting),
         "turns": measurement.count(subject),
         "seconds": asdict(measurement.seconds(subject)),
-        "ratio_to_native": asdict(measurement.ratio(subject)),
+        "baseline": SUBJECTS[subject].baseline,
+        "ratio": asdict(measurement.ratio(subject)),
+        "added_microseconds_per_node": asdict(measurement.added_microseconds_per_node(subject)),
     }
 
 

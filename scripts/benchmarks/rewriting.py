@@ -96,35 +96,38 @@ def make_chain(nodes: int) -> onnx.ModelProto:
     )
 
 
-def measure_rewriting(nodes: int, seconds: float) -> RewritingCost:
+def measure_rewriting(nodes: int, seconds: float, backend: str) -> RewritingCost:
     """Measure in a process of its own, in which everything is imported and was used once.
 
     Args:
         nodes: The nodes of the model.
         seconds: The time to spend; one rewrite is measured even if it takes longer.
+        backend: What is to enforce the rules.
     """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
-        return executor.submit(_measure_here, nodes, seconds).result()
+        return executor.submit(_measure_here, nodes, seconds, backend).result()
 
 
-def _measure_here(nodes: int, seconds: float) -> RewritingCost:
-    time_rewrites(make_chain(len(_LINKS)).SerializeToString(), 0)
-    return RewritingCost(nodes, time_rewrites(make_chain(nodes).SerializeToString(), seconds))
+def _measure_here(nodes: int, seconds: float, backend: str) -> RewritingCost:
+    time_rewrites(make_chain(len(_LINKS)).SerializeToString(), 0, backend)
+    content = make_chain(nodes).SerializeToString()
+    return RewritingCost(nodes, time_rewrites(content, seconds, backend))
 
 
-def time_rewrites(content: bytes, seconds: float, fewest: int = 1) -> list[Turn]:
+def time_rewrites(content: bytes, seconds: float, backend: str, fewest: int = 1) -> list[Turn]:
     """Rewrite a model with `broadcast="explicit"`, and load it, in turns.
 
     Args:
         content: The model; its tensors are in it.
         seconds: The time to spend on rewriting.
+        backend: What is to enforce the rules.
         fewest: So many turns are taken even if that takes longer.
     """
     turns: list[Turn] = []
     while len(turns) < fewest or sum(turn[REWRITE] for turn in turns) < seconds:
         start = time.perf_counter()
-        rewrite(content, broadcast="explicit")
+        rewrite(content, broadcast="explicit", backend=backend)
         middle = time.perf_counter()
         onnx.shape_inference.infer_shapes(onnx.load_from_string(content))
         end = time.perf_counter()

@@ -3,7 +3,8 @@
 import argparse
 from collections.abc import Sequence
 
-from benchmarks.machine import describe_machine
+from benchmarks.arguments import add_backend, positive_count, positive_seconds
+from benchmarks.machine import describe_command, describe_machine, heading
 from benchmarks.rewriting import HEADING, NODES, measure_rewriting
 
 
@@ -17,10 +18,10 @@ def run(arguments: Sequence[str]) -> int:
         The exit status.
     """
     options = _parser().parse_args(arguments)
-    print("\n".join(f"{name:<24}{value}" for name, value in describe_machine().items()))
-    print(f"\n{HEADING}", flush=True)
+    command = describe_command("rewriting", arguments)
+    print(f"{heading(describe_machine(), command)}\n\n{HEADING}", flush=True)
     for nodes in options.nodes:
-        print(measure_rewriting(nodes, options.seconds).row(), flush=True)
+        print(measure_rewriting(nodes, options.seconds, options.backend).row(), flush=True)
     return 0
 
 
@@ -31,13 +32,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--nodes",
-        type=int,
+        type=positive_count,
         nargs="+",
         default=NODES,
         metavar="N",
         help="numbers of nodes (default: 1,000 to 100,000, which takes about 2 GB of memory)",
     )
     parser.add_argument(
-        "--seconds", type=float, default=5.0, help="time for each (default: %(default)s)"
+        "--seconds", type=positive_seconds, default=5.0, help="time for each (default: %(default)s)"
     )
+    add_backend(parser)
     return parser

@@ -1,35 +1,21 @@
 """What is compared: the ways to run a model. All of them run the same one on the same inputs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from importlib.util import find_spec
+from pkgutil import resolve_name
 
-import onnx
-import onnxruntime
+from benchmarks.turns import Run
+from benchmarks.workload import Feeds, Setting
 
-from benchmarks.plain_kernel import in_plain_domain
-from sonnx_ort import InferenceSession, register, rewrite
-
-# Imports register the operators of both domains, which has to happen before the first session.
-from sonnx_ort.custom_ops.registration import LIBRARY_PATH
-
+ONNXRUNTIME = "onnxruntime"
 NATIVE = "native"
-SONNX = "sonnx"
+SESSION = "session"
+PYTHON = "python"
 PLAIN = "plain"
-
-_PROVIDERS = ["CPUExecutionProvider"]
-
-
-class Session(Protocol):
-    """The part of a session that is measured."""
-
-    def run(self, output_names: None, input_feed: Mapping[str, Any]) -> Any:
-        """Compute all outputs."""
-        ...
-
-
-Start = Callable[[onnx.ModelProto, onnxruntime.SessionOptions], Session]
-"""Starts a session on a model of standard operators, with options that the session may change."""
+REFERENCE = "reference"
+JIT = "jit"
+CHECKIFY = "checkify"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,44 +24,78 @@ class Subject:
 
     Attributes:
         title: What the tables call it.
-        start: Starts its session.
-        exact: Whether its results have to be those of the native operator.
+        start: The module and the function that make ready what is timed. They are imported only
+            where they are timed: one needs a package that may be missing, another registers
+            operators.
+        baseline: The name of the subject that its time is compared with.
+        exact: Whether its results have to be those of ONNX Runtime's own operator.
+        single: Whether it runs models of one node only.
+        backend: The backend that it needs; empty for none.
+        package: The package that it needs beyond those of the environment; empty for none.
     """
 
     title: str
-    start: Start
+    start: str
+    baseline: str = ONNXRUNTIME
     exact: bool = True
+    single: bool = False
+    backend: str = ""
+    package: str = ""
 
+    def runs(self, setting: Setting) -> bool:
+        """Whether it can run a model of this kind."""
+        return setting.nodes == 1 or not self.single
 
-def _native(model: onnx.ModelProto, options: onnxruntime.SessionOptions) -> Session:
-    return _session(model, options)
-
-
-def _sonnx(model: onnx.ModelProto, options: onnxruntime.SessionOptions) -> Session:
-    return _session(rewrite(model.SerializeToString()), register(options))
-
-
-def _sonnx_session(model: onnx.ModelProto, options: onnxruntime.SessionOptions) -> Session:
-    session: Session = InferenceSession(model, options, providers=_PROVIDERS)
-    return session
-
-
-def _plain(model: onnx.ModelProto, options: onnxruntime.SessionOptions) -> Session:
-    options.register_custom_ops_library(LIBRARY_PATH)
-    return _session(in_plain_domain(model), options)
-
-
-def _session(model: onnx.ModelProto, options: onnxruntime.SessionOptions) -> Session:
-    session: Session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=_PROVIDERS
-    )
-    return session
+    def ready(self, setting: Setting, feeds: Feeds) -> Run:
+        """Make ready what is timed: a call that computes the outputs."""
+        start: Callable[..., Run] = resolve_name(self.start)
+        return start(setting, feeds, **({"backend": self.backend} if self.backend else {}))
 
 
 SUBJECTS: Mapping[str, Subject] = {
-    NATIVE: Subject("native Div", _native),
-    SONNX: Subject("sonnx::Div", _sonnx),
-    "session": Subject("InferenceSession", _sonnx_session),
-    PLAIN: Subject("plain @onnx_op", _plain, exact=False),
+    ONNXRUNTIME: Subject("ONNX Runtime", "benchmarks.sessions:start_original"),
+    NATIVE: Subject("native", "benchmarks.sessions:start_rewritten", backend=NATIVE),
+    SESSION: Subject("InferenceSession", "benchmarks.sessions:start_own", backend=NATIVE),
+    PYTHON: Subject("python", "benchmarks.sessions:start_rewritten", backend=PYTHON),
+    PLAIN: Subject("plain @onnx_op", "benchmarks.sessions:start_plain_kernel", exact=False),
+    REFERENCE: Subject("onnx.reference", "benchmarks.sessions:start_reference"),
+    JIT: Subject(
+        "jit", "benchmarks.jax_division:start_jit", baseline=JIT, single=True, package="jax"
+    ),
+    CHECKIFY: Subject(
+        "checkify / jit",
+        "benchmarks.jax_division:start_checkify",
+        baseline=JIT,
+        single=True,
+        package="jax",
+    ),
 }
-"""The subjects by name, in the order in which they take turns. A new one is one more entry."""
+"""The subjects by name. A new one is one more entry."""
+
+BASELINES = frozenset(subject.baseline for subject in SUBJECTS.values())
+"""The names of the subjects that others are compared with."""
+
+
+def choose_subjects(
+    backends: Iterable[str], find: Callable[[str], object | None] = find_spec
+) -> tuple[list[str], list[str]]:
+    """Choose what is compared.
+
+    Args:
+        backends: The backends that are measured.
+        find: Gives None for a package that is not installed.
+
+    Returns:
+        The names of the subjects, and sentences on those left out for want of a package.
+    """
+    wanted = {"", *backends}
+    chosen = [name for name, subject in SUBJECTS.items() if subject.backend in wanted]
+    packages = {SUBJECTS[name].package for name in chosen} - {""}
+    missing = sorted(package for package in packages if find(package) is None)
+    notices = [
+        f"The package {package} is not installed, so "
+        f"{' and '.join(s.title for s in SUBJECTS.values() if s.package == package)} are left out; "
+        "to measure them: pip install '.[benchmark]'"
+        for package in missing
+    ]
+    return [name for name in chosen if SUBJECTS[name].package not in missing], notices

@@ -1,14 +1,13 @@
-"""The figures as text."""
+"""The figures as text, for a terminal and in Markdown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from benchmarks.measurement import Measurement
-from benchmarks.subject import NATIVE, SUBJECTS
+from benchmarks.subject import BASELINES, ONNXRUNTIME, SUBJECTS
 from benchmarks.target import Target
 from benchmarks.turns import Spread
 
-_WIDTH = 21
-_OTHERS = [name for name in SUBJECTS if name != NATIVE]
+_FIRST_WIDTH, _WIDTH = 34, 18
 
 
 def describe_threads(threads: int) -> str:
@@ -20,51 +19,71 @@ def describe_threads(threads: int) -> str:
     return {0: "all threads", 1: "one thread"}.get(threads, f"{threads} threads")
 
 
-def ratio_heading(element_type: str, threads: int) -> str:
-    """The lines above the ratios of one element type.
+def ratio_titles(subjects: Sequence[str]) -> list[str]:
+    """What stands above the ratios.
 
     Args:
-        element_type: The numpy name of the element type.
-        threads: The intra-op threads; 0 stands for all.
+        subjects: The names of those that are measured.
     """
-    columns = [f"{'elements':>10}", _column(f"{SUBJECTS[NATIVE].title}, us")]
-    columns += [_column(SUBJECTS[name].title) for name in _OTHERS]
-    title = f"{element_type}, {describe_threads(threads)}: ratios to {SUBJECTS[NATIVE].title}"
-    return f"{title}\n{''.join(columns)}"
+    return ["elements", f"{SUBJECTS[ONNXRUNTIME].title}, us", *_titles(compared(subjects))]
 
 
-def ratio_row(measurement: Measurement) -> str:
+def ratio_cells(measurement: Measurement) -> list[str]:
     """One line of ratios.
 
     Args:
         measurement: All subjects on a single Div.
     """
-    native = _figures(measurement.microseconds_per_node(NATIVE), _number)
-    ratios = [_figures(measurement.ratio(name), _number) for name in _OTHERS]
-    return f"{measurement.setting.elements:>10,}" + "".join(map(_column, [native, *ratios]))
+    ratios = [measurement.ratio(name) for name in compared(measurement.subjects)]
+    microseconds = measurement.seconds(ONNXRUNTIME).times(1e6)
+    return [f"{measurement.setting.elements:,}", *map(_both, [microseconds, *ratios])]
 
 
-def chain_heading(nodes: int, elements: int, threads: int) -> str:
-    """The lines above the times for a node.
+def chain_titles(subjects: Sequence[str]) -> list[str]:
+    """What stands above the times for a node.
 
     Args:
-        nodes: The number of nodes in a chain.
-        elements: The number of elements of each operand.
-        threads: The intra-op threads; 0 stands for all.
+        subjects: The names of those that are measured.
     """
-    columns = [f"{'':>10}", *(_column(subject.title) for subject in SUBJECTS.values())]
-    where = f"chain of {nodes} Div on {elements} elements"
-    return f"{where}, {describe_threads(threads)}: us a node\n{''.join(columns)}"
+    return ["us added to a node", *_titles(_in_chains(subjects))]
 
 
-def chain_row(measurement: Measurement) -> str:
+def chain_cells(measurement: Measurement) -> list[str]:
     """One line of times for a node.
 
     Args:
         measurement: All subjects on a chain.
     """
-    times = [_figures(measurement.microseconds_per_node(name), _number) for name in SUBJECTS]
-    return f"{measurement.setting.element_type:>10}" + "".join(map(_column, times))
+    times = map(measurement.added_microseconds_per_node, _in_chains(measurement.subjects))
+    decided = "proved" if measurement.setting.proved else "in the run"
+    return [f"{_type_and_threads(measurement)}, {decided}", *map(_both, times)]
+
+
+def text_row(cells: Sequence[str]) -> str:
+    """A line of a table for a terminal.
+
+    Args:
+        cells: What stands in the columns.
+    """
+    first, *others = cells
+    return f"{first:>{_FIRST_WIDTH}}" + "".join(f"{cell:>{_WIDTH}}" for cell in others)
+
+
+def markdown_tables(measurements: Sequence[Measurement]) -> str:
+    """Both tables in Markdown.
+
+    Args:
+        measurements: All measurements.
+    """
+    single = [m for m in measurements if m.setting.nodes == 1]
+    chains = [m for m in measurements if m.setting.nodes > 1]
+    lines: list[str] = []
+    if single:
+        typed = ([_type_and_threads(m), *ratio_cells(m)] for m in single)
+        lines += [*_markdown(["one Div", *ratio_titles(single[0].subjects)], typed), ""]
+    if chains:
+        lines += [*_markdown(chain_titles(chains[0].subjects), map(chain_cells, chains)), ""]
+    return "\n".join(lines)
 
 
 def target_row(target: Target, measurements: Sequence[Measurement]) -> str:
@@ -78,18 +97,49 @@ def target_row(target: Target, measurements: Sequence[Measurement]) -> str:
     if figure is None:
         return f"not measured  {target.sentence}"
     verdict = "reached" if target.reached(figure) else "MISSED"
-    return f"{verdict:<12}  {target.sentence}: {_figures(figure, _number)}"
+    return f"{verdict:<12}  {target.sentence}: {_both(figure)}"
 
 
-def _column(text: str) -> str:
-    return f"{text:>{_WIDTH}}"
+def compared(subjects: Sequence[str]) -> list[str]:
+    """Those of which there is a ratio: all but what the others are compared with.
+
+    Args:
+        subjects: The names of those that are measured.
+    """
+    return [name for name in subjects if name not in BASELINES]
 
 
-def _figures(spread: Spread, form: Callable[[float], str]) -> str:
-    return f"{form(spread.minimum)} / {form(spread.median)}"
+def number(figure: float) -> str:
+    """Write a figure with three digits or so.
 
-
-def _number(figure: float) -> str:
-    if figure >= 100:
+    Args:
+        figure: The figure.
+    """
+    size = abs(figure)
+    if size >= 100:
         return f"{figure:,.0f}"
-    return f"{figure:.1f}" if figure >= 10 else f"{figure:.2f}"
+    return f"{figure:.1f}" if size >= 10 else f"{figure:z.2f}"
+
+
+def _type_and_threads(measurement: Measurement) -> str:
+    setting = measurement.setting
+    if setting.threads == 1:
+        return setting.element_type
+    return f"{setting.element_type}, {describe_threads(setting.threads)}"
+
+
+def _in_chains(subjects: Sequence[str]) -> list[str]:
+    return [name for name in compared(subjects) if not SUBJECTS[name].single]
+
+
+def _titles(subjects: Sequence[str]) -> list[str]:
+    return [SUBJECTS[name].title for name in subjects]
+
+
+def _both(spread: Spread) -> str:
+    return f"{number(spread.minimum)} / {number(spread.median)}"
+
+
+def _markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for cells in (titles, ["---", *("---:",) * (len(titles) - 1)], *rows):
+        yield f"| {' | '.join(cells)} |"

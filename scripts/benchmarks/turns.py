@@ -7,11 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 FEWEST_TURNS = 5
 """A subject gets these even where they take longer than its share of the time."""
 
 _TURN_SECONDS = 2e-4
 """Runs that are shorter are repeated within a turn for about that long in the reference."""
+
+_SEED = 0
 
 Run = Callable[[], Any]
 
@@ -25,6 +29,10 @@ class Spread:
 
     minimum: float
     median: float
+
+    def times(self, factor: float) -> "Spread":
+        """Both figures in another unit."""
+        return Spread(self.minimum * factor, self.median * factor)
 
 
 def seconds_of(turns: Sequence[Turn], subject: str) -> Spread:
@@ -57,8 +65,29 @@ def ratio_of(turns: Sequence[Turn], subject: str, reference: str) -> Spread:
     )
 
 
+def difference_of(turns: Sequence[Turn], subject: str, reference: str) -> Spread:
+    """How many seconds longer a subject took than another.
+
+    Args:
+        turns: What was taken.
+        subject: The one's name.
+        reference: The other's name.
+
+    Returns:
+        The difference of the shortest times, and the median of the differences turn by turn.
+    """
+    both = [turn for turn in turns if subject in turn and reference in turn]
+    return Spread(
+        min(turn[subject] for turn in both) - min(turn[reference] for turn in both),
+        statistics.median(turn[subject] - turn[reference] for turn in both),
+    )
+
+
 def take_turns(runs: Mapping[str, Run], seconds: float, reference: str) -> list[Turn]:
     """Time the subjects in turns until each but the reference has used up its share.
+
+    Their order changes from turn to turn: whoever runs finds the caches and the heap as another
+    has left them.
 
     Args:
         runs: What is timed, by the subject's name.
@@ -69,15 +98,18 @@ def take_turns(runs: Mapping[str, Run], seconds: float, reference: str) -> list[
     share = seconds / len(others)
     repetitions = math.ceil(_TURN_SECONDS / min(_timed(runs[reference], 1) for _ in range(10)))
     spent = dict.fromkeys(others, 0.0)
+    random = np.random.default_rng(_SEED)
     turns: list[Turn] = []
     while True:
         taking_part = [n for n in others if spent[n] < share or len(turns) < FEWEST_TURNS]
         if not taking_part:
             return turns
-        turn = {name: _timed(runs[name], repetitions) for name in (reference, *taking_part)}
+        names = [reference, *taking_part]
+        order = [names[index] for index in random.permutation(len(names))]
+        turn = {name: _timed(runs[name], repetitions) for name in order}
         for name in taking_part:
             spent[name] += turn[name] * repetitions
-        turns.append(turn)
+        turns.append({name: turn[name] for name in names})
 
 
 def _timed(run: Run, repetitions: int) -> float:

@@ -61,12 +61,13 @@ _Message = Outcome | Comparison | _NotTried
 """What a child process sends; an Outcome is what it means if the next run ends the process."""
 
 
-def compare(path: Path, trials: Sequence[Trial]) -> list[Comparison]:
+def compare(path: Path, trials: Sequence[Trial], backend: str) -> list[Comparison]:
     """Compare a model with its rewritten form, both without graph optimizations.
 
     Args:
         path: The model.
         trials: What to run both with.
+        backend: What enforces the rules.
 
     Returns:
         One comparison for each trial, in order. A run that ends its process counts as failed.
@@ -76,15 +77,17 @@ def compare(path: Path, trials: Sequence[Trial]) -> list[Comparison]:
     """
     comparisons: list[Comparison] = []
     while len(comparisons) < len(trials):
-        comparisons += _compare_apart(path, trials[len(comparisons) :])
+        comparisons += _compare_apart(path, trials[len(comparisons) :], backend)
     return comparisons
 
 
-def _compare_apart(path: Path, trials: Sequence[Trial]) -> list[Comparison]:
+def _compare_apart(path: Path, trials: Sequence[Trial], backend: str) -> list[Comparison]:
     """Compare in a process of its own, up to the trial that ends it."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_compare_here, args=(path, trials, sender), daemon=True)
+    process = context.Process(
+        target=_compare_here, args=(path, trials, backend, sender), daemon=True
+    )
     process.start()
     sender.close()
     comparisons: list[Comparison] = []
@@ -118,12 +121,12 @@ def _received(receiver: Connection) -> Iterator[_Message]:
         return
 
 
-def _compare_here(path: Path, trials: Sequence[Trial], sender: Connection) -> None:
+def _compare_here(path: Path, trials: Sequence[Trial], backend: str, sender: Connection) -> None:
     """Send a comparison for each trial, or the reason why there is none."""
     try:
         model = onnx.load(path)
         original = original_session(path, optimized=False)
-        rewritten = rewritten_session(path, optimized=False)
+        rewritten = rewritten_session(path, backend, optimized=False)
         for trial in trials:
             feeds = make_feeds(model, trial)
             sender.send(_comparison(original, rewritten, trial, feeds, sender))

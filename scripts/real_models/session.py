@@ -20,27 +20,30 @@ class Session(Protocol):
         ...
 
 
-def original_session(path: Path, *, optimized: bool) -> Session:
+def original_session(path: Path, *, optimized: bool, enforcing: bool = False) -> Session:
     """Start a session on a model as it is.
 
     Args:
         path: The model.
         optimized: Whether ONNX Runtime may optimize the graph.
+        enforcing: Whether to set the options that a rewritten model needs, too.
     """
-    return _session(path, _options(optimized=optimized))
+    options = _options(optimized=optimized)
+    return _session(path, register(options) if enforcing else options)
 
 
-def rewritten_session(path: Path, *, optimized: bool) -> Session:
+def rewritten_session(path: Path, backend: str, *, optimized: bool) -> Session:
     """Start a session on a model after `rewrite` with `broadcast="explicit"`.
 
     Args:
         path: The model.
+        backend: What enforces the rules.
         optimized: Whether ONNX Runtime may optimize the graph.
 
     Raises:
         SonnxError: As for `rewrite`.
     """
-    model = rewrite(path, broadcast="explicit")
+    model = rewrite(path, broadcast="explicit", backend=backend)
     return _session(model.SerializeToString(), register(_options(optimized=optimized)))
 
 

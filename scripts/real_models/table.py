@@ -6,26 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.rewriting import LOAD, REWRITE
-from benchmarks.turns import Spread, Turn, ratio_of, seconds_of
+from benchmarks.turns import Spread, ratio_of, seconds_of
 
 from real_models.census import Census
 from real_models.comparison import Comparison, Outcome
-from real_models.timing import ORIGINAL, REWRITTEN, ModelTimes
+from real_models.timing import DEFAULTS, ORIGINAL, REWRITTEN, ModelTimes
 
 HEADINGS = (
     "model",
     "nodes",
     "Div and Sub",
     "broadcasting",
-    "rewritten",
+    "guards",
     "identical",
-    "time ratio",
+    "same options",
+    "defaults",
     "not optimized",
     "rewrite",
 )
 """What the columns are called."""
 
-WIDTHS = (52, 7, 13, 14, 11, 11, 13, 15, 18)
+WIDTHS = (52, 7, 13, 14, 8, 11, 14, 14, 15, 18)
 """How wide they are in plain text."""
 
 
@@ -45,6 +46,14 @@ class ModelFigures:
     comparisons: Sequence[Comparison]
     times: ModelTimes
 
+    def ratios(self) -> dict[str, Spread]:
+        """How many times as long the rewritten model takes as the original, by the heading."""
+        return {
+            "same options": ratio_of(self.times.optimized, REWRITTEN, ORIGINAL),
+            "defaults": ratio_of(self.times.optimized, REWRITTEN, DEFAULTS),
+            "not optimized": ratio_of(self.times.plain, REWRITTEN, ORIGINAL),
+        }
+
     def cells(self) -> tuple[str, ...]:
         """Its row in the table."""
         census, outcomes = self.census, Counter(c.outcome for c in self.comparisons)
@@ -53,10 +62,9 @@ class ModelFigures:
         to_loading = ratio_of(self.times.rewriting, REWRITE, LOAD).median
         return (
             self.name,
-            *map(str, (census.nodes, census.targets, census.broadcasting, census.rewritten)),
+            *map(str, (census.nodes, census.targets, census.broadcasting, census.guards)),
             f"{outcomes[Outcome.IDENTICAL]} of {compared}",
-            _both(_run_ratio(self.times.optimized)),
-            _both(_run_ratio(self.times.plain)),
+            *(_both(ratio) for ratio in self.ratios().values()),
             f"{milliseconds:.0f} ms, {to_loading:.1f}x",
         )
 
@@ -88,25 +96,36 @@ def means(figures: Sequence[ModelFigures]) -> str:
     Args:
         figures: The models.
     """
-    changed = [figure for figure in figures if figure.census.rewritten]
     return "\n".join(
-        _mean(chosen, what)
-        for chosen, what in ((figures, "models"), (changed, "models with a Div or Sub"))
+        f"Geometric means over {len(chosen)} {what}: "
+        + "; ".join(f"{name} {_both(mean)}" for name, mean in geometric_means(chosen).items())
+        + "."
+        for chosen, what in ((figures, "models"), (_changed(figures), "models with a Div or Sub"))
         if chosen
     )
 
 
-def _mean(figures: Sequence[ModelFigures], what: str) -> str:
-    optimized = statistics.geometric_mean(_run_ratio(f.times.optimized).median for f in figures)
-    plain = statistics.geometric_mean(_run_ratio(f.times.plain).median for f in figures)
-    return (
-        f"Geometric mean of the medians over {len(figures)} {what}: {optimized:.2f}; "
-        f"not optimized {plain:.2f}."
-    )
+def geometric_means(figures: Sequence[ModelFigures]) -> dict[str, Spread]:
+    """Average the ratios of the minimum times, and the median ratios.
+
+    Args:
+        figures: The models; one at least.
+
+    Returns:
+        The means by the columns' headings.
+    """
+    ratios = [figure.ratios() for figure in figures]
+    return {
+        name: Spread(
+            statistics.geometric_mean(ratio[name].minimum for ratio in ratios),
+            statistics.geometric_mean(ratio[name].median for ratio in ratios),
+        )
+        for name in ratios[0]
+    }
 
 
-def _run_ratio(turns: Sequence[Turn]) -> Spread:
-    return ratio_of(turns, REWRITTEN, ORIGINAL)
+def _changed(figures: Sequence[ModelFigures]) -> list[ModelFigures]:
+    return [figure for figure in figures if figure.census.targets]
 
 
 def _both(spread: Spread) -> str:

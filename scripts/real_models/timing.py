@@ -1,7 +1,7 @@
 """Times a model and its rewritten form in turns, and the rewrite itself."""
 
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -12,12 +12,14 @@ from benchmarks.rewriting import time_rewrites
 from benchmarks.turns import Run, Turn, take_turns
 
 from real_models.feeds import Feeds, make_feeds, trials_for
-from real_models.session import original_session, rewritten_session
+from real_models.session import Session, original_session, rewritten_session
 from real_models.trial import Trial
 
 ORIGINAL = "original"
+DEFAULTS = "defaults"
 REWRITTEN = "rewritten"
-"""What takes turns."""
+"""What takes turns: a model with the options of its rewritten form, with the default ones, and
+that form."""
 
 _FEWEST_REWRITES = 3
 
@@ -28,9 +30,9 @@ class ModelTimes:
 
     Attributes:
         trial: What the model was run with.
-        optimized: The seconds of one run of both forms, optimized by ONNX Runtime as it does by
-            default.
-        plain: The same without optimizations.
+        optimized: The seconds of one run of each, optimized by ONNX Runtime as far as the options
+            allow.
+        plain: The same without optimizations, where the default options make no difference.
         rewriting: The seconds of each rewrite, and of loading the model.
     """
 
@@ -40,11 +42,12 @@ class ModelTimes:
     rewriting: Sequence[Turn]
 
 
-def time_model(path: Path, seconds: float) -> ModelTimes:
+def time_model(path: Path, backend: str, seconds: float) -> ModelTimes:
     """Time a model in a process of its own.
 
     Args:
         path: The model.
+        backend: What enforces the rules.
         seconds: The time for running it in each pair of sessions, and again for rewriting it.
 
     Raises:
@@ -53,16 +56,25 @@ def time_model(path: Path, seconds: float) -> ModelTimes:
     """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
-        return executor.submit(_time_here, path, seconds).result()
+        return executor.submit(_time_here, path, backend, seconds).result()
 
 
-def _time_here(path: Path, seconds: float) -> ModelTimes:
+def _time_here(path: Path, backend: str, seconds: float) -> ModelTimes:
     trial, feeds = _first_that_runs(path)
+    optimized = {
+        ORIGINAL: original_session(path, optimized=True, enforcing=True),
+        DEFAULTS: original_session(path, optimized=True),
+        REWRITTEN: rewritten_session(path, backend, optimized=True),
+    }
+    plain = {
+        ORIGINAL: original_session(path, optimized=False, enforcing=True),
+        REWRITTEN: rewritten_session(path, backend, optimized=False),
+    }
     return ModelTimes(
         trial,
-        _time_runs(path, feeds, seconds, optimized=True),
-        _time_runs(path, feeds, seconds, optimized=False),
-        time_rewrites(path.read_bytes(), seconds, _FEWEST_REWRITES),
+        _time_runs(optimized, feeds, seconds),
+        _time_runs(plain, feeds, seconds),
+        time_rewrites(path.read_bytes(), seconds, backend, _FEWEST_REWRITES),
     )
 
 
@@ -79,11 +91,7 @@ def _first_that_runs(path: Path) -> tuple[Trial, Feeds]:
     raise ValueError(f"{path.name} runs in none of its trials")
 
 
-def _time_runs(path: Path, feeds: Feeds, seconds: float, *, optimized: bool) -> list[Turn]:
-    sessions = {
-        ORIGINAL: original_session(path, optimized=optimized),
-        REWRITTEN: rewritten_session(path, optimized=optimized),
-    }
+def _time_runs(sessions: Mapping[str, Session], feeds: Feeds, seconds: float) -> list[Turn]:
     runs: dict[str, Run] = {
         name: partial(session.run, None, feeds) for name, session in sessions.items()
     }

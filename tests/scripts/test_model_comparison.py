@@ -13,6 +13,7 @@ from real_models.trial import Data, Trial
 from support.graphs import binary_model, model, tensor
 
 NAN = np.frombuffer(b"\x00\x00\xc0\x7f", np.float32)
+each_backend = pytest.mark.parametrize("backend", ["python", "native"])
 OTHER_NAN = np.frombuffer(b"\x01\x00\xc0\x7f", np.float32)
 
 
@@ -68,22 +69,24 @@ def outcomes(comparisons: Sequence[Comparison]) -> list[Outcome]:
     return [comparison.outcome for comparison in comparisons]
 
 
-def test_broadcasting_model_gives_the_same(saved):
+@each_backend
+def test_broadcasting_model_gives_the_same(saved, backend):
     path = saved(binary_model("Sub", "float", ["n", "m"], ["m"]))
     trials = [Trial(2, (2,)), Trial(1, (5,)), Trial(3, (3,), Data.ZEROS)]
-    assert outcomes(compare(path, trials)) == [Outcome.IDENTICAL] * 3
+    assert outcomes(compare(path, trials, backend)) == [Outcome.IDENTICAL] * 3
 
 
 def test_size_at_which_the_original_fails_is_no_comparison(saved):
     path = saved(binary_model("Div", "float", ["n", "m"], ["k", 3]))
-    found = compare(path, [Trial(1, (2,)), Trial(1, (3,))])
+    found = compare(path, [Trial(1, (2,)), Trial(1, (3,))], "python")
     assert outcomes(found) == [Outcome.ORIGINAL_FAILS, Outcome.IDENTICAL]
 
 
-def test_enforced_rule_counts_as_failure_of_the_rewritten_model(saved):
+@each_backend
+def test_enforced_rule_counts_as_failure_of_the_rewritten_model(saved, backend):
     # A size of 0 against a size of 1 violates Broadcast.E1, and gives an empty tensor in ONNX.
     path = saved(binary_model("Sub", "float", ["n", "m"], ["n", 1]))
-    (found,) = compare(path, [Trial(1, (0,))])
+    (found,) = compare(path, [Trial(1, (0,))], backend)
     assert found.outcome is Outcome.REWRITTEN_FAILS
     assert "Broadcast 'the_node' breaks the SONNX profile" in found.detail
 
@@ -111,7 +114,7 @@ def smallest_by_minus_one() -> onnx.ModelProto:
 
 def test_trials_go_on_after_one_that_ends_the_process(saved):
     trials = [Trial(1, ()), Trial(2, ()), Trial(1, (), Data.ZEROS)]
-    found = compare(saved(smallest_by_minus_one()), trials)
+    found = compare(saved(smallest_by_minus_one()), trials, "python")
     assert outcomes(found) == [Outcome.IDENTICAL, Outcome.ORIGINAL_FAILS, Outcome.IDENTICAL]
     assert found[1].detail == "the process was ended by SIGFPE"
 
@@ -119,4 +122,4 @@ def test_trials_go_on_after_one_that_ends_the_process(saved):
 def test_model_that_is_rejected_is_not_tried(saved):
     path = saved(binary_model("Sub", "float", [0], [1]))
     with pytest.raises(ModelNotTried, match=r"^ModelRejected: "):
-        compare(path, [Trial(1, ())])
+        compare(path, [Trial(1, ())], "python")

@@ -5,6 +5,7 @@ import pytest
 from onnx import helper
 from real_models.census import Census, refusals, take_census
 from real_models.comparison import Comparison, Outcome
+from real_models.record import record
 from real_models.table import HEADINGS, WIDTHS, ModelFigures, markdown_table, means, text_row
 from real_models.timing import ModelTimes
 from real_models.trial import Trial
@@ -43,9 +44,15 @@ def with_a_body() -> onnx.ModelProto:
 
 
 def test_census_counts_bodies_too(saved):
-    assert take_census(saved(with_a_body())) == Census(
-        nodes=5, targets=3, broadcasting=1, rewritten=3
+    assert take_census(saved(with_a_body()), "python") == Census(
+        nodes=5, targets=3, broadcasting=1, guards=4
     )
+
+
+def test_native_model_has_guards_only_where_something_is_left_to_the_run(saved):
+    proved = take_census(saved(binary_model("Div", "float", [3], [3])), "native")
+    open_ = take_census(saved(binary_model("Div", "float", ["n"], ["m"])), "native")
+    assert (proved.guards, open_.guards > 0) == (0, True)
 
 
 def test_refusals_name_rule_and_node(saved):
@@ -57,7 +64,10 @@ def test_accepted_model_has_no_refusals(saved):
 
 
 def times(original, rewritten):
-    turns = [{"original": a, "rewritten": b} for a, b in zip(original, rewritten, strict=True)]
+    turns = [
+        {"original": a, "defaults": a / 2, "rewritten": b}
+        for a, b in zip(original, rewritten, strict=True)
+    ]
     rewriting = [{"rewrite": seconds, "load": 0.01} for seconds in (0.03, 0.05, 0.04)]
     return ModelTimes(TRIAL, turns, turns[:1], rewriting)
 
@@ -78,9 +88,10 @@ def test_row_has_a_cell_for_every_heading():
         "nodes": "9",
         "Div and Sub": "3",
         "broadcasting": "2",
-        "rewritten": "3",
+        "guards": "3",
         "identical": "2 of 2",
-        "time ratio": "3.00 / 1.50",
+        "same options": "3.00 / 1.50",
+        "defaults": "6.00 / 3.00",
         "not optimized": "3.00 / 3.00",
         "rewrite": "40 ms, 4.0x",
     }
@@ -93,13 +104,41 @@ def test_columns_of_text_stand_under_each_other():
 def test_means_leave_out_no_model_and_then_those_without_div_and_sub():
     unchanged = ModelFigures("package/other", Census(1, 0, 0, 0), [], times([6.0], [1.0]))
     assert means([figures(), unchanged]) == (
-        "Geometric mean of the medians over 2 models: 0.50; not optimized 0.71.\n"
-        "Geometric mean of the medians over 1 models with a Div or Sub: 1.50; not optimized 3.00."
+        "Geometric means over 2 models: same options 0.71 / 0.50; defaults 1.41 / 1.00; "
+        "not optimized 0.71 / 0.71.\n"
+        "Geometric means over 1 models with a Div or Sub: same options 3.00 / 1.50; "
+        "defaults 6.00 / 3.00; not optimized 3.00 / 3.00."
     )
 
 
 def test_markdown_has_a_line_for_each_model():
     assert markdown_table([figures()]).splitlines()[1:3] == [
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        "| package/model | 9 | 3 | 2 | 3 | 2 of 2 | 3.00 / 1.50 | 3.00 / 3.00 | 40 ms, 4.0x |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        f"| {' | '.join(figures().cells())} |",
     ]
+
+
+def test_record_holds_every_ratio_and_the_means():
+    recorded = record({"cores": "2"}, "the command", [figures()])
+    ratios = {
+        "same options": {"minimum": 3.0, "median": 1.5},
+        "defaults": {"minimum": 6.0, "median": 3.0},
+        "not optimized": {"minimum": 3.0, "median": 3.0},
+    }
+    assert recorded["machine"] == {"cores": "2"}
+    assert recorded["command"] == "the command"
+    assert recorded["models"] == [
+        {
+            "model": "package/model",
+            "nodes": 9,
+            "targets": 3,
+            "broadcasting": 2,
+            "guards": 3,
+            "outcomes": {"identical": 2, "the original fails": 1},
+            "ratios": ratios,
+        }
+    ]
+    assert recorded["geometric_means"] == {
+        name: {which: pytest.approx(figure) for which, figure in ratio.items()}
+        for name, ratio in ratios.items()
+    }
