@@ -8,7 +8,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.analysis.bounds import integer_bounds
-from sonnx_ort.analysis.inference import infer
+from sonnx_ort.analysis.inference import BELIEVED, infer
 from sonnx_ort.analysis.premises import without_claims
 from sonnx_ort.analysis.provenance import Provenance
 from sonnx_ort.analysis.symbols import has_scalars, shared_symbols
@@ -113,7 +113,21 @@ class Facts:
             bounds=self._bounds.get(value),
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,
+            foldable=not self.inputs_behind([value]),
+            mistakable=self._mistakable(value),
         )
+
+    def _mistakable(self, value: ir.Value) -> bool:
+        """Whether plain inference, which ONNX Runtime goes by, knows what is not certain.
+
+        What it knows of some sizes is harmless: only of a whole shape, or of a rank, ONNX Runtime
+        makes a constant.
+        """
+        believed = self._inferred[value].meta.get(BELIEVED) if value in self._inferred else None
+        if believed is None:
+            return False
+        certain = self.shape(value)
+        return certain is None or (_all_known(believed) and not _all_known(certain))
 
 
 def gather_facts(model: ir.Model) -> Facts:
@@ -139,3 +153,7 @@ def _within(graph: ir.Graph) -> Iterator[ir.Value]:
     given = set(chain(graph.inputs, graph.initializers.values()))
     # An output that is left out has no name, and may be gone in the copy.
     return (value for value in defined_values(graph) if value not in given and value.name)
+
+
+def _all_known(shape: Iterable[object]) -> bool:
+    return all(isinstance(size, int) for size in shape)

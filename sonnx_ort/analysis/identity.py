@@ -1,5 +1,6 @@
 """What a report is about, so that it can be told from any other."""
 
+import functools
 import importlib.metadata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,5 +37,10 @@ def identify(sha256: str, proto: onnx.ModelProto) -> Identity:
     return Identity(
         sha256,
         {entry.domain: entry.version for entry in proto.opset_import},
-        {package: importlib.metadata.version(package) for package in PACKAGES},
+        {package: _version(package) for package in PACKAGES},
     )
+
+
+@functools.cache
+def _version(package: str) -> str:
+    return importlib.metadata.version(package)

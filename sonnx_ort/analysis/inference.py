@@ -1,6 +1,7 @@
 """Types and shapes by two engines, each of which finds what the other leaves open."""
 
 import logging
+from collections.abc import Iterator
 
 import onnx
 import onnx_ir as ir
@@ -10,6 +11,9 @@ from sonnx_ort.analysis.broadcast_inference import register_broadcast_inference
 from sonnx_ort.analysis.trust import hidden_from_onnx, hidden_from_symbols, reveal
 from sonnx_ort.loading.silence import silenced
 from sonnx_ort.profile.broadcast import BROADCAST
+
+BELIEVED = "believed"
+"""The key in an output's `meta` under which the shape stands that plain inference finds for it."""
 
 _logger = logging.getLogger("sonnx_ort")
 
@@ -38,11 +42,20 @@ def infer(model: ir.Model) -> ir.Model:
 
 def _infer_once(model: ir.Model) -> ir.Model:
     rough = _infer_with_onnx(model)
+    believed = [output.shape for output in _outputs(rough)]
     with hidden_from_onnx(rough):
         inferred = _infer_with_onnx(rough)
     reveal(inferred)
     _infer_with_symbols(inferred)
+    for output, shape in zip(_outputs(inferred), believed, strict=True):
+        output.meta[BELIEVED] = shape
     return inferred
+
+
+def _outputs(model: ir.Model) -> Iterator[ir.Value]:
+    nodes = RecursiveGraphIterator(model.graph)
+    # An output that is left out has no name, and may be gone in a copy.
+    return (output for node in nodes for output in node.outputs if output.name)
 
 
 def _known_shapes(model: ir.Model) -> int:

@@ -48,6 +48,11 @@ class Target:
         return self.node.outputs[0]
 
     @property
+    def in_branch(self) -> bool:
+        """Whether it lies in a branch of an If, at any depth."""
+        return any(step.startswith("If '") for step in self.path)
+
+    @property
     def broadcasts(self) -> bool:
         """Whether ONNX broadcasts the operands: from version 7 on, or where the node asks."""
         return self.version >= _BROADCASTING or self.asks_for_broadcasting

@@ -49,6 +49,9 @@ class Operand:
             equal ones prove nothing.
         scalar_inputs: Whether one of these inputs is declared as a scalar. ONNX Runtime takes
             tensors of any rank for it, so that no shape is certain.
+        foldable: Whether it depends on no input, so that ONNX Runtime may compute it before all
+            runs.
+        mistakable: Whether ONNX Runtime may take the rank or sizes for known that are not certain.
     """
 
     letter: str
@@ -61,6 +64,8 @@ class Operand:
     bounds: Bounds | None = None
     shared_symbols: frozenset[str] = frozenset()
     scalar_inputs: bool = False
+    foldable: bool = False
+    mistakable: bool = False
 
     def certain(self, dimension: Dimension) -> bool:
         """Whether an equal dimension of another operand is equal in every run.

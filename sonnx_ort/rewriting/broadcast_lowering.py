@@ -16,6 +16,7 @@ from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.requirements.broadcastable import aligned_axes
+from sonnx_ort.rewriting.hidden_shape import hide_mistakable_shapes
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 OLDEST_OPSET = 8
@@ -76,7 +77,7 @@ def expand_operands(
         plan: What is known of them.
         decide: The backend's decision about the shapes.
     """
-    *others, last = values
+    *others, last = hide_mistakable_shapes(nodes, values, plan.operands)
     shape = plan.operands[-1].shape
     if plan.trailing and shape is not None:
         last = line_up(nodes, last, len(shape) - plan.trailing, plan.trailing)

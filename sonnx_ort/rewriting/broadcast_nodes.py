@@ -6,6 +6,7 @@ from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.loading.value_names import ValueNames
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.rewriting.broadcast_lowering import OLDEST_OPSET, CommonShape, common_shape
+from sonnx_ort.rewriting.hidden_shape import hide_mistakable_shapes
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 _WITHOUT_EXPAND = frozenset({"bfloat16"})
@@ -46,9 +47,10 @@ def lower_broadcast(
     plan = examined.broadcast
     if plan is None:
         raise ValueError(f"Broadcast '{target.label}' has no plan")
-    common = common_shape(nodes, target.label, target.inputs, plan, decide)
+    values = hide_mistakable_shapes(nodes, target.inputs, plan.operands)
+    common = common_shape(nodes, target.label, values, plan, decide)
     copies = {
-        output: _element_copies(nodes, examined, index, common, expanded=plan.expanded[index])
+        output: _element_copies(nodes, examined, index, values[index], common)
         for index, output in enumerate(target.node.outputs)
         if output.name
     }
@@ -56,10 +58,9 @@ def lower_broadcast(
 
 
 def _element_copies(
-    nodes: StandardNodes, examined: ExaminedNode, index: int, common: ir.Value, *, expanded: bool
+    nodes: StandardNodes, examined: ExaminedNode, index: int, value: ir.Value, common: ir.Value
 ) -> ir.Value:
-    value = examined.target.inputs[index]
-    if not expanded:
+    if examined.broadcast is not None and not examined.broadcast.expanded[index]:
         # It has the common shape; the Reshape copies nothing and waits for the check.
         return nodes.add("Reshape", [value, common], "kept")
     if _element_type(examined, index) in _WITHOUT_EXPAND:

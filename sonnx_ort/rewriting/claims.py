@@ -8,17 +8,21 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.facts import Facts
+from sonnx_ort.analysis.symbols import has_scalars
 from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.operand import Shape
 
 _REPLACED = frozenset({"Div", "Sub"})
-"""The operators of the nodes that are replaced, each by nodes of its own."""
+"""The operators of the nodes that custom operators replace, no two of which are alike."""
 
 _READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
 """The operators of nodes that replace others, and read what these read."""
 
+_READING_THOSE = frozenset({"ReduceMax", "ReduceMin", "Where"})
+"""The operators of nodes of the native backend that read what such nodes give."""
 
-def drop_unfounded_sizes(model: ir.Model, facts: Facts) -> None:
+
+def drop_unfounded_sizes(model: ir.Model, facts: Facts, *, native: bool) -> None:
     """Leave open every declared rank and size that does not follow from anything.
 
     ONNX Runtime computes the Shape of a value from its declaration, and the Shape of that from its
@@ -30,14 +34,18 @@ def drop_unfounded_sizes(model: ir.Model, facts: Facts) -> None:
     Args:
         model: The model, before its nodes are replaced; changed in place.
         facts: What is known of its values.
+        native: Whether the nodes that are enforced stay standard nodes.
     """
     kept = set(chain(model.graph.inputs, model.graph.initializers.values(), _counters(model.graph)))
-    unread = {value for value in _computed_like_no_other(model.graph) if not value.uses()}
+    unlike = _computed_like_no_other(model.graph, native=native)
+    unread = {value for value in unlike if not value.uses()}
     checked = set(_checked_by_scan(model.graph))
     for value in defined_values(model.graph):
         if value in kept or value in unread or value.shape is None or value.is_initializer():
             continue
-        known = facts.shape(value)
+        # What follows from an input that is declared as a scalar is itself a claim.
+        uncertain = has_scalars(facts.inputs_behind([value]))
+        known = None if uncertain else facts.shape(value)
         if known is None:
             if value not in checked:
                 value.shape = None
@@ -47,15 +55,17 @@ def drop_unfounded_sizes(model: ir.Model, facts: Facts) -> None:
             _open_sizes(value, value.shape, known)
 
 
-def _computed_like_no_other(graph: ir.Graph) -> Iterator[ir.Value]:
-    """The outputs of the graph whose operator occurs once, and those of enforced nodes."""
+def _computed_like_no_other(graph: ir.Graph, *, native: bool) -> Iterator[ir.Value]:
+    """The outputs of the graph whose operator occurs once, and those of replaced nodes."""
+    added = _READING_OPERANDS | _READING_THOSE if native else _READING_OPERANDS
+    replaced = frozenset[str]() if native else _REPLACED
     occurrences = Counter(node.op_type for node in RecursiveGraphIterator(graph))
     for output in graph.outputs:
         producer = output.producer()
         if producer is None:
             continue
-        alone = occurrences[producer.op_type] == 1 and producer.op_type not in _READING_OPERANDS
-        if alone or producer.op_type in _REPLACED:
+        alone = occurrences[producer.op_type] == 1 and producer.op_type not in added
+        if alone or producer.op_type in replaced:
             yield output
 
 

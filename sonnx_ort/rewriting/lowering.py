@@ -37,7 +37,8 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> None:
     before = model.opset_imports.get(STANDARD_DOMAIN, 1)
     oldest = max(lowering.oldest_opset(examined) for examined in examination.nodes)
     raise_opset(model, (examined.target.node for examined in examination.nodes), oldest)
-    drop_unfounded_sizes(model, examination.facts)
+    native = choices.backend is Backend.NATIVE
+    drop_unfounded_sizes(model, examination.facts, native=native)
     backend = lowering(model, Enforcement(choices.edition, choices.broadcasting, before))
     for examined in backend.prepare(examination):
         backend.enforce(examined)

@@ -3,43 +3,33 @@
 The node itself stays, and what is proved costs nothing. No plugin is needed to run the outcome.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.agreement import Agreement, find_agreements, settle
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.obligations import Examination
+from sonnx_ort.analysis.targets import Target
 from sonnx_ort.custom_ops.guard_name import guard_name
-from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.value_names import ValueNames
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
-from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
+from sonnx_ort.profile.element_type import ElementType, smallest_value
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.requirements.division import (
-    InfinityForZeroDivisor,
-    NonZeroDivisor,
-    RepresentableQuotient,
-)
-from sonnx_ort.profile.requirements.same_shape import SameShape
-from sonnx_ort.profile.rule import Rule
 from sonnx_ort.rewriting.broadcast_lowering import expand_operands
 from sonnx_ort.rewriting.broadcast_nodes import lower_broadcast, oldest_opset_of_broadcast
 from sonnx_ort.rewriting.enforced_metadata import record_rules
 from sonnx_ort.rewriting.enforcement import Enforcement
+from sonnx_ort.rewriting.hidden_shape import hide_mistakable_shapes
 from sonnx_ort.rewriting.known_output import DATA_TYPES, declare_output, element_type_of
-from sonnx_ort.rewriting.native_agreement import guard_inputs
 from sonnx_ort.rewriting.native_broadcast import common_shape_by_operators
 from sonnx_ort.rewriting.native_division import DivisionDomain, guard_domain, with_infinity
+from sonnx_ort.rewriting.native_inputs import prepare_inputs
+from sonnx_ort.rewriting.native_needs import Needs, has_infinity
 from sonnx_ort.rewriting.native_record import GroupRecorder, Original, write_enforcement
 from sonnx_ort.rewriting.native_shapes import guard_same_shape
-from sonnx_ort.rewriting.replacement import Uses, put_behind_inputs, replace_node, uses_of
-from sonnx_ort.rewriting.scalar_inputs import (
-    hide_declarations,
-    oldest_opset_of_scalars,
-    scalars_behind,
-)
+from sonnx_ort.rewriting.replacement import replace_node
+from sonnx_ort.rewriting.scalar_inputs import oldest_opset_of_scalars
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 _FIRST_THAT_BROADCASTS = 7
@@ -88,7 +78,7 @@ class NativeBackend:
         if element_type_of(examined) is ElementType.BFLOAT16:
             return max(_BFLOAT16, oldest_opset_of_scalars(examined))
         left = any(o.status is Status.RUNTIME and o.rule.in_run for o in examined.obligations)
-        if left or examined.broadcast is not None or _has_infinity(examined):
+        if left or examined.broadcast is not None or has_infinity(examined):
             return _GUARDS
         return _FIRST_THAT_BROADCASTS
 
@@ -101,28 +91,7 @@ class NativeBackend:
         Returns:
             The nodes with what is left to enforce.
         """
-        scalars = scalars_behind(examination.nodes, examination.facts)
-        if scalars:
-            uses = uses_of(scalars)
-            nodes = StandardNodes(self._names, "inputs", self._opset)
-            self._put_behind(nodes, hide_declarations(nodes, scalars), uses)
-        agreements = find_agreements(self._model, examination.nodes, examination.facts)
-        if agreements:
-            self._guard_inputs(agreements)
-        resting = {id(node) for agreement in agreements for node in agreement.resting}
-        return [settle(n) if id(n) in resting else n for n in examination.nodes]
-
-    def _guard_inputs(self, agreements: Sequence[Agreement]) -> None:
-        uses = uses_of(place.value for a in agreements for place in a.axes)
-        nodes = StandardNodes(self._names, "inputs", self._opset)
-        self._put_behind(nodes, guard_inputs(nodes, agreements), uses)
-
-    def _put_behind(
-        self, nodes: StandardNodes, behind: Mapping[ir.Value, ir.Value], uses: Uses
-    ) -> None:
-        pairs = tuple((str(v.name), str(guarded.name)) for v, guarded in behind.items())
-        self._recorder.record(nodes.nodes, Original(None, inputs=pairs))
-        put_behind_inputs(self._model.graph, uses, nodes.nodes, behind)
+        return prepare_inputs(self._model, examination, self._names, self._recorder)
 
     def enforce(self, examined: ExaminedNode) -> None:
         """Put guards in front of a node, in place; its outputs keep their names.
@@ -143,7 +112,7 @@ class NativeBackend:
             replace_node(target.node, nodes, values)
             return
         added = StandardNodes(self._names, str(target.output.name), self._opset)
-        result = self._guarded(added, examined, _known_element_type(examined))
+        result = self._guarded(added, examined)
         if result is None:
             record_rules(target.node, examined)
             target.node.attributes.clear()
@@ -155,13 +124,11 @@ class NativeBackend:
         self._recorder.record(added.nodes, original.without_shapes_of(target.node))
         replace_node(target.node, added.nodes, {target.output: result})
 
-    def _guarded(
-        self, nodes: StandardNodes, examined: ExaminedNode, element_type: ElementType
-    ) -> ir.Value | None:
+    def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value | None:
         """The node behind its guards and between conversions; None if it can stay as it is."""
-        target = examined.target
-        carrier = self._carrier(element_type)
-        computed_in = DATA_TYPES[carrier or element_type]
+        target, needs = examined.target, Needs.of(examined, self._edition)
+        carrier = self._carrier(needs.element_type)
+        computed_in = DATA_TYPES[carrier or needs.element_type]
         operands = target.inputs
         if carrier is not None:
             operands = tuple(nodes.cast(v, computed_in, f"{v.name}_as_{carrier}") for v in operands)
@@ -169,10 +136,11 @@ class NativeBackend:
             operands = expand_operands(
                 nodes, target.label, operands, examined.broadcast, common_shape_by_operators
             )
-        operands = self._of_equal_shape(nodes, examined, element_type, operands)
-        operands = self._in_the_domain(nodes, examined, element_type, operands, computed_in)
-        infinity = _has_infinity(examined)
-        if not nodes.nodes and not infinity:
+        elif needs.guarded:
+            operands = hide_mistakable_shapes(nodes, operands, examined.operands)
+        operands = _of_equal_shape(nodes, target, needs, operands)
+        operands = _in_the_domain(nodes, target, needs, operands, computed_in)
+        if not nodes.nodes and not needs.infinity:
             return None
         result = nodes.value("result")
         node = ir.node(
@@ -185,76 +153,12 @@ class NativeBackend:
         )
         record_rules(node, examined)
         nodes.nodes.append(node)
-        if infinity:
+        if needs.infinity:
             result = with_infinity(nodes, result, operands[1], computed_in)
         if carrier is not None:
+            element_type = needs.element_type
             result = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
         return result
-
-    def _of_equal_shape(
-        self,
-        nodes: StandardNodes,
-        examined: ExaminedNode,
-        element_type: ElementType,
-        operands: tuple[ir.Value, ...],
-    ) -> tuple[ir.Value, ...]:
-        rules = self._left_to_the_run(examined, element_type, SameShape)
-        if not rules:
-            return operands
-        a, b = operands
-        return guard_same_shape(
-            nodes,
-            a,
-            b,
-            code=rules[0].code,
-            name=guard_name(examined.target.operator.name, examined.target.label, rules),
-            equal_ranks=_equal_ranks(examined),
-            through=_through_guard(examined),
-        )
-
-    def _in_the_domain(
-        self,
-        nodes: StandardNodes,
-        examined: ExaminedNode,
-        element_type: ElementType,
-        operands: tuple[ir.Value, ...],
-        computed_in: ir.DataType,
-    ) -> tuple[ir.Value, ...]:
-        if element_type.family is not Family.INTEGER:
-            return operands
-        kinds = (NonZeroDivisor, InfinityForZeroDivisor)
-        zero = self._left_to_the_run(examined, element_type, *kinds)
-        overflow = self._left_to_the_run(examined, element_type, RepresentableQuotient)
-        if smallest_value(element_type) == 0:
-            # The type is known by its declaration alone, so that no fact speaks of it.
-            overflow = []
-        if not zero and not overflow:
-            return operands
-        a, b = operands
-        domain = DivisionDomain(
-            zero=zero[0].code if zero else None,
-            overflow=overflow[0].code if overflow else None,
-            smallest=smallest_value(element_type),
-            element_type=computed_in,
-            may_be_scalar=_may_be_scalar(examined),
-        )
-        name = guard_name(examined.target.operator.name, examined.target.label, [*zero, *overflow])
-        return guard_domain(nodes, a, b, domain, name=name), b
-
-    def _left_to_the_run(
-        self, examined: ExaminedNode, element_type: ElementType, *kinds: type
-    ) -> list[Rule]:
-        """The rules of these kinds that a run decides, in the order of decision."""
-        operator = examined.target.operator
-        binding = operator.rules(self._edition, element_type.family)
-        return [
-            o.rule
-            for o in examined.obligations
-            if o.status is Status.RUNTIME
-            and o.operator == operator.name
-            and o.rule in binding
-            and isinstance(o.rule.requirement, kinds)
-        ]
 
     def _carrier(self, element_type: ElementType) -> ElementType | None:
         """The type that stands in for one that ONNX Runtime cannot divide or subtract.
@@ -268,63 +172,41 @@ class NativeBackend:
         return None
 
 
-def _known_element_type(examined: ExaminedNode) -> ElementType:
-    element_type = element_type_of(examined)
-    if element_type is None:
-        target = examined.target
-        raise SonnxError(
-            f"{target.operator.name} '{target.label}': the native backend needs to know the "
-            f"element type of '{target.inputs[0].name}', which follows from nothing and is not "
-            "declared; declare it in value_info, or use the python backend"
-        )
-    return element_type
-
-
-def _equal_ranks(examined: ExaminedNode) -> bool:
-    """Whether the operands of the node itself are known to be of one rank."""
-    if examined.broadcast is not None:
-        return all(examined.broadcast.expanded)
-    if examined.operands[0].scalar_inputs:
-        return False
-    ranks = {None if o.shape is None else len(o.shape) for o in examined.operands}
-    return len(ranks) == 1 and None not in ranks
-
-
-def _through_guard(examined: ExaminedNode) -> tuple[bool, bool]:
-    """Which operands have to pass the guard.
-
-    One is enough to stop the run. But where ONNX Runtime knows all sizes of the other one, it takes
-    these for the result's, and leaves out the node and its guard if only the Shape of that is read.
-    """
-    if examined.broadcast is not None:
-        return True, True
-    a_known, b_known = (
-        operand.shape is not None and all(isinstance(size, int) for size in operand.shape)
-        for operand in examined.operands
+def _of_equal_shape(
+    nodes: StandardNodes, target: Target, needs: Needs, operands: tuple[ir.Value, ...]
+) -> tuple[ir.Value, ...]:
+    if not needs.shapes:
+        return operands
+    a, b = operands
+    return guard_same_shape(
+        nodes,
+        a,
+        b,
+        code=needs.shapes[0].code,
+        name=guard_name(target.operator.name, target.label, needs.shapes),
+        equal_ranks=needs.equal_ranks,
+        through=needs.through,
     )
-    a, b = examined.target.inputs
-    if b_known and not a_known:
-        return not _open_input(a), True
-    return True, not _open_input(b)
 
 
-def _open_input(value: ir.Value) -> bool:
-    """Whether a value is an input of which ONNX Runtime does not know all sizes."""
-    shape = value.shape
-    open_shape = shape is None or any(not isinstance(size, int) for size in shape)
-    return value.is_graph_input() and value.producer() is None and open_shape
-
-
-def _may_be_scalar(examined: ExaminedNode) -> bool:
-    """Whether the operands may have no axes, given that they have one shape."""
-    operands = examined.operands
-    return operands[0].scalar_inputs or not any(operand.shape for operand in operands)
-
-
-def _has_infinity(examined: ExaminedNode) -> bool:
-    """Whether the result is +inf wherever B is zero, in whatever type has an infinity."""
-    element_type = element_type_of(examined)
-    if element_type is None or element_type.family is not Family.FLOAT:
-        return False
-    requirements = (obligation.rule.requirement for obligation in examined.obligations)
-    return any(isinstance(requirement, InfinityForZeroDivisor) for requirement in requirements)
+def _in_the_domain(
+    nodes: StandardNodes,
+    target: Target,
+    needs: Needs,
+    operands: tuple[ir.Value, ...],
+    computed_in: ir.DataType,
+) -> tuple[ir.Value, ...]:
+    if not needs.zero and not needs.overflow:
+        return operands
+    a, b = operands
+    domain = DivisionDomain(
+        zero=needs.zero[0].code if needs.zero else None,
+        overflow=needs.overflow[0].code if needs.overflow else None,
+        smallest=smallest_value(needs.element_type),
+        element_type=computed_in,
+        may_be_scalar=needs.may_be_scalar,
+        foldable=needs.foldable_divisor,
+        in_branch=target.in_branch,
+    )
+    name = guard_name(target.operator.name, target.label, [*needs.zero, *needs.overflow])
+    return guard_domain(nodes, a, b, domain, name=name)

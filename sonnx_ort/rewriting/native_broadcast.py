@@ -48,7 +48,11 @@ def common_shape_by_operators(
     largest = reduce(lambda one, other: _maximum(nodes, one, other), shapes)
     if proved:
         return largest
-    fits = _all(nodes, [_largest_or_one(nodes, shape, largest) for shape in shapes])
+    match shapes:
+        case [one, other]:
+            fits = _equal_or_one(nodes, one, other)
+        case _:
+            fits = _all(nodes, [_largest_or_one(nodes, shape, largest) for shape in shapes])
     return _guarded(nodes, label, largest, fits, _rank(operands))
 
 
@@ -84,6 +88,15 @@ def _positive(nodes: StandardNodes, sizes: ir.Value, exempt: Sequence[bool]) -> 
         return positive
     mask = nodes.constant([int(axis) for axis in exempt], "exempt", ir.DataType.BOOL)
     return nodes.add("Or", [positive, mask], "fits")
+
+
+def _equal_or_one(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:
+    """For each axis of two tensors, whether the sizes are equal or the smaller is 1."""
+    smaller = nodes.add("Less", [one, other], "smaller")
+    smallest = nodes.add("Where", [smaller, one, other], "smallest")
+    repeated = nodes.add("Equal", [smallest, nodes.constant([1], "one")], "is_one")
+    equal = nodes.add("Equal", [one, other], "is_equal")
+    return nodes.add("Or", [equal, repeated], "fits")
 
 
 def _largest_or_one(nodes: StandardNodes, sizes: ir.Value, largest: ir.Value) -> ir.Value:

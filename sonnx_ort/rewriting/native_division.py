@@ -25,6 +25,10 @@ class DivisionDomain:
         smallest: The smallest value of the operands' type.
         element_type: The type in which they are compared.
         may_be_scalar: Whether the operands may have no axes.
+        foldable: Whether ONNX Runtime may compute B before all runs: its Div ends the start of a
+            session then if B has a zero, wherever the node stands, and without its name.
+        in_branch: Whether the node stands in a branch of an If. ONNX Runtime's optimizer does not
+            survive some Ifs in branches that it puts in the place of their If.
     """
 
     zero: int | None
@@ -32,12 +36,14 @@ class DivisionDomain:
     smallest: int
     element_type: ir.DataType
     may_be_scalar: bool
+    foldable: bool
+    in_branch: bool
 
 
 def guard_domain(
     nodes: StandardNodes, a: ir.Value, b: ir.Value, domain: DivisionDomain, *, name: str
-) -> ir.Value:
-    """Let A through where every quotient is defined.
+) -> tuple[ir.Value, ir.Value]:
+    """Let operands through where every quotient is defined.
 
     Args:
         nodes: Takes the new nodes.
@@ -47,7 +53,7 @@ def guard_domain(
         name: The guard's name.
 
     Returns:
-        A, behind the guard.
+        A behind the guard, and B, behind it as well if it has to be.
     """
     shape = nodes.shape(a)
     decided = nodes.shape(shape) if domain.may_be_scalar else shape
@@ -56,11 +62,15 @@ def guard_domain(
         decided = nodes.add("Where", [_no_zero(nodes, b), decided, code], "shape_or_code")
     if domain.overflow is not None:
         decided = _unless_overflow(nodes, a, b, domain, domain.overflow, decided)
-    if not domain.may_be_scalar:
-        return nodes.add("Reshape", [a, decided], "defined", name=name)
-    # A scalar's shape has no element that a code could take the place of, but its rank is one.
-    shape = nodes.add("Reshape", [shape, decided], "shape_if_defined", name=name)
-    return nodes.add("Reshape", [a, shape], "defined")
+    names = name, f"{name} (B)"
+    if domain.may_be_scalar:
+        # A scalar's shape has no element that a code could take the place of, but its rank is one.
+        decided = nodes.add("Reshape", [shape, decided], "shape_if_defined", name=name)
+        names = "", ""
+    first = nodes.add("Reshape", [a, decided], "defined", name=names[0])
+    if not domain.foldable:
+        return first, b
+    return first, nodes.add("Reshape", [b, decided], "defined", name=names[1])
 
 
 def with_infinity(
@@ -95,17 +105,19 @@ def _unless_overflow(  # noqa: PLR0913, PLR0917 - a graph's worth of values
     code: int,
     decided: ir.Value,
 ) -> ir.Value:
-    """Look for a divisor of -1 only in a run in which A has the smallest value somewhere."""
+    """Look for a divisor of -1, if possible only where A has the smallest value somewhere."""
     smallest = nodes.constant(domain.smallest, "smallest", domain.element_type)
     at_smallest = nodes.add("Equal", [a, smallest], "is_smallest")
     minus_one = nodes.constant(-1, "minus_one", domain.element_type)
     impossible = nodes.constant([-code], "code")
 
-    rare = nodes.body()
+    rare = nodes if domain.in_branch else nodes.body()
     at_minus_one = rare.add("Equal", [b, minus_one], "is_minus_one")
     both = rare.add("And", [at_smallest, at_minus_one], "overflows")
     some = _any(rare, both, "some_overflow")
     branch = rare.add("Where", [some, impossible, decided], "shape_or_code")
+    if domain.in_branch:
+        return branch
 
     usual = nodes.body()
     kept = usual.add("Identity", [decided], "shape_or_code")

@@ -24,10 +24,11 @@ from sonnx_ort.rewriting.enforced_metadata import record_rules
 from sonnx_ort.rewriting.enforcement import Enforcement
 from sonnx_ort.rewriting.failure_channel import make_guard
 from sonnx_ort.rewriting.known_output import DATA_TYPES, declare_output, element_type_of
-from sonnx_ort.rewriting.replacement import put_behind_inputs, replace_node, uses_of
+from sonnx_ort.rewriting.replacement import put_behind_inputs, replace_node
 from sonnx_ort.rewriting.scalar_inputs import (
     hide_declarations,
     oldest_opset_of_scalars,
+    readers_of,
     scalars_behind,
 )
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
@@ -78,7 +79,7 @@ class PythonBackend:
         broadcasts = [node for node in examination.nodes if node.broadcast is not None]
         scalars = scalars_behind(broadcasts, examination.facts)
         if scalars:
-            uses = uses_of(scalars)
+            uses = readers_of(scalars)
             nodes = StandardNodes(self._names, "inputs", self._opset)
             behind = hide_declarations(nodes, scalars)
             put_behind_inputs(self._model.graph, uses, nodes.nodes, behind)

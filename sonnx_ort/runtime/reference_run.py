@@ -13,8 +13,9 @@ import onnxruntime
 
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.rewriting.rewrite import reference_of, require_serializable
+from sonnx_ort.runtime.interrupt import interrupts_deferred
 from sonnx_ort.runtime.registration import register
-from sonnx_ort.runtime.violations import Explain, violation_behind
+from sonnx_ort.runtime.violations import violation_behind
 
 Run = Callable[[onnxruntime.InferenceSession], object]
 
@@ -34,26 +35,24 @@ class ReferenceRun:
         self._session: onnxruntime.InferenceSession | None = None
         self._lock = threading.Lock()
 
-    def explain(self, run: Run) -> Explain:
-        """Give what finds out more about a violation in a run.
+    def explain(self, violation: ContractViolation, run: Run) -> ContractViolation:
+        """Find out more about a violation.
 
         Args:
+            violation: What the message of the failed run tells.
             run: Does the same run in another session.
 
         Returns:
-            A function from the violation to the one that the reference raises; to itself where
-            the reference cannot be run, or does not fail.
+            The violation that the reference raises; the given one where the reference cannot be
+            run, or does not fail.
         """
-
-        def explained(violation: ContractViolation) -> ContractViolation:
-            try:
+        try:
+            with interrupts_deferred():
                 run(self._started())
-            except Exception as error:  # noqa: BLE001 - whatever the reference may raise
-                found = violation_behind(str(error))
-                return found if isinstance(found, ContractViolation) else violation
-            return violation
-
-        return explained
+        except Exception as error:  # noqa: BLE001 - whatever the reference may raise
+            found = violation_behind(str(error))
+            return found if isinstance(found, ContractViolation) else violation
+        return violation
 
     def _started(self) -> onnxruntime.InferenceSession:
         with self._lock:

@@ -1,18 +1,18 @@
 """`InferenceSession`: ONNX Runtime's, for models that keep to the profile."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 import onnxruntime
 
+from sonnx_ort.errors import ContractViolation
 from sonnx_ort.loading.collector import collector_paused
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.rewriting.backend import Backend
 from sonnx_ort.rewriting.choices import Choices
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
 from sonnx_ort.runtime.recorded_optimization import recorded_optimization
-from sonnx_ort.runtime.reference_run import ReferenceRun, Run
+from sonnx_ort.runtime.reference_run import ReferenceRun
 from sonnx_ort.runtime.registration import prepare_native, prepare_python
 from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised
 
@@ -71,8 +71,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile was broken.
         """
-        with self._violations_raised(lambda other: other.run(*args, **kwargs)):
-            return super().run(*args, **kwargs)
+        return self._translated(onnxruntime.InferenceSession.run, args, kwargs)
 
     def run_with_ort_values(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs as `OrtValue`s.
@@ -80,8 +79,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile was broken.
         """
-        with self._violations_raised(lambda other: other.run_with_ort_values(*args, **kwargs)):
-            return super().run_with_ort_values(*args, **kwargs)
+        return self._translated(onnxruntime.InferenceSession.run_with_ort_values, args, kwargs)
 
     def run_with_iobinding(self, *args: Any, **kwargs: Any) -> None:
         """Compute into bound outputs.
@@ -89,8 +87,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ContractViolation: A rule of the profile was broken.
         """
-        with violations_raised(self._renamed):
-            super().run_with_iobinding(*args, **kwargs)
+        method = onnxruntime.InferenceSession.run_with_iobinding
+        # A binding belongs to one session, so that the reference cannot do the same run.
+        self._translated(method, args, kwargs, repeatable=False)
 
     def run_async(
         self,
@@ -111,6 +110,24 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         super().run_async(output_names, input_feed, translated, user_data, run_options)
 
-    def _violations_raised(self, same_run: Run) -> AbstractContextManager[None]:
-        explain = None if self._reference is None else self._reference.explain(same_run)
-        return violations_raised(self._renamed, explain)
+    def _translated(
+        self,
+        method: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        repeatable: bool = True,
+    ) -> Any:
+        """Call a method of ONNX Runtime's session, and raise the violation behind its error."""
+        if self._reference is None:
+            with violations_raised():
+                return method(self, *args, **kwargs)
+        try:
+            return method(self, *args, **kwargs)
+        except Exception as error:
+            found = violation_behind(str(error), self._renamed)
+            if found is None:
+                raise
+            if repeatable and isinstance(found, ContractViolation):
+                found = self._reference.explain(found, lambda other: method(other, *args, **kwargs))
+            raise found from error

@@ -1,7 +1,7 @@
 """From an ONNX Runtime error to the violation behind it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
@@ -11,35 +11,30 @@ from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.runtime.interrupt import interrupts_deferred
 
 _GUARD = re.compile(r"Name:'(?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile;", re.DOTALL)
+_GUARD_AT_THE_START = re.compile(
+    r".*Node \((?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile;.*\) Op \(Reshape\) "
+    r"\[ShapeInferenceError\] Invalid dimension value: -(?P<ticket>\d+)\s*",
+    re.DOTALL,
+)
+"""What ONNX Runtime says where it knows before all runs that a guard refuses what reaches it."""
+
 _RULES_BY_CODE = {rule.code: rule for rule in RULES.values()}
 
 
 NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
 """The guards bear their own names."""
 
-Explain = Callable[[ContractViolation], ContractViolation]
-"""Finds out more about a violation of which only the message is known."""
-
 
 @contextmanager
-def violations_raised(
-    renamed: Mapping[str, str] = NOT_RENAMED, explain: Explain | None = None
-) -> Iterator[None]:
-    """Raise the violation that made a run fail in the place of ONNX Runtime's error.
-
-    Args:
-        renamed: The guards' names by those that ONNX Runtime gave to their nodes.
-        explain: Finds out what the message does not tell.
-    """
+def violations_raised() -> Iterator[None]:
+    """Raise the violation that made a run fail in the place of ONNX Runtime's error."""
     try:
         with interrupts_deferred():
             yield
     except Exception as error:
-        found = violation_behind(str(error), renamed)
+        found = violation_behind(str(error))
         if found is None:
             raise
-        if explain is not None and isinstance(found, ContractViolation):
-            found = explain(found)
         raise found from error
 
 
@@ -63,14 +58,22 @@ def violation_behind(
         error = LOG.take(ticket)
         if error is not None:
             return error
-        rule = _RULES_BY_CODE.get(ticket % CODE_BASE)
-        guard = _GUARD.search(message)
-        if rule is not None and guard is not None:
-            operator, node = guard["operator"], guard["node"]
-            return ContractViolation(
-                f"{operator} '{node}' breaks {rule.id}. The rule: {rule.sentence}",
-                rule=rule.id,
-                operator=operator,
-                node=node,
-            )
-    return None
+        told = _told(_GUARD.search(message), ticket)
+        if told is not None:
+            return told
+    found = _GUARD_AT_THE_START.fullmatch(message)
+    return None if found is None else _told(found, int(found["ticket"]))
+
+
+def _told(guard: re.Match[str] | None, ticket: int) -> ContractViolation | None:
+    """The violation as far as a message tells it."""
+    rule = _RULES_BY_CODE.get(ticket % CODE_BASE)
+    if rule is None or guard is None:
+        return None
+    operator, node = guard["operator"], guard["node"]
+    return ContractViolation(
+        f"{operator} '{node}' breaks {rule.id}. The rule: {rule.sentence}",
+        rule=rule.id,
+        operator=operator,
+        node=node,
+    )

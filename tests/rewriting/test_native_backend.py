@@ -228,7 +228,7 @@ def test_result_is_standard_onnx(
         (
             [("n", 3), ("m", 3)],
             [
-                *LARGEST, "Constant", *FITS, "Constant", *FITS, "And",
+                *LARGEST, "Less", "Where", "Constant", "Equal", "Equal", "Or",
                 "Constant", *VERDICT, "Expand", "Expand",
             ],
         ),

@@ -8,7 +8,7 @@ import onnx.parser
 import pytest
 from onnx import helper
 
-from support.soundness.examination import Tally, examine
+from support.soundness.examination import BACKENDS, Tally, examine
 from support.soundness.models import RandomModel
 
 FLOAT = np.float32
@@ -272,6 +272,12 @@ TRAPS = [
         scalars=("x", "y"),
     ),
     Trap(
+        "divisor that is computed from constants",
+        "(int32[n] x) => (int32[] z) { c = Constant<value = int32[2] {0, 1}>() b = Neg(c)"
+        " z = Div(x, b) }",
+        {"x": np.ones(2, np.int32)},
+    ),
+    Trap(
         "false claims",
         "(float[n] x, float[m] y) => (float[] z) { a = Neg(x) b = Neg(y) z = Div(a, b) }",
         {"x": ones(1), "y": ones(3)},
@@ -335,3 +341,4 @@ def test_nothing_is_proved_or_violated_that_is_not_so(trap, edition):
     tally = Tally()
     examine(model, [model.nominal], tally, edition=edition, broadcast=trap.broadcast)
     assert tally["evaluated"] + tally["abandoned"] == 1
+    assert not any(tally[f"{backend}: refused, honest"] for backend in BACKENDS), str(tally)

@@ -1,0 +1,92 @@
+"""Where ONNX Runtime believes more of a shape than is certain, a guard reads the tensor itself."""
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime as ort
+import pytest
+
+import sonnx_ort
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17, "sonnx" : 1]>'
+
+BELIEVED = [
+    pytest.param(
+        "g (float[1, 3] x, float[2, 1] s) => (float[] z) { p = PRelu(x, s) z = Div(p, x) }",
+        id="all sizes, of a PRelu that broadcasts both ways",
+    ),
+    pytest.param(
+        "g (float[n, m] x, float[k] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
+        " r = ReduceSum<keepdims = 0>(x, axes) z = Div(r, y) }",
+        id="the rank, of a reduction that leaves empty tensors as they are",
+    ),
+]
+
+CERTAIN = [
+    pytest.param(
+        "g (float[n] x, float[m] y) => (float[] z) { p = Neg(x) z = Div(p, y) }",
+        id="open sizes",
+    ),
+    pytest.param(
+        "g (float[n, 3] x, float[n, 1] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
+        " r = ReduceSum<keepdims = 1>(x, axes) z = Div(r, y) }",
+        id="some sizes of several",
+    ),
+    pytest.param(
+        "g (float[2, 3] x, float[n, m] y) => (float[] z) { p = Neg(x) z = Div(p, y) }",
+        id="all sizes, of a Neg",
+    ),
+]
+
+
+def enforced(graph: str, backend: str = "native", **choices: str) -> onnx.ModelProto:
+    model = onnx.parser.parse_model(f"{HEAD} {graph}")
+    return sonnx_ort.rewrite(model, backend=backend, **choices)
+
+
+def loops(model: onnx.ModelProto) -> int:
+    return sum(node.op_type == "Loop" for node in model.graph.node)
+
+
+@pytest.mark.parametrize("graph", BELIEVED)
+def test_operand_whose_shape_is_believed_is_hidden(graph: str) -> None:
+    assert loops(enforced(graph)) == 1
+
+
+@pytest.mark.parametrize("graph", CERTAIN)
+def test_operand_whose_shape_is_certain_or_open_costs_nothing(graph: str) -> None:
+    assert loops(enforced(graph)) == 0
+
+
+@pytest.mark.parametrize("graph", BELIEVED)
+def test_kernels_see_the_tensors_themselves(graph: str) -> None:
+    assert loops(enforced(graph, "python")) == 0
+
+
+@pytest.mark.parametrize("graph", BELIEVED)
+@pytest.mark.parametrize("broadcast", ["reject", "explicit"])
+def test_rewriting_twice_changes_nothing(graph: str, broadcast: str) -> None:
+    once = enforced(graph, broadcast=broadcast)
+    assert sonnx_ort.rewrite(once, backend="native", broadcast=broadcast) == once
+
+
+def test_violation_that_onnxruntime_does_not_believe_in_is_told() -> None:
+    session = sonnx_ort.InferenceSession(
+        onnx.parser.parse_model(f"{HEAD} {BELIEVED[0].values[0]}"), backend="native"
+    )
+    feeds = {"x": np.ones((1, 3), np.float32), "s": np.ones((2, 1), np.float32)}
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session.run(None, feeds)
+    assert (caught.value.rule, caught.value.shapes) == ("Div.float.R1", ((2, 3), (1, 3)))
+
+
+def test_operand_of_bfloat16_is_hidden_as_a_float() -> None:
+    graph = (
+        "g (float[n, m] x, bfloat16[k] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
+        " r = ReduceSum<keepdims = 0>(x, axes) a = Cast<to = 16>(r) q = Div(a, y)"
+        " z = Cast<to = 1>(q) }"
+    )
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {graph}')
+    made = sonnx_ort.rewrite(model, backend="native")
+    assert loops(made) == 1
+    ort.InferenceSession(made.SerializeToString())

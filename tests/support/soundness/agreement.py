@@ -1,0 +1,68 @@
+"""Whether two backends did the same in a run."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import sonnx_ort
+
+Array = npt.NDArray[Any]
+Outcome = Sequence[Array | None] | Exception
+
+_SCAN_NEEDS_SHAPES = "Subgraph must have the shape set for all outputs"
+"""ONNX Runtime runs no Scan where inference leaves a shape open, which depends on the backend."""
+
+
+def refused_for_its_shapes(outcome: Outcome, *, lies: bool) -> bool:
+    """Whether ONNX Runtime ended a run for what it believes of shapes, or knows nothing of.
+
+    Args:
+        outcome: What the run gave, or raised.
+        lies: Whether the model claims what is not so.
+    """
+    if not isinstance(outcome, Exception) or isinstance(outcome, sonnx_ort.ContractViolation):
+        return False
+    return _SCAN_NEEDS_SHAPES in str(outcome) or lies
+
+
+def assert_alike(one: Outcome, other: Outcome, *, uncertain: bool) -> None:
+    """Assert that backends agree: both runs fail, or their outputs are of the same bits.
+
+    Where ONNX Runtime may differ from ONNX, it leaves elements as it found them in memory, so that
+    no bits can be compared, and nothing that rests on them.
+
+    Args:
+        one: What a run gave with one backend, or raised.
+        other: The same with the other one.
+        uncertain: Whether ONNX Runtime may differ from ONNX in this run.
+    """
+    if uncertain and any(_rests_on_elements(outcome) for outcome in (one, other)):
+        return
+    # Two errors may differ: which of several nodes fails first is open.
+    failed = [isinstance(outcome, Exception) for outcome in (one, other)]
+    assert failed[0] == failed[1], f"{one!r} and {other!r}"
+    if isinstance(one, Exception) or isinstance(other, Exception):
+        return
+    for index, (first, second) in enumerate(zip(one, other, strict=True)):
+        told = f"output {index}: {first!r} and {second!r}"
+        if uncertain:
+            assert getattr(first, "shape", None) == getattr(second, "shape", None), told
+        else:
+            assert _bits(first) == _bits(second), told
+
+
+def _rests_on_elements(outcome: Outcome) -> bool:
+    violated = isinstance(outcome, sonnx_ort.ContractViolation)
+    return violated and outcome.rule in ("Div.int.C1", "Div.int.C2", "Div.R5")
+
+
+def _bits(array: Array | None) -> object:
+    """Type, shape and bits of a tensor; one NaN is as good as another."""
+    # ONNX Runtime gives None for an If whose branch it has folded into an empty constant.
+    if array is None or array.size == 0:
+        return None
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
+    return array.dtype, array.shape, array.tobytes()
