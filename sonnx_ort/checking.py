@@ -7,7 +7,7 @@ from sonnx_ort.loading.collector import collector_paused
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
-from sonnx_ort.rewriting.native_recognition import load_and_recognize
+from sonnx_ort.rewriting.native.recognition import load_and_recognize
 
 
 def check(model: ModelSource, *, edition: str = "typed", broadcast: str = "reject") -> Report:

@@ -52,5 +52,7 @@ def _operands(setting: Setting, feeds: Feeds) -> tuple[jax.Array, jax.Array]:
     configuration: Any = jax.config
     configuration.update("jax_platforms", "cpu")
     configuration.update("jax_enable_x64", True)  # else an int64 becomes an int32
+    # Else a division is handed to another thread, whose waking is most of what is measured.
+    configuration.update("jax_cpu_enable_async_dispatch", False)
     (divisor,) = setting.divisors
     return jax.device_put(feeds["A"]), jax.device_put(feeds[divisor])

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.div import DIV
+from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.general import GENERAL_RULES
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.rule import Rule
@@ -12,6 +13,9 @@ from sonnx_ort.profile.sub import SUB
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType({o.name: o for o in (DIV, SUB, BROADCAST)})
 """The operators by name. A new operator is one more entry."""
+
+STANDARD_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.domain == STANDARD_DOMAIN)
+"""The names of those that ONNX itself has."""
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {

@@ -10,10 +10,8 @@ from onnx_ir.traversal import RecursiveGraphIterator
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.symbols import has_scalars
 from sonnx_ort.loading.value_names import defined_values
+from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.operand import Shape
-
-_REPLACED = frozenset({"Div", "Sub"})
-"""The operators of the nodes that custom operators replace, no two of which are alike."""
 
 _READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
 """The operators of nodes that replace others, and read what these read."""
@@ -58,7 +56,8 @@ def drop_unfounded_sizes(model: ir.Model, facts: Facts, *, native: bool) -> None
 def _computed_like_no_other(graph: ir.Graph, *, native: bool) -> Iterator[ir.Value]:
     """The outputs of the graph whose operator occurs once, and those of replaced nodes."""
     added = _READING_OPERANDS | _READING_THOSE if native else _READING_OPERANDS
-    replaced = frozenset[str]() if native else _REPLACED
+    # No two of the custom operators' nodes are alike.
+    replaced = frozenset[str]() if native else STANDARD_OPERATORS
     occurrences = Counter(node.op_type for node in RecursiveGraphIterator(graph))
     for output in graph.outputs:
         producer = output.producer()

@@ -10,7 +10,7 @@ from sonnx_ort.rewriting.backend import Backend, Lowering
 from sonnx_ort.rewriting.choices import Choices
 from sonnx_ort.rewriting.claims import drop_unfounded_sizes
 from sonnx_ort.rewriting.enforcement import Enforcement
-from sonnx_ort.rewriting.native_backend import NativeBackend
+from sonnx_ort.rewriting.native.backend import NativeBackend
 from sonnx_ort.rewriting.opset import raise_opset
 from sonnx_ort.rewriting.python_backend import PythonBackend
 

@@ -18,7 +18,7 @@ from sonnx_ort.rewriting.backend import Backend
 from sonnx_ort.rewriting.choices import Choices
 from sonnx_ort.rewriting.explicit_graph import make_graph_explicit
 from sonnx_ort.rewriting.lowering import lower
-from sonnx_ort.rewriting.native_recognition import load_and_recognize, restored
+from sonnx_ort.rewriting.native.recognition import load_and_recognize, restored
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import weakref
 
 import onnxruntime
 
-from sonnx_ort.runtime.optimizers import OPTIMIZERS_OF_GUARDS, switch_off_optimizers
+from sonnx_ort.runtime.optimization.optimizers import OPTIMIZERS_OF_GUARDS, switch_off_optimizers
 from sonnx_ort.runtime.session_options import require_exact_arithmetic
 
 _registered: "weakref.WeakSet[onnxruntime.SessionOptions]" = weakref.WeakSet()

@@ -11,7 +11,7 @@ from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.rewriting.backend import Backend
 from sonnx_ort.rewriting.choices import Choices
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
-from sonnx_ort.runtime.recorded_optimization import recorded_optimization
+from sonnx_ort.runtime.optimization.recorded import recorded_optimization
 from sonnx_ort.runtime.reference_run import ReferenceRun
 from sonnx_ort.runtime.registration import prepare_native, prepare_python
 from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised

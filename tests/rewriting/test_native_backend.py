@@ -27,6 +27,7 @@ UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
 LARGEST = ["Shape", "Shape", "Less", "Where"]
 FITS = ["Equal", "Equal", "Or"]
 VERDICT = ["Constant", "Where", "ReduceMin", "Reshape"]
+ONE_VERDICT = ["Constant", "Constant", "Where", "Reshape"]
 TELLS = "breaks the SONNX profile; the last two digits of the dimension below tell the rule:"
 
 
@@ -225,6 +226,7 @@ def test_result_is_standard_onnx(
             [("n", 3), (3,)],
             ["Shape", "Constant", "Less", "Constant", *VERDICT, "Reshape", "Expand"],
         ),
+        ([("n",), (1,)], ["Shape", "Constant", "Less", *ONE_VERDICT, "Reshape", "Expand"]),
         (
             [("n", 3), ("m", 3)],
             [
@@ -240,7 +242,7 @@ def test_result_is_standard_onnx(
             ],
         ),
     ],
-    ids=["proved", "one has the common shape", "two sides", "three inputs"],
+    ids=["proved", "one has the common shape", "one axis", "two sides", "three inputs"],
 )  # fmt: skip
 def test_broadcast_decides_by_what_is_known(
     shapes: list[tuple[int | str | None, ...]], expected: list[str]

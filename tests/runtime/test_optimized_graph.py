@@ -11,8 +11,8 @@ from sonnx_ort.custom_ops.guard_name import guard_name
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.runtime.optimizers import switch_off_optimizers
-from sonnx_ort.runtime.recorded_optimization import recorded_optimization
+from sonnx_ort.runtime.optimization.optimizers import switch_off_optimizers
+from sonnx_ort.runtime.optimization.recorded import recorded_optimization
 from support.fusions import FUSIONS, LEVELS
 from support.graphs import model, tensor
 

@@ -5,7 +5,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.runtime.optimizers import (
+from sonnx_ort.runtime.optimization.optimizers import (
     DISABLED_OPTIMIZERS,
     UNWANTED_OPTIMIZERS,
     switch_off_optimizers,

@@ -9,7 +9,7 @@ from onnx_ir.traversal import RecursiveGraphIterator
 from sonnx_ort.analysis.targets import bodies_of
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.rewriting.enforcement import Enforcement
-from sonnx_ort.rewriting.native_record import ORIGINAL, Original, forget, groups
+from sonnx_ort.rewriting.native.record import ORIGINAL, Original, forget, groups
 
 
 def restore(model: ir.Model, enforcement: Enforcement) -> None:

@@ -161,9 +161,16 @@ def _guarded(
     own_rank = nodes.constant([rank], "rank") if rank is not None else nodes.shape(sizes)
     code = nodes.constant([-E1.code], "code")
     per_axis = nodes.add("Where", [fits, own_rank, code], "rank_or_code")
+    decided = per_axis if rank == 1 else _smallest(nodes, per_axis, own_rank, rank)
+    name = guard_name(BROADCAST.name, label, [E1])
+    return nodes.add("Reshape", [sizes, decided], "common_shape", name=name)
+
+
+def _smallest(
+    nodes: StandardNodes, per_axis: ir.Value, own_rank: ir.Value, rank: int | None
+) -> ir.Value:
+    """The rank if it stands at every axis, else the code."""
     if not rank:
         # The smallest of no axes would be no rank.
         per_axis = nodes.add("Concat", [per_axis, own_rank], "ranks_or_code", {"axis": 0})
-    decided = nodes.add("ReduceMin", [per_axis], "decided", {"keepdims": 1})
-    name = guard_name(BROADCAST.name, label, [E1])
-    return nodes.add("Reshape", [sizes, decided], "common_shape", name=name)
+    return nodes.add("ReduceMin", [per_axis], "decided", {"keepdims": 1})

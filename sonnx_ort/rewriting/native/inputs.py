@@ -9,8 +9,8 @@ from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.obligations import Examination
 from sonnx_ort.loading.value_names import ValueNames
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
-from sonnx_ort.rewriting.native_agreement import guard_inputs
-from sonnx_ort.rewriting.native_record import GroupRecorder, Original
+from sonnx_ort.rewriting.native.agreement import guard_inputs
+from sonnx_ort.rewriting.native.record import GroupRecorder, Original
 from sonnx_ort.rewriting.replacement import Uses, put_behind_inputs, uses_of
 from sonnx_ort.rewriting.scalar_inputs import hide_declarations, readers_of, scalars_behind
 from sonnx_ort.rewriting.standard_nodes import StandardNodes

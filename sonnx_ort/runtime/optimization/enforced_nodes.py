@@ -9,9 +9,9 @@ from types import MappingProxyType
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
-_OPERATORS = frozenset({"Div", "Sub"})
 _GUARD_NAME = re.compile(r"(?P<label>\w+ '.*') breaks the SONNX profile;", re.DOTALL)
 _BRANCH = re.compile(r"^(_if_(then|else)_branch_(token_\d+_)?)+")
 _PREFIXES = re.compile(rf"^(InsertedPrecisionFreeCast_|{_BRANCH.pattern[1:]})+")
@@ -54,6 +54,13 @@ class EnforcedNode:
         return tuple(value for value in self.node.inputs if value is not None)
 
     @property
+    def letters(self) -> tuple[str, ...]:
+        """What its operands are called in messages."""
+        if self.guard is not None:
+            return ("data", "shape")
+        return OPERATORS[self.node.op_type].letters(len(self.node.inputs))
+
+    @property
     def value_names(self) -> frozenset[str]:
         """The names of the values that it reads and makes, by which namesakes are told apart."""
         return frozenset(stem(value) for value in (*self.operands, self.node.outputs[0]))
@@ -92,7 +99,7 @@ def enforced_nodes(model: ir.Model, guards: Mapping[str, str]) -> Iterator[Enfor
     for node in RecursiveGraphIterator(model.graph):
         if node.domain != STANDARD_DOMAIN:
             continue
-        if node.op_type in _OPERATORS:
+        if node.op_type in STANDARD_OPERATORS:
             yield EnforcedNode(node)
         elif _is_guard(node):
             yield EnforcedNode(node, node.name)

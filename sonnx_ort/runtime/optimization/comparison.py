@@ -7,11 +7,9 @@ from operator import or_
 
 import onnx_ir as ir
 
-from sonnx_ort.runtime.dependencies import VARYING, Dependencies, live_nodes
-from sonnx_ort.runtime.enforced_nodes import EnforcedNode, enforced_nodes, matched
-from sonnx_ort.runtime.value_numbering import ValueNumbering
-
-_LETTERS = "AB"
+from sonnx_ort.runtime.optimization.dependencies import VARYING, Dependencies, live_nodes
+from sonnx_ort.runtime.optimization.enforced_nodes import EnforcedNode, enforced_nodes, matched
+from sonnx_ort.runtime.optimization.value_numbering import ValueNumbering
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ class _Judge:
         self._kept_bits = reduce(or_, kept, 0)
 
     def operands(self, node: EnforcedNode, now: EnforcedNode) -> Iterator[str]:
-        for letter, old, new in zip(_LETTERS, node.operands, now.operands, strict=True):
+        for letter, old, new in zip(node.letters, node.operands, now.operands, strict=True):
             whose = f"{node.label}: its operand {letter}" if node.guard is None else node.label
             yield from self._bypassed(whose, old, new)
             if self._after[new] & VARYING and not self._before[old] & VARYING:

@@ -1,7 +1,7 @@
 """What a natively enforced model says of how it was made.
 
 Every node that the native backend adds belongs to a group, and one node of the group tells what
-the group took the place of. That is a hint and nothing more: `native_recognition` believes it only
+the group took the place of. That is a hint and nothing more: `recognition` believes it only
 where undoing and doing it again gives the very same model.
 """
 

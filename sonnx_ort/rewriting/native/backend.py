@@ -22,12 +22,12 @@ from sonnx_ort.rewriting.enforced_metadata import record_rules
 from sonnx_ort.rewriting.enforcement import Enforcement
 from sonnx_ort.rewriting.hidden_shape import hide_mistakable_shapes
 from sonnx_ort.rewriting.known_output import DATA_TYPES, declare_output, element_type_of
-from sonnx_ort.rewriting.native_broadcast import common_shape_by_operators
-from sonnx_ort.rewriting.native_division import DivisionDomain, guard_domain, with_infinity
-from sonnx_ort.rewriting.native_inputs import prepare_inputs
-from sonnx_ort.rewriting.native_needs import Needs, has_infinity
-from sonnx_ort.rewriting.native_record import GroupRecorder, Original, write_enforcement
-from sonnx_ort.rewriting.native_shapes import guard_same_shape
+from sonnx_ort.rewriting.native.broadcast import common_shape_by_operators
+from sonnx_ort.rewriting.native.division import DivisionDomain, guard_domain, with_infinity
+from sonnx_ort.rewriting.native.inputs import prepare_inputs
+from sonnx_ort.rewriting.native.needs import Needs, has_infinity
+from sonnx_ort.rewriting.native.record import GroupRecorder, Original, write_enforcement
+from sonnx_ort.rewriting.native.shapes import guard_same_shape
 from sonnx_ort.rewriting.replacement import replace_node
 from sonnx_ort.rewriting.scalar_inputs import oldest_opset_of_scalars
 from sonnx_ort.rewriting.standard_nodes import StandardNodes

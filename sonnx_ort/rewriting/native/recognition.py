@@ -24,8 +24,8 @@ from sonnx_ort.rewriting.backend import Backend
 from sonnx_ort.rewriting.choices import Choices
 from sonnx_ort.rewriting.enforcement import Enforcement
 from sonnx_ort.rewriting.lowering import lower
-from sonnx_ort.rewriting.native_record import forget, read_enforcement
-from sonnx_ort.rewriting.native_restoration import restore
+from sonnx_ort.rewriting.native.record import forget, read_enforcement
+from sonnx_ort.rewriting.native.restoration import restore
 
 
 @dataclass(frozen=True, slots=True)
