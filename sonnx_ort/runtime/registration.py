@@ -5,6 +5,7 @@ import weakref
 
 import onnxruntime
 
+from sonnx_ort.rewriting.backend import Backend
 from sonnx_ort.runtime.optimization.optimizers import OPTIMIZERS_OF_GUARDS, switch_off_optimizers
 from sonnx_ort.runtime.session_options import require_exact_arithmetic
 
@@ -30,54 +31,34 @@ def register(
         SonnxError: The options flush denormal numbers to zero, which changes results.
     """
     chosen = onnxruntime.SessionOptions() if options is None else options
-    register_operators(chosen)
+    _register_operators(chosen)
     switch_off_optimizers(chosen)
     return chosen
 
 
-def prepare_python(
-    options: onnxruntime.SessionOptions | None = None,
-) -> onnxruntime.SessionOptions:
-    """Set on session options what a model of the python backend needs, and no more.
+def prepare(options: onnxruntime.SessionOptions, backend: Backend) -> None:
+    """Set on session options what a model of one backend needs, and no more.
 
-    In such a model no optimizer finds a Div or Sub; what it does to other operators stays.
+    A native model needs no custom operators. In one of the python backend no optimizer finds a Div
+    or Sub; what it does to other operators stays.
 
     Args:
-        options: The options to change; new ones by default.
-
-    Returns:
-        The same options.
+        options: The options to change.
+        backend: What enforces the model.
 
     Raises:
         SonnxError: The options flush denormal numbers to zero, which changes results.
     """
-    chosen = onnxruntime.SessionOptions() if options is None else options
-    register_operators(chosen)
-    switch_off_optimizers(chosen, OPTIMIZERS_OF_GUARDS)
-    return chosen
+    match backend:
+        case Backend.PYTHON:
+            _register_operators(options)
+            switch_off_optimizers(options, OPTIMIZERS_OF_GUARDS)
+        case Backend.NATIVE:
+            require_exact_arithmetic(options)
+            switch_off_optimizers(options)
 
 
-def prepare_native(
-    options: onnxruntime.SessionOptions | None = None,
-) -> onnxruntime.SessionOptions:
-    """Set on session options what a natively enforced model needs; it needs no custom operators.
-
-    Args:
-        options: The options to change; new ones by default.
-
-    Returns:
-        The same options.
-
-    Raises:
-        SonnxError: The options flush denormal numbers to zero, which changes results.
-    """
-    chosen = onnxruntime.SessionOptions() if options is None else options
-    require_exact_arithmetic(chosen)
-    switch_off_optimizers(chosen)
-    return chosen
-
-
-def register_operators(options: onnxruntime.SessionOptions) -> None:
+def _register_operators(options: onnxruntime.SessionOptions) -> None:
     """Register the custom operators, and nothing else.
 
     Args:

@@ -13,7 +13,7 @@ from sonnx_ort.rewriting.choices import Choices
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
 from sonnx_ort.runtime.optimization.recorded import recorded_optimization
 from sonnx_ort.runtime.reference_run import ReferenceRun
-from sonnx_ort.runtime.registration import prepare_native, prepare_python
+from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised
 
 
@@ -56,11 +56,12 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         content = require_serializable(proto)
         self._renamed = NOT_RENAMED
         self._reference = ReferenceRun(content) if enforced.backend is Backend.NATIVE else None
+        prepared = onnxruntime.SessionOptions() if options is None else options
+        prepare(prepared, enforced.backend)
         if self._reference is None:
             with violations_raised():
-                super().__init__(content, prepare_python(options), **kwargs)
+                super().__init__(content, prepared, **kwargs)
             return
-        prepared = prepare_native(options)
         with violations_raised(), recorded_optimization(prepared) as record:
             super().__init__(content, prepared, **kwargs)
         self._renamed = record.require_enforced(proto)
@@ -106,6 +107,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         def translated(results: Any, data: Any, message: str) -> None:
             found = violation_behind(message, self._renamed) if message else None
+            if self._reference is not None and isinstance(found, ContractViolation):
+                found = self._reference.explain(found, lambda o: o.run(output_names, input_feed))
             callback(results, data, message if found is None else str(found))
 
         super().run_async(output_names, input_feed, translated, user_data, run_options)

@@ -96,7 +96,6 @@ def test_violation_with_io_binding() -> None:
     assert_zero_divisor(caught.value)
 
 
-@on_python
 def test_violation_in_an_asynchronous_run_is_told_to_the_callback() -> None:
     session = sonnx_ort.InferenceSession(division(), quiet())
     told: list[str] = []
