@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.analysis.targets import bodies_of
+from sonnx_ort.loading.bodies import bodies_of
 
 
 class Provenance:
@@ -20,6 +20,8 @@ class Provenance:
         self._inputs = tuple(model.graph.inputs)
         # One bit for each graph input.
         self._behind = {value: 1 << index for index, value in enumerate(self._inputs)}
+        # Many values depend on the same inputs.
+        self._of_bits: dict[int, tuple[ir.Value, ...]] = {}
         self._follow(model.graph)
 
     def inputs_behind(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
@@ -29,7 +31,10 @@ class Provenance:
             values: Values of the model, in whatever body.
         """
         bits = self._all_behind(values)
-        return tuple(value for index, value in enumerate(self._inputs) if bits >> index & 1)
+        if bits not in self._of_bits:
+            inputs = enumerate(self._inputs)
+            self._of_bits[bits] = tuple(value for index, value in inputs if bits >> index & 1)
+        return self._of_bits[bits]
 
     def _follow(self, graph: ir.Graph) -> None:
         for node in graph:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.loading.bodies import bodies_in
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import Operator
 
@@ -74,7 +75,7 @@ def targets(model: ir.Model) -> Iterator[Target]:
     for node in RecursiveGraphIterator(model.graph):
         path = paths.get(node.graph, ()) if isinstance(node.graph, ir.Graph) else ()
         for attribute in node.attributes.values():
-            for body in _bodies(attribute):
+            for body in bodies_in(attribute):
                 paths[body] = (*path, f"{node.op_type} '{label_of(node)}' {attribute.name}")
         operator = OPERATORS.get(node.op_type)
         if operator is not None and node.domain == operator.domain:
@@ -89,24 +90,3 @@ def label_of(node: ir.Node) -> str:
         node: The node.
     """
     return node.name or f"(output {node.outputs[0].name if node.outputs else 'none'})"
-
-
-def bodies_of(node: ir.Node) -> list[ir.Graph]:
-    """The bodies of a node such as If or Loop.
-
-    Args:
-        node: The node.
-    """
-    return [body for attribute in node.attributes.values() for body in _bodies(attribute)]
-
-
-def _bodies(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
-    if attribute.is_ref():
-        return ()
-    match attribute.type:
-        case ir.AttributeType.GRAPH:
-            return (attribute.as_graph(),)
-        case ir.AttributeType.GRAPHS:
-            return tuple(attribute.as_graphs())
-        case _:
-            return ()

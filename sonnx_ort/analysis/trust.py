@@ -12,7 +12,7 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.certain_shapes import certain_shape, is_doubtful, sizes_only
-from sonnx_ort.analysis.targets import bodies_of
+from sonnx_ort.loading.bodies import bodies_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 

@@ -9,6 +9,7 @@ from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.symbols import has_scalars
+from sonnx_ort.loading.bodies import bodies_of
 from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.operand import Shape
@@ -83,10 +84,7 @@ def _checked_by_scan(graph: ir.Graph) -> Iterator[ir.Value]:
 
 
 def _bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
-    for node in RecursiveGraphIterator(graph):
-        for attribute in node.attributes.values():
-            if attribute.type == ir.AttributeType.GRAPH:
-                yield node, attribute.as_graph()
+    return ((node, body) for node in RecursiveGraphIterator(graph) for body in bodies_of(node))
 
 
 def _open_sizes(value: ir.Value, claimed: ir.Shape, known: Shape) -> None:

@@ -6,7 +6,7 @@ from itertools import chain
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.analysis.targets import bodies_of
+from sonnx_ort.loading.bodies import bodies_of
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.rewriting.enforcement import Enforcement
 from sonnx_ort.rewriting.native.record import ORIGINAL, Original, forget, groups

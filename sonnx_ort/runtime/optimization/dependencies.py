@@ -9,6 +9,8 @@ from operator import or_
 
 import onnx_ir as ir
 
+from sonnx_ort.loading.bodies import bodies_of
+
 VARYING = 1
 """The bit of what is not the same in every run."""
 
@@ -42,7 +44,7 @@ class Dependencies:
     def _walk(self, graph: ir.Graph) -> None:
         for node in graph:
             read = reduce(or_, (self[v] for v in node.inputs if v is not None), 0)
-            for body in _bodies(node):
+            for body in bodies_of(node):
                 for value in body.inputs:
                     self._of[value] = read | VARYING
                 self._walk(body)
@@ -71,16 +73,6 @@ def live_nodes(model: ir.Model) -> set[ir.Node]:
         if node is not None and node not in live:
             live.add(node)
             pending.extend(node.inputs)
-            for body in _bodies(node):
+            for body in bodies_of(node):
                 pending.extend(body.outputs)
     return live
-
-
-def _bodies(node: ir.Node) -> list[ir.Graph]:
-    bodies: list[ir.Graph] = []
-    for attribute in node.attributes.values():
-        if attribute.type == ir.AttributeType.GRAPH and not attribute.is_ref():
-            bodies.append(attribute.as_graph())
-        elif attribute.type == ir.AttributeType.GRAPHS and not attribute.is_ref():
-            bodies.extend(attribute.as_graphs())
-    return bodies
