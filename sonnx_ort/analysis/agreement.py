@@ -6,8 +6,9 @@ that way in which every node would have kept its rules, so only those sizes are 
 that a node which every run reaches holds to each other itself.
 """
 
+import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import onnx_ir as ir
@@ -43,6 +44,9 @@ class InputAxis:
 
 Part = tuple[InputAxis, ...]
 """Axes whose sizes are held to each other."""
+
+AxesOf = Callable[[str, tuple[ir.Value, ...]], Part]
+"""Gives the axes of inputs that are declared with a symbol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +85,11 @@ def find_agreements(
         and node.target.node not in dead
         and _rests_on_symbols(node)
     ]
-    held = [tuple(_held_equal(node, facts)) for node in candidates]
+    # Many nodes depend on the same inputs.
+    axes_of = functools.cache(_axes_declared)
+    held = [tuple(_held_equal(node, facts, axes_of)) for node in candidates]
     part_of = _joined(pair for pairs in held for pair in pairs)
-    rests_on = [_parts(node, facts, part_of) for node in candidates]
+    rests_on = [_parts(node, facts, axes_of, part_of) for node in candidates]
     users = Counter(part for parts in rests_on for part in parts)
     return tuple(
         Agreement(
@@ -130,15 +136,17 @@ def _about_shapes_of_a_run(obligation: Obligation) -> bool:
     )
 
 
-def _held_equal(node: ExaminedNode, facts: Facts) -> Iterator[tuple[InputAxis, InputAxis]]:
+def _held_equal(
+    node: ExaminedNode, facts: Facts, axes_of: AxesOf
+) -> Iterator[tuple[InputAxis, InputAxis]]:
     """The pairs of input axes of which the node refuses different sizes."""
     first, *others = node.target.inputs
     for symbol in _uncertain(node.operands):
         if symbol not in (node.operands[0].shape or ()):
             continue
         for other in others:
-            ones = _axes_declared(symbol, facts.inputs_behind([first]))
-            twos = _axes_declared(symbol, facts.inputs_behind([other]))
+            ones = axes_of(symbol, facts.inputs_behind([first]))
+            twos = axes_of(symbol, facts.inputs_behind([other]))
             if len(ones) == len(twos) == 1 and ones != twos:
                 yield ones[0], twos[0]
 
@@ -149,7 +157,7 @@ def _uncertain(operands: Sequence[Operand]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in operands[0].shared_symbols]
 
 
-def _axes_declared(symbol: str, inputs: Iterable[ir.Value]) -> Part:
+def _axes_declared(symbol: str, inputs: tuple[ir.Value, ...]) -> Part:
     return tuple(
         InputAxis(value, axis)
         for value in inputs
@@ -166,18 +174,20 @@ def _declared(place: InputAxis) -> str | None:
 def _joined(pairs: Iterable[tuple[InputAxis, InputAxis]]) -> dict[InputAxis, Part]:
     """The axes that are held to each other, be it by way of others."""
     part_of: dict[InputAxis, Part] = {}
-    for pair in pairs:
+    for pair in dict.fromkeys(pairs):
         joined = tuple(dict.fromkeys(p for one in pair for p in part_of.get(one, (one,))))
         part_of.update(dict.fromkeys(joined, joined))
     return part_of
 
 
-def _parts(node: ExaminedNode, facts: Facts, part_of: dict[InputAxis, Part]) -> tuple[Part, ...]:
+def _parts(
+    node: ExaminedNode, facts: Facts, axes_of: AxesOf, part_of: dict[InputAxis, Part]
+) -> tuple[Part, ...]:
     """What a node's proof rests on; nothing if it is not all held to each other."""
     inputs = facts.inputs_behind(node.target.inputs)
     parts: dict[Part, None] = {}
     for symbol in _uncertain(node.operands):
-        axes = _axes_declared(symbol, inputs)
+        axes = axes_of(symbol, inputs)
         part = part_of.get(axes[0], ())
         if not set(axes) <= set(part):
             return ()

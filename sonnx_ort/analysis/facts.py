@@ -1,5 +1,6 @@
 """What is known of each value of a graph, and where the knowledge comes from."""
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -28,6 +29,9 @@ class Facts:
         """
         self._inferred = inferred
         self._provenance = Provenance(model)
+        # Many nodes depend on the same inputs.
+        self._shared_symbols = functools.cache(shared_symbols)
+        self._has_scalars = functools.cache(has_scalars)
         self._bounds = integer_bounds(model, self.element_type)
 
     def element_type(self, value: ir.Value) -> str | None:
@@ -83,7 +87,7 @@ class Facts:
             values: The values that the node reads there.
         """
         inputs = self._provenance.inputs_behind(values)
-        shared, scalars = shared_symbols(inputs), has_scalars(inputs)
+        shared, scalars = self._shared_symbols(inputs), self._has_scalars(inputs)
         return tuple(
             self._operand(letter, value, shared, scalar_inputs=scalars)
             for letter, value in zip(letters, values, strict=True)
@@ -96,6 +100,14 @@ class Facts:
             values: Values of the model.
         """
         return self._provenance.inputs_behind(values)
+
+    def rests_on_scalars(self, value: ir.Value) -> bool:
+        """Whether a value depends on an input that is declared as a scalar.
+
+        Args:
+            value: A value of the model.
+        """
+        return self._has_scalars(self._provenance.inputs_behind([value]))
 
     def _operand(
         self, letter: str, value: ir.Value, shared: frozenset[str], *, scalar_inputs: bool

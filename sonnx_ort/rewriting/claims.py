@@ -8,7 +8,6 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.facts import Facts
-from sonnx_ort.analysis.symbols import has_scalars
 from sonnx_ort.loading.bodies import bodies_of
 from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
@@ -43,8 +42,7 @@ def drop_unfounded_sizes(model: ir.Model, facts: Facts, *, native: bool) -> None
         if value in kept or value in unread or value.shape is None or value.is_initializer():
             continue
         # What follows from an input that is declared as a scalar is itself a claim.
-        uncertain = has_scalars(facts.inputs_behind([value]))
-        known = None if uncertain else facts.shape(value)
+        known = None if facts.rests_on_scalars(value) else facts.shape(value)
         if known is None:
             if value not in checked:
                 value.shape = None
