@@ -12,6 +12,7 @@ from onnx import helper
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
 from support.graphs import binary_model, tensor
+from support.graphs import model as graph_model
 
 Change = Callable[[onnx.ModelProto], None]
 
@@ -63,6 +64,16 @@ def test_graph_object_is_recognized() -> None:
     once = enforced()
     again = sonnx_ort.rewrite(ir.from_proto(once), backend="native")
     assert guards_of(ir.to_proto(again)) == guards_of(once)
+
+
+@pytest.mark.parametrize("left_out", [0, 1])
+def test_rewriting_a_broadcast_with_an_output_left_out_twice_changes_nothing(left_out: int) -> None:
+    outputs = ["z", "u"]
+    read, outputs[left_out] = outputs[1 - left_out], ""
+    node = helper.make_node("Broadcast", ["x", "y"], outputs, domain="sonnx")
+    inputs = [tensor("x", "float", ["n"]), tensor("y", "float", ["m"])]
+    once = native(graph_model([node], inputs, [tensor(read, "float", None)], domains={"sonnx": 1}))
+    assert native(once) == once
 
 
 @pytest.mark.parametrize("choices", [{}, {"broadcast": "explicit"}, {"backend": "python"}], ids=str)

@@ -90,8 +90,8 @@ class Original:
         """
         return cls(
             ir.to_proto(node),
-            tuple(str(output.name) for output in node.outputs if output.type is None),
-            tuple(str(output.name) for output in node.outputs if output.shape is None),
+            tuple(output.name for output in node.outputs if output.name and output.type is None),
+            tuple(_without_shape(node)),
         )
 
     def without_shapes_of(self, node: ir.Node) -> "Original":
@@ -100,8 +100,7 @@ class Original:
         Args:
             node: The node, as it is replaced.
         """
-        open_now = (str(output.name) for output in node.outputs if output.shape is None)
-        return replace(self, unshaped=tuple(dict.fromkeys((*self.unshaped, *open_now))))
+        return replace(self, unshaped=tuple(dict.fromkeys((*self.unshaped, *_without_shape(node)))))
 
     def text(self) -> str:
         """The record as a line of JSON."""
@@ -181,3 +180,8 @@ def groups(model: ir.Model) -> Iterator[tuple[ir.Node, ...]]:
         if GROUP in node.metadata_props:
             found.setdefault((node.graph, node.metadata_props[GROUP]), []).append(node)
     yield from map(tuple, found.values())
+
+
+def _without_shape(node: ir.Node) -> Iterator[str]:
+    """The outputs without a shape; one that is left out has no name."""
+    return (output.name for output in node.outputs if output.name and output.shape is None)
