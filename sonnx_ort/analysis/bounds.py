@@ -10,6 +10,7 @@ from itertools import chain
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.analysis.constants import constant_tensor
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operand import Bounds
@@ -165,10 +166,8 @@ def _limits(element_type: str | None) -> Bounds | None:
 
 
 def _constant_bounds(value: ir.Value) -> Bounds | None:
-    tensor = ir.convenience.get_const_tensor(value)
-    if tensor is None or isinstance(tensor, ir.ExternalTensor):
-        return None
-    if not tensor.dtype.is_integer() or not 0 < tensor.size <= _LARGE:
+    tensor = constant_tensor(value)
+    if tensor is None or not tensor.dtype.is_integer() or not 0 < tensor.size <= _LARGE:
         return None
     elements = tensor.numpy()
     return Bounds(int(elements.min()), int(elements.max()))

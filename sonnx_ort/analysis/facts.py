@@ -1,33 +1,32 @@
 """What is known of each value of a graph, and where the knowledge comes from."""
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.analysis.bounds import integer_bounds
-from sonnx_ort.analysis.inference import BELIEVED, infer
-from sonnx_ort.analysis.premises import without_claims
+from sonnx_ort.analysis.constants import constant_tensor
+from sonnx_ort.analysis.inference import Inference
 from sonnx_ort.analysis.provenance import Provenance
+from sonnx_ort.analysis.shapes.propagation import certain_shapes
 from sonnx_ort.analysis.symbols import has_scalars, shared_symbols
-from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.operand import Operand, Shape
 
 
 class Facts:
     """Types, shapes and constants of a model's values that follow from its premises."""
 
-    def __init__(self, model: ir.Model, inferred: Mapping[ir.Value, ir.Value]) -> None:
-        """Take the outcome of inference.
+    def __init__(self, model: ir.Model) -> None:
+        """Find out what is known of a model's values.
 
         Args:
-            model: The model.
-            inferred: For each value of the model the value of the inferred copy.
+            model: A canonical model; not modified.
         """
-        self._inferred = inferred
+        self._inference = Inference(model)
+        self._shapes = certain_shapes(model, self._inference)
         self._provenance = Provenance(model)
         # Many nodes depend on the same inputs.
         self._shared_symbols = functools.cache(shared_symbols)
@@ -36,7 +35,7 @@ class Facts:
 
     def element_type(self, value: ir.Value) -> str | None:
         """The ONNX name of the element type: "float", "int32", "string"; None if unknown."""
-        dtype = self._inferred[value].dtype if value in self._inferred else None
+        dtype = self._inference.element_type(value)
         return None if dtype is None else self.type_name(dtype)
 
     @staticmethod
@@ -49,26 +48,17 @@ class Facts:
         return dtype.name.lower()
 
     def shape(self, value: ir.Value) -> Shape | None:
-        """The shape, with symbols where sizes are open; None if the rank is unknown."""
-        shape = self._inferred[value].shape if value in self._inferred else None
-        if shape is None:
-            return None
-        return tuple(d if isinstance(d, int) else d.value for d in shape)
+        """The certain shape, with symbols where sizes are open; None if the rank is unknown."""
+        return self._shapes.get(value)
 
     def sparse(self, value: ir.Value) -> bool:
         """Whether the value is declared as a sparse tensor."""
         return isinstance(value.type, ir.SparseTensorType)
 
     def constant(self, value: ir.Value) -> npt.NDArray[Any] | None:
-        """The elements, if they are the same in every run.
-
-        An initializer that a graph input of the same name can override is no constant.
-        """
-        if value.is_graph_input():
-            return None
-        tensor = ir.convenience.get_const_tensor(value)
-        # External data may be large, and is not at hand where the model came without a place.
-        return None if tensor is None or isinstance(tensor, ir.ExternalTensor) else tensor.numpy()
+        """The elements, if they are the same in every run."""
+        tensor = constant_tensor(value)
+        return None if tensor is None else tensor.numpy()
 
     def origin(self, value: ir.Value) -> str:
         """Where the value comes from, in words: "input", "Conv 'c1'"."""
@@ -126,46 +116,5 @@ class Facts:
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,
             foldable=not self.inputs_behind([value]),
-            mistakable=self._mistakable(value),
+            mistakable=self._inference.mistaken(value, self.shape(value)),
         )
-
-    def _mistakable(self, value: ir.Value) -> bool:
-        """Whether plain inference, which ONNX Runtime goes by, knows what is not certain.
-
-        What it knows of some sizes is harmless: only of a whole shape, or of a rank, ONNX Runtime
-        makes a constant.
-        """
-        believed = self._inferred[value].meta.get(BELIEVED) if value in self._inferred else None
-        if believed is None:
-            return False
-        certain = self.shape(value)
-        return certain is None or (_all_known(believed) and not _all_known(certain))
-
-
-def gather_facts(model: ir.Model) -> Facts:
-    """Infer what is known of a model's values.
-
-    Args:
-        model: A canonical model; not modified.
-    """
-    inferred = infer(without_claims(model))
-    originals, copies = _by_name(model.graph), _by_name(inferred.graph)
-    pairs = {value: copies[name] for name, value in originals.items() if name in copies}
-    pairs.update(zip(_within(model.graph), _within(inferred.graph), strict=True))
-    return Facts(model, pairs)
-
-
-def _by_name(graph: ir.Graph) -> dict[str | None, ir.Value]:
-    """What the main graph is given; the copy has some initializers among its inputs."""
-    return {value.name: value for value in chain(graph.inputs, graph.initializers.values())}
-
-
-def _within(graph: ir.Graph) -> Iterator[ir.Value]:
-    """What nodes and bodies define, in one order for the graph and its copy."""
-    given = set(chain(graph.inputs, graph.initializers.values()))
-    # An output that is left out has no name, and may be gone in the copy.
-    return (value for value in defined_values(graph) if value not in given and value.name)
-
-
-def _all_known(shape: Iterable[object]) -> bool:
-    return all(isinstance(size, int) for size in shape)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import onnx
 
-PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnx-shape-inference", "onnxruntime")
+PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
 """The packages whose versions a report states."""
 
 

@@ -1,86 +1,124 @@
-"""Types and shapes by two engines, each of which finds what the other leaves open."""
+"""Element types, and the shapes that ONNX Runtime takes for known: `onnx.shape_inference`.
+
+ONNX Runtime infers types and shapes by the same functions. A model whose types are not the inferred
+ones does not start; a shape that is inferred may be another than what the kernels compute, so none
+of them is taken for certain (`sonnx_ort.analysis.shapes`).
+"""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import onnx
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.analysis.broadcast_inference import register_broadcast_inference
-from sonnx_ort.analysis.trust import hidden_from_onnx, hidden_from_symbols, reveal
+from sonnx_ort.analysis.premises import collected_by_loops, without_claims
 from sonnx_ort.loading.silence import silenced
+from sonnx_ort.loading.value_names import ValueNames, defined_values
 from sonnx_ort.profile.broadcast import BROADCAST
-
-BELIEVED = "believed"
-"""The key in an output's `meta` under which the shape stands that plain inference finds for it."""
+from sonnx_ort.profile.operand import Shape
 
 _logger = logging.getLogger("sonnx_ort")
 
 
-def infer(model: ir.Model) -> ir.Model:
-    """Infer types and shapes from premises.
+class Inference:
+    """What `onnx.shape_inference` says of a model without the claims in its file."""
 
-    Args:
-        model: A model without claims; it may be changed.
+    def __init__(self, model: ir.Model) -> None:
+        """Infer types and shapes.
 
-    Returns:
-        A model with the same nodes in the same order, and types and shapes where they follow.
-        Where an engine fails, what the other finds.
-    """
-    inferred = _infer_once(model)
-    broadcasts = sum(node.op_type == BROADCAST.name for node in RecursiveGraphIterator(model.graph))
-    known = _known_shapes(inferred)
-    for _ in range(broadcasts):
-        # onnx.shape_inference ends at a Broadcast, and goes on from what the other engine found.
-        inferred = _infer_once(inferred)
-        before, known = known, _known_shapes(inferred)
-        if known == before:
-            break
-    return inferred
+        Args:
+            model: A canonical model; not modified.
+        """
+        premises = without_claims(model)
+        inferred = _inferred(premises)
+        self._failed = inferred is None
+        self._inferred = _counterparts(model, premises if inferred is None else inferred)
+        self._believed = self._inferred
+        kept = list(collected_by_loops(model.graph))
+        if kept:
+            believed = _inferred(without_claims(model, kept))
+            self._failed |= believed is None
+            self._believed = {} if believed is None else _counterparts(model, believed)
+
+    def element_type(self, value: ir.Value) -> ir.DataType | None:
+        """The element type of a value; None if it is unknown.
+
+        Args:
+            value: A value of the model.
+        """
+        return self._inferred[value].dtype if value in self._inferred else None
+
+    def mistaken(self, value: ir.Value, certain: Shape | None) -> bool:
+        """Whether ONNX Runtime may take the rank or sizes for known that are not certain.
+
+        What it knows of some sizes is harmless: only of a whole shape, or of a rank, ONNX Runtime
+        makes a constant.
+
+        Args:
+            value: A value of the model.
+            certain: What is certain of its shape; None if not even the rank is.
+        """
+        if self._failed:
+            return True
+        believed = self._believed[value].shape if value in self._believed else None
+        if believed is None:
+            return False
+        if certain is None or len(certain) != len(believed):
+            return True
+        whole = all(isinstance(size, int) for size in believed)
+        return whole and list(believed) != list(certain)
 
 
-def _infer_once(model: ir.Model) -> ir.Model:
-    rough = _infer_with_onnx(model)
-    believed = [output.shape for output in _outputs(rough)]
-    with hidden_from_onnx(rough):
-        inferred = _infer_with_onnx(rough)
-    reveal(inferred)
-    _infer_with_symbols(inferred)
-    for output, shape in zip(_outputs(inferred), believed, strict=True):
-        output.meta[BELIEVED] = shape
-    return inferred
-
-
-def _outputs(model: ir.Model) -> Iterator[ir.Value]:
-    nodes = RecursiveGraphIterator(model.graph)
-    # An output that is left out has no name, and may be gone in a copy.
-    return (output for node in nodes for output in node.outputs if output.name)
-
-
-def _known_shapes(model: ir.Model) -> int:
-    values = (output for node in RecursiveGraphIterator(model.graph) for output in node.outputs)
-    return sum(value.shape is not None for value in values)
-
-
-def _infer_with_onnx(model: ir.Model) -> ir.Model:
+def _inferred(model: ir.Model) -> ir.Model | None:
+    """A copy of a model with types and shapes; None if inference fails."""
+    _spell_broadcasts_out(model)
     with silenced("onnx_ir"):
         try:
-            proto = ir.to_proto(model)
-            return ir.from_proto(onnx.shape_inference.infer_shapes(proto, data_prop=True))
+            proto = onnx.shape_inference.infer_shapes(ir.to_proto(model), data_prop=True)
+            return ir.from_proto(proto)
         except Exception as error:  # noqa: BLE001 - any failure means that nothing is known
             _logger.debug("onnx.shape_inference failed: %s", error)
-            return model
+            return None
 
 
-def _infer_with_symbols(model: ir.Model) -> None:
-    from onnx_shape_inference import infer_symbolic_shapes  # noqa: PLC0415 - imports sympy
+def _counterparts(model: ir.Model, copy: ir.Model) -> dict[ir.Value, ir.Value]:
+    """For each value of a model that of a copy with the same nodes in the same order."""
+    given, copied = _by_name(model.graph), _by_name(copy.graph)
+    pairs = {value: copied[name] for name, value in given.items() if name in copied}
+    pairs.update(zip(_within(model.graph), _within(copy.graph), strict=True))
+    return pairs
 
-    register_broadcast_inference()
-    with hidden_from_symbols(model), silenced("onnx_shape_inference"):
-        try:
-            infer_symbolic_shapes(
-                model, policy="refine", warn_on_missing=False, adopt_declared_symbols=False
-            )
-        except Exception as error:  # noqa: BLE001 - what was inferred until then stands
-            _logger.debug("onnx_shape_inference failed: %s", error)
+
+def _spell_broadcasts_out(model: ir.Model) -> None:
+    """Put an Expand for each output of a Broadcast, which the engine does not know."""
+    broadcasts = [
+        node
+        for node in RecursiveGraphIterator(model.graph)
+        if (node.domain, node.op_type) == (BROADCAST.domain, BROADCAST.name)
+    ]
+    if not broadcasts:
+        return
+    common = ir.val(ValueNames(model).fresh("common"), ir.DataType.INT64)
+    model.graph.inputs.append(common)
+    for node in broadcasts:
+        pairs = zip(node.inputs, node.outputs, strict=False)
+        copies = [ir.node("Expand", [value, common]) for value, _ in pairs]
+        graph = node.graph
+        if not isinstance(graph, ir.Graph):
+            continue
+        expanded = [copy.outputs[0] for copy in copies]
+        ir.convenience.replace_nodes_and_values(graph, node, [node], copies, node.outputs, expanded)
+
+
+def _by_name(graph: ir.Graph) -> dict[str | None, ir.Value]:
+    """What the main graph is given; the copy has some initializers among its inputs."""
+    return {value.name: value for value in chain(graph.inputs, graph.initializers.values())}
+
+
+def _within(graph: ir.Graph) -> Iterator[ir.Value]:
+    """What nodes and bodies define, in one order for the graph and its copy."""
+    given: Iterable[ir.Value] = set(chain(graph.inputs, graph.initializers.values()))
+    # An output that is left out has no name, and may be gone in the copy.
+    return (value for value in defined_values(graph) if value not in given and value.name)

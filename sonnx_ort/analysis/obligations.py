@@ -7,7 +7,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.coverage import count_not_covered
 from sonnx_ort.analysis.examined_node import ExaminedNode, examine_node
-from sonnx_ort.analysis.facts import Facts, gather_facts
+from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.findings import find
 from sonnx_ort.analysis.identity import Identity
 from sonnx_ort.analysis.obligation import Obligation
@@ -54,7 +54,7 @@ def examine(
         SonnxError: A node is enforced already, under the other edition.
     """
     enforced = recognize_enforced_nodes(model, edition)
-    facts = gather_facts(model)
+    facts = Facts(model)
     nodes = tuple(examine_node(target, facts, edition, broadcasting) for target in targets(model))
     general = _general_obligations(model, facts, nodes)
     obligations = (

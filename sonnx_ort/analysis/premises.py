@@ -1,9 +1,13 @@
 """A copy of a graph without the claims that a file makes about itself."""
 
 import re
+from collections.abc import Iterable, Iterator
 
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
+
+from sonnx_ort.analysis.shapes.iteration import loop_of
+from sonnx_ort.loading.value_names import defined_values
 
 _LARGE = 1024
 """Initializers of more bytes than this are declared only; no shape is computed from them."""
@@ -11,7 +15,7 @@ _LARGE = 1024
 _SYMBOL = re.compile(r"[^\W\d]\w*")
 
 
-def without_claims(model: ir.Model) -> ir.Model:
+def without_claims(model: ir.Model, kept: Iterable[ir.Value] = ()) -> ir.Model:
     """Copy a model and forget all types and shapes that do not follow from anything.
 
     Types of intermediate values, of outputs and of the inputs of bodies are claims: a file can
@@ -21,12 +25,14 @@ def without_claims(model: ir.Model) -> ir.Model:
 
     Args:
         model: The model; not modified.
+        kept: Values of the model whose declarations are kept all the same.
 
     Returns:
         A copy with the same nodes in the same order; its initializers may have become inputs.
     """
     copy = model.clone()
     graph = copy.graph
+    copies = dict(zip(defined_values(model.graph), defined_values(graph), strict=True))
     # What a function computes is as doubtful as its nodes, which nothing looks into here.
     copy.functions.clear()
     for name in [value.name for value in graph.inputs if value.is_initializer()]:
@@ -42,7 +48,22 @@ def without_claims(model: ir.Model) -> ir.Model:
         if value.const_value.nbytes > _LARGE or isinstance(value.const_value, ir.ExternalTensor):
             _declare_only(graph, value)
     _forget_outputs(graph)
+    for value in kept:
+        copies[value].type, copies[value].shape = value.type, value.shape
     return copy
+
+
+def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
+    """The outputs of the bodies of Loops that are collected, where the file declares their shapes.
+
+    Args:
+        graph: The main graph.
+    """
+    for node in RecursiveGraphIterator(graph):
+        iteration = loop_of(node)
+        if iteration is not None:
+            collected = (value for _, value in iteration.collected)
+            yield from (value for value in collected if value.shape is not None)
 
 
 def _declare_only(graph: ir.Graph, value: ir.Value) -> None:

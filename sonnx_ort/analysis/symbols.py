@@ -5,6 +5,9 @@ from collections.abc import Iterable
 
 import onnx_ir as ir
 
+_STEERING = {"If": (0,), "Loop": (0, 1), "Dropout": (1, 2)}
+"""The inputs of operators that are a condition, a number of trips, or a ratio."""
+
 
 def shared_symbols(inputs: Iterable[ir.Value]) -> frozenset[str]:
     """The symbols that more than one dimension of these inputs is declared with.
@@ -22,7 +25,7 @@ def shared_symbols(inputs: Iterable[ir.Value]) -> frozenset[str]:
 
 
 def has_scalars(inputs: Iterable[ir.Value]) -> bool:
-    """Whether one of these is declared as a scalar, other than a condition or a number of trips.
+    """Whether one of these is declared as a scalar, and may have another rank to an effect.
 
     Args:
         inputs: Inputs of a model.
@@ -33,7 +36,15 @@ def has_scalars(inputs: Iterable[ir.Value]) -> bool:
     )
 
 
+def steers(node: ir.Node, index: int) -> bool:
+    """Whether a node takes one element of whatever rank for an input.
+
+    Args:
+        node: The node.
+        index: The position of the input.
+    """
+    return index in _STEERING.get(node.op_type, ())
+
+
 def _steers_only(value: ir.Value) -> bool:
-    """Whether only If and Loop read a value, which take one element of whatever rank."""
-    positions = {"If": 1, "Loop": 2}
-    return all(use.idx < positions.get(use.node.op_type, 0) for use in value.uses())
+    return all(steers(use.node, use.idx) for use in value.uses())

@@ -10,7 +10,7 @@ from sonnx_ort.loading.bodies import bodies_in
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import Operator
 
-_BROADCASTING = 7
+BROADCASTING_VERSION = 7
 """The first version of the standard operators that broadcast without being asked to."""
 
 
@@ -30,7 +30,7 @@ class Target:
     node: ir.Node
     operator: Operator
     label: str
-    version: int = _BROADCASTING
+    version: int = BROADCASTING_VERSION
     path: tuple[str, ...] = ()
 
     @property
@@ -56,7 +56,7 @@ class Target:
     @property
     def broadcasts(self) -> bool:
         """Whether ONNX broadcasts the operands: from version 7 on, or where the node asks."""
-        return self.version >= _BROADCASTING or self.asks_for_broadcasting
+        return self.version >= BROADCASTING_VERSION or self.asks_for_broadcasting
 
     @property
     def asks_for_broadcasting(self) -> bool:

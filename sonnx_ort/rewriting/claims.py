@@ -8,6 +8,7 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.facts import Facts
+from sonnx_ort.analysis.premises import collected_by_loops
 from sonnx_ort.loading.bodies import bodies_of
 from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
@@ -27,14 +28,17 @@ def drop_unfounded_sizes(model: ir.Model, facts: Facts, *, native: bool) -> None
     rank, without looking at the value: a false one would reach the operators that check shapes.
     Types and symbols stay, and so does what is declared of an output that nothing in the graph
     reads and nothing else can be computed like: ONNX Runtime makes one value of two that are
-    computed alike, and reads the declaration of one of them for both.
+    computed alike, and reads the declaration of one of them for both. What a Loop collects has the
+    declared shape if there is no iteration, so that this declaration stays too; what ONNX Runtime
+    concludes from it, `Inference` knows.
 
     Args:
         model: The model, before its nodes are replaced; changed in place.
         facts: What is known of its values.
         native: Whether the nodes that are enforced stay standard nodes.
     """
-    kept = set(chain(model.graph.inputs, model.graph.initializers.values(), _counters(model.graph)))
+    given = chain(model.graph.inputs, model.graph.initializers.values())
+    kept = set(chain(given, _counters(model.graph), collected_by_loops(model.graph)))
     unlike = _computed_like_no_other(model.graph, native=native)
     unread = {value for value in unlike if not value.uses()}
     checked = set(_checked_by_scan(model.graph))

@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.facts import Facts
-from sonnx_ort.analysis.symbols import has_scalars
+from sonnx_ort.analysis.symbols import has_scalars, steers
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.rewriting.hidden_shape import OLDEST_OPSET_FOR_BFLOAT16, hide_shape
 from sonnx_ort.rewriting.replacement import Uses, uses_of
@@ -43,13 +43,17 @@ def scalars_behind(nodes: Iterable[ExaminedNode], facts: Facts) -> tuple[ir.Valu
 def readers_of(scalars: Iterable[ir.Value]) -> Uses:
     """Find what reads inputs, and can go on from the same without a shape.
 
-    A Scan cannot; what stands in its body is a state of uncertain shape in any case.
+    A Scan cannot; what stands in its body is a state of uncertain shape in any case. And ONNX
+    Runtime's optimizer puts a ratio that is computed in the place of a Dropout.
 
     Args:
         scalars: The inputs.
     """
     uses = uses_of(scalars).items()
-    return {value: [use for use in each if use[0].op_type != "Scan"] for value, each in uses}
+    return {
+        value: [use for use in each if use[0].op_type != "Scan" and not steers(*use)]
+        for value, each in uses
+    }
 
 
 def hide_declarations(

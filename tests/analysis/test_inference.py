@@ -6,14 +6,14 @@ import onnx_ir as ir
 import pytest
 from onnx import helper
 
-from sonnx_ort.analysis.facts import Facts, gather_facts
+from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.loading.canonical import load
 from support.graphs import model, tensor
 
 
 def facts_of(made: onnx.ModelProto) -> tuple[ir.Model, Facts]:
     loaded = load(made).graph_model
-    return loaded, gather_facts(loaded)
+    return loaded, Facts(loaded)
 
 
 def shape_of(made: onnx.ModelProto, name: str) -> tuple[object, ...] | None:

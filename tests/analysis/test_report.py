@@ -149,9 +149,7 @@ class TestJson:
             "model": {"sha256": report.identity.sha256, "opsets": {"": 17}},
             "versions": {
                 package: importlib.metadata.version(package)
-                for package in (
-                    *("sonnx_ort", "onnx", "onnx-ir", "onnx-shape-inference", "onnxruntime"),
-                )
+                for package in (*("sonnx_ort", "onnx", "onnx-ir", "onnxruntime"),)
             },
             "edition": "typed",
             "broadcast": "reject",

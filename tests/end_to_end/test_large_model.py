@@ -15,7 +15,6 @@ LIMIT_MEBIBYTES = 300
 
 MEASURE = """
     import resource
-    import onnx_shape_inference
     import onnxruntime_extensions
     import sonnx_ort
 

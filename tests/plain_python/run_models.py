@@ -15,9 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-REFUSED = frozenset(
-    {"ml_dtypes", "onnx", "onnx_ir", "onnx_shape_inference", "onnxruntime_extensions", "sonnx_ort"}
-)
+REFUSED = frozenset({"ml_dtypes", "onnx", "onnx_ir", "onnxruntime_extensions", "sonnx_ort"})
 
 
 class Refusal(MetaPathFinder):

@@ -12,8 +12,9 @@ HEAD = '<ir_version: 8, opset_import: ["" : 17, "sonnx" : 1]>'
 
 BELIEVED = [
     pytest.param(
-        "g (float[1, 3] x, float[2, 1] s) => (float[] z) { p = PRelu(x, s) z = Div(p, x) }",
-        id="all sizes, of a PRelu that broadcasts both ways",
+        "g (float[1, 1, 5] x, float[1, 1, 3] y) => (float[] z)"
+        " { p = MaxPool<kernel_shape = [1], strides = [3], ceil_mode = 1>(x) z = Div(p, y) }",
+        id="all sizes, of a pooling that leaves a window out",
     ),
     pytest.param(
         "g (float[n, m] x, float[k] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
@@ -74,10 +75,10 @@ def test_violation_that_onnxruntime_does_not_believe_in_is_told() -> None:
     session = sonnx_ort.InferenceSession(
         onnx.parser.parse_model(f"{HEAD} {BELIEVED[0].values[0]}"), backend="native"
     )
-    feeds = {"x": np.ones((1, 3), np.float32), "s": np.ones((2, 1), np.float32)}
+    feeds = {"x": np.ones((1, 1, 5), np.float32), "y": np.ones((1, 1, 3), np.float32)}
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         session.run(None, feeds)
-    assert (caught.value.rule, caught.value.shapes) == ("Div.float.R1", ((2, 3), (1, 3)))
+    assert (caught.value.rule, caught.value.shapes) == ("Div.float.R1", ((1, 1, 2), (1, 1, 3)))
 
 
 def test_operand_of_bfloat16_is_hidden_as_a_float() -> None:

@@ -303,6 +303,20 @@ TRAPS = [
         {"x": np.array([1], np.int32), "y": np.array([-2147483647], np.int32)},
     ),
     Trap(
+        "sizes of two inputs that bear one name make no number",
+        "(float[n, 4, 8] x, float[n] y, float[n, 32] w) => (float[] z)"
+        " { s = Shape(y) m = Constant<value_ints = [-1]>() t = Concat<axis = 0>(s, m)"
+        " r = Reshape(x, t) z = Div(r, w) }",
+        {"x": ones(2, 4, 8), "y": ones(1), "w": ones(2, 32)},
+        broadcast="explicit",
+    ),
+    Trap(
+        "size that int32 does not hold is another",
+        "(uint8[n] x, float[1] one, float[k] y) => (float[] z) { s = Shape(x)"
+        " i = Cast<to = 6>(s) j = Cast<to = 7>(i) e = Expand(one, j) z = Div(e, y) }",
+        {"x": np.ones(3, np.uint8), "one": ones(1), "y": ones(3)},
+    ),
+    Trap(
         "empty constant",
         "(int32[n] x) => (int32[] z) { c = Constant<value = int32[0] {}>() z = Div(x, c) }",
         {"x": np.zeros(0, np.int32)},

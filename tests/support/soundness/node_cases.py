@@ -12,14 +12,27 @@ import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
-from sonnx_ort.analysis.facts import gather_facts
+from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.profile.operand import Dimension, Shape
 
 Array = npt.NDArray[Any]
 
-_FUNCTIONS = {"floor": math.floor, "Max": max, "Min": min, "max": max, "min": min}
+_OPEN = re.compile(r"\?\d+")
+"""The name of a size that only a run tells."""
+
+
+def _sliced(size: int, start: int, end: int, step: int) -> int:
+    return len(range(size)[start:end:step])
+
+
+def _int32(size: int) -> int:
+    return (size + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+FUNCTIONS = {"trunc": math.trunc, "int32": _int32, "min": min, "sliced": _sliced}
+"""The functions in the names of open sizes."""
 
 
 @functools.cache
@@ -106,35 +119,41 @@ def inferred_shapes(model: onnx.ModelProto) -> list[Shape | None]:
         loaded = load(model).graph_model
     except InvalidModel:
         return []
-    facts = gather_facts(loaded)
+    facts = Facts(loaded)
     return [facts.shape(output) for output in loaded.graph.outputs]
 
 
-def fits(shape: Shape | None, array: Array | None, sizes: Mapping[str, int]) -> bool:
-    """Whether a tensor can have an inferred shape.
+def misfit(shapes: Sequence[Shape | None], outputs: Sequence[Any], sizes: Mapping[str, int]) -> str:
+    """Say where tensors cannot have the shapes that are certain; empty if they all can.
 
     Args:
-        shape: The shape.
-        array: The tensor.
+        shapes: One for each output.
+        outputs: What came out; what is no tensor can have any shape.
         sizes: What the symbols of the inputs stand for.
     """
-    if shape is None or array is None:
-        return True
-    known = [_size(dimension, sizes) for dimension in shape]
-    return len(known) == array.ndim and all(
-        size is None or size == actual for size, actual in zip(known, array.shape, strict=True)
-    )
+    names = dict(sizes)
+    for shape, output in zip(shapes, outputs, strict=False):
+        if shape is None or not isinstance(output, np.ndarray | np.generic):
+            continue
+        if len(shape) != output.ndim:
+            return f"{output.shape} is not {shape}"
+        for dimension, size in zip(shape, output.shape, strict=True):
+            if not _stands_for(dimension, size, names):
+                return f"{output.shape} is not {shape} with {names}"
+    return ""
 
 
-def _size(dimension: Dimension, sizes: Mapping[str, int]) -> int | None:
-    """The size that a dimension stands for; None if it is open."""
+def _stands_for(dimension: Dimension, size: int, names: dict[str, int]) -> bool:
+    """Whether a size can be that of a dimension; one that has no other name is taken down."""
     if not isinstance(dimension, str):
-        return dimension
-    names = re.findall(r"[^\W\d]\w*", dimension)
-    if any(name not in sizes and name not in _FUNCTIONS for name in names):
-        return None
-    size: int = eval(dimension, {"__builtins__": {}}, _FUNCTIONS | dict(sizes))  # noqa: S307 - a sum or product
-    return size
+        return dimension is None or dimension == size
+    if _OPEN.fullmatch(dimension):
+        return names.setdefault(dimension, size) == size
+    text = _OPEN.sub(lambda found: str(names.get(found[0], found[0])), dimension)
+    if "?" in text:
+        return True
+    value: int = eval(text, {"__builtins__": {}}, FUNCTIONS | names)  # noqa: S307 - of sizes
+    return value == size
 
 
 def _set_shape(declared: onnx.ValueInfoProto, dimensions: Sequence[int | str]) -> None:

@@ -1,11 +1,10 @@
 """Runs node cases in ONNX Runtime on inputs of other sizes, and tells where a shape does not fit.
 
-A program for a child process, which some operators end: `python -m support.soundness.other_sizes
-FIRST STEP TRIALS`. It writes the number of each case before it tries it.
+Attempts for `support.soundness.isolated`: the number is that of the case.
 """
 
+import os
 import random
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 from support.soundness.node_cases import (
-    fits,
     inferred_shapes,
+    misfit,
     node_cases,
     symbols,
     tensors,
@@ -23,22 +22,20 @@ from support.soundness.node_cases import (
 
 Array = npt.NDArray[Any]
 
+TRIALS = int(os.environ.get("SONNX_ORT_TRIALS", "8"))
 
-def main() -> None:
-    """Try every case from the first on, in steps."""
-    first, step, trials = map(int, sys.argv[1:])
-    ort.set_default_logger_severity(4)
-    for number in range(first, len(node_cases()), step):
-        print(f"case {number}", flush=True)
-        try_case(number, trials)
+node_cases()
+ort.set_default_logger_severity(4)
 
 
-def try_case(number: int, trials: int) -> None:
+def attempt(number: int) -> list[str]:
     """Run one case on other sizes.
 
     Args:
         number: The number of the case.
-        trials: How often.
+
+    Returns:
+        What does not fit.
     """
     case = node_cases()[number]
     model, _ = with_symbols(case)
@@ -48,16 +45,17 @@ def try_case(number: int, trials: int) -> None:
     arrays = [array for array in inputs if array is not None and array.dtype != object]
     names = [declared.name for declared in model.graph.input]
     if all(shape is None for shape in shapes) or not len(arrays) == len(inputs) == len(names):
-        return
+        return []
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
         session = ort.InferenceSession(model.SerializeToString(), options)
     except Exception:  # noqa: BLE001 - whatever ONNX Runtime has no kernel for
-        return
+        return []
     rng = random.Random(number)  # noqa: S311 - no cryptography
-    for _ in range(trials):
-        changed = [_other_sizes(rng, array) for array in arrays]
+    found = []
+    for _ in range(TRIALS):
+        changed = [other_sizes(rng, array) for array in arrays]
         try:
             outputs = session.run(None, dict(zip(names, changed, strict=True)))
         except Exception:  # noqa: BLE001, S112 - sizes that the operator does not take
@@ -65,12 +63,19 @@ def try_case(number: int, trials: int) -> None:
         sizes: dict[str, int] = {}
         for index, array in enumerate(changed):
             sizes.update(zip(symbols(index, array), array.shape, strict=True))
-        for shape, output in zip(shapes, outputs, strict=True):
-            if not fits(shape, output if isinstance(output, np.ndarray) else None, sizes):
-                print(f"misfit {case.name}: {output.shape}, inferred {shape} with {sizes}")
+        misfits = misfit(shapes, outputs, sizes)
+        if misfits:
+            found.append(f"{case.name}: {misfits}")
+    return found
 
 
-def _other_sizes(rng: random.Random, array: Array) -> Array:
+def other_sizes(rng: random.Random, array: Array) -> Array:
+    """Give a tensor other sizes: 0, 1, one less or twice as many.
+
+    Args:
+        rng: Decides which.
+        array: The tensor.
+    """
     for axis in range(array.ndim):
         match rng.choice(["one", "one", "none", "twice", "fewer", "same", "same", "same"]):
             case "one" if array.shape[axis]:
@@ -84,7 +89,3 @@ def _other_sizes(rng: random.Random, array: Array) -> Array:
             case _:
                 pass
     return np.array(array, order="C")
-
-
-if __name__ == "__main__":
-    main()

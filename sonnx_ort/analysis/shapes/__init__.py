@@ -1,0 +1,1 @@
+"""What is certain of the shapes of values: a list of operators that were verified, and no other."""

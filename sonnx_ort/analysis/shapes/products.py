@@ -1,0 +1,207 @@
+"""Matrix products, convolutions, pooling and recurrent operators."""
+
+from collections.abc import Container, Mapping, Sequence
+
+from sonnx_ort.analysis.shapes.elementwise import common_shape
+from sonnx_ort.analysis.shapes.rule import (
+    ANY,
+    FLAG,
+    NOT_NEGATIVE,
+    POSITIVE,
+    KnownInputs,
+    ShapeRule,
+    Unknown,
+)
+from sonnx_ort.analysis.shapes.size import PartialSizes, Size, Sizes, quotient
+
+_MATRIX = 2
+"""The rank of a matrix; the axes before its own are those of the batch."""
+
+
+def _matrix_product(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    return (_product(inputs.shape(0), inputs.shape(1)),)
+
+
+def _quantized_matrix_product(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    return (_product(inputs.shape(0), inputs.shape(3)),)
+
+
+def _product(a: Sizes, b: Sizes) -> PartialSizes:
+    if not a or not b:
+        raise Unknown
+    rows = a[-2:-1]
+    columns = b[-1:] if len(b) >= _MATRIX else ()
+    batches = a[:-_MATRIX], b[:-_MATRIX]
+    if not all(batches):
+        return (*(batches[0] or batches[1]), *rows, *columns)
+    batch = common_shape(batches)
+    if not (isinstance(a[-1], int) and a[-1] > 0):
+        # Where there is nothing to sum up, ONNX Runtime gives the first operand's own batch.
+        own = (1,) * (len(batch) - len(batches[0])) + batches[0]
+        batch = tuple(c if c == o else None for c, o in zip(batch, own, strict=True))
+    return (*batch, *rows, *columns)
+
+
+def _general_product(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    a, b = inputs.shape(0), inputs.shape(1)
+    if len(a) != _MATRIX or len(b) != _MATRIX:
+        raise Unknown
+    rows = a[1 if inputs.attribute("transA", 0) else 0]
+    columns = b[0 if inputs.attribute("transB", 0) else 1]
+    return ((rows, columns),)
+
+
+def _convolved(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    (batch, _, *spatial), (filters, _, *kernel) = _image_and_filters(inputs)
+    return ((batch, filters, *_windows(inputs, spatial, kernel)),)
+
+
+def _convolved_back(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    (batch, _, *spatial), (_, per_group, *kernel) = _image_and_filters(inputs)
+    filters = per_group * inputs.attribute("group", 1)
+    return ((batch, filters, *_spread(inputs, spatial, kernel)),)
+
+
+def _image_and_filters(inputs: KnownInputs) -> tuple[Sizes, Sizes]:
+    image, filters = inputs.shape(0), inputs.shape(1)
+    if len(image) != len(filters) or len(image) <= _MATRIX:
+        raise Unknown
+    return image, filters
+
+
+def _pooled(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    shape = inputs.shape(0)
+    if len(shape) <= _MATRIX:
+        raise Unknown
+    pooled = (*shape[:_MATRIX], *_windows(inputs, shape[_MATRIX:], None))
+    return (pooled,) * len(inputs.node.outputs)
+
+
+def _pooled_to_one(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    shape = inputs.shape(0)
+    if len(shape) <= _MATRIX:
+        raise Unknown
+    return ((*shape[:_MATRIX], *(1 for _ in shape[_MATRIX:])),)
+
+
+def _windows(
+    inputs: KnownInputs, spatial: Sequence[Size], filters: Sequence[Size] | None
+) -> Sequence[Size | None]:
+    """How often a window fits on each spatial axis, where kernels and document agree on it.
+
+    With `ceil_mode` ONNX Runtime leaves out a window that begins in the padding behind the end;
+    with `auto_pad` and dilations its pooling pads for a window that is not dilated.
+    """
+    rank = len(spatial)
+    padding = inputs.attribute("auto_pad", "NOTSET")
+    kernel = inputs.attribute("kernel_shape") or filters or ()
+    strides = inputs.attribute("strides") or [1] * rank
+    dilations = inputs.attribute("dilations") or [1] * rank
+    pads = inputs.attribute("pads") or [0] * 2 * rank
+    doubtful = (
+        inputs.attribute("ceil_mode", 0)
+        or (len(kernel), len(strides), len(dilations), len(pads)) != (rank, rank, rank, 2 * rank)
+        or not all(isinstance(extent, int) for extent in kernel)
+        or (padding != "NOTSET" and any(pads))
+        or (padding.startswith("SAME") and any(step != 1 for step in dilations))
+    )
+    if doubtful:
+        return [None] * rank
+    if padding.startswith("SAME"):
+        return [
+            quotient(size + (stride - 1), stride)
+            for size, stride in zip(spatial, strides, strict=True)
+        ]
+    extents = [(extent - 1) * step + 1 for extent, step in zip(kernel, dilations, strict=True)]
+    return [
+        _fitting(size + pads[axis] + pads[axis + rank] - extents[axis], strides[axis])
+        for axis, size in enumerate(spatial)
+    ]
+
+
+def _fitting(room: Size, stride: int) -> Size | None:
+    """How many windows there are, if there is room for the first and a bit behind it."""
+    if isinstance(room, int) and room < 0:
+        return None
+    return quotient(room, stride) + 1
+
+
+def _spread(
+    inputs: KnownInputs, spatial: Sequence[Size], filters: Sequence[Size]
+) -> Sequence[Size | None]:
+    rank = len(spatial)
+    kernel = inputs.attribute("kernel_shape") or filters
+    strides = inputs.attribute("strides") or [1] * rank
+    dilations = inputs.attribute("dilations") or [1] * rank
+    pads = inputs.attribute("pads") or [0] * 2 * rank
+    behind = inputs.attribute("output_padding") or [0] * rank
+    lengths = (len(kernel), len(strides), len(dilations), len(behind), len(pads))
+    doubtful = (
+        inputs.attribute("auto_pad", "NOTSET") != "NOTSET"
+        or "output_shape" in inputs.node.attributes
+        or lengths != (rank, rank, rank, rank, 2 * rank)
+        or not all(isinstance(extent, int) for extent in kernel)
+    )
+    if doubtful:
+        return [None] * rank
+    return [
+        (size - 1) * strides[axis]
+        + (behind[axis] + (kernel[axis] - 1) * dilations[axis] + 1)
+        - (pads[axis] + pads[axis + rank])
+        for axis, size in enumerate(spatial)
+    ]
+
+
+def _recurrent(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    shape = inputs.shape(0)
+    hidden = inputs.attribute("hidden_size")
+    if len(shape) != len(("steps", "batch", "inputs")) or inputs.attribute("layout", 0):
+        raise Unknown
+    steps, batch, _ = shape
+    directions = 2 if inputs.attribute("direction", "forward") == "bidirectional" else 1
+    state = (directions, batch, hidden)
+    return ((steps, directions, batch, hidden), state, state)
+
+
+_WINDOW: Mapping[str, Container[object]] = {
+    "auto_pad": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"),
+    "dilations": POSITIVE,
+    "kernel_shape": POSITIVE,
+    "pads": NOT_NEGATIVE,
+    "strides": POSITIVE,
+}
+_POOLING: Mapping[str, Container[object]] = {**_WINDOW, "ceil_mode": FLAG}
+_RECURRENT: Mapping[str, Container[object]] = {
+    "activation_alpha": ANY,
+    "activation_beta": ANY,
+    "activations": ANY,
+    "clip": ANY,
+    "direction": ("forward", "reverse", "bidirectional"),
+    "hidden_size": POSITIVE,
+    "layout": FLAG,
+}
+
+PRODUCTS = {
+    "AveragePool": ShapeRule((7, 22), _pooled, {**_POOLING, "count_include_pad": FLAG}),
+    "Conv": ShapeRule((1, 22), _convolved, {**_WINDOW, "group": POSITIVE}),
+    "ConvTranspose": ShapeRule(
+        (1, 22),
+        _convolved_back,
+        {**_WINDOW, "group": POSITIVE, "output_padding": NOT_NEGATIVE, "output_shape": ANY},
+    ),
+    "GRU": ShapeRule((7, 22), _recurrent, {**_RECURRENT, "linear_before_reset": FLAG}),
+    "Gemm": ShapeRule(
+        (7, 13), _general_product, {"alpha": ANY, "beta": ANY, "transA": FLAG, "transB": FLAG}
+    ),
+    "GlobalAveragePool": ShapeRule((1, 22), _pooled_to_one),
+    "GlobalLpPool": ShapeRule((2, 2), _pooled_to_one, {"p": ANY}),
+    "GlobalMaxPool": ShapeRule((1, 22), _pooled_to_one),
+    "LSTM": ShapeRule((7, 22), _recurrent, {**_RECURRENT, "input_forget": FLAG}),
+    "LpPool": ShapeRule((2, 22), _pooled, {**_POOLING, "p": ANY}),
+    "MatMul": ShapeRule((1, 13), _matrix_product),
+    "MatMulInteger": ShapeRule((10, 10), _matrix_product),
+    "MaxPool": ShapeRule((1, 22), _pooled, {**_POOLING, "storage_order": FLAG}),
+    "QLinearMatMul": ShapeRule((10, 21), _quantized_matrix_product),
+    "RNN": ShapeRule((7, 22), _recurrent, _RECURRENT),
+}
+"""The operators of this file by name."""

@@ -1,0 +1,76 @@
+"""Every entry of the list of believed operators gives the shapes that ONNX Runtime computes.
+
+Each operator runs a hundred times and more: attributes, optional inputs, versions, sizes and what
+is declared of them vary, also to what its document does not allow.
+"""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import onnxruntime as ort
+import pytest
+
+from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES
+from support.soundness.isolated import run_attempts
+from support.soundness.operator_cases import believed_versions
+from support.soundness.operator_runs import ATTEMPTS, OPERATORS
+
+MODULE = "support.soundness.operator_runs"
+NEEDED = 100
+ROUND = 200
+SHARDS = 4
+
+
+def tried(operators):
+    """What came of enough attempts at each operator."""
+    lines = {operator: [] for operator in operators}
+    for first in range(0, ATTEMPTS, ROUND):
+        wanting = [o for o in operators if len(runs_of(lines[o])) < NEEDED]
+        starts = [OPERATORS.index(operator) * ATTEMPTS + first for operator in wanting]
+        numbers = [start + step for start in starts for step in range(ROUND)]
+        for line in run_attempts(MODULE, numbers) if numbers else ():
+            lines[OPERATORS[line["number"] // ATTEMPTS]].append(line)
+    return lines
+
+
+def runs_of(lines):
+    """The runs in which at least one shape was certain."""
+    results = (line.get("result") or {} for line in lines)
+    return [result for result in results if result.get("certain")]
+
+
+@pytest.fixture(scope="module")
+def attempts():
+    with ThreadPoolExecutor(2) as threads:
+        parts = threads.map(tried, (OPERATORS[shard::SHARDS] for shard in range(SHARDS)))
+        return {operator: lines for part in parts for operator, lines in part.items()}
+
+
+def test_every_attempt_is_a_valid_one(attempts):
+    assert [line["error"] for lines in attempts.values() for line in lines if "error" in line] == []
+
+
+def test_no_kernel_contradicts_a_certain_shape(attempts):
+    misfits = [run["misfit"] for lines in attempts.values() for run in runs_of(lines)]
+    assert "\n\n".join(filter(None, misfits)) == ""
+
+
+def test_every_operator_has_run_often_enough(attempts):
+    counts = {operator: len(runs_of(lines)) for operator, lines in attempts.items()}
+    assert sorted(counts) == sorted(SHAPE_RULES)
+    assert {o: count for o, count in counts.items() if count < NEEDED} == {}
+
+
+def test_every_version_has_run_that_has_a_kernel(attempts):
+    missing = {}
+    for operator, lines in attempts.items():
+        versions = Counter(run["version"] for run in runs_of(lines))
+        absent = [v for v in believed_versions(operator) if not versions[v] and not unsupported(v)]
+        if absent:
+            missing[operator] = absent
+    assert not missing, missing
+
+
+def unsupported(version):
+    """Whether the installed ONNX Runtime is older than a version of an operator."""
+    return version > 23 and tuple(map(int, ort.__version__.split(".")[:2])) < (1, 27)

@@ -1,0 +1,139 @@
+"""Runs random nodes of one operator in ONNX Runtime, and holds what is certain against the outcome.
+
+Attempts for `support.soundness.isolated`: `NUMBER // ATTEMPTS` chooses the operator.
+"""
+
+import random
+from typing import Any
+
+import numpy.typing as npt
+import onnx
+import onnxruntime as ort
+from onnx import helper, numpy_helper
+
+from sonnx_ort.analysis.facts import Facts
+from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES, operator_version
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.canonical import load
+from sonnx_ort.profile.operand import Shape
+from support.soundness.node_cases import misfit
+from support.soundness.operator_cases import OperatorCase, random_case
+
+Array = npt.NDArray[Any]
+
+OPERATORS = sorted(SHAPE_RULES)
+ATTEMPTS = 1000
+"""How many attempts there can be for each operator."""
+
+_LEVELS = (
+    ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+)
+
+
+def attempt(number: int) -> dict[str, Any] | None:
+    """Try one node.
+
+    Args:
+        number: Decides everything.
+
+    Returns:
+        `version`, the operator's; `refused`, why ONNX Runtime did not run it; or `certain`, of how
+        many outputs the shape was certain, and `misfit`, what contradicts it. None for a model
+        that `check` refuses, or of which nothing is certain.
+    """
+    operator = OPERATORS[number // ATTEMPTS]
+    rng = random.Random(f"{operator} {number % ATTEMPTS}")  # noqa: S311 - no cryptography
+    case = random_case(rng, operator)
+    model, feeds = _model(rng, case)
+    try:
+        loaded = load(model).graph_model
+    except InvalidModel:
+        return None
+    facts = Facts(loaded)
+    shapes = [facts.shape(output) for output in loaded.graph.outputs]
+    if all(shape is None for shape in shapes):
+        return None
+    version = {"version": operator_version(operator, case.opset)}
+    try:
+        outputs = _session(model.SerializeToString(), rng.choice(_LEVELS)).run(None, feeds)
+    except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime does not take
+        return version | {"refused": str(error)[:200]}
+    found = _misfits(model, shapes, outputs, feeds)
+    certain = sum(shape is not None for shape in shapes)
+    return version | {"certain": certain, "misfit": found}
+
+
+def _session(content: bytes, level: Any) -> ort.InferenceSession:
+    ort.set_default_logger_severity(4)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = level
+    return ort.InferenceSession(content, options)
+
+
+def _misfits(
+    model: onnx.ModelProto, shapes: list[Shape | None], outputs: list[Any], feeds: dict[str, Array]
+) -> str:
+    sizes = {}
+    for declared in model.graph.input:
+        for axis, dimension in enumerate(declared.type.tensor_type.shape.dim):
+            if dimension.dim_param:
+                sizes[dimension.dim_param] = feeds[declared.name].shape[axis]
+    found = misfit(shapes, outputs, sizes)
+    return f"{found} of\n{onnx.printer.to_text(model)}\n{feeds}" if found else ""
+
+
+def _model(rng: random.Random, case: OperatorCase) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """A model of one node, whose inputs are declared, open, of unknown rank, or constants."""
+    names, inputs, constants, feeds = [], [], [], {}
+    for index, array in enumerate(case.inputs):
+        if array is None:
+            names.append("")
+            continue
+        name = f"x{index}"
+        names.append(name)
+        few_integers = array.dtype.kind == "i" and array.ndim <= 1
+        if rng.random() < (0.6 if few_integers else 0.15):
+            constants.append(numpy_helper.from_array(array, name))
+            continue
+        feeds[name] = array
+        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+        inputs.append(helper.make_tensor_value_info(name, kind, _declared(rng, index, array)))
+    results = [f"y{index}" for index in range(case.outputs)]
+    node = helper.make_node(case.operator, _without_trailing(names), results)
+    node.attribute.extend(_attribute(case, *pair) for pair in case.attributes.items())
+    graph = helper.make_graph(
+        [node], "case", inputs, [onnx.ValueInfoProto(name=name) for name in results], constants
+    )
+    imports = [helper.make_opsetid("", case.opset)]
+    ir_version = min(10, helper.find_min_ir_version_for(imports, ignore_unknown=True) + 3)
+    model = helper.make_model(graph, opset_imports=imports, ir_version=max(ir_version, 8))
+    # Outputs have to bear types, which the schemas tell.
+    model = onnx.shape_inference.infer_shapes(model)
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    return model, feeds
+
+
+def _attribute(case: OperatorCase, name: str, value: Any) -> onnx.AttributeProto:
+    schema = onnx.defs.get_schema(case.operator, case.opset)
+    return helper.make_attribute(name, value, attr_type=schema.attributes[name].type.value)
+
+
+def _declared(rng: random.Random, index: int, array: Array) -> list[int | str] | None:
+    match rng.choice(["fixed", "fixed", "fixed", "open", "open", "open", "mixed", "unknown"]):
+        case "fixed":
+            return list(array.shape)
+        case "open":
+            return [f"s{index}_{axis}" for axis in range(array.ndim)]
+        case "mixed":
+            return [rng.choice([s, f"s{index}_{axis}"]) for axis, s in enumerate(array.shape)]
+    return None
+
+
+def _without_trailing(names: list[str]) -> list[str]:
+    while names and not names[-1]:
+        names.pop()
+    return names
