@@ -167,6 +167,14 @@ def run(
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
     backend: BackendOption = Backend.PYTHON,
+    verify_proofs: Annotated[
+        bool,
+        typer.Option(
+            "--verify-proofs",
+            help="With the native backend: let the python backend do the run as well, and fail if "
+            "the verdicts differ.",
+        ),
+    ] = False,
 ) -> None:
     """Rewrite a model if need be, run it once, and show its outputs."""
     from sonnx_ort.reporting.tensors import describe_tensor
@@ -174,7 +182,12 @@ def run(
 
     with _errors_as_sentences():
         outputs = run_once(
-            model, feeds or [], edition=edition, broadcast=broadcast, backend=backend
+            model,
+            feeds or [],
+            verify_proofs=verify_proofs,
+            edition=edition,
+            broadcast=broadcast,
+            backend=backend,
         )
         for name, tensor in outputs.items():
             typer.echo(describe_tensor(name, tensor))

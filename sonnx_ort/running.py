@@ -19,16 +19,15 @@ _FATAL = 4
 
 
 def run_once(
-    model: Path, feeds: Sequence[str], *, edition: str, broadcast: str, backend: str
+    model: Path, feeds: Sequence[str], *, verify_proofs: bool = False, **choices: str
 ) -> Tensors:
     """Run a model once on inputs from files.
 
     Args:
         model: The model's file.
         feeds: One `NAME=FILE.npy` for each input.
-        edition: As for `rewrite`.
-        broadcast: As for `rewrite`.
-        backend: As for `rewrite`.
+        verify_proofs: As for `InferenceSession`.
+        **choices: `edition`, `broadcast` and `backend`, as for `rewrite`.
 
     Returns:
         The outputs by name.
@@ -43,9 +42,7 @@ def run_once(
     options.log_severity_level = _FATAL
     with silenced("sonnx_ort"):
         try:
-            session = InferenceSession(
-                model, options, edition=edition, broadcast=broadcast, backend=backend
-            )
+            session = InferenceSession(model, options, verify_proofs=verify_proofs, **choices)
             _check_names(session, tensors)
             names = [output.name for output in session.get_outputs()]
             return dict(zip(names, session.run(names, tensors), strict=True))

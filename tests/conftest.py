@@ -12,9 +12,13 @@ _CHOOSING = (sonnx_ort.rewrite, sonnx_ort.rewrite_file, sonnx_ort.InferenceSessi
 
 @pytest.fixture(params=list(Backend), ids=str, scope="module")
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
-    """Each backend in turn; what rewrites takes it where a test chooses none."""
+    """Each backend in turn; what rewrites takes it where a test chooses none.
+
+    Sessions verify their proofs, unless a test chooses otherwise.
+    """
     chosen = Backend(request.param)
     with pytest.MonkeyPatch.context() as patch:
         for function in _CHOOSING:
             patch.setitem(function.__kwdefaults__, "backend", chosen.value)
+        patch.setitem(sonnx_ort.InferenceSession.__init__.__kwdefaults__, "verify_proofs", True)
         yield chosen

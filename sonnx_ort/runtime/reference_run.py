@@ -11,7 +11,7 @@ from typing import Any
 
 import onnxruntime
 
-from sonnx_ort.errors import ContractViolation
+from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.rewriting.rewrite import reference_of, require_serializable
 from sonnx_ort.runtime.interrupt import interrupts_deferred
 from sonnx_ort.runtime.registration import register
@@ -25,13 +25,16 @@ _FATAL = 4
 class ReferenceRun:
     """The python backend's form of a natively enforced model, made when it is first needed."""
 
-    def __init__(self, model: bytes) -> None:
+    def __init__(self, model: bytes, options: onnxruntime.SessionOptions) -> None:
         """Keep the model.
 
         Args:
             model: What the native backend made, serialized.
+            options: Those of the session that runs it.
         """
         self._model = model
+        # An optimizer can change the sizes that reach a node.
+        self._level = options.graph_optimization_level
         self._session: onnxruntime.InferenceSession | None = None
         self._lock = threading.Lock()
 
@@ -46,21 +49,61 @@ class ReferenceRun:
             The violation that the reference raises; the given one where the reference cannot be
             run, or does not fail.
         """
+        found = self._raised_in(run)
+        return found if isinstance(found, ContractViolation) else violation
+
+    def verify(
+        self, violation: BaseException | None, run: Run, *, failed: bool
+    ) -> BaseException | None:
+        """Hold a run against the reference, which checks what is proved as well.
+
+        Args:
+            violation: What the message of the run tells; None if it tells of none.
+            run: Does the same run in another session.
+            failed: Whether the run failed, for whatever reason.
+
+        Returns:
+            What is to be raised: the violation as the reference tells it, or a `SonnxError` if the
+            verdicts differ or the reference cannot be run; None if nothing is.
+        """
+        found = self._raised_in(run)
+        if isinstance(found, ContractViolation):
+            if violation is None:
+                return _contradiction(f"lets pass what the python backend refuses: {found}")
+            return found
+        if found is not None and not isinstance(found, Exception):
+            return found
+        if violation is not None and found is None:
+            return _contradiction(f"refuses what the python backend lets pass: {violation}")
+        if found is not None and not failed:
+            return SonnxError(f"verify_proofs=True: the python backend cannot do the run: {found}")
+        return violation
+
+    def _raised_in(self, run: Run) -> BaseException | None:
+        """What the reference raises: a `ContractViolation` for a rule, an interrupt, or another."""
         try:
             with interrupts_deferred():
                 run(self._started())
         except Exception as error:  # noqa: BLE001 - whatever the reference may raise
-            found = violation_behind(str(error))
-            return found if isinstance(found, ContractViolation) else violation
-        return violation
+            return violation_behind(str(error)) or error
+        return None
 
     def _started(self) -> onnxruntime.InferenceSession:
         with self._lock:
             if self._session is None:
                 options: Any = register()
                 options.log_severity_level = _FATAL
+                options.graph_optimization_level = self._level
                 content = require_serializable(reference_of(self._model))
                 self._session = onnxruntime.InferenceSession(
                     content, options, providers=["CPUExecutionProvider"]
                 )
             return self._session
+
+
+def _contradiction(difference: str) -> SonnxError:
+    return SonnxError(
+        f"verify_proofs=True: the native backend {difference}\n"
+        "What `check` proves is not so in this run. Do not use the native backend for this model, "
+        "and report the model with these inputs"
+    )

@@ -5,14 +5,14 @@ from typing import Any
 
 import onnxruntime
 
-from sonnx_ort.errors import ContractViolation
+from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.collector import collector_paused
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.rewriting.backend import Backend
 from sonnx_ort.rewriting.choices import Choices
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
 from sonnx_ort.runtime.optimization.recorded import recorded_optimization
-from sonnx_ort.runtime.reference_run import ReferenceRun
+from sonnx_ort.runtime.reference_run import ReferenceRun, Run
 from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised
 
@@ -24,7 +24,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     `ContractViolation`; everything else, such as a wrong feed, raises what ONNX Runtime raises.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options, by name
         self,
         model: ModelSource,
         options: onnxruntime.SessionOptions | None = None,
@@ -32,6 +32,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         edition: str = "typed",
         broadcast: str = "reject",
         backend: str = "python",
+        verify_proofs: bool = False,
         **kwargs: Any,
     ) -> None:
         """Rewrite a model and start a session on it.
@@ -42,6 +43,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             edition: As for `rewrite`.
             broadcast: As for `rewrite`.
             backend: As for `rewrite`.
+            verify_proofs: Whether the python backend's form of the model, which checks what is
+                proved as well, does every run after a natively enforced one. `SonnxError` is raised
+                if one keeps the profile and the other does not. With the python backend there is
+                nothing to verify.
             **kwargs: Further arguments of `onnxruntime.InferenceSession`, such as `providers`.
 
         Raises:
@@ -55,8 +60,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             proto = enforced.to_complete_proto()
         content = require_serializable(proto)
         self._renamed = NOT_RENAMED
-        self._reference = ReferenceRun(content) if enforced.backend is Backend.NATIVE else None
         prepared = onnxruntime.SessionOptions() if options is None else options
+        native = enforced.backend is Backend.NATIVE
+        self._reference = ReferenceRun(content, prepared) if native else None
+        self._verifies_proofs = verify_proofs
         prepare(prepared, enforced.backend)
         if self._reference is None:
             with violations_raised():
@@ -87,7 +94,13 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         Raises:
             ContractViolation: A rule of the profile was broken.
+            SonnxError: Proofs are to be verified, which takes inputs that can be read twice.
         """
+        if self._reference is not None and self._verifies_proofs:
+            raise SonnxError(
+                "verify_proofs=True: a binding belongs to one session, so that the python backend "
+                "cannot do the same run; use run or run_with_ort_values"
+            )
         method = onnxruntime.InferenceSession.run_with_iobinding
         # A binding belongs to one session, so that the reference cannot do the same run.
         self._translated(method, args, kwargs, repeatable=False)
@@ -107,9 +120,13 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         def translated(results: Any, data: Any, message: str) -> None:
             found = violation_behind(message, self._renamed) if message else None
-            if self._reference is not None and isinstance(found, ContractViolation):
-                found = self._reference.explain(found, lambda o: o.run(output_names, input_feed))
-            callback(results, data, message if found is None else str(found))
+            told = self._told_by_reference(
+                found, lambda other: other.run(output_names, input_feed), failed=bool(message)
+            )
+            if told is None:
+                callback(results, data, message)
+            else:
+                callback([], data, str(told))
 
         super().run_async(output_names, input_feed, translated, user_data, run_options)
 
@@ -125,12 +142,37 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         if self._reference is None:
             with violations_raised():
                 return method(self, *args, **kwargs)
+
+        def run(other: onnxruntime.InferenceSession) -> Any:
+            return method(other, *args, **kwargs)
+
         try:
-            return method(self, *args, **kwargs)
+            results = run(self)
         except Exception as error:
             found = violation_behind(str(error), self._renamed)
-            if found is None:
+            told = self._told_by_reference(found, run, failed=True) if repeatable else found
+            if told is None:
                 raise
-            if repeatable and isinstance(found, ContractViolation):
-                found = self._reference.explain(found, lambda other: method(other, *args, **kwargs))
-            raise found from error
+            raise told from error
+        told = self._told_by_reference(None, run, failed=False)
+        if told is not None:
+            raise told
+        return results
+
+    def _told_by_reference(
+        self, found: BaseException | None, run: Run, *, failed: bool
+    ) -> BaseException | None:
+        """What is to be raised of a natively enforced run, after a look at the reference.
+
+        Args:
+            found: The violation that the run raised; None if it raised none.
+            run: Does the same run in another session.
+            failed: Whether the run failed, for whatever reason.
+        """
+        if self._reference is None:
+            return found
+        if self._verifies_proofs:
+            return self._reference.verify(found, run, failed=failed)
+        if isinstance(found, ContractViolation):
+            return self._reference.explain(found, run)
+        return found

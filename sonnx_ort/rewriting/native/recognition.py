@@ -83,19 +83,18 @@ def load_and_recognize(model: ModelSource) -> tuple[LoadedModel, NativelyEnforce
     return loaded, recognized
 
 
-def restored(loaded: LoadedModel) -> Enforcement:
+def restored(loaded: LoadedModel) -> Enforcement | None:
     """Turn a natively enforced model back into what it was made from.
 
     Args:
-        loaded: The model, which is known to be natively enforced; changed in place.
+        loaded: The model, which tells the truth if it says that it is; changed in place.
 
     Returns:
-        How it was enforced.
+        How it was enforced; None if there was nothing to enforce.
     """
     enforcement = read_enforcement(loaded.graph_model)
-    if enforcement is None:
-        raise ValueError("the model is not natively enforced")
-    restore(loaded.graph_model, enforcement)
+    if enforcement is not None:
+        restore(loaded.graph_model, enforcement)
     return enforcement
 
 

@@ -1,0 +1,132 @@
+"""`verify_proofs=True`: the python backend, which checks what is proved as well, runs beside."""
+
+import threading
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime as ort
+import pytest
+
+import sonnx_ort
+from sonnx_ort.analysis.shapes import catalog
+from sonnx_ort.analysis.shapes.rule import ShapeRule
+from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.runtime.reference_run import ReferenceRun
+
+X = np.ones((1, 3), np.float32)
+Y = np.ones((1, 3), np.float32)
+FEEDS = {"x": X, "y": Y}
+
+
+def squeezed() -> onnx.ModelProto:
+    return onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1, 3] x, float[1, 3] y) => (float[] z)'
+        " { axes = Constant<value_ints = [0]>() s = Squeeze(x, axes) [divide] z = Div(s, y) }"
+    )
+
+
+@pytest.fixture
+def false_proof(monkeypatch: pytest.MonkeyPatch) -> onnx.ModelProto:
+    """A model enforced by a list that is wrong about Squeeze: (3,) against (1, 3) is proved."""
+    wrong = ShapeRule((1, 25), lambda inputs: (inputs.shape(0),))
+    monkeypatch.setitem(catalog.SHAPE_RULES, "Squeeze", wrong)  # type: ignore[arg-type]
+    return sonnx_ort.rewrite(squeezed(), backend="native")
+
+
+def quiet() -> ort.SessionOptions:
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    return options
+
+
+def test_false_proof_goes_unnoticed_without_it(false_proof: onnx.ModelProto) -> None:
+    session = sonnx_ort.InferenceSession(false_proof, quiet(), backend="native")
+    (result,) = session.run(None, FEEDS)
+    assert result.shape == (1, 3)
+
+
+@pytest.mark.parametrize("method", ["run", "run_with_ort_values"])
+def test_false_proof_is_an_error(false_proof: onnx.ModelProto, method: str) -> None:
+    session = sonnx_ort.InferenceSession(false_proof, quiet(), backend="native", verify_proofs=True)
+    feeds = FEEDS
+    if method == "run_with_ort_values":
+        feeds = {name: ort.OrtValue.ortvalue_from_numpy(array) for name, array in FEEDS.items()}
+    with pytest.raises(SonnxError) as caught:
+        getattr(session, method)(None, feeds)
+    assert not isinstance(caught.value, ContractViolation)
+    assert str(caught.value) == (
+        "verify_proofs=True: the native backend lets pass what the python backend refuses: "
+        "Div 'divide' breaks Div.float.R1: the shapes (3,) and (1, 3) differ; shapes A (3,), "
+        "B (1, 3). The rule: Tensors A, B and C must have the same shape.\n"
+        "What `check` proves is not so in this run. Do not use the native backend for this model, "
+        "and report the model with these inputs"
+    )
+
+
+def test_false_proof_reaches_the_callback(false_proof: onnx.ModelProto) -> None:
+    session = sonnx_ort.InferenceSession(false_proof, quiet(), backend="native", verify_proofs=True)
+    called = threading.Event()
+    told: list[object] = []
+
+    def callback(results: object, data: object, message: str) -> None:
+        told.extend([results, data, message])
+        called.set()
+
+    session.run_async(None, FEEDS, callback, "data")
+    assert called.wait(timeout=60)
+    assert told[:2] == [[], "data"]
+    assert "lets pass what the python backend refuses" in str(told[2])
+
+
+def test_false_alarm_is_an_error() -> None:
+    violation = ContractViolation("", rule="Div.float.R1", operator="Div", node="divide")
+    enforced = sonnx_ort.rewrite(squeezed(), backend="native", broadcast="explicit")
+    reference = ReferenceRun(enforced.SerializeToString(), quiet())
+    told = reference.verify(violation, lambda session: session.run(None, FEEDS), failed=True)
+    assert type(told) is SonnxError
+    assert "refuses what the python backend lets pass" in str(told)
+
+
+def test_reference_that_cannot_do_a_run_is_an_error() -> None:
+    enforced = sonnx_ort.rewrite(squeezed(), backend="native", broadcast="explicit")
+    reference = ReferenceRun(enforced.SerializeToString(), quiet())
+    told = reference.verify(None, lambda session: session.run(None, {}), failed=False)
+    assert type(told) is SonnxError
+    assert str(told).startswith("verify_proofs=True: the python backend cannot do the run: ")
+
+
+@pytest.mark.parametrize("backend", ["python", "native"])
+def test_what_is_so_changes_nothing(backend: str) -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (int32[n] x, int32[n] y) => (int32[n] z)'
+        " { [divide] z = Div(x, y) }"
+    )
+    session = sonnx_ort.InferenceSession(model, quiet(), backend=backend, verify_proofs=True)
+    six = np.array([6], np.int32)
+    (result,) = session.run(None, {"x": six, "y": np.array([3], np.int32)})
+    np.testing.assert_array_equal(result, [2])
+    with pytest.raises(ContractViolation) as caught:
+        session.run(None, {"x": six, "y": np.array([0], np.int32)})
+    assert (caught.value.rule, caught.value.index) == ("Div.int.C1", (0,))
+
+
+def test_error_of_onnxruntime_stays_its_own() -> None:
+    session = sonnx_ort.InferenceSession(
+        squeezed(), quiet(), backend="native", broadcast="explicit", verify_proofs=True
+    )
+    with pytest.raises(Exception, match="Required inputs") as caught:
+        session.run(None, {"x": X})
+    assert not isinstance(caught.value, SonnxError)
+
+
+def test_binding_cannot_be_verified() -> None:
+    session = sonnx_ort.InferenceSession(
+        squeezed(), quiet(), backend="native", broadcast="explicit", verify_proofs=True
+    )
+    with pytest.raises(SonnxError) as caught:
+        session.run_with_iobinding(session.io_binding())
+    assert str(caught.value) == (
+        "verify_proofs=True: a binding belongs to one session, so that the python backend cannot "
+        "do the same run; use run or run_with_ort_values"
+    )
