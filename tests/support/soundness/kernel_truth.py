@@ -1,0 +1,172 @@
+"""Holds `check` and enforcement against what ONNX Runtime's own kernels compute.
+
+The other oracle, `support.soundness.evaluator`, is onnx.reference; it cannot know where a kernel
+of ONNX Runtime differs from the document. Here the operands of one Div or Sub are read off the
+original model, at every level of optimization.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime as ort
+
+import sonnx_ort
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.runtime.registration import prepare
+
+Array = npt.NDArray[Any]
+Feeds = Mapping[str, Array]
+
+LEVELS = {
+    "none": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
+    "extended": ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
+    "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
+
+
+@dataclass(frozen=True)
+class Spliced:
+    """A model whose last node is a Div or Sub, and one run of it.
+
+    Attributes:
+        model: The model; its only output is that of the last node.
+        feeds: What it is run with.
+    """
+
+    model: onnx.ModelProto
+    feeds: Feeds
+
+    def __str__(self) -> str:
+        """Give all that is needed to look at it again."""
+        feeds = ", ".join(f"{n} = {a.dtype}{list(a.shape)}" for n, a in self.feeds.items())
+        return f"{onnx.printer.to_text(self.model)}\n{feeds}"
+
+
+def operands_at_each_level(spliced: Spliced) -> dict[str, list[Array]]:
+    """What reaches the last node of the original, at the levels at which it can be run.
+
+    Args:
+        spliced: The model.
+    """
+    operands = onnx.ModelProto()
+    operands.CopyFrom(spliced.model)
+    last = operands.graph.node.pop()
+    (output,) = operands.graph.output
+    del operands.graph.output[:]
+    for index, name in enumerate(last.input):
+        operands.graph.node.add(op_type="Identity", input=[name], output=[f"operand{index}"])
+        declared = operands.graph.output.add()
+        declared.CopyFrom(output)
+        declared.name = f"operand{index}"
+    found = {}
+    for name, level in LEVELS.items():
+        try:
+            found[name] = _session(operands, _options(level)).run(None, spliced.feeds)
+        except Exception:  # noqa: BLE001, S112 - what does not run cannot contradict anything
+            continue
+    return found
+
+
+def judge(spliced: Spliced) -> Counter[str]:
+    """Assert that `check`, both backends and every session agree with the kernels.
+
+    Args:
+        spliced: The model.
+
+    Returns:
+        What was looked at.
+    """
+    counts: Counter[str] = Counter()
+    operands = operands_at_each_level(spliced)
+    if not operands:
+        return Counter(["cannot be run"])
+    label = spliced.model.graph.node[-1].name
+    report = sonnx_ort.check(spliced.model)
+    (rule,) = [o for o in report.obligations if o.rule.id.endswith(".R1") and o.node == label]
+    counts[str(rule.status)] += 1
+    for name, (a, b) in operands.items():
+        kept = a.shape == b.shape
+        told = f"{rule.status} ({rule.evidence}) at level {name}: {a.shape} and {b.shape}"
+        assert kept or rule.status is not Status.PROVED, told
+        assert not kept or rule.status is not Status.VIOLATED, told
+        counts["kept" if kept else "broken"] += 1
+    if not report.ok:
+        return counts
+    random = _differ(operands, operands_at_each_level(spliced))
+    for backend in Backend:
+        enforced = sonnx_ort.rewrite(spliced.model, backend=backend)
+        for name, (a, b) in operands.items():
+            expected = _expected(spliced, a, b) if a.shape == b.shape else None
+            for own in (False, True):
+                place = f"{'own' if own else 'plain'} session, {backend}, level {name}"
+                outcome = _outcome(enforced, spliced.feeds, backend, LEVELS[name], own=own)
+                _assert_right(outcome, expected, own=own, place=place)
+                if expected is not None and not random:
+                    np.testing.assert_array_equal(outcome, expected, place)
+                counts["runs"] += 1
+    return counts
+
+
+def _assert_right(
+    outcome: Array | Exception, expected: Array | None, *, own: bool, place: str
+) -> None:
+    if isinstance(outcome, Exception):
+        assert expected is None, f"false alarm in a {place}: {outcome}"
+        violated = isinstance(outcome, sonnx_ort.ContractViolation)
+        named = violated and outcome.rule.endswith(".R1") if own else "SONNX" in str(outcome)
+        assert named, f"an error without a name in a {place}: {outcome}"
+    else:
+        assert expected is not None, f"silence in a {place}: {outcome.shape}"
+        assert outcome.shape == expected.shape, f"{outcome.shape} in a {place}"
+
+
+def _differ(one: Mapping[str, list[Array]], other: Mapping[str, list[Array]]) -> bool:
+    """Whether two runs gave different elements, at one level or at two."""
+    first, *rest = [*one.values(), *other.values()]
+    pairs = [pair for operands in rest for pair in zip(first, operands, strict=True)]
+    return not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+
+
+def _expected(spliced: Spliced, a: Array, b: Array) -> Array:
+    with np.errstate(all="ignore"):
+        result: Array = {"Div": np.divide, "Sub": np.subtract}[
+            spliced.model.graph.node[-1].op_type
+        ](a, b)
+    return result
+
+
+def _outcome(
+    enforced: onnx.ModelProto, feeds: Feeds, backend: Backend, level: Any, *, own: bool
+) -> Array | Exception:
+    options = _options(level)
+    try:
+        if own:
+            session = sonnx_ort.InferenceSession(
+                enforced, options, backend=backend, verify_proofs=True
+            )
+        else:
+            prepare(options, backend)
+            session = _session(enforced, options)
+        (result,) = session.run(None, feeds)
+    except Exception as error:  # noqa: BLE001 - whatever was raised is judged
+        return error
+    return np.asarray(result)
+
+
+def _session(model: onnx.ModelProto, options: ort.SessionOptions) -> ort.InferenceSession:
+    return ort.InferenceSession(model.SerializeToString(), options)
+
+
+def _options(level: Any) -> ort.SessionOptions:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = level
+    return options

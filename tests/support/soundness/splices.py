@@ -1,0 +1,254 @@
+"""Node cases of the onnx package with a Div or Sub behind one of their outputs.
+
+Attributes and sizes are changed at random, also to what an operator's document does not give. The
+other operand has the real shape of the output, the one that inference tells, a size of 0 or 1
+somewhere, or is an input of the node. Attempts for `support.soundness.isolated`.
+"""
+
+import logging
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime as ort
+from onnx import helper
+
+from sonnx_ort.errors import InvalidModel
+from support.soundness.kernel_truth import LEVELS, Spliced, judge, operands_at_each_level
+from support.soundness.node_cases import node_cases, tensors, with_constants
+from support.soundness.other_sizes import other_sizes
+
+Array = npt.NDArray[Any]
+Declare = Callable[[random.Random, str, Sequence[int]], list[int | str] | None]
+"""Gives what an input of a name and a shape is declared with; None for an unknown rank."""
+
+_TYPES = {
+    onnx.TensorProto.FLOAT: np.float32,
+    onnx.TensorProto.DOUBLE: np.float64,
+}
+_OTHERS = (
+    *(onnx.TensorProto.BOOL, onnx.TensorProto.UINT8, onnx.TensorProto.INT8),
+    *(onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.FLOAT16),
+)
+"""Types that are cast to float in front of the Div or Sub."""
+
+
+def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph and of the bodies in it.
+
+    Args:
+        graph: The graph.
+    """
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from all_nodes(attribute.g)
+
+
+_CASES = [
+    case
+    for case in node_cases()
+    # A Div or Sub of the case's own could broadcast.
+    if not {"Div", "Sub"} & {node.op_type for node in all_nodes(case.model.graph)}
+]
+ort.set_default_logger_severity(4)
+logging.getLogger("sonnx_ort").disabled = True
+
+
+def attempt(number: int) -> dict[str, int] | str:
+    """Judge one graph.
+
+    Args:
+        number: Decides everything.
+
+    Returns:
+        What was looked at; or what is wrong, with the graph.
+    """
+    spliced = splice(number)
+    if spliced is None:
+        return {"no graph": 1}
+    try:
+        return dict(judge(spliced))
+    except InvalidModel:
+        return {"no valid model": 1}
+    except AssertionError as error:
+        return f"{number}: {error}\n{spliced}"
+
+
+def splice(number: int) -> Spliced | None:
+    """Make the graph of a number; None if its node does not run.
+
+    Args:
+        number: Decides everything.
+    """
+    rng = random.Random(number)  # noqa: S311 - no cryptography
+    case = rng.choice(_CASES)
+    # Half of the graphs declare all sizes, so that there is something to prove.
+    declare = _fixed if rng.random() < 1 / 2 else _any
+    if rng.random() < (2 / 3 if declare is _fixed else 1 / 3):
+        model, _ = with_constants(case)
+    else:
+        model = onnx.ModelProto()
+        model.CopyFrom(case.model)
+    model.ir_version = min(model.ir_version, 10)
+    given = dict(zip([i.name for i in case.model.graph.input], case.data_sets[0][0], strict=False))
+    arrays = [tensors([given[declared.name]])[0] for declared in model.graph.input]
+    if any(array is None or array.dtype == object for array in arrays):
+        return None
+    feeds: dict[str, Array] = {}
+    for declared, array in zip(model.graph.input, arrays, strict=True):
+        if array is not None:
+            feeds[declared.name] = other_sizes(rng, array) if rng.random() < 1 / 4 else array
+    if rng.random() < 1 / 2:
+        _change_attributes(rng, model)
+    for value in model.graph.input:
+        kind = value.type.tensor_type.elem_type
+        sizes = declare(rng, value.name, feeds[value.name].shape)
+        value.CopyFrom(helper.make_tensor_value_info(value.name, kind, sizes))
+    return _spliced(rng, model, feeds, declare)
+
+
+def _spliced(
+    rng: random.Random, model: onnx.ModelProto, feeds: dict[str, Array], declare: Declare
+) -> Spliced | None:
+    output = rng.choice(model.graph.output)
+    kind = output.type.tensor_type.elem_type
+    if kind not in _TYPES and kind not in _OTHERS:
+        return None
+    real, inferred = _shapes(model, feeds, output.name)
+    if real is None:
+        return None
+    graph = model.graph
+    operand = output.name
+    if kind in _OTHERS:
+        kind = onnx.TensorProto.FLOAT
+        operand = "cast_operand"
+        graph.node.add(op_type="Cast", input=[output.name], output=[operand]).attribute.append(
+            helper.make_attribute("to", kind)
+        )
+    fitting = [name for name, array in feeds.items() if array.dtype == _TYPES[kind]]
+    if fitting and rng.random() < 1 / 5:
+        other = rng.choice(fitting)
+    else:
+        other = "other"
+        feeds[other] = np.ones(_other_shape(rng, [real, inferred]), _TYPES[kind])
+        sizes = declare(rng, other, feeds[other].shape)
+        graph.input.append(helper.make_tensor_value_info(other, kind, sizes))
+    names = rng.sample([operand, other], 2)
+    node = helper.make_node(rng.choice(["Div", "Sub"]), names, ["spliced"], name="splice")
+    graph.node.append(node)
+    del graph.output[:]
+    graph.output.append(onnx.helper.make_tensor_value_info("spliced", kind, None))
+    if rng.random() < 3 / 4:
+        graph.ClearField("value_info")
+    return Spliced(model, feeds)
+
+
+def _shapes(
+    model: onnx.ModelProto, feeds: Mapping[str, Array], name: str
+) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
+    """The shape that an output really has, and the one that inference tells."""
+    bare = onnx.ModelProto()
+    bare.CopyFrom(model)
+    for output in bare.graph.output:
+        if output.type.HasField("tensor_type"):
+            output.type.tensor_type.ClearField("shape")
+    options = ort.SessionOptions()
+    options.graph_optimization_level = LEVELS["none"]
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    try:
+        (result,) = ort.InferenceSession(bare.SerializeToString(), options).run([name], feeds)
+        inferred = onnx.shape_inference.infer_shapes(bare, data_prop=True).graph.output
+    except Exception:  # noqa: BLE001 - whatever ONNX Runtime does not take
+        return None, ()
+    if not isinstance(result, np.ndarray):
+        return None, ()
+    (told,) = [value.type.tensor_type for value in inferred if value.name == name]
+    if not told.HasField("shape"):
+        return result.shape, result.shape
+    sizes = [d.dim_value if d.HasField("dim_value") else None for d in told.shape.dim]
+    pairs = zip(sizes, [*result.shape, *[1] * len(sizes)], strict=False)
+    return result.shape, tuple(a if size is None else size for size, a in pairs)
+
+
+def _other_shape(rng: random.Random, shapes: Sequence[Sequence[int]]) -> list[int]:
+    shape = list(rng.choice(shapes))
+    if shape and rng.random() < 1 / 4:
+        shape[rng.randrange(len(shape))] = rng.choice([0, 1])
+    if shape and rng.random() < 1 / 10:
+        shape.pop(0)
+    return shape
+
+
+def _fixed(rng: random.Random, name: str, shape: Sequence[int]) -> list[int | str] | None:
+    del rng, name
+    return list(shape)
+
+
+def _any(rng: random.Random, name: str, shape: Sequence[int]) -> list[int | str] | None:
+    # ONNX Runtime takes tensors of any rank for what is declared as a scalar.
+    if not shape:
+        return []
+    match rng.choice(["fixed", "open", "open", "mixed", "shared", "unknown"]):
+        case "fixed":
+            return list(shape)
+        case "open":
+            return [f"{name}_{axis}" for axis in range(len(shape))]
+        case "mixed":
+            return [rng.choice([size, f"{name}_{axis}"]) for axis, size in enumerate(shape)]
+        case "shared":
+            return [f"n{size}" for size in shape]
+    return None
+
+
+def _change_attributes(rng: random.Random, model: onnx.ModelProto) -> None:
+    nodes = [node for node in model.graph.node if node.attribute]
+    if not nodes:
+        return
+    node = rng.choice(nodes)
+    attribute = rng.choice(node.attribute)
+    if rng.random() < 1 / 4:
+        node.attribute.remove(attribute)
+        return
+    match attribute.type:
+        case onnx.AttributeProto.INT:
+            attribute.i = rng.choice([-2, -1, 0, 1, 2, 3])
+        case onnx.AttributeProto.INTS if attribute.ints:
+            attribute.ints[rng.randrange(len(attribute.ints))] = rng.choice([-1, 0, 1, 2, 3])
+        case onnx.AttributeProto.STRING:
+            attribute.s = rng.choice([b"SAME_UPPER", b"SAME_LOWER", b"VALID", b"NOTSET", b"odd"])
+    if rng.random() < 1 / 3:
+        _add_attribute(rng, node, model.opset_import[0].version)
+
+
+def _add_attribute(rng: random.Random, node: onnx.NodeProto, opset: int) -> None:
+    """Give a node an attribute that it leaves out."""
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opset, node.domain)
+    except onnx.defs.SchemaError:
+        return
+    present = {attribute.name for attribute in node.attribute}
+    kinds = onnx.defs.OpSchema.AttrType
+    absent = [
+        name
+        for name, attribute in schema.attributes.items()
+        if name not in present and attribute.type == kinds.INT
+    ]
+    if absent:
+        value = rng.choice([-1, 0, 1, 2])
+        node.attribute.append(helper.make_attribute(rng.choice(absent), value))
+
+
+def original_alone(number: int) -> None:
+    """Run what a graph is made of without this project, which may end the process by itself.
+
+    Args:
+        number: That of the graph.
+    """
+    spliced = splice(number)
+    if spliced is not None:
+        operands_at_each_level(spliced)
