@@ -62,6 +62,12 @@ def check_real_models(environment: Environment, pytest_arguments: Sequence[str])
     return environment.call(command, environment.root)
 
 
+def check_soundness(environment: Environment, pytest_arguments: Sequence[str]) -> int:
+    """Run the tests of what `check` is sure of."""
+    command = ["python", "-m", "pytest", "tests/soundness", *pytest_arguments]
+    return environment.call(command, environment.root)
+
+
 SKIPPED = 77
 """The exit status of a check that could not be made here, which is no failure."""
 
@@ -76,6 +82,9 @@ CHECKS: Mapping[str, Check] = {
 
 MODEL_CHECKS: Mapping[str, Check] = {"real models": check_real_models}
 """What `--models` runs instead."""
+
+LOWEST_CHECKS: Mapping[str, Check] = {"soundness, oldest packages": check_soundness}
+"""What `--lowest` runs instead."""
 
 
 def unpack_package(environment: Environment, folder: Path) -> Path:

@@ -25,11 +25,11 @@ Run = Callable[[Sequence[str | Path]], None]
 class State(enum.Enum):
     """What is to be done about an environment, and why."""
 
-    READY = "The environment in .venv is ready."
-    MISSING = "There is no environment in .venv yet."
-    UNFINISHED = "The environment in .venv is not finished."
-    OUTDATED = "The environment in .venv is from another lock file, Python or folder."
-    OTHER_PROJECT = "pyproject.toml has changed since the environment in .venv was made."
+    READY = "The environment in {} is ready."
+    MISSING = "There is no environment in {} yet."
+    UNFINISHED = "The environment in {} is not finished."
+    OUTDATED = "The environment in {} is from another lock file, Python or folder."
+    OTHER_PROJECT = "pyproject.toml has changed since the environment in {} was made."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,16 @@ class Environment:
 
     Attributes:
         root: The repository's folder.
+        lowest: Whether it holds the oldest supported versions of the packages, not the newest.
     """
 
     root: Path
+    lowest: bool = False
 
     @property
     def folder(self) -> Path:
         """The environment's own folder."""
-        return self.root / ".venv"
+        return self.root / (".venv-lowest" if self.lowest else ".venv")
 
     @property
     def commands(self) -> Path:
@@ -60,7 +62,7 @@ class Environment:
     @property
     def lock(self) -> Path:
         """The file that pins every package that is installed in it."""
-        return self.root / "requirements.lock"
+        return self.root / ("requirements.lowest.lock" if self.lowest else "requirements.lock")
 
     @property
     def stamp(self) -> Path:
@@ -133,15 +135,17 @@ def prepare(environment: Environment, *, fresh: bool = False, run: Run = install
     state = environment.state()
     if state is State.READY and not fresh:
         return
+    told = state.value.format(environment.folder.name)
     # Without its stamp an environment counts as unfinished, whatever happens from here on.
     if environment.stamp.is_file():
         environment.stamp.unlink()
     try:
         if fresh or state is not State.OTHER_PROJECT:
-            _say(f"{state.value} Making it anew." if environment.folder.exists() else state.value)
+            exists = environment.folder.exists()
+            _say(f"{told} Making it anew." if exists else told)
             _install_packages(environment, run)
         else:
-            _say(state.value)
+            _say(told)
         _install_project(environment, run)
     except KeyboardInterrupt as interrupt:
         raise EnvironmentNotMade(

@@ -3,13 +3,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from lock import FOREIGN
+from lock import FOREIGN, LOCKS
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
-LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in LOCKS}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REQUIRED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
 PLATFORMS = [
@@ -22,9 +22,15 @@ ENTRY = re.compile(
 )
 
 
-def pinned(platform):
+each_lock = pytest.mark.parametrize("lock", TEXTS)
+each_platform = pytest.mark.parametrize(
+    "platform", PLATFORMS, ids=lambda p: f"{p['python_version']}-{p['sys_platform']}"
+)
+
+
+def pinned(lock, platform):
     """The version of each package on a platform."""
-    requirements = [Requirement(text) for text in ENTRY.findall(LOCK)]
+    requirements = [Requirement(text) for text in ENTRY.findall(TEXTS[lock])]
     return {
         canonicalize_name(requirement.name): Version(next(iter(requirement.specifier)).version)
         for requirement in requirements
@@ -32,20 +38,29 @@ def pinned(platform):
     }
 
 
-def test_every_line_pins_a_package_with_hashes_or_is_a_comment():
-    rest = ENTRY.sub("", LOCK)
+@each_lock
+def test_every_line_pins_a_package_with_hashes_or_is_a_comment(lock):
+    rest = ENTRY.sub("", TEXTS[lock])
     assert [line for line in rest.splitlines() if not line.startswith("#")] == []
 
 
-def test_no_address_path_or_option_of_pip_is_in_it():
-    assert FOREIGN.findall(LOCK) == []
+@each_lock
+def test_no_address_path_or_option_of_pip_is_in_it(lock):
+    assert FOREIGN.findall(TEXTS[lock]) == []
 
 
-@pytest.mark.parametrize(
-    "platform", PLATFORMS, ids=lambda p: f"{p['python_version']}-{p['sys_platform']}"
-)
-def test_what_the_project_requires_is_pinned_on_every_platform(platform):
-    versions = pinned(platform)
+@each_platform
+def test_oldest_supported_versions_are_those_of_the_project(platform):
+    versions = pinned("requirements.lowest.lock", platform)
+    for requirement in map(Requirement, PROJECT["dependencies"]):
+        (lowest,) = requirement.specifier
+        assert versions[canonicalize_name(requirement.name)] == Version(lowest.version)
+
+
+@each_lock
+@each_platform
+def test_what_the_project_requires_is_pinned_on_every_platform(lock, platform):
+    versions = pinned(lock, platform)
     required = [Requirement(text) for text in REQUIRED]
     assert [
         str(requirement)
