@@ -1,0 +1,185 @@
+"""Every way through the arithmetic of a kernel, by type, size and memory layout; and its mutants.
+
+A mutant is the kernel's source with one expression changed. The same operands that the kernel gets
+right have to tell each mutant from it, so that no path goes without a look.
+"""
+
+import functools
+import inspect
+import itertools
+import random
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from sonnx_ort.custom_ops import div, sub
+from sonnx_ort.custom_ops.native_types import NATIVE_TYPES
+from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.element_type import ElementType
+
+BLOCK = div._BLOCK
+Case = tuple[int, str, str, Edition]
+
+SIZES = [0, 1, 7, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5]
+EDITIONS = list(Edition)
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "contiguous": lambda array: array.copy(),
+    "every second element": lambda array: np.repeat(array, 2)[::2],
+    "backwards": lambda array: array[::-1].copy()[::-1],
+}
+
+SHAPES: dict[str, Callable[[int], tuple[int, ...]]] = {
+    "one axis": lambda size: (size,),
+    "two axes": lambda size: (1, size),
+    "columns first": lambda size: (size, 1),
+}
+
+
+@functools.cache
+def operands(element_type: ElementType, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Operands that keep all rules of Div: edges of the type, small numbers, and any others."""
+    rng = random.Random(f"{element_type} {size}")  # noqa: S311 - no cryptography
+    if element_type.dtype.kind == "f":
+        edges = [0.0, -0.0, 1.0, -3.0, 0.1, np.inf, -np.inf, np.nan, 1e-300, 1e300]
+        with np.errstate(over="ignore"):
+            a, b = (np.array(rng.choices(edges, k=size), element_type.dtype) for _ in "ab")
+        return a, b
+    limits = np.iinfo(element_type.dtype)
+    low, high = int(limits.min), int(limits.max)
+
+    def number() -> int:
+        edge = rng.choice([low, low + 1, -7, -2, -1, 0, 1, 2, 3, 7, high - 1, high])
+        return rng.choice([edge, rng.randint(low, high), rng.randint(-9, 9)])
+
+    pairs: list[tuple[int, int]] = []
+    while len(pairs) < size:
+        x, y = (min(max(number(), low), high) for _ in "ab")
+        if y != 0 and (x, y) != (low, -1):
+            pairs.append((x, y))
+    a, b = zip(*pairs, strict=True) if pairs else ((), ())
+    return np.array(a, element_type.dtype), np.array(b, element_type.dtype)
+
+
+def quotients(a: np.ndarray, b: np.ndarray, edition: Edition) -> np.ndarray:
+    """What the documents say, number by number for integers."""
+    if a.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            divided = np.divide(a, b)
+        return np.where(b == 0, np.inf, divided) if edition is Edition.PRELIMINARY else divided
+    numbers = zip(a.ravel().tolist(), b.ravel().tolist(), strict=True)
+    truncated = [abs(x) // abs(y) * (-1 if (x < 0) != (y < 0) else 1) for x, y in numbers]
+    return np.array(truncated, a.dtype).reshape(a.shape)
+
+
+def differences(a: np.ndarray, b: np.ndarray, edition: Edition) -> np.ndarray:
+    """What the documents say: IEEE 754, or modulo 2^n."""
+    del edition
+    if a.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            return np.subtract(a, b)
+    modulus = 1 << (8 * a.dtype.itemsize)
+    low = int(np.iinfo(a.dtype).min)
+    numbers = zip(a.ravel().tolist(), b.ravel().tolist(), strict=True)
+    return np.array([(x - y - low) % modulus + low for x, y in numbers], a.dtype).reshape(a.shape)
+
+
+EXPECTED = {"divide": quotients, "subtract": differences}
+MODULES = {"divide": div, "subtract": sub}
+
+CASES = list(itertools.product(SIZES, SHAPES, LAYOUTS, EDITIONS))
+
+
+def bits(array: np.ndarray) -> tuple[object, ...]:
+    """Type, shape and bits; one NaN is as good as another."""
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
+    return array.dtype, array.shape, array.tobytes()
+
+
+def is_right(module: ModuleType, name: str, element_type: ElementType, case: Case) -> bool:
+    """Whether a kernel's arithmetic gives what it should.
+
+    Args:
+        module: Has the arithmetic.
+        name: Its name there.
+        element_type: The type of the operands.
+        case: Their size, the names of their shape and layout, and the edition.
+    """
+    size, shape, layout, edition = case
+    a, b = (
+        LAYOUTS[layout](operand).reshape(SHAPES[shape](size))
+        for operand in operands(element_type, size)
+    )
+    with np.errstate(all="ignore"):
+        result = getattr(module, name)(a, b, edition)
+    return bits(result) == bits(expected(name, element_type, size, edition).reshape(a.shape))
+
+
+@functools.cache
+def expected(name: str, element_type: ElementType, size: int, edition: Edition) -> np.ndarray:
+    """What the documents say of the operands, along one axis."""
+    return EXPECTED[name](*operands(element_type, size), edition)
+
+
+@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_path_of_a_kernel_is_exact(name: str, element_type: ElementType) -> None:
+    wrong = [case for case in CASES if not is_right(MODULES[name], name, element_type, case)]
+    assert wrong == []
+
+
+MUTANTS = [
+    ("divide", 'case "f":', 'case "c":'),
+    ("divide", "edition is Edition.PRELIMINARY", "edition is Edition.TYPED"),
+    ("divide", "a[b == 0] = np.inf", "a[b == 0] = np.nan"),
+    ("divide", "np.divide(a, b, out=a)", "np.divide(b, a, out=a)"),
+    ("divide", 'case "u":', 'case "n":'),
+    ("divide", "return np.floor_divide(a, b, out=a)", "return np.subtract(a, b, out=a)"),
+    ("divide", "a.dtype.itemsize < 8", "a.dtype.itemsize <= 8"),
+    ("divide", "dtype=np.float64", "dtype=np.float32"),
+    ("divide", "a.size <= _BLOCK", "a.size < 0"),
+    ("divide", "np.fmod(a, b", "np.mod(a, b"),
+    ("divide", "np.subtract(a, remainder", "np.add(a, remainder"),
+    ("divide", "range(0, a.size, _BLOCK)", "range(0, a.size - _BLOCK, _BLOCK)"),
+    ("divide", "range(0, a.size, _BLOCK)", "range(_BLOCK, a.size, _BLOCK)"),
+    ("divide", "slice(start, start + _BLOCK)", "slice(start, start + _BLOCK - 1)"),
+    ("divide", "return flat_a.reshape(a.shape)", "return flat_a"),
+    ("divide", "(a ^ b) >> 63", "(a ^ a) >> 63"),
+    ("divide", "(a ^ b) >> 63", "a >> 63"),
+    ("divide", "np.abs(a).view(np.uint64)", "a.view(np.uint64)"),
+    ("divide", "np.abs(b).view(np.uint64)", "b.view(np.uint64)"),
+    ("divide", "(quotient ^ sign) - sign", "quotient"),
+    ("divide", "(quotient ^ sign) - sign", "quotient ^ sign"),
+    ("subtract", "np.subtract(a, b, out=a)", "np.subtract(b, a, out=a)"),
+    ("subtract", "np.subtract(a, b, out=a)", "np.add(a, b, out=a)"),
+]
+
+EQUIVALENT = {"a.size < 0"}
+"""Changes that cost time and change no result: blocks of one block."""
+
+
+def mutated(module: ModuleType, before: str, after: str) -> ModuleType:
+    """A module whose source has one expression changed."""
+    source = inspect.getsource(module)
+    assert before in source
+    mutant = ModuleType("mutant")
+    code = compile(source.replace(before, after), "mutant", "exec")
+    exec(code, mutant.__dict__)  # noqa: S102 - our own source
+    return mutant
+
+
+@pytest.mark.parametrize(("name", "before", "after"), MUTANTS)
+def test_mutant_is_told_from_the_kernel(name: str, before: str, after: str) -> None:
+    mutant = mutated(MODULES[name], before, after)
+
+    def survives(element_type: ElementType, case: Case) -> bool:
+        try:
+            return is_right(mutant, name, element_type, case)
+        except Exception:  # noqa: BLE001 - whatever a mutant does
+            return False
+
+    told = any(not survives(element_type, case) for element_type in NATIVE_TYPES for case in CASES)
+    assert told is (after not in EQUIVALENT)
