@@ -17,7 +17,7 @@ from sonnx_ort.profile.operand import Shape
 _READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
 """The operators of nodes that replace others, and read what these read."""
 
-_READING_THOSE = frozenset({"ReduceMax", "ReduceMin", "Where"})
+_READING_THOSE = frozenset({"Greater", "ReduceMax", "ReduceMin", "Where"})
 """The operators of nodes of the native backend that read what such nodes give."""
 
 

@@ -14,6 +14,9 @@ from sonnx_ort.rewriting.standard_nodes import StandardNodes
 _SMALL_REDUCTION = 12
 """The first version of the standard operators that reduces 8-bit integers."""
 
+_COMPARED = (ir.DataType.INT32, ir.DataType.INT64)
+"""The integers that every version of Equal takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class DivisionDomain:
@@ -59,7 +62,8 @@ def guard_domain(
     decided = nodes.shape(shape) if domain.may_be_scalar else shape
     if domain.zero is not None:
         code = nodes.constant([-domain.zero], "code")
-        decided = nodes.add("Where", [_no_zero(nodes, b), decided, code], "shape_or_code")
+        has_zero = _any(nodes, _zeros(nodes, b, domain.element_type), "has_zero")
+        decided = nodes.add("Where", [has_zero, code, decided], "shape_or_code")
     if domain.overflow is not None:
         decided = _unless_overflow(nodes, a, b, domain, domain.overflow, decided)
     names = name, f"{name} (B)"
@@ -84,17 +88,20 @@ def with_infinity(
         b: The divisor.
         element_type: The type of both.
     """
-    nonzero = nodes.cast(b, ir.DataType.BOOL, "nonzero")
+    zeros = _zeros(nodes, b, element_type)
     infinity = nodes.constant(np.inf, "infinity", element_type)
-    # ONNX Runtime's Where makes -0 in its second input +0, and its optimizer takes a Not away.
-    false = nodes.constant(0, "false", ir.DataType.BOOL)
-    zero = nodes.add("Equal", [nonzero, false], "is_zero")
-    return nodes.add("Where", [zero, infinity, quotient], "infinity_or_quotient")
+    # ONNX Runtime's Where makes -0 in its second input +0.
+    return nodes.add("Where", [zeros, infinity, quotient], "infinity_or_quotient")
 
 
-def _no_zero(nodes: StandardNodes, b: ir.Value) -> ir.Value:
+def _zeros(nodes: StandardNodes, b: ir.Value, element_type: ir.DataType) -> ir.Value:
+    """Where a tensor has zeros."""
+    if element_type in _COMPARED:
+        return nodes.add("Equal", [b, nodes.constant(0, "zero", element_type)], "is_zero")
     nonzero = nodes.cast(b, ir.DataType.BOOL, "nonzero")
-    return _all(nodes, nonzero, "no_zero")
+    # ONNX Runtime's optimizer takes a Not away.
+    false = nodes.constant(0, "false", ir.DataType.BOOL)
+    return nodes.add("Equal", [nonzero, false], "is_zero")
 
 
 def _unless_overflow(  # noqa: PLR0913, PLR0917 - a graph's worth of values
@@ -134,24 +141,16 @@ def _branch(nodes: StandardNodes, output: ir.Value, name: str) -> ir.Graph:
     return ir.Graph([], [output], nodes=nodes.nodes, name=name)
 
 
-def _all(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:
-    """Whether all flags of whatever shape are true; if there are none, they are."""
-    return _reduced(nodes, "ReduceMin", flags, purpose)
-
-
 def _any(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:
-    """Whether a flag of whatever shape is true; if there are none, none is."""
-    if nodes.opset >= _SMALL_REDUCTION:
-        return _reduced(nodes, "ReduceMax", flags, purpose)
-    # The largest of no signed integers is negative, which is no false.
-    none = _all(nodes, nodes.add("Not", [flags], f"{purpose}_not"), f"{purpose}_none")
-    return nodes.add("Not", [none], purpose)
+    """Whether a flag of whatever shape is true; if there are none, none is.
 
-
-def _reduced(nodes: StandardNodes, reduction: str, flags: ir.Value, purpose: str) -> ir.Value:
+    Of no elements ONNX Runtime 1.23 gives 0, and 1.31 the smallest number of the type.
+    """
     # Bytes are the quickest to reduce.
     small = nodes.opset >= _SMALL_REDUCTION
-    carrier = ir.DataType.UINT8 if small else ir.DataType.INT32
+    carrier = ir.DataType.UINT8 if small else ir.DataType.FLOAT
     numbers = nodes.cast(flags, carrier, f"{purpose}_numbers")
-    reduced = nodes.add(reduction, [numbers], f"{purpose}_number", {"keepdims": 0})
-    return nodes.cast(reduced, ir.DataType.BOOL, purpose)
+    largest = nodes.add("ReduceMax", [numbers], f"{purpose}_number", {"keepdims": 0})
+    if small:
+        return nodes.cast(largest, ir.DataType.BOOL, purpose)
+    return nodes.add("Greater", [largest, nodes.constant(0, "zero", carrier)], purpose)

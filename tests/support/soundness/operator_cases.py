@@ -141,7 +141,9 @@ class _Maker:
     def dtype(self, index: int = 0) -> str:
         """One of the types that the operator takes there; float32 most of the time."""
         schema = defs.get_schema(self.operator, self.version)
-        allowed = schema.inputs[min(index, len(schema.inputs) - 1)].types
+        kind = schema.inputs[min(index, len(schema.inputs) - 1)].type_str
+        types = {t.type_param_str: t.allowed_type_strs for t in schema.type_constraints}
+        allowed = types.get(kind, [kind])
         names = [t for t in _TYPES if f"tensor({_ONNX_NAMES.get(t, t)})" in allowed]
         return names[0] if self.maybe(0.7) or not names else self.rng.choice(names)
 
