@@ -13,6 +13,7 @@ from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.rule import Rule
 
 FORMAT = "sonnx_ort.report/1"
 """The name and version of the JSON form; a change that breaks readers raises the version."""
@@ -75,6 +76,10 @@ class Report:
             "broadcast": self.broadcasting.value,
             "ok": self.ok,
             "counts": dict(self.counts),
+            "rules": {
+                rule.id: _rule(rule)
+                for rule in dict.fromkeys(obligation.rule for obligation in self.obligations)
+            },
             "obligations": [_obligation(o) for o in self.obligations],
             "findings": [
                 {"restriction": f.restriction.id, "place": f.place, "detail": f.detail}
@@ -98,6 +103,20 @@ class Report:
         )
         lines = [f"{number}. {o}" for number, o in enumerate(self.violations, start=1)]
         return "\n".join([head, *lines])
+
+
+def _rule(rule: Rule) -> dict[str, object]:
+    source = rule.source
+    return {
+        "sentence": rule.sentence,
+        "document": source.document,
+        "section": source.section,
+        "tag": source.tag,
+        "standing": source.standing.value,
+        "words": source.words.value,
+        "remark": source.remark,
+        "later_tag": source.later_tag,
+    }
 
 
 def _obligation(obligation: Obligation) -> dict[str, object]:

@@ -9,7 +9,7 @@ from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.broadcastable import Broadcastable, OwnType
-from sonnx_ort.profile.rule import Rule, Source
+from sonnx_ort.profile.rule import Rule, Source, Words
 
 _DOCUMENT = "SONNX Broadcast"
 
@@ -17,7 +17,16 @@ E1 = Rule(
     "Broadcast.E1",
     71,
     "A dimension is the largest of its axis, or 1.",
-    Source(_DOCUMENT, "Informal specification, conditions 1 and 2 and step 2", None),
+    Source(
+        _DOCUMENT,
+        "Informal specification, conditions 1 and 2 and step 2",
+        None,
+        words=Words.OURS,
+        remark="The document states the common shape and how elements are repeated, and leaves its "
+        "error conditions open; a later draft of the working group states this one. A size of 0 "
+        "against a size of 1 is neither the largest nor 1, as that draft says too; other later "
+        "drafts (of Add, Sub and Mul) admit it.",
+    ),
     Broadcastable(),
     in_run=True,
 )
@@ -25,7 +34,14 @@ _C1 = Rule(
     "Broadcast.C1",
     72,
     "Xm and Zm have the same type.",
-    Source(_DOCUMENT, "Inputs, Constraints", "C1"),
+    Source(
+        _DOCUMENT,
+        "Inputs, Constraints",
+        "C1",
+        words=Words.OURS,
+        remark="The document names the constraint and leaves its statement open; a later draft of "
+        "the working group states it.",
+    ),
     OwnType(),
 )
 _RULES = {Family.FLOAT: (E1, _C1), Family.INTEGER: (E1, _C1)}

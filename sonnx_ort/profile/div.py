@@ -16,18 +16,32 @@ from sonnx_ort.profile.requirements.division import (
 )
 from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.rule import Rule, Source
+from sonnx_ort.profile.rule import Rule, Source, Standing, Words
 
 _TYPED = "SONNX Div, typed edition"
 _PRELIMINARY = "SONNX Div, preliminary edition"
 _FLOAT_SECTION = "section FP16, FP32, FP64, BFLOAT16"
 _INTEGER_SECTION = "section INT8, INT16, INT32"
 
+
+def _integer(standing: Standing, later_tag: str | None, more: str = "") -> Source:
+    """The source of a rule on integers, of which the typed document says nothing yet."""
+    return Source(
+        _TYPED,
+        _INTEGER_SECTION,
+        None,
+        standing,
+        Words.OURS,
+        "The section is still to be completed. It is applied to all eight integer types." + more,
+        later_tag,
+    )
+
+
 _FLOAT_R1 = Rule(
     "Div.float.R1",
     11,
     "Tensors A, B and C must have the same shape.",
-    Source(_TYPED, _FLOAT_SECTION, "R1"),
+    Source(_TYPED, _FLOAT_SECTION, "R1", later_tag="E_DIV_FLOAT_CONSTR_A_0010"),
     SameShape(),
     in_run=True,
 )
@@ -35,21 +49,21 @@ _FLOAT_R2 = Rule(
     "Div.float.R2",
     12,
     "Tensors A, B and C shall have the same numerical type.",
-    Source(_TYPED, _FLOAT_SECTION, "R2"),
+    Source(_TYPED, _FLOAT_SECTION, "R2", later_tag="E_DIV_FLOAT_CONSTR_A_0020"),
     SameNumericType(),
 )
 _FLOAT_RG1 = Rule(
     "Div.float.RG1",
     13,
     "Sparse tensors are not supported.",
-    Source(_TYPED, _FLOAT_SECTION, "RG1"),
+    Source(_TYPED, _FLOAT_SECTION, "RG1", later_tag="GR1"),
     Dense(),
 )
 _INT_R1 = Rule(
     "Div.int.R1",
     21,
     "Tensors A, B and C must have the same shape.",
-    Source(_TYPED, _INTEGER_SECTION, None),
+    _integer(Standing.BY_ANALOGY, "E_DIV_INT_CONSTR_A_0010"),
     SameShape(),
     in_run=True,
 )
@@ -57,21 +71,21 @@ _INT_R2 = Rule(
     "Div.int.R2",
     22,
     "Tensors A, B and C shall have the same numerical type.",
-    Source(_TYPED, _INTEGER_SECTION, None),
+    _integer(Standing.BY_ANALOGY, "E_DIV_INT_CONSTR_A_0020"),
     SameNumericType(),
 )
 _INT_RG1 = Rule(
     "Div.int.RG1",
     23,
     "Sparse tensors are not supported.",
-    Source(_TYPED, _INTEGER_SECTION, None),
+    _integer(Standing.BY_ANALOGY, "GR1"),
     Dense(),
 )
 _INT_C1 = Rule(
     "Div.int.C1",
     24,
     "No element of B is zero.",
-    Source(_TYPED, _INTEGER_SECTION, None),
+    _integer(Standing.OWN, "E_DIV_INT_CONSTR_B_0030"),
     NonZeroDivisor(),
     in_run=True,
 )
@@ -79,7 +93,11 @@ _INT_C2 = Rule(
     "Div.int.C2",
     25,
     "Every quotient is representable: the smallest value is not divided by -1.",
-    Source(_TYPED, _INTEGER_SECTION, None),
+    _integer(
+        Standing.OWN,
+        None,
+        " No document and no later draft says what the smallest value divided by -1 is.",
+    ),
     RepresentableQuotient(),
     in_run=True,
 )
@@ -109,7 +127,14 @@ _R4 = Rule(
     "Div.R4",
     34,
     "No broadcasting, even if A and B are broadcastable to a common shape.",
-    Source(_PRELIMINARY, "Restrictions", "R4"),
+    Source(
+        _PRELIMINARY,
+        "Restrictions",
+        "R4",
+        words=Words.CHANGED,
+        remark="The document's sentence also gives the reason: that computation time would depend "
+        "on the shapes.",
+    ),
     NoBroadcasting(),
     in_run=True,
 )
@@ -117,7 +142,15 @@ _R5 = Rule(
     "Div.R5",
     35,
     "Where B is zero the result is the representation of infinity.",
-    Source(_PRELIMINARY, "Restrictions", "R5"),
+    Source(
+        _PRELIMINARY,
+        "Restrictions",
+        "R5",
+        words=Words.CHANGED,
+        remark="The document's formula gives inf wherever B is zero, whatever A is; its constraint "
+        "C2 and its Why3 contract (`B.data[i] <> 0`) exclude zeros. The formula is followed. "
+        "Integers have no infinity, so a zero divisor of theirs is a violation.",
+    ),
     InfinityForZeroDivisor(),
     in_run=True,
 )

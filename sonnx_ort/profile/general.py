@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sonnx_ort.profile.requirements.dense import Dense
-from sonnx_ort.profile.rule import Example, Rule, Source
+from sonnx_ort.profile.rule import Example, Rule, Source, Standing, Words
 
 _DOCUMENT = "SONNX, general restrictions"
 
@@ -13,7 +13,14 @@ GR1 = Rule(
     "GR1",
     2,
     "Sparse tensors are not supported.",
-    Source(_DOCUMENT, "whole graph", "GR1"),
+    Source(
+        _DOCUMENT,
+        "whole graph",
+        "GR1",
+        words=Words.OURS,
+        remark="The typed document of Div says so of its operator, as RG1.",
+        later_tag="GR1",
+    ),
     Dense(),
 )
 
@@ -42,7 +49,7 @@ class Restriction:
 GR2 = Restriction(
     "GR2",
     "The type and the shape of every value stand in the file and are not left to inference.",
-    Source(_DOCUMENT, "whole graph", "GR2"),
+    Source(_DOCUMENT, "whole graph", "GR2", words=Words.OURS, later_tag="GR2"),
     Example(
         "c = Div(a, b), with value_info c: float (2, 3)",
         "c = Div(a, b), with nothing said of c",
@@ -52,7 +59,7 @@ GR2 = Restriction(
 GR3 = Restriction(
     "GR3",
     "No value is converted to another type implicitly.",
-    Source(_DOCUMENT, "whole graph", "GR3"),
+    Source(_DOCUMENT, "whole graph", "GR3", words=Words.OURS, later_tag="GR3"),
     Example(
         "Pow(x, y) with x and y of type float",
         "Pow(x, y) with x of type float and y of type int64",
@@ -62,7 +69,7 @@ GR3 = Restriction(
 GR4 = Restriction(
     "GR4",
     "No attribute is left to its default value.",
-    Source(_DOCUMENT, "whole graph", "GR4"),
+    Source(_DOCUMENT, "whole graph", "GR4", words=Words.OURS, later_tag="GR4"),
     Example(
         "Softmax(x, axis=-1)",
         "Softmax(x), for which ONNX assumes axis=-1",
@@ -72,7 +79,7 @@ GR4 = Restriction(
 DEAD_NODE = Restriction(
     "graph.dead_node",
     "Every node contributes to an output.",
-    Source(_DOCUMENT, "graph", None),
+    Source(_DOCUMENT, "graph", None, Standing.OWN, Words.OURS),
     Example(
         "every output of a node is read, or is an output of the graph",
         "no output of a node is read",
@@ -82,13 +89,13 @@ DEAD_NODE = Restriction(
 UNUSED_INPUT = Restriction(
     "graph.unused_input",
     "Every input is read.",
-    Source(_DOCUMENT, "graph", None),
+    Source(_DOCUMENT, "graph", None, Standing.OWN, Words.OURS),
     Example("each input is read by a node", "an input is read by none", "remove the input"),
 )
 FALSE_CLAIM = Restriction(
     "graph.false_claim",
     "What the file says of its values is so.",
-    Source(_DOCUMENT, "graph", None),
+    Source(_DOCUMENT, "graph", None, Standing.OWN, Words.OURS),
     Example(
         "value_info c: float (2, 3) for c = Div(a, b) with a and b of shape (2, 3)",
         "value_info c: float (3, 2) for the same c",

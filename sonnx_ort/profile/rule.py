@@ -1,5 +1,6 @@
 """A rule of the profile and where it comes from."""
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -46,6 +47,22 @@ class Requirement(Protocol):
         ...
 
 
+class Standing(enum.StrEnum):
+    """Whose a rule is."""
+
+    STATED = "stated"
+    BY_ANALOGY = "by analogy"
+    OWN = "own"
+
+
+class Words(enum.StrEnum):
+    """Whose the words of a rule's sentence are."""
+
+    AS_WRITTEN = "as written"
+    CHANGED = "changed"
+    OURS = "ours"
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a rule is written.
@@ -54,11 +71,20 @@ class Source:
         document: Title and edition of the document.
         section: The section that states the rule.
         tag: The document's own tag; None for a rule that this project adds.
+        standing: Whether the document states the rule, states it of something else, or not at all.
+        words: Whether the rule's sentence is the document's.
+        remark: What the document says otherwise, or leaves open, and what is followed; a sentence
+            or more, empty if there is nothing to say.
+        later_tag: The permanent tag of the same demand in the working group's later drafts.
     """
 
     document: str
     section: str
     tag: str | None
+    standing: Standing = Standing.STATED
+    words: Words = Words.AS_WRITTEN
+    remark: str = ""
+    later_tag: str | None = None
 
     def __str__(self) -> str:
         """Give the source on one line."""

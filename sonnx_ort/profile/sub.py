@@ -9,35 +9,47 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.dense import Dense
 from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.rule import Rule, Source
+from sonnx_ort.profile.rule import Rule, Source, Standing, Words
 
 _TYPED = "SONNX Sub, typed edition"
 _PRELIMINARY = "SONNX Sub, preliminary edition"
 
 
 def _typed(family: Family, first_code: int) -> tuple[Rule, ...]:
-    """The rules of `Div`'s typed sections, which no document states for `Sub` yet."""
-    source = Source(_TYPED, f"by analogy with Div, section {family}", None)
+    """The rules of `Div`'s typed sections; later drafts state them of `Sub` too."""
+
+    def source(later_tag: str) -> Source:
+        return Source(
+            _TYPED,
+            f"by analogy with Div, section {family}",
+            None,
+            Standing.BY_ANALOGY,
+            Words.OURS,
+            "There is no typed document of Sub among those that this project implements.",
+            later_tag,
+        )
+
+    constraint = f"E_SUB_{family.value.upper()}_CONSTR_A"
     return (
         Rule(
             f"Sub.{family}.R2",
             first_code + 1,
             "Tensors A, B and C shall have the same numerical type.",
-            source,
+            source(f"{constraint}_0020"),
             SameNumericType(),
         ),
         Rule(
             f"Sub.{family}.RG1",
             first_code + 2,
             "Sparse tensors are not supported.",
-            source,
+            source("GR1"),
             Dense(),
         ),
         Rule(
             f"Sub.{family}.R1",
             first_code,
             "Tensors A, B and C must have the same shape.",
-            source,
+            source(f"{constraint}_0010"),
             SameShape(),
             in_run=True,
         ),
@@ -62,10 +74,16 @@ _PRELIMINARY_RULES = (
     Rule(
         "Sub.R1",
         61,
-        # R1 also admits broadcastable shapes; the document's own contract, which requires
-        # same_dimensions, does not, and the contract is what is enforced.
         "The tensors A and B must have the same shape.",
-        Source(_PRELIMINARY, "Restrictions and formal specification", "R1"),
+        Source(
+            _PRELIMINARY,
+            "Restrictions and formal specification",
+            "R1",
+            words=Words.CHANGED,
+            remark="The document's sentence also admits shapes that are broadcastable to a common "
+            "one; its own Why3 contract, which requires same_dimensions, does not. The contract is "
+            'followed, unless broadcast="explicit" writes the broadcast out.',
+        ),
         SameShape(),
         in_run=True,
     ),

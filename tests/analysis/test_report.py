@@ -144,20 +144,36 @@ class TestJson:
 
     def test_head(self, report: Report) -> None:
         document = self.document(report)
-        assert document | {"obligations": None, "findings": None} == {
+        assert document | {"rules": None, "obligations": None, "findings": None} == {
             "format": "sonnx_ort.report/1",
             "model": {"sha256": report.identity.sha256, "opsets": {"": 17}},
             "versions": {
                 package: importlib.metadata.version(package)
-                for package in (*("sonnx_ort", "onnx", "onnx-ir", "onnxruntime"),)
+                for package in ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
             },
             "edition": "typed",
             "broadcast": "reject",
             "ok": False,
             "counts": {"proved": 8, "runtime": 0, "violated": 1},
+            "rules": None,
             "obligations": None,
             "findings": None,
             "not_covered": {"Relu": 1, "If": 1, "Softmax": 1},
+        }
+
+    def test_rules_carry_their_sources(self, report: Report) -> None:
+        rules = self.document(report)["rules"]
+        assert isinstance(rules, dict)
+        assert set(rules) == {o.rule.id for o in report.obligations}
+        assert rules["Div.float.R1"] == {
+            "sentence": "Tensors A, B and C must have the same shape.",
+            "document": "SONNX Div, typed edition",
+            "section": "section FP16, FP32, FP64, BFLOAT16",
+            "tag": "R1",
+            "standing": "stated",
+            "words": "as written",
+            "remark": "",
+            "later_tag": "E_DIV_FLOAT_CONSTR_A_0010",
         }
 
     def test_findings(self, report: Report) -> None:
