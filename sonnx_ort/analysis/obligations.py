@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.allowed_types import require_allowed_types
 from sonnx_ort.analysis.coverage import count_not_covered
 from sonnx_ort.analysis.examined_node import ExaminedNode, examine_node
 from sonnx_ort.analysis.facts import Facts
@@ -50,12 +51,16 @@ def examine(
         identity: What the report is about.
 
     Raises:
-        InvalidModel: A node in the domain `sonnx` only looks like an enforced one.
+        InvalidModel: A node in the domain `sonnx` only looks like an enforced one, or an operand
+            is of a type that its operator's version does not take.
         SonnxError: A node is enforced already, under the other edition.
     """
     enforced = recognize_enforced_nodes(model, edition)
     facts = Facts(model)
-    nodes = tuple(examine_node(target, facts, edition, broadcasting) for target in targets(model))
+    found = tuple(targets(model))
+    for target in found:
+        require_allowed_types(target, facts)
+    nodes = tuple(examine_node(target, facts, edition, broadcasting) for target in found)
     general = _general_obligations(model, facts, nodes)
     obligations = (
         *general,

@@ -132,15 +132,6 @@ def test_bfloat16_is_computed_in_float() -> None:
     assert operators(made) == ["Cast", "Cast", *SAME_SHAPE, "Div", "Cast"]
 
 
-@pytest.mark.parametrize("element_type", ["int8", "int16", "uint8", "uint16"])
-@pytest.mark.parametrize(("opset", "casts"), [(7, True), (13, True), (14, False), (21, False)])
-def test_small_integers_are_computed_in_int32_where_there_is_no_kernel(
-    element_type: str, opset: int, casts: bool
-) -> None:
-    made = sonnx_ort.rewrite(binary_model("Sub", element_type, [2], [2], opset=opset))
-    assert operators(made) == (["Cast", "Cast", "Sub", "Cast"] if casts else ["Sub"])
-
-
 @pytest.mark.parametrize(
     ("shapes", "opset", "raised"),
     [

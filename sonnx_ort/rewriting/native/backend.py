@@ -41,11 +41,6 @@ _GUARDS = 9
 _BFLOAT16 = 13
 """The first version in which Cast, Reshape and Shape take bfloat16."""
 
-_SMALL_INTEGERS = 14
-"""The first version in which Div and Sub take integers of 8 and 16 bits."""
-
-_SMALL = frozenset({ElementType.INT8, ElementType.INT16, ElementType.UINT8, ElementType.UINT16})
-
 
 class NativeBackend:
     """Puts guards in front of nodes."""
@@ -127,7 +122,8 @@ class NativeBackend:
     def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value | None:
         """The node behind its guards and between conversions; None if it can stay as it is."""
         target, needs = examined.target, Needs.of(examined, self._edition)
-        carrier = self._carrier(needs.element_type)
+        # ONNX Runtime has no kernels for bfloat16; float32 has enough bits to round twice.
+        carrier = ElementType.FLOAT if needs.element_type is ElementType.BFLOAT16 else None
         computed_in = DATA_TYPES[carrier or needs.element_type]
         operands = target.inputs
         if carrier is not None:
@@ -159,17 +155,6 @@ class NativeBackend:
             element_type = needs.element_type
             result = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
         return result
-
-    def _carrier(self, element_type: ElementType) -> ElementType | None:
-        """The type that stands in for one that ONNX Runtime cannot divide or subtract.
-
-        Exact: float32 has enough bits to round twice, and int32 all values and quotients.
-        """
-        if element_type is ElementType.BFLOAT16:
-            return ElementType.FLOAT
-        if element_type in _SMALL and self._opset < _SMALL_INTEGERS:
-            return ElementType.INT32
-        return None
 
 
 def _of_equal_shape(
