@@ -79,6 +79,15 @@ def test_sizes_that_two_inputs_declare_with_one_name_do_not_cancel_out() -> None
     assert Facts(loaded).shape(loaded.graph.outputs[0]) == ("n", "?1")
 
 
+def test_operator_of_another_domain_is_not_the_standard_one_of_its_name() -> None:
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 6, "my" : 1]> g (float[2, 3] x) => (float[] z)'
+        " { z = my.Div(x, x) }"
+    )
+    loaded = load(made).graph_model
+    assert Facts(loaded).shape(loaded.graph.outputs[0]) is None
+
+
 def test_open_size_has_a_name_that_no_file_can_give() -> None:
     made = onnx.parser.parse_model(
         '<ir_version: 8, opset_import: ["" : 18]> g (float[n] x) => (int64[] z) { z = NonZero(x) }'

@@ -156,7 +156,9 @@ class _Propagation:
     def _results(self, node: ir.Node) -> Sequence[PartialSizes | None]:
         if (node.domain, node.op_type) == (BROADCAST.domain, BROADCAST.name):
             return self._broadcast(node)
-        if node.domain == STANDARD_DOMAIN and node.op_type == "If":
+        if node.domain != STANDARD_DOMAIN:
+            return ()
+        if node.op_type == "If":
             return self._branches(node)
         if self._version < BROADCASTING_VERSION and node.op_type in STANDARD_OPERATORS:
             # Only the second operand is ever broadcast, and enforcement makes sure of that.
