@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.analysis.shapes.iteration import loop_of
+from sonnx_ort.analysis.iteration import loop_of
 from sonnx_ort.loading.value_names import defined_values
 
 _LARGE = 1024
 """Initializers of more bytes than this are declared only; no shape is computed from them."""
 
-_SYMBOL = re.compile(r"[^\W\d]\w*")
+SYMBOL = re.compile(r"[^\W\d]\w*")
+"""The name of a dimension that can be a symbol; others, such as "?", say nothing."""
 
 
 def without_claims(model: ir.Model, kept: Iterable[ir.Value] = ()) -> ir.Model:
@@ -81,7 +82,7 @@ def _known(dimension: int | ir.SymbolicDim) -> int | str | None:
     match dimension:
         case int():
             return dimension if dimension >= 0 else None
-        case ir.SymbolicDim(value=str() as name) if _SYMBOL.fullmatch(name):
+        case ir.SymbolicDim(value=str() as name) if SYMBOL.fullmatch(name):
             return name
         case _:
             return None

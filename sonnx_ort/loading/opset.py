@@ -1,5 +1,6 @@
 """Versions of the standard operators: which of them mean the same."""
 
+import functools
 from collections.abc import Iterable
 
 import onnx.defs
@@ -22,7 +23,9 @@ def differing_operators(nodes: Iterable[ir.Node], one: int, other: int) -> list[
         The sorted names; empty if the versions mean the same for all of them.
     """
     used = {node.op_type for node in nodes if node.domain == STANDARD_DOMAIN}
-    return sorted(name for name in used if _definition(name, one) != _definition(name, other))
+    return sorted(
+        name for name in used if operator_version(name, one) != operator_version(name, other)
+    )
 
 
 def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
@@ -49,8 +52,16 @@ def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
     function.opset_imports[STANDARD_DOMAIN] = ours
 
 
-def _definition(name: str, version: int) -> int | None:
+@functools.cache
+def operator_version(name: str, version: int) -> int:
+    """The version of a standard operator that an import stands for; 0 if there is none.
+
+    Args:
+        name: The operator.
+        version: The imported version of the standard operators.
+    """
     try:
-        return onnx.defs.get_schema(name, version, STANDARD_DOMAIN).since_version
+        since: int = onnx.defs.get_schema(name, version, STANDARD_DOMAIN).since_version
     except onnx.defs.SchemaError:
-        return None
+        return 0
+    return since

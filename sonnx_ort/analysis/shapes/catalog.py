@@ -3,10 +3,8 @@
 Each entry is tried against the kernels of ONNX Runtime: `tests/soundness/test_shape_rules.py`.
 """
 
-import functools
 from collections.abc import Mapping
 
-import onnx.defs
 import onnx_ir as ir
 
 from sonnx_ort.analysis.shapes.elementwise import ELEMENTWISE
@@ -15,6 +13,7 @@ from sonnx_ort.analysis.shapes.products import PRODUCTS
 from sonnx_ort.analysis.shapes.reductions import REDUCTIONS
 from sonnx_ort.analysis.shapes.rule import ShapeRule
 from sonnx_ort.analysis.shapes.sizes import SIZES
+from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
 SHAPE_RULES: Mapping[str, ShapeRule] = {
@@ -38,18 +37,3 @@ def rule_for(node: ir.Node, version: int) -> ShapeRule | None:
     if rule is None or not rule.applies(node, operator_version(node.op_type, version)):
         return None
     return rule
-
-
-@functools.cache
-def operator_version(name: str, version: int) -> int:
-    """The version of a standard operator that an import stands for; 0 if there is none.
-
-    Args:
-        name: The operator.
-        version: The imported version of the standard operators.
-    """
-    try:
-        since: int = onnx.defs.get_schema(name, version, STANDARD_DOMAIN).since_version
-    except onnx.defs.SchemaError:
-        return 0
-    return since

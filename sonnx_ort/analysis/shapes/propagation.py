@@ -2,7 +2,6 @@
 
 import logging
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from typing import TypeVar
@@ -10,14 +9,16 @@ from typing import TypeVar
 import onnx_ir as ir
 
 from sonnx_ort.analysis.inference import Inference
-from sonnx_ort.analysis.shapes.catalog import operator_version, rule_for
+from sonnx_ort.analysis.iteration import Iteration, iteration_of
+from sonnx_ort.analysis.premises import SYMBOL
+from sonnx_ort.analysis.shapes.catalog import rule_for
 from sonnx_ort.analysis.shapes.elementwise import common_shape
-from sonnx_ort.analysis.shapes.iteration import Iteration, iteration_of
 from sonnx_ort.analysis.shapes.rule import KnownInputs, Unknown
 from sonnx_ort.analysis.shapes.size import PartialSizes, Size, Sizes, Symbolic
 from sonnx_ort.analysis.shapes.sizes import ARITHMETIC, CONTENTS, constant_sizes
 from sonnx_ort.analysis.targets import BROADCASTING_VERSION
 from sonnx_ort.loading.bodies import bodies_of
+from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
@@ -28,7 +29,6 @@ _logger = logging.getLogger("sonnx_ort")
 
 Answer = TypeVar("Answer")
 
-_SYMBOL = re.compile(r"[^\W\d]\w*")
 _RANGES = {
     ir.DataType.INT32: range(-(1 << 31), 1 << 31),
     ir.DataType.INT64: range(-(1 << 63), 1 << 63),
@@ -248,7 +248,7 @@ def _declared(size: int | ir.SymbolicDim) -> Size | None:
     match size:
         case int():
             return size if size >= 0 else None
-        case ir.SymbolicDim(value=str() as name) if _SYMBOL.fullmatch(name):
+        case ir.SymbolicDim(value=str() as name) if SYMBOL.fullmatch(name):
             return Symbolic.named(name)
         case _:
             return None

@@ -12,9 +12,10 @@ import onnxruntime as ort
 from onnx import helper, numpy_helper
 
 from sonnx_ort.analysis.facts import Facts
-from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES, operator_version
+from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import load
+from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.profile.operand import Shape
 from support.soundness.node_cases import misfit
 from support.soundness.operator_cases import OperatorCase, random_case

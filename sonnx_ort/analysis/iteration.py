@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.shapes.catalog import operator_version
 from sonnx_ort.loading.bodies import bodies_of
+from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
 _COUNTERS = 2
