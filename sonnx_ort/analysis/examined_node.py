@@ -15,7 +15,7 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.judgement import Judgement, Status, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.same_shape import SameShape
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.rule import JudgesResults, Rule
 
 Operands = tuple[Operand, ...]
 
@@ -103,8 +103,16 @@ def _aligned(operands: Operands, trailing: int) -> Operands:
     return (*others, replace(last, shape=aligned_shape(last.shape, trailing)))
 
 
-def _oblige(rule: Rule, target: Target, operands: Operands) -> Obligation:
+def _judged(rule: Rule, target: Target, operands: Operands) -> Judgement:
+    """What is known before any run, of operands and of what the file declares of results."""
     judgement = rule.requirement.judge(operands)
+    if judgement.status is Status.VIOLATED or not isinstance(rule.requirement, JudgesResults):
+        return judgement
+    return rule.requirement.judge_results(operands, target.declared_results) or judgement
+
+
+def _oblige(rule: Rule, target: Target, operands: Operands) -> Obligation:
+    judgement = _judged(rule, target, operands)
     if not (target.asks_for_broadcasting and isinstance(rule.requirement, SameShape)):
         return _obligation(rule, target, operands, judgement)
     if judgement.status is not Status.VIOLATED:
@@ -123,7 +131,7 @@ def _legacy_hint(target: Target, operands: Operands) -> str:
 
 
 def _oblige_plainly(rule: Rule, target: Target, operands: Operands) -> Obligation:
-    return _obligation(rule, target, operands, rule.requirement.judge(operands))
+    return _obligation(rule, target, operands, _judged(rule, target, operands))
 
 
 def _obligation(

@@ -8,6 +8,7 @@ from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.loading.bodies import bodies_in
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import Operator
 
 BROADCASTING_VERSION = 7
@@ -42,6 +43,20 @@ class Target:
     def letters(self) -> tuple[str, ...]:
         """The letters of the operands in the operator's document."""
         return self.operator.letters(len(self.node.inputs))
+
+    @property
+    def declared_results(self) -> tuple[Operand, ...]:
+        """What the file declares of the outputs; knowledge of nothing but the file."""
+        letters = self.operator.result_letters(len(self.node.outputs))
+        return tuple(
+            Operand(
+                letter=letter,
+                value=value.name or "",
+                origin="declared",
+                element_type=None if value.dtype is None else value.dtype.name.lower(),
+            )
+            for letter, value in zip(letters, self.node.outputs, strict=True)
+        )
 
     @property
     def output(self) -> ir.Value:

@@ -51,6 +51,7 @@ BROADCAST = Operator(
     domain=DOMAIN,
     operands=(),
     repeated_operand="X",
+    result="Z",
     versions=(1,),
     contracts={Edition.TYPED: _RULES, Edition.PRELIMINARY: _RULES},
 )

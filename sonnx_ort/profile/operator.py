@@ -24,6 +24,7 @@ class Operator:
         domain: The domain in which models have it.
         repeated_operand: The letter of inputs of which there may be any number, such as "X" for
             X0, X1 and so on; None where each input has a letter of its own.
+        result: The letter of the output; of each one, with a number, where inputs are repeated.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Operator:
     contracts: Mapping[Edition, Contract]
     domain: str = STANDARD_DOMAIN
     repeated_operand: str | None = None
+    result: str = "C"
 
     def letters(self, count: int) -> tuple[str, ...]:
         """The letters of a node's inputs.
@@ -42,6 +44,16 @@ class Operator:
         if self.repeated_operand is None:
             return self.operands
         return tuple(f"{self.repeated_operand}{index}" for index in range(count))
+
+    def result_letters(self, count: int) -> tuple[str, ...]:
+        """The letters of a node's outputs.
+
+        Args:
+            count: How many outputs the node has.
+        """
+        if self.repeated_operand is None:
+            return (self.result,) * count
+        return tuple(f"{self.result}{index}" for index in range(count))
 
     def rules(self, edition: Edition, family: Family) -> tuple[Rule, ...]:
         """The rules that bind operands of that family of types, in order of decision."""

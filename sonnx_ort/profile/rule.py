@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
@@ -24,6 +24,17 @@ class Example:
     kept: str
     broken: str
     mended: str
+
+
+@runtime_checkable
+class JudgesResults(Protocol):
+    """A requirement that speaks of a node's results too, as far as the file declares them."""
+
+    def judge_results(
+        self, operands: Sequence[Operand], results: Sequence[Operand]
+    ) -> Judgement | None:
+        """Decide from what the file declares of results; None if it declares nothing against it."""
+        ...
 
 
 class Requirement(Protocol):

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Dimension, Operand, Shape, format_shape
+from sonnx_ort.profile.requirements.same_type import differing_types
 from sonnx_ort.profile.rule import Example
 
 SCALAR_INPUTS = (
@@ -85,15 +86,25 @@ class OwnType:
         del operands
         return proved("each output repeats the elements of its own input")
 
+    def judge_results(
+        self, operands: Sequence[Operand], results: Sequence[Operand]
+    ) -> Judgement | None:
+        """Compare the declared type of each result with its own operand's."""
+        for operand, result in zip(operands, results, strict=False):
+            clash = differing_types(operand, result)
+            if clash:
+                return violated(clash)
+        return None
+
     def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
         """No run can break it."""
         del arrays
         return None
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """There is nothing to mend."""
+        """Say what to declare."""
         del operands
-        return ""
+        return self.example.mended
 
 
 def aligned_axes(shapes: Sequence[Shape]) -> Iterator[tuple[int, tuple[Dimension, ...]]]:

@@ -37,6 +37,17 @@ class SameNumericType:
             )
         return proved(f"all are {known.pop()}")
 
+    def judge_results(
+        self, operands: Sequence[Operand], results: Sequence[Operand]
+    ) -> Judgement | None:
+        """Compare the declared types of results with the operands'."""
+        for result in results:
+            for operand in operands:
+                clash = differing_types(operand, result)
+                if clash:
+                    return violated(clash)
+        return None
+
     def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
         """Compare the arrays' dtypes."""
         first = arrays[0].dtype
@@ -48,3 +59,16 @@ class SameNumericType:
         """Say which types to choose from."""
         del operands
         return f"convert with Cast, explicitly, to one of {', '.join(ElementType)}"
+
+
+def differing_types(operand: Operand, result: Operand) -> str:
+    """Say that a result is declared with another type than an operand has; empty if it is not.
+
+    Args:
+        operand: The operand.
+        result: The result, as the file declares it.
+    """
+    types = operand.element_type, result.element_type
+    if None in types or types[0] == types[1]:
+        return ""
+    return f"{result.letter} is declared as {types[1]}, and {operand.letter} is {types[0]}"
