@@ -31,6 +31,15 @@ LEVELS = {
 }
 
 
+_REFUSALS = (
+    # It runs no Scan where inference leaves a shape of its body open.
+    "Subgraph must have the shape set for all outputs",
+    # It gives the memory of one tensor to another that it believes to be of the same shape.
+    "Shape mismatch attempting to re-use buffer",
+)
+"""Errors of ONNX Runtime that rest on no rule, but on what it believes of shapes."""
+
+
 @dataclass(frozen=True)
 class Spliced:
     """A model whose last node is a Div or Sub, and one run of it.
@@ -107,6 +116,9 @@ def judge(spliced: Spliced) -> Counter[str]:
             for own in (False, True):
                 place = f"{'own' if own else 'plain'} session, {backend}, level {name}"
                 outcome = _outcome(enforced, spliced.feeds, backend, LEVELS[name], own=own)
+                if any(refusal in str(outcome) for refusal in _REFUSALS):
+                    counts["refused by ONNX Runtime for what it believes of shapes"] += 1
+                    continue
                 _assert_right(outcome, expected, own=own, place=place)
                 if expected is not None and not random:
                     np.testing.assert_array_equal(outcome, expected, place)
