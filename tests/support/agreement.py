@@ -27,7 +27,12 @@ NEWEST_OPSET = 23
 FEEDS_PER_DECLARATION = 24
 MAX_RANK = 5
 _SIZES = (0, 1, 1, 2, 3)
-_OLDEST_OPSET = {ElementType.BFLOAT16: 13}
+_OLDEST_OPSET = {
+    ElementType.BFLOAT16: 13,
+    **dict.fromkeys(
+        (ElementType.INT8, ElementType.INT16, ElementType.UINT8, ElementType.UINT16), 14
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
