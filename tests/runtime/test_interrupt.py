@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,6 +16,8 @@ MODEL = """
     import sonnx_ort
     from onnx import helper
     from support.graphs import model, tensor
+    # A shell lets what it runs in the background ignore interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     nodes = [helper.make_node("Div", [f"t{i}", "one"], [f"t{i + 1}"]) for i in range(200)]
     made = model(
         nodes,
@@ -26,6 +29,13 @@ MODEL = """
     session.run(None, feeds)
     threading.Timer(0.005, os.kill, (os.getpid(), signal.SIGINT)).start()
 """
+
+
+@pytest.fixture(autouse=True)
+def _interruptible() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_interrupted_run_raises_keyboard_interrupt_and_the_process_lives() -> None:
