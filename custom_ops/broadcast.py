@@ -38,7 +38,7 @@ def common_shape(
         The common shape, and its own shape: `[rank]`, or `[-ticket]` on a violation. Never raises.
     """
     try:
-        shapes = _shapes(sizes, ranks)
+        shapes = shapes_in(sizes, ranks)
         clash = _BROADCASTABLE.clash(shapes)
         if clash is not None:
             letters = BROADCAST.letters(len(shapes))
@@ -51,10 +51,16 @@ def common_shape(
         common = np.array([max(axis) for _, axis in aligned_axes(shapes)], _INT64)  # type: ignore[type-var]
         return kernel_output(common, _INT64), kernel_output(np.array(common.shape), _INT64)
     except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
-        return could_not_finish(_INT64, BROADCAST, node, error)
+        return could_not_finish(_INT64, BROADCAST.name, node, error)
 
 
-def _shapes(sizes: Array, ranks: Array) -> list[tuple[int, ...]]:
+def shapes_in(sizes: Array, ranks: Array) -> list[tuple[int, ...]]:
+    """Cut the shapes of tensors out of one vector.
+
+    Args:
+        sizes: The shapes of all tensors, one behind the other.
+        ranks: How many of the sizes belong to each tensor.
+    """
     flat = sizes.tolist()
     shapes, start = [], 0
     for rank in ranks.tolist():

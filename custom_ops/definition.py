@@ -20,16 +20,19 @@ class KernelDefinition:
 
     Attributes:
         name: The operator's name in the domain `sonnx`.
-        operator: The operator of the profile whose rules it enforces.
+        operator: The operator of the profile whose rules it enforces; None if its attribute
+            `operator` names that.
         inputs: The element types of its inputs.
         output: The element type of its result.
         attributes: The names of its attributes, all of them strings.
         kernel: The kernel.
+        remark: What its guard looks at, where the rules do not say it.
     """
 
     name: str
-    operator: Operator
+    operator: Operator | None
     inputs: tuple[ElementType, ...]
     output: ElementType
     attributes: tuple[str, ...]
     kernel: Kernel
+    remark: str = ""

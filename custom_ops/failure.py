@@ -62,19 +62,19 @@ def failed(dtype: np.dtype[Any], code: int, error: BaseException) -> Outputs:
 
 
 def could_not_finish(
-    dtype: np.dtype[Any], operator: Operator, node: str, error: BaseException
+    dtype: np.dtype[Any], operator: str, node: str, error: BaseException
 ) -> Outputs:
     """Record that a kernel could not compute its result; never raises.
 
     Args:
         dtype: The dtype of the kernel's result.
-        operator: The operator.
+        operator: The operator's name.
         node: The name of the original node.
         error: What kept the kernel from it.
     """
     try:
         failure = SonnxError(
-            f"sonnx::{operator.name}, node '{node}': the kernel could not finish: "
+            f"sonnx::{operator}, node '{node}': the kernel could not finish: "
             f"{type(error).__name__}: {_text(error)}"
         )
         failure.__cause__ = error

@@ -93,6 +93,6 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
             result = arithmetic(a, b, editions[edition])
             return kernel_output(result, dtype), kernel_output(np.array(result.shape), _SHAPE)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
-            return could_not_finish(dtype, operator, node, error)
+            return could_not_finish(dtype, operator.name, node, error)
 
     return kernel

@@ -3,8 +3,32 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sonnx_ort.profile.judgement import Judgement
 from sonnx_ort.profile.operand import Dimension, Operand
+from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.broadcastable import aligned_axes
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
+from sonnx_ort.profile.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """How the second operand of a version 1 or 6 node lines up with the first.
+
+    Attributes:
+        operator: The node's operator.
+        rule: The operator's rule that an operand breaks which does not line up.
+        limits: What is allowed.
+        judgement: Whether it is allowed, as far as that is known.
+        trailing: How many axes of size 1 the operand gets behind its own; None if that depends on
+            the run.
+    """
+
+    operator: Operator
+    rule: Rule
+    limits: LimitedBroadcasting
+    judgement: Judgement
+    trailing: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,18 +39,18 @@ class BroadcastPlan:
         operands: What is known of the operands, lined up at their last axes.
         expanded: For each operand, whether it may lack the common shape; the others have it, or
             the node breaks a rule.
-        trailing: How many axes of size 1 the last operand gets behind its own, before anything
-            else; only legacy broadcasting asks for any.
+        alignment: How the last operand is lined up before anything else; None for numpy's way.
     """
 
     operands: tuple[Operand, ...]
     expanded: tuple[bool, ...]
-    trailing: int = 0
+    alignment: Alignment | None = None
 
     @property
     def nothing_to_do(self) -> bool:
         """Whether all operands have the common shape already."""
-        return not any(self.expanded) and self.trailing == 0
+        aligned = self.alignment is None or self.alignment.trailing == 0
+        return not any(self.expanded) and aligned
 
 
 def plan_broadcast(operands: Sequence[Operand], *, checked: bool) -> BroadcastPlan:

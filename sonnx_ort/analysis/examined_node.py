@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sonnx_ort.analysis.alignment import aligned_shape, trailing_axes
-from sonnx_ort.analysis.broadcast_plan import BroadcastPlan, plan_broadcast
+from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan, plan_broadcast
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.targets import Target
@@ -13,7 +12,7 @@ from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.judgement import Judgement, Status, at_run_time, proved, violated
-from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.operand import Operand, broadcast_shape
 from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.rule import JudgesResults, Rule
 
@@ -62,14 +61,14 @@ def _examine_expandable(
     target: Target, operands: Operands, rules: tuple[Rule, ...]
 ) -> ExaminedNode:
     """Examine a node in front of which a Broadcast may be put."""
-    trailing = trailing_axes(target, operands)
-    if trailing is None:
+    alignment = _alignment(target, operands, _shape_rule(rules))
+    if alignment is not None and alignment.judgement.status is Status.VIOLATED:
         # Nothing lines the operands up, so the rules about shapes stay as they are.
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
         return ExaminedNode(target, operands, obligations)
-    aligned = _aligned(operands, trailing)
-    plan = replace(plan_broadcast(aligned, checked=True), trailing=trailing)
-    if target.asks_for_broadcasting:
+    aligned = _aligned(operands, alignment)
+    plan = replace(plan_broadcast(aligned, checked=True), alignment=alignment)
+    if alignment is not None:
         # Only the second operand is ever expanded; the node itself refuses what does not fit.
         plan = replace(plan, expanded=(False, plan.expanded[1]))
     fit = E1.requirement.judge(aligned)
@@ -78,8 +77,10 @@ def _examine_expandable(
             target, operands, tuple(_oblige_plainly(rule, target, operands) for rule in rules)
         )
     made_equal = _made_equal(plan, plan_broadcast(aligned, checked=False))
+    expanded = _expanded(aligned)
     obligations = tuple(
-        _obligation(rule, target, operands, made_equal)
+        _declaration_broken(rule, target, expanded)
+        or _obligation(rule, target, operands, made_equal)
         if isinstance(rule.requirement, SameShape)
         else _oblige_plainly(rule, target, operands)
         for rule in rules
@@ -88,8 +89,37 @@ def _examine_expandable(
     return ExaminedNode(target, operands, (*obligations, broadcast), plan)
 
 
+def _shape_rule(rules: tuple[Rule, ...]) -> Rule:
+    return next(rule for rule in rules if isinstance(rule.requirement, SameShape))
+
+
+def _alignment(target: Target, operands: Operands, rule: Rule) -> Alignment | None:
+    """How the second operand of a node lines up that asks for limited broadcasting."""
+    limits = target.limited_broadcasting
+    if limits is None:
+        return None
+    a, b = operands
+    if a.shape is not None and b.shape is not None and not a.scalar_inputs:
+        trailing = limits.trailing_axes(len(a.shape), len(b.shape))
+    else:
+        trailing = 0 if limits.axis is None else None
+    return Alignment(target.operator, rule, limits, limits.judge(a, b), trailing)
+
+
+def _aligned(operands: Operands, alignment: Alignment | None) -> Operands:
+    """The operands, the last one with the axes of size 1 that it gets behind its own."""
+    if alignment is None:
+        return operands
+    *others, last = operands
+    if last.shape is None or alignment.trailing is None:
+        return (*others, replace(last, shape=None))
+    return (*others, replace(last, shape=last.shape + (1,) * alignment.trailing))
+
+
 def _made_equal(plan: BroadcastPlan, needed: BroadcastPlan) -> Judgement:
     """Whether a Broadcast makes the shapes equal in every run that keeps its own rules."""
+    if plan.alignment is not None and plan.alignment.judgement.status is not Status.PROVED:
+        return plan.alignment.judgement
     expanded = zip(plan.expanded, needed.expanded, strict=True)
     if any(lacking and not done for done, lacking in expanded):
         return at_run_time(
@@ -98,40 +128,47 @@ def _made_equal(plan: BroadcastPlan, needed: BroadcastPlan) -> Judgement:
     return proved("a Broadcast in front makes the shapes equal")
 
 
-def _aligned(operands: Operands, trailing: int) -> Operands:
-    *others, last = operands
-    return (*others, replace(last, shape=aligned_shape(last.shape, trailing)))
+def _expanded(aligned: Operands) -> Operands:
+    """The operands behind the Broadcast, as far as their common shape is known."""
+    common = broadcast_shape(*(operand.shape for operand in aligned))
+    return tuple(replace(o, letter=f"the expanded {o.letter}", shape=common) for o in aligned)
 
 
-def _judged(rule: Rule, target: Target, operands: Operands) -> Judgement:
-    """What is known before any run, of operands and of what the file declares of results."""
-    judgement = rule.requirement.judge(operands)
-    if judgement.status is Status.VIOLATED or not isinstance(rule.requirement, JudgesResults):
-        return judgement
-    return rule.requirement.judge_results(operands, target.declared_results) or judgement
-
-
-def _oblige(rule: Rule, target: Target, operands: Operands) -> Obligation:
-    judgement = _judged(rule, target, operands)
-    if not (target.asks_for_broadcasting and isinstance(rule.requirement, SameShape)):
-        return _obligation(rule, target, operands, judgement)
-    if judgement.status is not Status.VIOLATED:
-        judgement = violated("the attribute broadcast=1 asks for legacy broadcasting")
-    hint = _legacy_hint(target, operands)
+def _declaration_broken(rule: Rule, target: Target, operands: Operands) -> Obligation | None:
+    """The obligation, if what the file declares of the results alone breaks the rule."""
+    if not isinstance(rule.requirement, JudgesResults):
+        return None
+    judgement = rule.requirement.judge_results(operands, target.declared_results)
+    if judgement is None:
+        return None
+    hint = "correct what the file declares of the result, or remove the declaration"
     return replace(_obligation(rule, target, operands, judgement), hint=hint)
 
 
-def _legacy_hint(target: Target, operands: Operands) -> str:
-    trailing = trailing_axes(target, operands)
-    if trailing is not None:
-        aligned = _aligned(operands, trailing)
+def _oblige(rule: Rule, target: Target, operands: Operands) -> Obligation:
+    judgement = rule.requirement.judge(operands)
+    if not (target.asks_for_broadcasting and isinstance(rule.requirement, SameShape)):
+        return _oblige_plainly(rule, target, operands)
+    if judgement.status is not Status.VIOLATED:
+        judgement = violated("the attribute broadcast=1 asks for legacy broadcasting")
+    hint = _legacy_hint(rule, target, operands)
+    return replace(_obligation(rule, target, operands, judgement), hint=hint)
+
+
+def _legacy_hint(rule: Rule, target: Target, operands: Operands) -> str:
+    alignment = _alignment(target, operands, rule)
+    if alignment is not None and alignment.judgement.status is not Status.VIOLATED:
+        aligned = _aligned(operands, alignment)
         if E1.requirement.judge(aligned).status is not Status.VIOLATED:
             return SameShape.hint_to_expand(operands, aligned)
     return "the second operand does not line up with the first; correct the model"
 
 
 def _oblige_plainly(rule: Rule, target: Target, operands: Operands) -> Obligation:
-    return _obligation(rule, target, operands, _judged(rule, target, operands))
+    judgement = rule.requirement.judge(operands)
+    broken = judgement.status is Status.VIOLATED
+    declared = None if broken else _declaration_broken(rule, target, operands)
+    return declared or _obligation(rule, target, operands, judgement)
 
 
 def _obligation(

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.bounds import integer_bounds
 from sonnx_ort.analysis.constants import constant_tensor
+from sonnx_ort.analysis.declarations import is_sparse, type_name
 from sonnx_ort.analysis.inference import Inference
 from sonnx_ort.analysis.provenance import Provenance
 from sonnx_ort.analysis.shapes.propagation import certain_shapes
@@ -36,24 +37,15 @@ class Facts:
     def element_type(self, value: ir.Value) -> str | None:
         """The ONNX name of the element type: "float", "int32", "string"; None if unknown."""
         dtype = self._inference.element_type(value)
-        return None if dtype is None else self.type_name(dtype)
+        return None if dtype is None else type_name(dtype)
 
-    @staticmethod
-    def type_name(dtype: ir.DataType) -> str:
-        """The ONNX name of an element type.
-
-        Args:
-            dtype: The type as the graph library knows it.
-        """
-        return dtype.name.lower()
+    def may_be_tensor(self, value: ir.Value) -> bool:
+        """Whether the value is a tensor, or nothing tells that it is a sequence or optional."""
+        return self._inference.may_be_tensor(value)
 
     def shape(self, value: ir.Value) -> Shape | None:
         """The certain shape, with symbols where sizes are open; None if the rank is unknown."""
         return self._shapes.get(value)
-
-    def sparse(self, value: ir.Value) -> bool:
-        """Whether the value is declared as a sparse tensor."""
-        return isinstance(value.type, ir.SparseTensorType)
 
     def constant(self, value: ir.Value) -> npt.NDArray[Any] | None:
         """The elements, if they are the same in every run."""
@@ -110,7 +102,7 @@ class Facts:
             origin=self.origin(value),
             element_type=element_type,
             shape=self.shape(value),
-            sparse=self.sparse(value),
+            sparse=is_sparse(value),
             constant=self.constant(value) if integer else None,
             bounds=self._bounds.get(value),
             shared_symbols=shared,

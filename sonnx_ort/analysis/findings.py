@@ -7,6 +7,7 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.analysis.declarations import declared_shape, declared_type
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.finding import Finding
 from sonnx_ort.analysis.liveness import dead_nodes
@@ -20,7 +21,7 @@ from sonnx_ort.profile.general import (
     GR4,
     UNUSED_INPUT,
 )
-from sonnx_ort.profile.operand import Shape, format_shape
+from sonnx_ort.profile.operand import contradict, format_shape
 
 
 def find(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
@@ -93,33 +94,18 @@ def _false_claims(model: ir.Model, facts: Facts) -> Iterator[Finding]:
     for value in defined_values(model.graph):
         if value.is_graph_input() or value.is_initializer():
             continue
-        claimed = None if value.dtype is None else facts.type_name(value.dtype)
+        claimed = declared_type(value)
         known = facts.element_type(value)
         if claimed is not None and known is not None and claimed != known:
             yield Finding(FALSE_CLAIM, f"value '{value.name}'", f"declared {claimed}, is {known}")
         known_shape = facts.shape(value)
-        claimed_shape = _declared_shape(value)
-        if _contradict(claimed_shape, known_shape):
+        claimed_shape = declared_shape(value)
+        if contradict(claimed_shape, known_shape):
             yield Finding(
                 FALSE_CLAIM,
                 f"value '{value.name}'",
                 f"declared {format_shape(claimed_shape)}, is {format_shape(known_shape)}",
             )
-
-
-def _declared_shape(value: ir.Value) -> Shape | None:
-    if value.shape is None:
-        return None
-    return tuple(d if isinstance(d, int) else d.value for d in value.shape)
-
-
-def _contradict(claimed: Shape | None, known: Shape | None) -> bool:
-    if claimed is None or known is None:
-        return False
-    if len(claimed) != len(known):
-        return True
-    sizes = zip(claimed, known, strict=True)
-    return any(isinstance(a, int) and a >= 0 and isinstance(b, int) and a != b for a, b in sizes)
 
 
 def _place(node: ir.Node) -> str:

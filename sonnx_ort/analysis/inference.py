@@ -50,6 +50,16 @@ class Inference:
         """
         return self._inferred[value].dtype if value in self._inferred else None
 
+    def may_be_tensor(self, value: ir.Value) -> bool:
+        """Whether a value is a tensor, or nothing tells that it is a sequence or optional.
+
+        Args:
+            value: A value of the model.
+        """
+        inferred = self._inferred[value].type if value in self._inferred else None
+        known = value.type if inferred is None else inferred
+        return not isinstance(known, ir.SequenceType | ir.OptionalType)
+
     def mistaken(self, value: ir.Value, certain: Shape | None) -> bool:
         """Whether ONNX Runtime may take the rank or sizes for known that are not certain.
 

@@ -7,6 +7,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.allowed_types import require_allowed_types
 from sonnx_ort.analysis.coverage import count_not_covered
+from sonnx_ort.analysis.declarations import is_sparse
 from sonnx_ort.analysis.examined_node import ExaminedNode, examine_node
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.findings import find
@@ -15,6 +16,7 @@ from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.recognition import EnforcedNode, recognize_enforced_nodes
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.analysis.targets import targets
+from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.broadcasting import Broadcasting
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.general import GR1
@@ -94,8 +96,11 @@ def _general_obligations(
 ) -> tuple[Obligation, ...]:
     """Sparse tensors that no operator's own rule speaks of."""
     dense = [n for n in nodes if any(isinstance(o.rule.requirement, Dense) for o in n.obligations)]
-    spoken_of = {value for node in dense for value in node.target.inputs}
-    sparse = [v for v in model.graph.inputs if facts.sparse(v) and v not in spoken_of]
+    spoken_of = {
+        value for node in dense for value in (*node.target.inputs, *node.target.node.outputs)
+    }
+    values = defined_values(model.graph)
+    sparse = [v for v in values if is_sparse(v) and v not in spoken_of]
     obligations = []
     for value in sparse:
         operands = facts.operands(("tensor",), (value,))

@@ -6,10 +6,11 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
-from sonnx_ort.custom_ops.definition import KernelDefinition
 from sonnx_ort.custom_ops.guard_name import guard_name
+from sonnx_ort.custom_ops.limited_broadcasting import ALIGNED_SHAPE
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
@@ -56,7 +57,9 @@ def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[Enforce
         SonnxError: A node is enforced already, under the other edition.
     """
     nodes = (node for node in RecursiveGraphIterator(model.graph) if node.domain == DOMAIN)
-    return tuple(_recognize(node, edition) for node in nodes if node.op_type != BROADCAST.name)
+    enforced = [_recognize(node, edition) for node in nodes if node.op_type != BROADCAST.name]
+    # What lines operands up decides a rule of the node that reads them, which is there as well.
+    return tuple(e for e in enforced if e.node.op_type != ALIGNED_SHAPE.name)
 
 
 def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
@@ -72,14 +75,10 @@ def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
             f"node '{node.name}' is enforced already, under the edition '{enforced}'; "
             f"rewrite the original model to have it under '{edition}'"
         )
-    operator = _DEFINITIONS[node.op_type].operator
+    operator = _operator(node)
     label = _text(node, "node") or ""
     (guard,) = node.outputs[0].consumers()
-    rules = next(
-        rules
-        for rules in _possible_rules(operator, edition)
-        if guard_name(operator.name, label, rules) == guard.name
-    )
+    rules = _rules_by_name(node)[guard.name or ""]
     decided = tuple(rule for rule in rules if rule.in_run)
     return EnforcedNode(node, operator, label, decided, None if enforced is None else edition)
 
@@ -94,14 +93,16 @@ def _difference(node: ir.Node) -> str | None:
     texts = {name for name in node.attributes if _text(node, name) is not None}
     if texts != set(definition.attributes) or len(node.attributes) != len(texts):
         wanted = " and ".join(f"'{name}'" for name in definition.attributes)
-        return f"its attributes are not {wanted}, both strings"
+        return f"its attributes are not {wanted}, all strings"
+    if _text(node, "operator") not in (None, *OPERATORS):
+        return f"there is no operator '{_text(node, 'operator')}' in the profile"
     edition = _text(node, "edition")
     if edition not in (None, *(known.value for known in Edition)):
         return f"there is no edition '{edition}'"
-    return _unguarded(node, definition)
+    return _unguarded(node)
 
 
-def _unguarded(node: ir.Node, definition: KernelDefinition) -> str | None:
+def _unguarded(node: ir.Node) -> str | None:
     result, shape = node.outputs
     handed_on = _handed_on(shape)
     uses = [*result.uses(), *handed_on.uses()]
@@ -113,7 +114,7 @@ def _unguarded(node: ir.Node, definition: KernelDefinition) -> str | None:
         return "its outputs do not meet in one guard"
     if (guard.domain, guard.op_type) != (STANDARD_DOMAIN, "Reshape") or guard.attributes:
         return f"its guard is {guard.op_type}, not a plain Reshape"
-    if guard.name not in _possible_names(node, definition):
+    if guard.name not in _rules_by_name(node):
         return "its guard does not bear its name"
     return None
 
@@ -139,15 +140,23 @@ def _text(node: ir.Node, name: str) -> str | None:
     return attribute.value if isinstance(attribute.value, str) else None
 
 
-def _possible_names(node: ir.Node, definition: KernelDefinition) -> set[str]:
-    operator = definition.operator
+def _operator(node: ir.Node) -> Operator:
+    return _DEFINITIONS[node.op_type].operator or OPERATORS[_text(node, "operator") or ""]
+
+
+def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:
+    """The names that the guard of a node may bear, each with the rules that it stands for."""
+    operator, definition = _operator(node), _DEFINITIONS[node.op_type]
     label = _text(node, "node") or ""
     edition = Edition(_text(node, "edition") or Edition.TYPED)
-    return {guard_name(operator.name, label, r) for r in _possible_rules(operator, edition)}
+    return {
+        guard_name(operator.name, label, rules, definition.remark): rules
+        for rules in reversed(_possible_rules(operator, edition))
+    }
 
 
 def _possible_rules(operator: Operator, edition: Edition) -> list[tuple[Rule, ...]]:
-    """The rules for each family that the operands' type may be of, and for all of them."""
+    """The rules of each family of types, those of all families, and each rule alone."""
     by_family = [operator.rules(edition, family) for family in Family]
     unknown_family = tuple(dict.fromkeys(rule for rules in by_family for rule in rules))
-    return [*by_family, unknown_family]
+    return [*by_family, unknown_family, *((rule,) for rule in unknown_family)]

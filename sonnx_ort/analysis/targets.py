@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.analysis.declarations import declared_shape, declared_type, is_sparse
 from sonnx_ort.loading.bodies import bodies_in
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 
 BROADCASTING_VERSION = 7
 """The first version of the standard operators that broadcast without being asked to."""
@@ -53,7 +55,9 @@ class Target:
                 letter=letter,
                 value=value.name or "",
                 origin="declared",
-                element_type=None if value.dtype is None else value.dtype.name.lower(),
+                element_type=declared_type(value),
+                shape=declared_shape(value),
+                sparse=is_sparse(value),
             )
             for letter, value in zip(letters, self.node.outputs, strict=True)
         )
@@ -78,6 +82,14 @@ class Target:
         """Whether a version 1 or 6 node has the attribute `broadcast=1`."""
         attribute = self.node.attributes.get("broadcast")
         return attribute is not None and attribute.as_int() != 0
+
+    @property
+    def limited_broadcasting(self) -> LimitedBroadcasting | None:
+        """What such a node allows; None for a node that does not ask for broadcasting."""
+        if not self.asks_for_broadcasting:
+            return None
+        axis = self.node.attributes.get("axis")
+        return LimitedBroadcasting(None if axis is None else axis.as_int())
 
 
 def targets(model: ir.Model) -> Iterator[Target]:

@@ -1,5 +1,6 @@
 """What a rule may know of an operand before anything runs."""
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -105,16 +106,36 @@ def format_shape(shape: Shape | None) -> str:
     return f"({entries[0]},)" if len(entries) == 1 else f"({', '.join(entries)})"
 
 
-def broadcast_shape(a: Shape, b: Shape) -> Shape | None:
-    """The common shape that ONNX would broadcast to, where sizes tell; None if there is none.
+def contradict(one: Shape | None, other: Shape | None) -> bool:
+    """Whether no value can have both shapes: their ranks or two sizes differ, where known.
+
+    Args:
+        one: A shape; None if the rank is unknown.
+        other: Another one.
+    """
+    if one is None or other is None:
+        return False
+    if len(one) != len(other):
+        return True
+    pairs = zip(one, other, strict=True)
+    return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+
+
+def broadcast_shape(*shapes: Shape | None) -> Shape | None:
+    """The common shape that ONNX would broadcast to; None if there is none or a rank is unknown.
 
     A dimension of which one side is unknown comes out as the other side where that is larger
     than 1, and as unknown otherwise.
 
     Args:
-        a: One shape.
-        b: The other shape; it may have another rank.
+        shapes: Shapes of any ranks, at least one.
     """
+    return functools.reduce(_broadcast, shapes)
+
+
+def _broadcast(a: Shape | None, b: Shape | None) -> Shape | None:
+    if a is None or b is None:
+        return None
     rank = max(len(a), len(b))
     left: Shape = (1,) * (rank - len(a)) + a
     right: Shape = (1,) * (rank - len(b)) + b

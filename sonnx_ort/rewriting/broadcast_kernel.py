@@ -1,53 +1,73 @@
-"""The python backend's decision about a Broadcast: a custom operator that sees shapes only.
+"""The python backend's decisions about shapes: custom operators that see shapes only.
 
     Shape(X0), Shape(X1), ... -> sonnx::BroadcastShape -> shape, its shape -> Reshape -> common
+    Shape(A), Shape(B)        -> sonnx::AlignedShape   -> shape, its shape -> Reshape -> B's
 
-It fails through the same channel as any other.
+They fail through the same channel as any other.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.broadcast_plan import BroadcastPlan
+from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan
 from sonnx_ort.custom_ops.broadcast import BROADCAST_SHAPE
+from sonnx_ort.custom_ops.definition import KernelDefinition
 from sonnx_ort.custom_ops.guard_name import guard_name
+from sonnx_ort.custom_ops.limited_broadcasting import ALIGNED_SHAPE
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions
 from sonnx_ort.rewriting.failure_channel import make_guard
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 
-def common_shape_by_kernel(
+def _common_shape(
     nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
 ) -> ir.Value:
-    """Let the custom operator find the common shape.
-
-    Args:
-        nodes: Takes the new nodes.
-        label: The name of the node that the values are operands of.
-        values: The values, lined up at their last axes.
-        plan: What is known of them.
-    """
     shapes = [nodes.shape(value) for value in values]
-    sizes = nodes.add("Concat", shapes, "operand_shapes", {"axis": 0})
-    kernel = ir.node(
-        BROADCAST_SHAPE.name,
-        [sizes, _ranks(nodes, shapes, plan.operands)],
-        {"node": label, "operands": json.dumps([operand.value for operand in plan.operands])},
-        domain=DOMAIN,
-        outputs=[nodes.value("common"), nodes.value("common_rank")],
-    )
-    guard = make_guard(
-        kernel.outputs[0],
-        kernel.outputs[1],
-        nodes.value("common_shape"),
-        name=guard_name(BROADCAST.name, label, [E1]),
-    )
+    inputs = [_joined(nodes, shapes), _ranks(nodes, shapes, plan.operands)]
+    operands = json.dumps([operand.value for operand in plan.operands])
+    attributes = {"node": label, "operands": operands}
+    name = guard_name(BROADCAST.name, label, [E1])
+    return _guarded(nodes, BROADCAST_SHAPE, inputs, attributes, name)
+
+
+def _aligned_shape(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], alignment: Alignment
+) -> ir.Value:
+    shapes = [nodes.shape(value) for value in values]
+    inputs = [_joined(nodes, shapes), _ranks_of_the_run(nodes, shapes)]
+    operator, rule, axis = alignment.operator, alignment.rule, alignment.limits.axis
+    attributes = {
+        "node": label,
+        "operator": operator.name,
+        "rule": rule.id,
+        "axis": "" if axis is None else str(axis),
+    }
+    name = guard_name(operator.name, label, [rule], ALIGNED_SHAPE.remark)
+    return _guarded(nodes, ALIGNED_SHAPE, inputs, attributes, name)
+
+
+def _guarded(
+    nodes: StandardNodes,
+    definition: KernelDefinition,
+    inputs: Sequence[ir.Value],
+    attributes: Mapping[str, str],
+    name: str,
+) -> ir.Value:
+    """A kernel's shape, by way of its guard."""
+    outputs = [nodes.value("decided"), nodes.value("decided_rank")]
+    kernel = ir.node(definition.name, inputs, attributes, domain=DOMAIN, outputs=outputs)
+    guard = make_guard(*outputs, nodes.value("guarded"), name=name)
     nodes.nodes.extend((kernel, guard))
     return guard.outputs[0]
+
+
+def _joined(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
+    return nodes.add("Concat", shapes, "operand_shapes", {"axis": 0})
 
 
 def _ranks(
@@ -56,5 +76,12 @@ def _ranks(
     ranks = [len(operand.shape) for operand in operands if operand.shape is not None]
     if len(ranks) == len(operands):
         return nodes.constant(ranks, "ranks")
-    each = [nodes.add("Shape", [shape], "rank") for shape in shapes]
-    return nodes.add("Concat", each, "ranks", {"axis": 0})
+    return _ranks_of_the_run(nodes, shapes)
+
+
+def _ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
+    return nodes.add("Concat", [nodes.shape(shape) for shape in shapes], "ranks", {"axis": 0})
+
+
+BY_KERNELS = ShapeDecisions(common=_common_shape, aligned=_aligned_shape)
+"""The custom operators of the domain `sonnx`."""

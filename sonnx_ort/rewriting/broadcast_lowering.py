@@ -7,11 +7,11 @@ Each backend decides in its own way; where there is no common shape, reading it 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.broadcast_plan import BroadcastPlan
+from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, Shape
@@ -22,22 +22,19 @@ from sonnx_ort.rewriting.standard_nodes import StandardNodes
 OLDEST_OPSET = 8
 """The first version of the standard operators that has Expand."""
 
-CommonShape = Callable[[StandardNodes, str, Sequence[ir.Value], BroadcastPlan], ir.Value]
-"""Gives the common shape of values that belong to the node of a name."""
 
+@dataclass(frozen=True, slots=True)
+class ShapeDecisions:
+    """How a backend decides about shapes in a run, for values that belong to the node of a name.
 
-def line_up(nodes: StandardNodes, value: ir.Value, rank: int, trailing: int) -> ir.Value:
-    """Put axes of size 1 behind a value's own.
-
-    Args:
-        nodes: Takes the new nodes.
-        value: The value.
-        rank: Its rank.
-        trailing: How many axes.
+    Attributes:
+        common: Gives the common shape of values; reading it fails where there is none.
+        aligned: Gives the second value's shape with the axes of size 1 behind its own by which it
+            lines up with the first; reading it fails where it does not.
     """
-    # A 0 stands for the value's own size.
-    shape = nodes.constant([0] * rank + [1] * trailing, "aligned_shape")
-    return nodes.add("Reshape", [value, shape], "aligned")
+
+    common: Callable[[StandardNodes, str, Sequence[ir.Value], BroadcastPlan], ir.Value]
+    aligned: Callable[[StandardNodes, str, Sequence[ir.Value], Alignment], ir.Value]
 
 
 def expand(
@@ -66,7 +63,7 @@ def expand_operands(
     label: str,
     values: Sequence[ir.Value],
     plan: BroadcastPlan,
-    decide: CommonShape,
+    decisions: ShapeDecisions,
 ) -> tuple[ir.Value, ...]:
     """Make the shapes of a node's operands equal, as its plan says.
 
@@ -75,14 +72,35 @@ def expand_operands(
         label: The node's name, by which errors speak of it.
         values: The operands.
         plan: What is known of them.
-        decide: The backend's decision about the shapes.
+        decisions: How the backend decides about the shapes.
     """
-    *others, last = hide_mistakable_shapes(nodes, values, plan.operands)
-    shape = plan.operands[-1].shape
-    if plan.trailing and shape is not None:
-        last = line_up(nodes, last, len(shape) - plan.trailing, plan.trailing)
-    aligned = (*others, last)
-    return tuple(expand(nodes, aligned, plan, common_shape(nodes, label, aligned, plan, decide)))
+    aligned = hide_mistakable_shapes(nodes, values, plan.operands)
+    if plan.alignment is not None:
+        a, b = aligned
+        aligned = (a, _lined_up(nodes, label, (a, b), plan, decisions))
+    return tuple(expand(nodes, aligned, plan, common_shape(nodes, label, aligned, plan, decisions)))
+
+
+def _lined_up(
+    nodes: StandardNodes,
+    label: str,
+    values: tuple[ir.Value, ir.Value],
+    plan: BroadcastPlan,
+    decisions: ShapeDecisions,
+) -> ir.Value:
+    """The second value with axes of size 1 behind its own."""
+    alignment, shape = plan.alignment, plan.operands[1].shape
+    if alignment is None:
+        return values[1]
+    if alignment.judgement.status is not Status.PROVED or shape is None:
+        aligned_shape = decisions.aligned(nodes, label, values, alignment)
+    elif not alignment.trailing:
+        return values[1]
+    else:
+        # A 0 stands for the value's own size.
+        own = [0] * (len(shape) - alignment.trailing)
+        aligned_shape = nodes.constant(own + [1] * alignment.trailing, "aligned_shape")
+    return nodes.add("Reshape", [values[1], aligned_shape], "aligned")
 
 
 def common_shape(
@@ -90,7 +108,7 @@ def common_shape(
     label: str,
     values: Sequence[ir.Value],
     plan: BroadcastPlan,
-    decide: CommonShape,
+    decisions: ShapeDecisions,
 ) -> ir.Value:
     """Give the common shape of values; reading it fails where there is none.
 
@@ -99,13 +117,13 @@ def common_shape(
         label: The name of the node that they are operands of.
         values: The values, lined up at their last axes.
         plan: What is known of them.
-        decide: The backend's decision, where the shapes are not known before the run.
+        decisions: How the backend decides where the shapes are not known before the run.
     """
     known = _known_common_shape(plan.operands)
     if known is not None:
         return nodes.constant(known, "common_shape")
     operands = (replace(o, shape=None) if o.scalar_inputs else o for o in plan.operands)
-    return decide(nodes, label, values, replace(plan, operands=tuple(operands)))
+    return decisions.common(nodes, label, values, replace(plan, operands=tuple(operands)))
 
 
 def _known_common_shape(operands: Sequence[Operand]) -> list[int] | None:

@@ -5,7 +5,7 @@ import onnx_ir as ir
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.loading.value_names import ValueNames
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.rewriting.broadcast_lowering import OLDEST_OPSET, CommonShape, common_shape
+from sonnx_ort.rewriting.broadcast_lowering import OLDEST_OPSET, ShapeDecisions, common_shape
 from sonnx_ort.rewriting.hidden_shape import hide_mistakable_shapes
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
@@ -27,7 +27,7 @@ def oldest_opset_of_broadcast(examined: ExaminedNode) -> int:
 
 
 def lower_broadcast(
-    examined: ExaminedNode, names: ValueNames, opset: int, decide: CommonShape
+    examined: ExaminedNode, names: ValueNames, opset: int, decisions: ShapeDecisions
 ) -> tuple[list[ir.Node], dict[ir.Value, ir.Value]]:
     """Make the nodes that take the place of a Broadcast.
 
@@ -35,7 +35,7 @@ def lower_broadcast(
         examined: The Broadcast.
         names: Gives names to new values.
         opset: The version of the standard operators.
-        decide: The backend's decision about the shapes.
+        decisions: How the backend decides about the shapes.
 
     Returns:
         The nodes, and by output what they give for it, for Z0, Z1 and so on as far as the node
@@ -48,7 +48,7 @@ def lower_broadcast(
     if plan is None:
         raise ValueError(f"Broadcast '{target.label}' has no plan")
     values = hide_mistakable_shapes(nodes, target.inputs, plan.operands)
-    common = common_shape(nodes, target.label, values, plan, decide)
+    common = common_shape(nodes, target.label, values, plan, decisions)
     copies = {
         output: _element_copies(nodes, examined, index, values[index], common)
         for index, output in enumerate(target.node.outputs)

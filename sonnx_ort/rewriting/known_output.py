@@ -77,10 +77,4 @@ def _common_shape(examined: ExaminedNode) -> Shape | None:
     shapes = [operand.shape for operand in operands if operand.shape is not None]
     if not shapes or (len(shapes) < len(operands) and plan is not None):
         return None
-    common = shapes[0]
-    for shape in shapes[1:]:
-        merged = broadcast_shape(common, shape)
-        if merged is None:
-            return None
-        common = merged
-    return common
+    return broadcast_shape(*shapes)

@@ -16,7 +16,7 @@ from sonnx_ort.loading.value_names import ValueNames
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.rewriting.broadcast_kernel import common_shape_by_kernel
+from sonnx_ort.rewriting.broadcast_kernel import BY_KERNELS
 from sonnx_ort.rewriting.broadcast_lowering import OLDEST_OPSET as OLDEST_WITH_EXPAND
 from sonnx_ort.rewriting.broadcast_lowering import expand_operands
 from sonnx_ort.rewriting.broadcast_nodes import lower_broadcast, oldest_opset_of_broadcast
@@ -93,7 +93,7 @@ class PythonBackend:
         """
         node = examined.target.node
         if examined.target.operator is BROADCAST:
-            lowered = lower_broadcast(examined, self._names, self._opset, common_shape_by_kernel)
+            lowered = lower_broadcast(examined, self._names, self._opset, BY_KERNELS)
             replace_node(node, *lowered)
             return
         nodes = self._elementwise(examined)
@@ -119,7 +119,7 @@ class PythonBackend:
             return self._enforced(examined, values)
         target = examined.target
         nodes = StandardNodes(self._names, str(target.output.name), self._opset)
-        operands = expand_operands(nodes, target.label, values, plan, common_shape_by_kernel)
+        operands = expand_operands(nodes, target.label, values, plan, BY_KERNELS)
         return [*nodes.nodes, *self._enforced(examined, operands)]
 
     def _enforced(self, examined: ExaminedNode, operands: tuple[ir.Value, ...]) -> list[ir.Node]:

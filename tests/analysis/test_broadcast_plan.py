@@ -2,8 +2,12 @@
 
 import pytest
 
-from sonnx_ort.analysis.broadcast_plan import BroadcastPlan, plan_broadcast
+from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan, plan_broadcast
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.div import DIV
+from sonnx_ort.profile.judgement import proved
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 
 
 def operands(*shapes):
@@ -104,5 +108,8 @@ def test_operand_that_only_sizes_of_1_stand_against_has_the_common_shape(shapes,
 )
 def test_there_is_nothing_to_do_where_nothing_is_expanded_or_lined_up(shapes, trailing, nothing):
     known = operands(*shapes)
-    plan = BroadcastPlan(known, plan_broadcast(known, checked=True).expanded, trailing)
+    alignment = Alignment(
+        DIV, RULES["Div.float.R1"], LimitedBroadcasting(0), proved("by hand"), trailing
+    )
+    plan = BroadcastPlan(known, plan_broadcast(known, checked=True).expanded, alignment)
     assert plan.nothing_to_do is nothing

@@ -286,39 +286,3 @@ def test_obligation_in_words() -> None:
         '    to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of B from '
         "(3,) to (2, 3)"
     )
-
-
-class TestDeclaredResults:
-    """A result that is declared with another type: ONNX Runtime starts no session then."""
-
-    @staticmethod
-    def made(element_type: str, declared: str) -> onnx.ModelProto:
-        return onnx.parser.parse_model(
-            f'<ir_version: 8, opset_import: ["" : 17]> g ({element_type}[2] a) => ({declared}[2] c)'
-            " { [divide] c = Div(a, a) }"
-        )
-
-    @pytest.mark.parametrize(
-        ("element_type", "rule"), [("float", "Div.float.R2"), ("int64", "Div.int.R2")]
-    )
-    def test_breaks_the_rule_about_types(self, element_type: str, rule: str) -> None:
-        report = sonnx_ort.check(self.made(element_type, "int32"))
-        assert [(o.rule.id, o.evidence) for o in report.violations] == [
-            (rule, f"C is declared as int32, and A is {element_type}")
-        ]
-
-    def test_of_the_operands_type_breaks_nothing(self) -> None:
-        assert sonnx_ort.check(self.made("int32", "int32")).ok
-
-    def test_of_a_broadcast_is_held_to_its_own_input(self) -> None:
-        made = onnx.parser.parse_model(
-            '<ir_version: 8, opset_import: ["" : 17, "sonnx" : 1]>'
-            " g (float[2] x, int32[1] y) => (float[2] p, float[2] q)"
-            " { p, q = sonnx.Broadcast(x, y) }"
-        )
-        (found,) = sonnx_ort.check(made).violations
-        assert (found.rule.id, found.evidence, found.hint) == (
-            "Broadcast.C1",
-            "Z1 is declared as float, and X1 is int32",
-            "declare the output with the type of its input",
-        )

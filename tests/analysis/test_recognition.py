@@ -73,7 +73,7 @@ def unknown_edition(graph: onnx.GraphProto) -> None:
         (renamed_guard, "its guard does not bear its name"),
         (unknown_operator, "there is no operator 'Mul' in that domain"),
         (one_input, "it has 1 inputs and 2 outputs"),
-        (more_attributes, "its attributes are not 'node' and 'edition', both strings"),
+        (more_attributes, "its attributes are not 'node' and 'edition', all strings"),
         (unknown_edition, "there is no edition 'none'"),
     ],
 )

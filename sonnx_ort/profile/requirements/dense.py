@@ -21,10 +21,14 @@ class Dense:
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Look at how the operands are declared."""
-        sparse = [f"{o.letter} '{o.value}'" for o in operands if o.sparse]
-        if not sparse:
-            return proved("all operands are dense")
-        return violated(f"{' and '.join(sparse)} {'is' if len(sparse) == 1 else 'are'} sparse")
+        return _sparse(operands) or proved("all operands are dense")
+
+    def judge_results(
+        self, operands: Sequence[Operand], results: Sequence[Operand]
+    ) -> Judgement | None:
+        """Look at how the results are declared."""
+        del operands
+        return _sparse(results)
 
     def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
         """Arrays are dense."""
@@ -35,3 +39,10 @@ class Dense:
         """Say what to store instead."""
         del operands
         return self.example.mended
+
+
+def _sparse(tensors: Sequence[Operand]) -> Judgement | None:
+    sparse = [f"{t.letter} '{t.value}'" for t in tensors if t.sparse]
+    if not sparse:
+        return None
+    return violated(f"{' and '.join(sparse)} {'is' if len(sparse) == 1 else 'are'} sparse")

@@ -1,12 +1,13 @@
 """All operands have one and the same shape."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy.typing as npt
 
 from sonnx_ort.profile.judgement import Judgement, Offence, Status, at_run_time, proved, violated
-from sonnx_ort.profile.operand import Operand, Shape, broadcast_shape, format_shape
+from sonnx_ort.profile.operand import Operand, Shape, broadcast_shape, contradict, format_shape
 from sonnx_ort.profile.requirements.broadcastable import SCALAR_INPUTS, Broadcastable
 from sonnx_ort.profile.rule import Example
 
@@ -39,6 +40,18 @@ class SameShape:
             return at_run_time(SCALAR_INPUTS)
         return judgement
 
+    def judge_results(
+        self, operands: Sequence[Operand], results: Sequence[Operand]
+    ) -> Judgement | None:
+        """Compare the declared shapes of results with the operands'."""
+        for result, operand in product(results, operands):
+            if contradict(result.shape, operand.shape):
+                return violated(
+                    f"{result.letter} is declared with shape {format_shape(result.shape)}, and "
+                    f"{operand.letter} has {format_shape(operand.shape)}"
+                )
+        return None
+
     def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
         """Compare the arrays' shapes."""
         a, b = arrays
@@ -61,7 +74,7 @@ class SameShape:
             aligned: The operands lined up at their last axes.
         """
         a, b = aligned
-        common = None if a.shape is None or b.shape is None else broadcast_shape(a.shape, b.shape)
+        common = broadcast_shape(a.shape, b.shape)
         if common is None:
             return 'rewrite with broadcast="explicit", which inserts a Broadcast'
         if all(operand.shape == common for operand in operands):
@@ -81,7 +94,7 @@ class NoBroadcasting(SameShape):
         """Decide as `SameShape`, and say that broadcasting is what is forbidden."""
         judgement = super().judge(operands)
         a, b = operands
-        common = _common(a.shape, b.shape)
+        common = broadcast_shape(a.shape, b.shape)
         return (
             violated(f"{judgement.evidence}; ONNX would broadcast to {format_shape(common)}")
             if (judgement.status == "violated" and common is not None)
@@ -104,10 +117,6 @@ def _judge_sizes(operand: Operand, a: Shape, b: Shape) -> Judgement:
                 "declared so, and ONNX Runtime does not hold these to one size"
             )
     return proved(f"both shapes are {format_shape(a)}")
-
-
-def _common(a: Shape | None, b: Shape | None) -> Shape | None:
-    return None if a is None or b is None else broadcast_shape(a, b)
 
 
 def _size(dimension: int | str | None) -> str:

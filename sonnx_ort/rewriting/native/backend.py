@@ -22,7 +22,7 @@ from sonnx_ort.rewriting.enforced_metadata import record_rules
 from sonnx_ort.rewriting.enforcement import Enforcement
 from sonnx_ort.rewriting.hidden_shape import hide_mistakable_shapes
 from sonnx_ort.rewriting.known_output import DATA_TYPES, declare_output, element_type_of
-from sonnx_ort.rewriting.native.broadcast import common_shape_by_operators
+from sonnx_ort.rewriting.native.broadcast import BY_OPERATORS
 from sonnx_ort.rewriting.native.division import DivisionDomain, guard_domain, with_infinity
 from sonnx_ort.rewriting.native.inputs import prepare_inputs
 from sonnx_ort.rewriting.native.needs import Needs, has_infinity
@@ -100,9 +100,7 @@ class NativeBackend:
         target = examined.target
         original = Original.of(target.node)
         if target.operator is BROADCAST:
-            nodes, values = lower_broadcast(
-                examined, self._names, self._opset, common_shape_by_operators
-            )
+            nodes, values = lower_broadcast(examined, self._names, self._opset, BY_OPERATORS)
             self._recorder.record(nodes, original)
             replace_node(target.node, nodes, values)
             return
@@ -130,7 +128,7 @@ class NativeBackend:
             operands = tuple(nodes.cast(v, computed_in, f"{v.name}_as_{carrier}") for v in operands)
         if examined.broadcast is not None:
             operands = expand_operands(
-                nodes, target.label, operands, examined.broadcast, common_shape_by_operators
+                nodes, target.label, operands, examined.broadcast, BY_OPERATORS
             )
         elif needs.guarded:
             operands = hide_mistakable_shapes(nodes, operands, examined.operands)

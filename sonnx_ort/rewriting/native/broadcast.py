@@ -17,10 +17,12 @@ from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Dimension, Operand
 from sonnx_ort.profile.requirements.broadcastable import aligned_axes, fit_in_every_run
+from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions
+from sonnx_ort.rewriting.native.alignment import aligned_shape
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 
-def common_shape_by_operators(
+def _common_shape(
     nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
 ) -> ir.Value:
     """Find the common shape, and check that there is one where that is not proved.
@@ -174,3 +176,7 @@ def _smallest(
         # The smallest of no axes would be no rank.
         per_axis = nodes.add("Concat", [per_axis, own_rank], "ranks_or_code", {"axis": 0})
     return nodes.add("ReduceMin", [per_axis], "decided", {"keepdims": 1})
+
+
+BY_OPERATORS = ShapeDecisions(common=_common_shape, aligned=aligned_shape)
+"""Standard operators on the shapes alone."""

@@ -42,12 +42,14 @@ class Visit:
         operator: Its operator.
         operands: Its operands.
         live: Whether an output of the model depends on it.
+        result: The name of its first output.
     """
 
     node: str
     operator: str
     operands: tuple[Array, ...]
     live: bool
+    result: str
 
 
 Decide = Callable[[Visit], list[Array] | Missing]
@@ -145,7 +147,8 @@ class Evaluation:
             return [local[name] for name in function.output]
         if node.op_type in ("Div", "Sub", "Broadcast"):
             operands = tuple(array for array in arrays if array is not None)
-            decided = self.decide(Visit(path + node.name, node.op_type, operands, live))
+            visit = Visit(path + node.name, node.op_type, operands, live, node.output[0])
+            decided = self.decide(visit)
             return _all_missing(node) if isinstance(decided, Missing) else decided
         try:
             return compute_leaf(node, arrays, self._opset)

@@ -12,6 +12,7 @@ import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.analysis.report import Report
+from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.profile.judgement import Status
 from support.soundness import rules
 from support.soundness.agreement import assert_alike, refused_for_its_shapes
@@ -58,6 +59,7 @@ class Judge:
     Attributes:
         report: What `check` says.
         tally: Counts.
+        declared: The sizes that the model declares of values by their names; 0 where one is open.
         needed: The breaches that an output of the model depends on.
         possible: These, and those of dead nodes, which a runtime may leave out.
         visited: The labels of the nodes that were reached.
@@ -66,6 +68,7 @@ class Judge:
 
     report: Report
     tally: Tally
+    declared: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
     needed: set[Breach] = field(default_factory=set)
     possible: set[Breach] = field(default_factory=set)
     visited: set[str] = field(default_factory=set)
@@ -91,14 +94,26 @@ class Judge:
         a, b = operands
         edition = self.report.edition.value
         decided = rules.decided_rules(visit.operator, a, b, edition)
+        shape_rules = rules.same_shape_rules(visit.operator, a.dtype, edition)
         if self._declared_alike(visit):
             self.possible.add((visit.node, next(iter(decided))))
         for rule, broken in decided.items():
-            self._compare(visit.node, rule, broken=broken)
+            declared = rule in shape_rules and self._declared_to_break(visit, rule, a.shape)
+            self._compare(visit.node, rule, broken=broken or declared)
         for rule, broken in decided.items():
             if broken:
                 return self._breach(visit, rule)
         return [rules.compute(visit.operator, a, b, edition)]
+
+    def _declared_to_break(self, visit: Visit, rule: str, shape: tuple[int, ...]) -> bool:
+        """Whether what the model declares of the result is why a rule about shapes is violated."""
+        if self._statuses.get((visit.node, rule)) is not Status.VIOLATED:
+            return False
+        return any(
+            len(sizes) != len(shape)
+            or any(size not in (0, own) for size, own in zip(sizes, shape, strict=True))
+            for sizes in self.declared.get(visit.result, ())
+        )
 
     def _declared_alike(self, visit: Visit) -> bool:
         """Whether an operand is not expanded for its symbols, which the run does not keep to."""
@@ -230,7 +245,7 @@ def _examine_runs(
 ) -> None:
     refusals = [s for s in started.values() if isinstance(s, sonnx_ort.ContractViolation)]
     refused = frozenset((refusal.node, refusal.rule) for refusal in refusals)
-    judge = Judge(report, tally, broken_at_the_start=refused)
+    judge = Judge(report, tally, declared_sizes(model.proto), broken_at_the_start=refused)
     evaluation = Evaluation(model.proto, judge.decide)
     try:
         with np.errstate(all="ignore"):
@@ -298,3 +313,29 @@ def _assert_equal(
         name = declared.name
         assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), name
         np.testing.assert_allclose(got, wanted, rtol=1e-5, err_msg=name)
+
+
+def declared_sizes(proto: onnx.ModelProto) -> dict[str, list[list[int]]]:
+    """What a model declares of the sizes of values, in its main graph and in bodies.
+
+    Args:
+        proto: The model.
+
+    Returns:
+        The declared sizes by name, one list for each declaration; 0 stands for an open size.
+    """
+    declared: dict[str, list[list[int]]] = {}
+    for graph in all_graphs(proto):
+        for value in (*graph.output, *graph.value_info):
+            if value.type.tensor_type.HasField("shape"):
+                sizes = [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
+                declared.setdefault(value.name, []).append(sizes)
+    # What is declared of a call's output is declared of the function's own. Functions may call
+    # others, which are looked at once for each that calls.
+    functions = {(function.domain, function.name): function for function in proto.functions}
+    for _ in functions:
+        for call in all_nodes(proto):
+            called = functions.get((call.domain, call.op_type))
+            for own, given in zip(called.output if called else (), call.output, strict=False):
+                declared.setdefault(own, []).extend(declared.get(given, ()))
+    return declared

@@ -1,0 +1,91 @@
+"""What versions 1 and 6 of the standard operators demand of operands that they broadcast.
+
+Source: ONNX operator Div, versions 1 and 6, "limited broadcast support": with `broadcast=1` the
+second operand "can either be of element size 1 (including a scalar tensor and any tensor with rank
+equal to or smaller than the first tensor), or having its shape as a contiguous subset of the first
+tensor's shape"; that starts at `axis`, or ends at the last axis if `axis` is not set.
+"""
+
+from dataclasses import dataclass
+
+from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
+from sonnx_ort.profile.operand import Operand, Shape, contradict, format_shape
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedBroadcasting:
+    """The second operand has one element, or its shape is a contiguous part of the first one's.
+
+    Attributes:
+        axis: The axis of the first operand at which the part starts, counted from the end if it is
+            negative; None if it ends at the last axis.
+    """
+
+    axis: int | None = None
+
+    def judge(self, a: Operand, b: Operand) -> Judgement:
+        """Compare the shapes as far as they are known.
+
+        Args:
+            a: What is known of the first operand.
+            b: What is known of the second one.
+        """
+        if a.shape is None or b.shape is None or a.scalar_inputs:
+            return at_run_time("a rank by which B lines up with A is known only in a run")
+        if len(b.shape) > len(a.shape):
+            return violated(_not_lined_up(a.shape, b.shape))
+        if all(size == 1 for size in b.shape):
+            return proved("B has one element")
+        start = self._start(len(a.shape), len(b.shape))
+        part = None if start is None else a.shape[start : start + len(b.shape)]
+        if part is not None and part == b.shape and all(map(a.certain, part)):
+            return proved(f"the shape of B is that of A from axis {start} on")
+        if not _may_have_one_element(b.shape) and (part is None or contradict(part, b.shape)):
+            return violated(_not_lined_up(a.shape, b.shape))
+        return at_run_time("whether B lines up with A is known only in a run")
+
+    def offence(self, a: tuple[int, ...], b: tuple[int, ...]) -> Offence | None:
+        """Compare the shapes of a run.
+
+        Args:
+            a: The shape of the first operand.
+            b: The shape of the second one.
+        """
+        start = self._start(len(a), len(b))
+        one_element = len(b) <= len(a) and all(size == 1 for size in b)
+        if one_element or (start is not None and a[start : start + len(b)] == b):
+            return None
+        return Offence(_not_lined_up(a, b))
+
+    def trailing_axes(self, a_rank: int, b_rank: int) -> int | None:
+        """How many axes of size 1 the second operand needs behind its own to line up.
+
+        Args:
+            a_rank: The rank of the first operand.
+            b_rank: The rank of the second one.
+
+        Returns:
+            The number; None if only an operand of one element, which needs none, lines up.
+        """
+        start = self._start(a_rank, b_rank)
+        return None if start is None else a_rank - start - b_rank
+
+    def _start(self, a_rank: int, b_rank: int) -> int | None:
+        """The axis at which the part starts; None if it would reach out of the first shape."""
+        match self.axis:
+            case None:
+                start = a_rank - b_rank
+            case axis:
+                start = axis + a_rank if axis < 0 else axis
+        return start if 0 <= start <= a_rank - b_rank else None
+
+
+def _not_lined_up(a: Shape, b: Shape) -> str:
+    return (
+        f"B {format_shape(b)} neither has one element nor is its shape the part of A's "
+        f"{format_shape(a)} that broadcasting asks for"
+    )
+
+
+def _may_have_one_element(shape: Shape) -> bool:
+    return all(size == 1 or not isinstance(size, int) for size in shape)

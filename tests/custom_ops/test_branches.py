@@ -1,0 +1,97 @@
+"""Each branch of what stands around the arithmetic has a mutant, and is told from it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sonnx_ort.custom_ops import broadcast, kernel, limited_broadcasting, violation_log
+from sonnx_ort.custom_ops.div import CUSTOM_DIV
+from sonnx_ort.custom_ops.guard_name import guard_name
+from sonnx_ort.custom_ops.violation_log import CODE_BASE, LOG
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.element_type import ElementType
+
+
+def decided(outputs: tuple[Any, Any]) -> tuple[object, object]:
+    """A kernel's result and shape; on a violation the code and the words."""
+    result, shape = (np.asarray(output) for output in outputs)
+    if shape.size and shape[0] < 0:
+        ticket = -int(shape[0])
+        return ticket % CODE_BASE, str(LOG.take(ticket))
+    return result.tolist(), shape.tolist()
+
+
+def common_shapes(module: ModuleType) -> object:
+    calls = [([2, 3, 3], [2, 1]), ([3, 2], [1, 1]), ([0, 1], [1, 1]), ([], [0])]
+    return [
+        decided(module.common_shape(np.array(sizes), np.array(ranks), "n", '["x", "y"]'))
+        for sizes, ranks in calls
+    ]
+
+
+def aligned_shapes(module: ModuleType) -> object:
+    calls = [([2, 3, 3], "0"), ([2, 3, 2], "0"), ([2, 3, 3], ""), ([2, 3, 1], "7")]
+    return [
+        decided(
+            module.aligned_shape(
+                np.array(sizes), np.array([2, 1]), "n", "Div", "Div.float.R1", axis
+            )
+        )
+        for sizes, axis in calls
+    ]
+
+
+def divisions(module: ModuleType) -> object:
+    divide = module.make_kernel(CUSTOM_DIV, ElementType.INT32)
+    a, zero = np.array([6, 4], np.int32), np.array([3, 0], np.int32)
+    feeds = [(a, a), (a, zero), (a, a[:1])]
+    return [decided(divide(*feed, "n", "typed")) for feed in feeds]
+
+
+def kept_errors(module: ModuleType) -> object:
+    log = module.ViolationLog(capacity=2)
+    tickets = [log.record(11, ValueError(str(number))) for number in range(3)]
+    return [str(log.take(ticket)) for ticket in tickets]
+
+
+@pytest.mark.parametrize(
+    ("module", "look", "before", "after"),
+    [
+        (broadcast, common_shapes, "if clash is not None", "if clash is None"),
+        (broadcast, common_shapes, "if clash is not None", "if False"),
+        (broadcast, common_shapes, "for rank in ranks.tolist()", "for rank in ranks.tolist()[:1]"),
+        (broadcast, common_shapes, "max(axis)", "min(axis)"),
+        (limited_broadcasting, aligned_shapes, "if offence is not None", "if offence is None"),
+        (limited_broadcasting, aligned_shapes, "if offence is not None", "if False"),
+        (limited_broadcasting, aligned_shapes, "int(axis) if axis else None", "None"),
+        (limited_broadcasting, aligned_shapes, "len(b)) or 0", "len(b)) or 1"),
+        (kernel, divisions, "if offence is not None", "if offence is None"),
+        (kernel, divisions, "if offence is not None", "if False"),
+        (kernel, divisions, "if rule.in_run", "if not rule.in_run"),
+        (violation_log, kept_errors, "while len(self._errors) > self._capacity", "while False"),
+        (violation_log, kept_errors, "popitem(last=False)", "popitem(last=True)"),
+    ],
+)
+def test_mutant_is_told_from_the_original(
+    module: ModuleType, look: Callable[[ModuleType], object], before: str, after: str
+) -> None:
+    source = Path(str(module.__file__)).read_text(encoding="utf-8")
+    assert source.count(before) == 1
+    mutant = ModuleType("mutant")
+    exec(compile(source.replace(before, after), "mutant", "exec"), mutant.__dict__)  # noqa: S102
+    assert look(mutant) != look(module)
+
+
+@pytest.mark.parametrize(
+    ("remark", "end"), [("", "11 Div.float.R1"), ("B has to fit", "11 Div.float.R1; B has to fit")]
+)
+def test_guard_bears_the_rules_that_a_run_can_break(remark: str, end: str) -> None:
+    rules = [RULES["Div.float.R2"], RULES["Div.float.R1"]]
+    assert guard_name("Div", "n", rules, remark) == (
+        "Div 'n' breaks the SONNX profile; the last two digits of the dimension below tell the "
+        f"rule: {end}"
+    )

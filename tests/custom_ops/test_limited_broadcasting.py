@@ -1,0 +1,74 @@
+"""The kernel behind limited broadcasting gives a shape or a message, whatever comes in."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hypothesis_numpy
+
+from sonnx_ort.custom_ops.limited_broadcasting import ALIGNED_SHAPE, aligned_shape
+from sonnx_ort.custom_ops.violation_log import KERNEL_FAILURE, LOG
+from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.profile.catalog import RULES
+from support.kernels import failure_of
+
+
+def called(a, b, axis="", operator="Div", rule="Div.float.R1"):
+    """Call the kernel as the lowered graph does."""
+    sizes, ranks = np.array([*a, *b], np.int64), np.array([len(a), len(b)], np.int64)
+    return aligned_shape(sizes, ranks, "the_node", operator, rule, axis)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "axis", "shape"),
+    [
+        ((2, 3), (3,), "", [3]),
+        ((2, 3), (2,), "0", [2, 1]),
+        ((2, 3), (2,), "-2", [2, 1]),
+        ((2, 3), (1,), "7", [1]),
+        ((2, 3), (), "1", [1]),
+        ((0, 3), (0,), "0", [0, 1]),
+        ((), (), "", []),
+    ],
+    ids=str,
+)
+def test_kernel_gives_the_aligned_shape_and_its_own_shape(a, b, axis, shape):
+    outputs = called(a, b, axis)
+    assert [o.tolist().tolist() for o in outputs] == [shape, [len(shape)]]
+    assert [o.dtype for o in outputs] == [np.int64, np.int64]
+
+
+def test_violation_has_its_fields():
+    code, error = failure_of(called((4, 5), (1, 5)))
+    assert code == RULES["Div.float.R1"].code
+    assert isinstance(error, ContractViolation)
+    assert (error.rule, error.operator, error.node) == ("Div.float.R1", "Div", "the_node")
+    assert (error.shapes, error.index, error.values) == (((4, 5), (1, 5)), None, None)
+
+
+INTEGERS = hypothesis_numpy.arrays(
+    np.int64,
+    hypothesis_numpy.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=4),
+    elements=st.integers(-2, 9) | st.sampled_from([-(2**63), 2**63 - 1]),
+)
+
+
+@given(INTEGERS, INTEGERS, st.text(), st.integers().map(str) | st.text())
+def test_kernel_survives_whatever_a_model_feeds_it(sizes, ranks, text, axis):
+    result, shape = aligned_shape(sizes, ranks, text, text, text, axis)
+    assert (result.dtype, shape.dtype) == (np.int64, np.int64)
+    if shape.size and shape[0] < 0:
+        LOG.take(-int(shape[0]))
+
+
+@pytest.mark.parametrize("asked", [{"axis": "x"}, {"operator": "Mod"}, {"rule": "Mod.R1"}], ids=str)
+def test_what_keeps_the_kernel_from_finishing_is_no_violation(asked):
+    code, error = failure_of(called((4, 5), (1, 5), **asked))
+    assert code == KERNEL_FAILURE
+    assert type(error) is SonnxError
+    assert ", node 'the_node': the kernel could not finish: " in str(error)
+
+
+def test_kernel_is_registered_for_shapes_alone():
+    assert [t.value for t in ALIGNED_SHAPE.inputs] == ["int64", "int64"]
+    assert ALIGNED_SHAPE.output.value == "int64"
