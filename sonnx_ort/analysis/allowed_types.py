@@ -1,10 +1,9 @@
 """The element types that a version of an operator takes, by ONNX's own schemas."""
 
-import functools
-
 import onnx.defs
 
 from sonnx_ort.analysis.facts import Facts
+from sonnx_ort.analysis.onnx_schemas import numeric_types
 from sonnx_ort.analysis.targets import Target
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
@@ -37,11 +36,8 @@ def require_allowed_types(target: Target, facts: Facts) -> None:
         )
 
 
-@functools.cache
 def _allowed(name: str, version: int) -> frozenset[ElementType]:
-    schema = onnx.defs.get_schema(name, version, STANDARD_DOMAIN)
-    allowed = {text for kind in schema.type_constraints for text in kind.allowed_type_strs}
-    return frozenset(kind for kind in ElementType if f"tensor({kind.value})" in allowed)
+    return frozenset().union(*numeric_types(name, version, STANDARD_DOMAIN))
 
 
 def _first(name: str, element_type: ElementType) -> int:

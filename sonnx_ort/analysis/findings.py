@@ -1,9 +1,8 @@
 """Looks at a whole graph for what the general restrictions demand."""
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, repeat
 
-import onnx
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
@@ -11,6 +10,7 @@ from sonnx_ort.analysis.declarations import declared_shape, declared_type
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.finding import Finding
 from sonnx_ort.analysis.liveness import dead_nodes
+from sonnx_ort.analysis.onnx_schemas import Assumption, assumptions, convertible_inputs, schema_of
 from sonnx_ort.analysis.targets import label_of
 from sonnx_ort.loading.value_names import defined_values
 from sonnx_ort.profile.general import (
@@ -19,6 +19,7 @@ from sonnx_ort.profile.general import (
     GR2,
     GR3,
     GR4,
+    IMPLICIT_SHAPE,
     UNUSED_INPUT,
 )
 from sonnx_ort.profile.operand import contradict, format_shape
@@ -32,51 +33,59 @@ def find(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
         facts: What is known of its values.
     """
     nodes = list(RecursiveGraphIterator(model.graph))
+    versions = [model.opset_imports.get(node.domain, 1) for node in nodes]
     return tuple(
         chain(
             _false_claims(model, facts),
             _unused_inputs(model),
             _dead_nodes(nodes),
-            chain.from_iterable(_defaults(node, model) for node in nodes),
-            chain.from_iterable(_conversions(node, facts) for node in nodes),
-            _implicit_types(model),
+            chain.from_iterable(map(_defaults, nodes, versions)),
+            chain.from_iterable(map(_conversions, nodes, versions, repeat(facts))),
+            _left_to_inference(model, facts),
         )
     )
 
 
-def _implicit_types(model: ir.Model) -> Iterator[Finding]:
+def _left_to_inference(model: ir.Model, facts: Facts) -> Iterator[Finding]:
     for value in defined_values(model.graph):
         if not value.name or value.is_initializer():
             continue
+        place = f"value '{value.name}'"
         if value.type is None:
-            yield Finding(GR2, f"value '{value.name}'", "the file gives neither type nor shape")
-        elif value.shape is None:
-            yield Finding(GR2, f"value '{value.name}'", "the file gives no shape")
+            yield Finding(GR2, place, "the file gives no type")
+        if value.shape is None and facts.may_be_tensor(value):
+            yield Finding(IMPLICIT_SHAPE, place, "the file gives no shape")
 
 
-def _conversions(node: ir.Node, facts: Facts) -> Iterator[Finding]:
-    """Pow alone takes operands of two types and converts one."""
-    if node.domain != "" or node.op_type != "Pow" or len(node.inputs) < 2:
-        return
-    types = [facts.element_type(value) for value in node.inputs if value is not None]
-    if None not in types and len(set(types)) > 1:
-        yield Finding(
-            GR3, _place(node), f"its operands are {types[0]} and {types[1]}; one is converted"
-        )
-
-
-def _defaults(node: ir.Node, model: ir.Model) -> Iterator[Finding]:
-    version = model.opset_imports.get(node.domain)
-    try:
-        schema = onnx.defs.get_schema(node.op_type, version or 1, node.domain)
-    except onnx.defs.SchemaError:
-        return
-    for name, attribute in schema.attributes.items():
-        if attribute.required or name in node.attributes or not attribute.default_value.name:
+def _conversions(node: ir.Node, version: int, facts: Facts) -> Iterator[Finding]:
+    """Operands of two types where the operator would take them of one as well."""
+    schema = schema_of(node.op_type, version, node.domain)
+    for one, other in convertible_inputs(node.op_type, version, node.domain):
+        if other >= len(node.inputs) or schema is None:
             continue
-        value = onnx.helper.get_attribute_value(attribute.default_value)
-        shown = value.decode() if isinstance(value, bytes) else value
-        yield Finding(GR4, _place(node), f"'{name}' is left out; ONNX assumes {shown!r}")
+        types = [None if v is None else facts.element_type(v) for v in node.inputs]
+        if None not in (types[one], types[other]) and types[one] != types[other]:
+            first, second = schema.inputs[one].name, schema.inputs[other].name
+            detail = f"{first} is {types[one]} and {second} is {types[other]}; one is converted"
+            yield Finding(GR3, _place(node), detail)
+            return
+
+
+def _defaults(node: ir.Node, version: int) -> Iterator[Finding]:
+    for assumption in assumptions(node.op_type, version, node.domain):
+        if _is_left_out(node, assumption):
+            detail = f"'{assumption.name}' is left out; {assumption.assumed}"
+            yield Finding(GR4, _place(node), detail)
+
+
+def _is_left_out(node: ir.Node, assumption: Assumption) -> bool:
+    name, position = assumption.name, assumption.position
+    if position is not None:
+        return position >= len(node.inputs) or node.inputs[position] is None
+    if name == "pads" and node.attributes.get_string("auto_pad", "NOTSET") != "NOTSET":
+        # They come from auto_pad then, and must not be given.
+        return False
+    return name not in node.attributes
 
 
 def _dead_nodes(nodes: list[ir.Node]) -> Iterator[Finding]:

@@ -48,18 +48,36 @@ class Restriction:
 
 GR2 = Restriction(
     "GR2",
-    "The type and the shape of every value stand in the file and are not left to inference.",
+    "The type of every value stands in the file and is not left to inference.",
     Source(_DOCUMENT, "whole graph", "GR2", words=Words.OURS, later_tag="GR2"),
     Example(
-        "c = Div(a, b), with value_info c: float (2, 3)",
+        "c = Div(a, b), with value_info c: float",
         "c = Div(a, b), with nothing said of c",
+        "rewrite with make_explicit=True, which writes down what follows",
+    ),
+)
+IMPLICIT_SHAPE = Restriction(
+    "graph.implicit_shape",
+    "The shape of every tensor stands in the file and is not left to inference.",
+    Source(_DOCUMENT, "graph", None, Standing.OWN, Words.OURS),
+    Example(
+        "c = Div(a, b), with value_info c: float (2, 3)",
+        "c = Div(a, b), with value_info c: float",
         "rewrite with make_explicit=True, which writes down what follows",
     ),
 )
 GR3 = Restriction(
     "GR3",
     "No value is converted to another type implicitly.",
-    Source(_DOCUMENT, "whole graph", "GR3", words=Words.OURS, later_tag="GR3"),
+    Source(
+        _DOCUMENT,
+        "whole graph",
+        "GR3",
+        words=Words.OURS,
+        remark="An operator that takes operands of one type as well as of two, by its ONNX schema, "
+        "converts where they are of two. Indices, sizes and axes are no such operands.",
+        later_tag="GR3",
+    ),
     Example(
         "Pow(x, y) with x and y of type float",
         "Pow(x, y) with x of type float and y of type int64",
@@ -69,11 +87,19 @@ GR3 = Restriction(
 GR4 = Restriction(
     "GR4",
     "No attribute is left to its default value.",
-    Source(_DOCUMENT, "whole graph", "GR4", words=Words.OURS, later_tag="GR4"),
+    Source(
+        _DOCUMENT,
+        "whole graph",
+        "GR4",
+        words=Words.OURS,
+        remark="An optional input that is left out is taken for one where ONNX says what is "
+        "assumed then; versions of an operator have moved attributes to inputs.",
+        later_tag="GR4",
+    ),
     Example(
         "Softmax(x, axis=-1)",
         "Softmax(x), for which ONNX assumes axis=-1",
-        "rewrite with make_explicit=True, which writes the defaults down",
+        "write it down; rewrite with make_explicit=True does, where the schema has a default",
     ),
 )
 DEAD_NODE = Restriction(
@@ -104,6 +130,6 @@ FALSE_CLAIM = Restriction(
 )
 
 RESTRICTIONS: Mapping[str, Restriction] = MappingProxyType(
-    {r.id: r for r in (GR2, GR3, GR4, DEAD_NODE, UNUSED_INPUT, FALSE_CLAIM)}
+    {r.id: r for r in (GR2, GR3, GR4, IMPLICIT_SHAPE, DEAD_NODE, UNUSED_INPUT, FALSE_CLAIM)}
 )
 """The restrictions by id."""

@@ -64,7 +64,7 @@ def test_what_is_left_to_the_run_is_no_violation() -> None:
 def test_summary(report: Report) -> None:
     assert report.summary() == (
         "edition typed, broadcast reject: 9 obligations: 8 proved, 0 runtime, 1 violated; "
-        "2 findings; 3 nodes not covered by any rule"
+        "3 findings; 3 nodes not covered by any rule"
     )
 
 
@@ -186,7 +186,12 @@ class TestJson:
             {
                 "restriction": "GR2",
                 "place": "value 'r'",
-                "detail": "the file gives neither type nor shape",
+                "detail": "the file gives no type",
+            },
+            {
+                "restriction": "graph.implicit_shape",
+                "place": "value 'r'",
+                "detail": "the file gives no shape",
             },
         ]
 

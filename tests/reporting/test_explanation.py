@@ -62,11 +62,14 @@ LABELS = ["source", "stated", "later", "keeps", "breaks", "to mend"]
             (
                 "GR4: No attribute is left to its default value.\n"
                 "  source:  SONNX, general restrictions, whole graph [GR4]\n"
-                "  stated:  in substance, the words are ours\n"
+                "  stated:  in substance, the words are ours. An optional input that is left out "
+                "is taken for one where ONNX says what is assumed then; versions of an operator "
+                "have moved attributes to inputs.\n"
                 "  later:   GR4\n"
                 "  keeps:   Softmax(x, axis=-1)\n"
                 "  breaks:  Softmax(x), for which ONNX assumes axis=-1\n"
-                "  to mend: rewrite with make_explicit=True, which writes the defaults down"
+                "  to mend: write it down; rewrite with make_explicit=True does, where the schema "
+                "has a default"
             ),
         ),
     ],
