@@ -159,7 +159,7 @@ def _said_of_absence(schema: onnx.defs.OpSchema, name: str, description: str) ->
     named = re.compile(rf"[`'\"]{re.escape(name)}[`'\"]")
     sentences = (
         *_sentences(description),
-        *(sentence for sentence in _sentences(schema.doc) if named.search(sentence)),
+        *(sentence for sentence in _sentences(schema.doc or "") if named.search(sentence)),
     )
     elsewhere = _SAID_ELSEWHERE.get((schema.name, name), "")
     said = next((sentence for sentence in sentences if _ABSENCE.search(sentence)), elsewhere)

@@ -59,9 +59,9 @@ def _guarded(
     name: str,
 ) -> ir.Value:
     """A kernel's shape, by way of its guard."""
-    outputs = [nodes.value("decided"), nodes.value("decided_rank")]
-    kernel = ir.node(definition.name, inputs, attributes, domain=DOMAIN, outputs=outputs)
-    guard = make_guard(*outputs, nodes.value("guarded"), name=name)
+    decided, rank = nodes.value("decided"), nodes.value("decided_rank")
+    kernel = ir.node(definition.name, inputs, attributes, domain=DOMAIN, outputs=[decided, rank])
+    guard = make_guard(decided, rank, nodes.value("guarded"), name=name)
     nodes.nodes.extend((kernel, guard))
     return guard.outputs[0]
 
