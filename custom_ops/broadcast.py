@@ -1,7 +1,8 @@
-"""`sonnx::BroadcastShape`: the common shape of any number of tensors.
+"""What broadcasting has to decide, which depends on shapes alone: no tensor passes through here.
 
-What a Broadcast has to decide depends on shapes alone, so that no tensor passes through here: the
-graph expands them to the shape that this gives.
+`sonnx::BroadcastShape` gives the common shape of any number of tensors, `sonnx::AlignedShape` the
+one by which the second operand of a version 1 or 6 node lines up with the first. The graph reshapes
+and expands by these.
 """
 
 import json
@@ -10,12 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.custom_ops.definition import KernelDefinition
-from sonnx_ort.custom_ops.failure import could_not_finish, failed, violation
-from sonnx_ort.custom_ops.kernel_output import KernelOutput, kernel_output
+from sonnx_ort.custom_ops.definition import KernelDefinition, KernelOutput, kernel_output
+from sonnx_ort.custom_ops.kernel import shapes_in
+from sonnx_ort.custom_ops.violation_log import contract_violation, could_not_finish, failed
 from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.broadcastable import Broadcastable, aligned_axes
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 
 Array = npt.NDArray[Any]
 
@@ -46,7 +49,7 @@ def common_shape(
                 f"{letter} '{name}'"
                 for letter, name in zip(letters, json.loads(operands), strict=True)
             ]
-            error = violation(BROADCAST, E1, node, tuple(names), tuple(shapes), clash)
+            error = contract_violation(BROADCAST, E1, node, tuple(names), tuple(shapes), clash)
             return failed(_INT64, E1.code, error)
         common = np.array([max(axis) for _, axis in aligned_axes(shapes)], _INT64)  # type: ignore[type-var]
         return kernel_output(common, _INT64), kernel_output(np.array(common.shape), _INT64)
@@ -54,26 +57,57 @@ def common_shape(
         return could_not_finish(_INT64, BROADCAST.name, node, error)
 
 
-def shapes_in(sizes: Array, ranks: Array) -> list[tuple[int, ...]]:
-    """Cut the shapes of tensors out of one vector.
+def aligned_shape(  # noqa: PLR0913, PLR0917 - the inputs, then the attributes
+    sizes: Array, ranks: Array, node: str, operator: str, rule: str, axis: str
+) -> tuple[KernelOutput, KernelOutput]:
+    """Find the shape by which the second of two tensors lines up with the first.
 
     Args:
-        sizes: The shapes of all tensors, one behind the other.
-        ranks: How many of the sizes belong to each tensor.
+        sizes: The shapes of both tensors, one behind the other, int64.
+        ranks: How many of the sizes belong to each tensor, int64.
+        node: The node's name.
+        operator: The node's operator.
+        rule: The rule that is broken where they do not line up.
+        axis: The attribute `axis` as a number in digits; empty if it is not set.
+
+    Returns:
+        The second tensor's shape with axes of size 1 behind its own, and the shape of that:
+        `[rank]`, or `[-ticket]` on a violation. Never raises.
     """
-    flat = sizes.tolist()
-    shapes, start = [], 0
-    for rank in ranks.tolist():
-        shapes.append(tuple(flat[start : start + rank]))
-        start += rank
-    return shapes
+    try:
+        a, b = shapes_in(sizes, ranks)
+        limits = LimitedBroadcasting(int(axis) if axis else None)
+        violation = limits.violation(a, b)
+        if violation is not None:
+            broken, enforced = RULES[rule], OPERATORS[operator]
+            error = contract_violation(
+                enforced, broken, node, enforced.letters(2), (a, b), violation
+            )
+            return failed(_INT64, broken.code, error)
+        trailing = limits.trailing_axes(len(a), len(b)) or 0
+        shape = np.array(b + (1,) * trailing, _INT64)
+        return kernel_output(shape, _INT64), kernel_output(np.array(shape.shape), _INT64)
+    except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
+        return could_not_finish(_INT64, operator, node, error)
 
 
 BROADCAST_SHAPE = KernelDefinition(
     name="BroadcastShape",
     operator=BROADCAST,
-    inputs=(ElementType.INT64, ElementType.INT64),
-    output=ElementType.INT64,
+    inputs=(ElementType.INT64.value, ElementType.INT64.value),
+    output=ElementType.INT64.value,
     attributes=("node", "operands"),
     kernel=common_shape,
 )
+"""Decides about a Broadcast."""
+
+ALIGNED_SHAPE = KernelDefinition(
+    name="AlignedShape",
+    operator=None,
+    inputs=(ElementType.INT64.value, ElementType.INT64.value),
+    output=ElementType.INT64.value,
+    attributes=("node", "operator", "rule", "axis"),
+    kernel=aligned_shape,
+    remark="B has to line up with A",
+)
+"""Decides about the broadcasting of versions 1 and 6."""

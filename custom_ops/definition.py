@@ -1,11 +1,61 @@
-"""What ONNX Runtime is told of a kernel."""
+"""Kernels as ONNX Runtime takes them: their types, their outputs, and what it is told of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
-from sonnx_ort.custom_ops.kernel_output import KernelOutput
+import numpy as np
+import numpy.typing as npt
+
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import Operator
+
+CARRIERS: Mapping[ElementType, ElementType] = MappingProxyType(
+    {ElementType.FLOAT16: ElementType.FLOAT, ElementType.BFLOAT16: ElementType.FLOAT}
+)
+"""The type that stands in for one that kills the process when a Python kernel is given it.
+
+Exact for what is rounded once from an exact sum, product, quotient or square root: the carrier has
+at least 2p + 2 bits for the p bits of the type (24 >= 2 * 11 + 2), so rounding twice gives what
+rounding once would.
+"""
+
+KERNEL_TYPES: tuple[ElementType, ...] = tuple(t for t in ElementType if t not in CARRIERS)
+"""The numeric types that a Python kernel can take."""
+
+
+class KernelOutput(np.ndarray[Any, np.dtype[Any]]):
+    """An array that answers `flatten().tolist()` with itself.
+
+    onnxruntime-extensions asks a kernel's result for `shape` and for `flatten().tolist()`: a
+    Python list of all elements, which costs hundreds of times the operator itself. Its C++ side
+    takes an array where it gets one and copies `itemsize * size` bytes from it, so the array must
+    be C-contiguous and of exactly the declared dtype.
+    """
+
+    def flatten(self, order: Any = "C") -> "KernelOutput":
+        """The array itself."""
+        del order
+        return self
+
+    def tolist(self) -> Any:
+        """The plain array."""
+        return self.view(np.ndarray)
+
+
+def kernel_output(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> KernelOutput:
+    """View an array as a kernel's output.
+
+    Args:
+        array: The result, of any shape.
+        dtype: The dtype that the operator declares for this output.
+
+    Returns:
+        A view of the array; of a contiguous copy in the declared dtype where it is not both.
+    """
+    return np.asarray(array, dtype=dtype, order="C").view(KernelOutput)
+
 
 Kernel = Callable[..., tuple[KernelOutput, KernelOutput]]
 """A total function of the inputs' arrays and of the node's attributes.
@@ -22,8 +72,8 @@ class KernelDefinition:
         name: The operator's name in the domain `sonnx`.
         operator: The operator of the profile whose rules it enforces; None if its attribute
             `operator` names that.
-        inputs: The element types of its inputs.
-        output: The element type of its result.
+        inputs: The ONNX names of the element types of its inputs.
+        output: The ONNX name of the element type of its result.
         attributes: The names of its attributes, all of them strings.
         kernel: The kernel.
         remark: What its guard looks at, where the rules do not say it.
@@ -31,8 +81,8 @@ class KernelDefinition:
 
     name: str
     operator: Operator | None
-    inputs: tuple[ElementType, ...]
-    output: ElementType
+    inputs: tuple[str, ...]
+    output: str
     attributes: tuple[str, ...]
     kernel: Kernel
     remark: str = ""

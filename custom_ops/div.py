@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.custom_ops.kernel import CustomOperator
-from sonnx_ort.custom_ops.native_types import NATIVE_TYPES
 from sonnx_ort.profile.div import DIV
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
 
@@ -20,7 +19,7 @@ _BLOCK = 16384
 """Elements that are divided at a time, so that temporary arrays stay in the cache."""
 
 
-def divide(a: Array, b: Array, edition: Edition) -> Array:
+def divide(a: Array, b: Array, *, edition: Edition) -> Array:
     """Divide element by element.
 
     Args:
@@ -71,4 +70,4 @@ def _quotient_of_magnitudes(a: Array, b: Array) -> Array:
     return (quotient ^ sign) - sign
 
 
-CUSTOM_DIV = CustomOperator(DIV, divide, NATIVE_TYPES)
+CUSTOM_OPERATOR = CustomOperator(DIV, divide)

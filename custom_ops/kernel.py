@@ -5,58 +5,76 @@ An exception that leaves a kernel ends the process (onnxruntime-extensions' `Com
 at which the `Reshape` behind it fails.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.custom_ops.definition import Kernel, KernelDefinition
-from sonnx_ort.custom_ops.failure import could_not_finish, failed, violation
-from sonnx_ort.custom_ops.kernel_output import KernelOutput, kernel_output
-from sonnx_ort.profile.edition import Edition
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.custom_ops.definition import (
+    CARRIERS,
+    KERNEL_TYPES,
+    Kernel,
+    KernelDefinition,
+    KernelOutput,
+    kernel_output,
+)
+from sonnx_ort.custom_ops.violation_log import contract_violation, could_not_finish, failed
+from sonnx_ort.profile.element_type import ElementType, dtype_named
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Rule
 
 Array = npt.NDArray[Any]
-Arithmetic = Callable[[Array, Array, Edition], Array]
-"""Computes the result from operands that keep all rules; it may write into the first of them."""
+Arithmetic = Callable[..., Array]
+"""Computes the result from operands that keep all rules, and from the argument `edition`.
+
+It may write into the first operand.
+"""
 
 ATTRIBUTES = ("node", "edition")
 """The attributes of an element-wise operator."""
 
 _SHAPE = np.dtype(np.int64)
+_INT64 = ElementType.INT64.value
 
 
 @dataclass(frozen=True, slots=True)
 class CustomOperator:
-    """An element-wise operator of two operands: what it must keep, and how it computes.
+    """An element-wise operator: what it must keep, and how it computes.
 
     Attributes:
         operator: The profile's operator.
         arithmetic: The computation.
-        element_types: The types that kernels are registered for.
+        carriers: The types that stand in for those that kernels cannot take, where the operator
+            computes the same in them; a node of another such type is refused.
     """
 
     operator: Operator
     arithmetic: Arithmetic
-    element_types: tuple[ElementType, ...]
+    carriers: Mapping[ElementType, ElementType] = field(default_factory=lambda: CARRIERS)
 
     def definitions(self) -> tuple[KernelDefinition, ...]:
         """One kernel for each type."""
-        operands = len(self.operator.operands)
         return tuple(
             KernelDefinition(
                 name=self.operator.name,
                 operator=self.operator,
-                inputs=(element_type,) * operands,
-                output=element_type,
+                inputs=self._inputs(element_type),
+                output=self.operator.result_type or element_type.value,
                 attributes=ATTRIBUTES,
                 kernel=make_kernel(self, element_type),
             )
-            for element_type in self.element_types
+            for element_type in KERNEL_TYPES
         )
+
+    def _inputs(self, element_type: ElementType) -> tuple[str, ...]:
+        """Of any number of tensors: all elements, all sizes, and how many sizes each has."""
+        if self.operator.repeated_operand is not None:
+            return (element_type.value, _INT64, _INT64)
+        own = self.operator.operand_types
+        return tuple(own.get(letter, element_type.value) for letter in self.operator.operands)
 
 
 def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
@@ -64,35 +82,74 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
 
     Args:
         custom: The operator.
-        element_type: The type of both operands and of the result.
+        element_type: The type of the operands that have no type of their own.
 
     Returns:
-        A function of the two operands and of the node's attributes `node` and `edition`. It gives
-        the result and its shape; on a violation an empty result and the shape `[-ticket]`. It
-        never raises.
+        A function of the operands and of the node's attributes `node` and `edition`. It gives the
+        result and its shape; on a violation an empty result and the shape `[-ticket]`. It never
+        raises.
     """
-    dtype = element_type.dtype
+    operator, arithmetic = custom.operator, custom.arithmetic
+    dtype = dtype_named(operator.result_type or element_type.value)
     rules = {
         edition.value: tuple(
-            rule for rule in custom.operator.rules(edition, element_type.family) if rule.in_run
+            rule for rule in operator.rules(edition, element_type.family) if rule.in_run
         )
         for edition in Edition
     }
     editions = {edition.value: edition for edition in Edition}
-    operator, arithmetic = custom.operator, custom.arithmetic
+    variadic = operator.repeated_operand is not None
 
-    def kernel(a: Array, b: Array, node: str, edition: str) -> tuple[KernelOutput, KernelOutput]:
+    def kernel(*inputs: Array, node: str, edition: str) -> tuple[KernelOutput, KernelOutput]:
         try:
-            operands = (a, b)
+            operands = separated(*inputs) if variadic else inputs
             for rule in rules[edition]:
-                offence = rule.requirement.offence(operands)
-                if offence is not None:
-                    shapes = (a.shape, b.shape)
-                    error = violation(operator, rule, node, operator.operands, shapes, offence)
+                violation = rule.requirement.violation(_spoken_of(rule, operator, operands))
+                if violation is not None:
+                    letters = operator.letters(len(operands))
+                    shapes = tuple(operand.shape for operand in operands)
+                    error = contract_violation(operator, rule, node, letters, shapes, violation)
                     return failed(dtype, rule.code, error)
-            result = arithmetic(a, b, editions[edition])
+            result = arithmetic(*operands, edition=editions[edition])
             return kernel_output(result, dtype), kernel_output(np.array(result.shape), _SHAPE)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
             return could_not_finish(dtype, operator.name, node, error)
 
     return kernel
+
+
+def _spoken_of(rule: Rule, operator: Operator, operands: Sequence[Array]) -> Sequence[Array]:
+    if rule.operands is None:
+        return operands
+    return rule.spoken_of(operator.letters(len(operands)), operands)
+
+
+def separated(elements: Array, sizes: Array, ranks: Array) -> tuple[Array, ...]:
+    """Cut the tensors of an operator of any number of operands out of one vector.
+
+    Args:
+        elements: The elements of all tensors, one tensor behind the other.
+        sizes: The shapes of all tensors, one behind the other, int64.
+        ranks: How many of the sizes belong to each tensor, int64.
+    """
+    tensors, start = [], 0
+    for shape in shapes_in(sizes, ranks):
+        stop = start + int(np.prod(shape, dtype=np.int64))
+        tensors.append(elements[start:stop].reshape(shape))
+        start = stop
+    return tuple(tensors)
+
+
+def shapes_in(sizes: Array, ranks: Array) -> list[tuple[int, ...]]:
+    """Cut the shapes of tensors out of one vector.
+
+    Args:
+        sizes: The shapes of all tensors, one behind the other.
+        ranks: How many of the sizes belong to each tensor.
+    """
+    flat = sizes.tolist()
+    shapes, start = [], 0
+    for rank in ranks.tolist():
+        shapes.append(tuple(flat[start : start + rank]))
+        start += rank
+    return shapes

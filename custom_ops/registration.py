@@ -9,7 +9,6 @@ from onnxruntime_extensions import PyOp, get_library_path, onnx_op
 from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.definition import KernelDefinition
 from sonnx_ort.profile.domain import DOMAIN
-from sonnx_ort.profile.element_type import ElementType
 
 LIBRARY_PATH: str = get_library_path()
 """The shared library through which a session reaches the operators."""
@@ -18,7 +17,7 @@ LIBRARY_PATH: str = get_library_path()
 def _register(definition: KernelDefinition) -> None:
     registered = onnx_op(
         op_type=f"{DOMAIN}::{definition.name}",
-        inputs=[_declared(element_type) for element_type in definition.inputs],
+        inputs=[_declared(name) for name in definition.inputs],
         outputs=[_declared(definition.output), PyOp.dt_int64],
         attrs=dict.fromkeys(definition.attributes, PyOp.dt_string),
     )(definition.kernel)
@@ -26,8 +25,8 @@ def _register(definition: KernelDefinition) -> None:
     registered.cast_attributes = dict
 
 
-def _declared(element_type: ElementType) -> int:
-    number: int = getattr(PyOp, f"dt_{element_type.value}")
+def _declared(element_type: str) -> int:
+    number: int = getattr(PyOp, f"dt_{element_type}")
     return number
 
 

@@ -9,15 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.custom_ops.kernel import CustomOperator
-from sonnx_ort.custom_ops.native_types import NATIVE_TYPES
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.sub import SUB
 
 Array = npt.NDArray[Any]
 
 
 @np.errstate(all="ignore")
-def subtract(a: Array, b: Array, edition: Edition) -> Array:
+def subtract(a: Array, b: Array, *, edition: Edition) -> Array:
     """Subtract element by element.
 
     Args:
@@ -32,4 +31,4 @@ def subtract(a: Array, b: Array, edition: Edition) -> Array:
     return np.subtract(a, b, out=a)
 
 
-CUSTOM_SUB = CustomOperator(SUB, subtract, NATIVE_TYPES)
+CUSTOM_OPERATOR = CustomOperator(SUB, subtract)

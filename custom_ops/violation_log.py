@@ -1,4 +1,4 @@
-"""What kernels report, kept until a session asks for it.
+"""How a kernel fails: an error in the log, and an impossible shape.
 
 A kernel cannot raise: an exception in it ends the process. It leaves its error here under a
 ticket, and the ticket is the impossible dimension by which the model fails, so that the session
@@ -8,20 +8,26 @@ finds the error of its own run, whichever thread the kernel ran on.
 import contextlib
 import itertools
 import logging
-import re
 import threading
 from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from sonnx_ort.custom_ops.definition import KernelOutput, kernel_output
+from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE
+from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.profile.judgement import Violation
+from sonnx_ort.profile.operand import format_shape
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.rule import Rule
 
 CAPACITY = 4096
 """Errors kept; beyond it the oldest go. A plain onnxruntime session never collects its errors."""
 
-CODE_BASE = 100
-"""The last two decimal digits of a ticket are the code of the violated rule."""
+Outputs = tuple[KernelOutput, KernelOutput]
 
-KERNEL_FAILURE = 99
-"""The code of a kernel that could not finish; no rule has it."""
-
-_DIMENSION = re.compile(r"A dimension cannot be less than -1, got -(\d+)")
+_SHAPE = np.dtype(np.int64)
 _logger = logging.getLogger("sonnx_ort")
 
 
@@ -38,11 +44,11 @@ class ViolationLog:
         """Keep an error, write it to the logger `sonnx_ort`, and give its ticket.
 
         Args:
-            code: The code of the violated rule, from 2 to 99.
+            code: The code of the violated rule.
             error: The error that the session is to raise.
 
         Returns:
-            A number that is unique in this process; its last two digits are the code.
+            A number that is unique in this process; its last four digits are the code.
         """
         ticket = next(self._serials) * CODE_BASE + code
         with self._lock:
@@ -60,16 +66,83 @@ class ViolationLog:
             return self._errors.pop(ticket, None)
 
 
-def tickets(message: str) -> list[int]:
-    """The tickets in the text of an ONNX Runtime error.
-
-    Args:
-        message: The text of the error. That of a node with a body ends in that of the body; what
-            stands before the last status is names, which a model chooses.
-    """
-    _, _, status = message.rpartition("Status Message:")
-    return [int(match) for match in _DIMENSION.findall(status)]
-
-
 LOG = ViolationLog()
 """The log that all kernels of this process write to."""
+
+
+def contract_violation(  # noqa: PLR0913, PLR0917 - all that the error tells
+    operator: Operator,
+    rule: Rule,
+    node: str,
+    letters: tuple[str, ...],
+    shapes: tuple[tuple[int, ...], ...],
+    violation: Violation,
+) -> ContractViolation:
+    """Make the error for a broken rule.
+
+    Args:
+        operator: The operator.
+        rule: The rule.
+        node: The name of the original node.
+        letters: What the operands are called.
+        shapes: Their shapes.
+        violation: What broke the rule.
+    """
+    shown = ", ".join(
+        f"{letter} {format_shape(shape)}" for letter, shape in zip(letters, shapes, strict=True)
+    )
+    return ContractViolation(
+        f"{operator.name} '{node}' breaks {rule.id}: {violation.reason}; shapes {shown}. "
+        f"The rule: {rule.sentence}",
+        rule=rule.id,
+        operator=operator.name,
+        node=node,
+        shapes=shapes,
+        index=violation.index,
+        values=violation.values,
+    )
+
+
+def failed(dtype: np.dtype[Any], code: int, error: BaseException) -> Outputs:
+    """Record an error, and give what a kernel returns for it.
+
+    Args:
+        dtype: The dtype of the kernel's result.
+        code: The code of the violated rule.
+        error: The error.
+    """
+    return _impossible(dtype, LOG.record(code, error))
+
+
+def could_not_finish(
+    dtype: np.dtype[Any], operator: str, node: str, error: BaseException
+) -> Outputs:
+    """Record that a kernel could not compute its result; never raises.
+
+    Args:
+        dtype: The dtype of the kernel's result.
+        operator: The operator's name.
+        node: The name of the original node.
+        error: What kept the kernel from it.
+    """
+    try:
+        failure = SonnxError(
+            f"sonnx::{operator}, node '{node}': the kernel could not finish: "
+            f"{type(error).__name__}: {_text(error)}"
+        )
+        failure.__cause__ = error
+        return failed(dtype, KERNEL_FAILURE, failure)
+    except BaseException:  # noqa: BLE001 - not even an error that cannot be told may leave
+        return _impossible(dtype, KERNEL_FAILURE)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever a foreign error does when it is printed
+        return "(an error that cannot be printed)"
+
+
+def _impossible(dtype: np.dtype[Any], ticket: int) -> Outputs:
+    # No tensor with elements can be made of an empty one, should a Reshape be fused away.
+    return kernel_output(np.empty(0), dtype), kernel_output(np.array([-ticket]), _SHAPE)

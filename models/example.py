@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
 

@@ -22,7 +22,7 @@ from sonnx_ort.models.example import (
     Source,
     StaticViolation,
 )
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.options import Edition
 
 VERSION = 1
 """The version of the manifest's format that this code reads."""

@@ -6,19 +6,29 @@ session = onnxruntime.InferenceSession(model.SerializeToString(), options)
 """
 
 from sonnx_ort import models
+from sonnx_ort.analysis.report import Obligation, Report
 from sonnx_ort.checking import check
 from sonnx_ort.errors import ContractViolation, InvalidModel, ModelRejected, SonnxError
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.rewriting.options import Backend
 from sonnx_ort.rewriting.rewrite import rewrite
 from sonnx_ort.rewriting.rewrite_file import rewrite_file
 from sonnx_ort.runtime.registration import register
 from sonnx_ort.runtime.session import InferenceSession
 
 __all__ = [
+    "Backend",
+    "Broadcasting",
     "ContractViolation",
+    "Edition",
     "InferenceSession",
     "InvalidModel",
     "ModelRejected",
+    "Obligation",
+    "Report",
     "SonnxError",
+    "Status",
     "check",
     "models",
     "register",

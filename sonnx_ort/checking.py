@@ -3,11 +3,10 @@
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.loading.choice import choose
-from sonnx_ort.loading.collector import collector_paused
+from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.profile.broadcasting import Broadcasting
-from sonnx_ort.profile.edition import Edition
-from sonnx_ort.rewriting.native.recognition import load_and_recognize
+from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.rewriting.recognition import load_and_recognize
 
 
 def check(model: ModelSource, *, edition: str = "typed", broadcast: str = "reject") -> Report:

@@ -14,11 +14,10 @@ import typer
 from rich.console import Console
 
 from sonnx_ort.errors import ContractViolation, ModelRejected, SonnxError
-from sonnx_ort.profile.broadcasting import Broadcasting
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.rewriting.external_transfer import Transfer
+from sonnx_ort.rewriting.options import Backend
 
 
 class ExitStatus(enum.IntEnum):

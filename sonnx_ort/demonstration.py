@@ -29,7 +29,7 @@ from sonnx_ort.models import (
     describe_difference,
     same_elements,
 )
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.options import Backend
 from sonnx_ort.runtime.session import InferenceSession
 
 _FATAL = 4

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.silence import silenced
+from sonnx_ort.loading.process import silenced
 from sonnx_ort.runtime.session import InferenceSession
 
 Tensors = dict[str, npt.NDArray[Any]]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import sonnx_ort
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.options import Backend
 
 _CHOOSING = (sonnx_ort.rewrite, sonnx_ort.rewrite_file, sonnx_ort.InferenceSession.__init__)
 

@@ -11,7 +11,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 BELOW: dict[str, set[str]] = {
     "errors": {"analysis"},  # for the type of ModelRejected.report alone
     "profile": set(),
-    "reference": {"profile"},
+    "oracle": {"profile"},
     "custom_ops": {"errors", "profile"},
     "loading": {"errors", "profile"},
     "models": {"errors", "profile"},

@@ -7,7 +7,7 @@ import pytest
 from sonnx_ort import models
 from sonnx_ort.demonstration import Row, Verdict, demonstrate, run_case
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.options import Backend
 
 
 @pytest.fixture(scope="module", params=list(Backend), ids=str)

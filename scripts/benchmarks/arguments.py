@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.options import Backend
 
 BACKENDS = tuple(map(str, Backend))
 """What `--backend` may be."""

@@ -25,7 +25,7 @@ from model_builders.bundle import (
 from model_builders.expected import differences, quotients, spread
 from model_builders.graphs import NODE_NAMES, Dimensions
 from sonnx_ort.models import Case
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.options import Edition
 
 Shape = tuple[int, ...]
 

@@ -19,7 +19,7 @@ from sonnx_ort.models import (
     Source,
     StaticViolation,
 )
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
 

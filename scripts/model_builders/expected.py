@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort import reference
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
-Oracle = Callable[[Array, Array, ElementType, Edition], Array | reference.Breach]
+Oracle = Callable[[Array, Array, ElementType, Edition], Array | reference.Violation]
 
 
 def quotients(a: Array, b: Array, edition: Edition = Edition.TYPED) -> Array:

@@ -15,8 +15,8 @@ from model_builders.bundle import (
 )
 from model_builders.expected import differences, quotients
 from model_builders.float32_edges import with_float32_edges
+from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.reference.formats import FLOAT_FORMATS
 
 _INF, _NAN = np.inf, np.nan
 

@@ -16,11 +16,11 @@ from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.facts import Facts
-from sonnx_ort.analysis.liveness import dead_nodes
-from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.findings import dead_nodes
+from sonnx_ort.analysis.report import Obligation
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, symbols_in
-from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.rule import Subject
 
 _FEWEST = 2
 """A node that would be alone with a look at the inputs looks at its own operands."""
@@ -131,9 +131,8 @@ def _rests_on_symbols(node: ExaminedNode) -> bool:
 
 
 def _about_shapes_of_a_run(obligation: Obligation) -> bool:
-    return obligation.status is Status.RUNTIME and isinstance(
-        obligation.rule.requirement, SameShape
-    )
+    subject = obligation.rule.requirement.subject
+    return obligation.status is Status.RUNTIME and subject is Subject.EQUAL_SHAPES
 
 
 def _held_equal(

@@ -1,7 +1,17 @@
-"""What a file declares of a value, which is knowledge of the file and not of any run."""
+"""What a file declares of its values, which is knowledge of the file and not of any run.
+
+A file can declare types and shapes falsely, and ONNX Runtime only warns; so there is a copy of a
+graph without all that does not follow from anything.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
 
 import onnx_ir as ir
+from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.analysis.iteration import loop_of
+from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.profile.operand import Shape
 
 
@@ -45,3 +55,98 @@ def is_sparse(value: ir.Value) -> bool:
     while isinstance(declared, ir.SequenceType | ir.OptionalType):
         declared = declared.elem_type
     return isinstance(declared, ir.SparseTensorType)
+
+
+_LARGE = 1024
+"""Initializers of more bytes than this are declared only; no shape is computed from them."""
+
+SYMBOL = re.compile(r"[^\W\d]\w*")
+"""The name of a dimension that can be a symbol; others, such as "?", say nothing."""
+
+
+def without_claims(model: ir.Model, kept: Iterable[ir.Value] = ()) -> ir.Model:
+    """Copy a model and forget all types and shapes that do not follow from anything.
+
+    Types of intermediate values, of outputs and of the inputs of bodies are claims: a file can
+    state them falsely, and ONNX Runtime only warns. Initializers that an input of the same name
+    can override are inputs. Dimension names that no symbol can have, such as "?", and negative
+    sizes say nothing.
+
+    Args:
+        model: The model; not modified.
+        kept: Values of the model whose declarations are kept all the same.
+
+    Returns:
+        A copy with the same nodes in the same order; its initializers may have become inputs.
+    """
+    copy = model.clone()
+    graph = copy.graph
+    copies = dict(zip(defined_values(model.graph), defined_values(graph), strict=True))
+    # What a function computes is as doubtful as its nodes, which nothing looks into here.
+    copy.functions.clear()
+    for name in [value.name for value in graph.inputs if value.is_initializer()]:
+        if name is not None:
+            graph.initializers.pop(name)
+    for graph_input in graph.inputs:
+        _forget_odd_dimensions(graph_input)
+    for value in list(graph.initializers.values()):
+        if value.const_value is None:
+            continue
+        value.type = ir.TensorType(value.const_value.dtype)
+        value.shape = ir.Shape(value.const_value.shape.numpy())
+        if value.const_value.nbytes > _LARGE or isinstance(value.const_value, ir.ExternalTensor):
+            _declare_only(graph, value)
+    _forget_outputs(graph)
+    for value in kept:
+        copies[value].type, copies[value].shape = value.type, value.shape
+    return copy
+
+
+def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
+    """The outputs of the bodies of Loops that are collected, where the file declares their shapes.
+
+    Args:
+        graph: The main graph.
+    """
+    for node in RecursiveGraphIterator(graph):
+        iteration = loop_of(node)
+        if iteration is not None:
+            collected = (value for _, value in iteration.collected)
+            yield from (value for value in collected if value.shape is not None)
+
+
+def _declare_only(graph: ir.Graph, value: ir.Value) -> None:
+    del graph.initializers[str(value.name)]
+    value.const_value = None
+    graph.inputs.append(value)
+
+
+def _forget_odd_dimensions(value: ir.Value) -> None:
+    if value.shape is not None:
+        value.shape = ir.Shape([_known(dimension) for dimension in value.shape])
+
+
+def _known(dimension: int | ir.SymbolicDim) -> int | str | None:
+    match dimension:
+        case int():
+            return dimension if dimension >= 0 else None
+        case ir.SymbolicDim(value=str() as name) if SYMBOL.fullmatch(name):
+            return name
+        case _:
+            return None
+
+
+def _forget_outputs(graph: ir.Graph) -> None:
+    def forget_inputs(body: object) -> None:
+        if isinstance(body, ir.Graph) and body is not graph:
+            for value in body.inputs:
+                _forget(value)
+
+    for node in RecursiveGraphIterator(graph, enter_graph=forget_inputs):
+        for output in node.outputs:
+            _forget(output)
+
+
+def _forget(value: ir.Value) -> None:
+    value.type = None
+    value.shape = None

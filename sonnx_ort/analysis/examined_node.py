@@ -5,16 +5,15 @@ from dataclasses import dataclass, replace
 
 from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan, plan_broadcast
 from sonnx_ort.analysis.facts import Facts
-from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import Obligation
 from sonnx_ort.analysis.targets import Target
 from sonnx_ort.profile.broadcast import BROADCAST, E1
-from sonnx_ort.profile.broadcasting import Broadcasting
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.judgement import Judgement, Status, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand, broadcast_shape
-from sonnx_ort.profile.requirements.same_shape import SameShape
-from sonnx_ort.profile.rule import JudgesResults, Rule
+from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.profile.requirements.same_shape import hint_to_expand
+from sonnx_ort.profile.rule import JudgesResults, Rule, Subject
 
 Operands = tuple[Operand, ...]
 
@@ -81,7 +80,7 @@ def _examine_expandable(
     obligations = tuple(
         _declaration_broken(rule, target, expanded)
         or _obligation(rule, target, operands, made_equal)
-        if isinstance(rule.requirement, SameShape)
+        if rule.requirement.subject is Subject.EQUAL_SHAPES
         else _oblige_plainly(rule, target, operands)
         for rule in rules
     )
@@ -90,7 +89,7 @@ def _examine_expandable(
 
 
 def _shape_rule(rules: tuple[Rule, ...]) -> Rule:
-    return next(rule for rule in rules if isinstance(rule.requirement, SameShape))
+    return next(rule for rule in rules if rule.requirement.subject is Subject.EQUAL_SHAPES)
 
 
 def _alignment(target: Target, operands: Operands, rule: Rule) -> Alignment | None:
@@ -138,7 +137,8 @@ def _declaration_broken(rule: Rule, target: Target, operands: Operands) -> Oblig
     """The obligation, if what the file declares of the results alone breaks the rule."""
     if not isinstance(rule.requirement, JudgesResults):
         return None
-    judgement = rule.requirement.judge_results(operands, target.declared_results)
+    spoken_of = rule.spoken_of(target.letters, operands)
+    judgement = rule.requirement.judge_results(spoken_of, target.declared_results)
     if judgement is None:
         return None
     hint = "correct what the file declares of the result, or remove the declaration"
@@ -147,7 +147,7 @@ def _declaration_broken(rule: Rule, target: Target, operands: Operands) -> Oblig
 
 def _oblige(rule: Rule, target: Target, operands: Operands) -> Obligation:
     judgement = rule.requirement.judge(operands)
-    if not (target.asks_for_broadcasting and isinstance(rule.requirement, SameShape)):
+    if not (target.asks_for_broadcasting and rule.requirement.subject is Subject.EQUAL_SHAPES):
         return _oblige_plainly(rule, target, operands)
     if judgement.status is not Status.VIOLATED:
         judgement = violated("the attribute broadcast=1 asks for legacy broadcasting")
@@ -160,12 +160,12 @@ def _legacy_hint(rule: Rule, target: Target, operands: Operands) -> str:
     if alignment is not None and alignment.judgement.status is not Status.VIOLATED:
         aligned = _aligned(operands, alignment)
         if E1.requirement.judge(aligned).status is not Status.VIOLATED:
-            return SameShape.hint_to_expand(operands, aligned)
+            return hint_to_expand(operands, aligned)
     return "the second operand does not line up with the first; correct the model"
 
 
 def _oblige_plainly(rule: Rule, target: Target, operands: Operands) -> Obligation:
-    judgement = rule.requirement.judge(operands)
+    judgement = rule.requirement.judge(rule.spoken_of(target.letters, operands))
     broken = judgement.status is Status.VIOLATED
     declared = None if broken else _declaration_broken(rule, target, operands)
     return declared or _obligation(rule, target, operands, judgement)
@@ -191,11 +191,12 @@ def _binding_rules(
     target: Target, operands: Sequence[Operand], edition: Edition
 ) -> tuple[Rule, ...]:
     """The rules for the family of the operands' types; those of all families if it is unknown."""
-    for operand in operands:
+    deciding = [o for o in operands if o.letter not in target.operator.operand_types]
+    for operand in deciding:
         element_type = ElementType.named(operand.element_type)
         if element_type is not None:
             return target.operator.rules(edition, element_type.family)
-    if any(operand.element_type is not None for operand in operands):
+    if any(operand.element_type is not None for operand in deciding):
         return target.operator.rules(edition, Family.FLOAT)
     rules = (rule for family in Family for rule in target.operator.rules(edition, family))
     return tuple(dict.fromkeys(rules))

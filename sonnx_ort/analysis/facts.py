@@ -11,9 +11,8 @@ from sonnx_ort.analysis.bounds import integer_bounds
 from sonnx_ort.analysis.constants import constant_tensor
 from sonnx_ort.analysis.declarations import is_sparse, type_name
 from sonnx_ort.analysis.inference import Inference
-from sonnx_ort.analysis.provenance import Provenance
+from sonnx_ort.analysis.input_dependencies import Provenance, has_scalars, shared_symbols
 from sonnx_ort.analysis.shapes.propagation import certain_shapes
-from sonnx_ort.analysis.symbols import has_scalars, shared_symbols
 from sonnx_ort.profile.operand import Operand, Shape
 
 

@@ -1,6 +1,6 @@
 """Looks at a whole graph for what the general restrictions demand."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 
 import onnx_ir as ir
@@ -8,11 +8,10 @@ from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.declarations import declared_shape, declared_type
 from sonnx_ort.analysis.facts import Facts
-from sonnx_ort.analysis.finding import Finding
-from sonnx_ort.analysis.liveness import dead_nodes
 from sonnx_ort.analysis.onnx_schemas import Assumption, assumptions, convertible_inputs, schema_of
+from sonnx_ort.analysis.report import Finding
 from sonnx_ort.analysis.targets import label_of
-from sonnx_ort.loading.value_names import defined_values
+from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.profile.general import (
     DEAD_NODE,
     FALSE_CLAIM,
@@ -119,3 +118,21 @@ def _false_claims(model: ir.Model, facts: Facts) -> Iterator[Finding]:
 
 def _place(node: ir.Node) -> str:
     return f"{node.op_type} '{label_of(node)}'"
+
+
+def dead_nodes(nodes: Sequence[ir.Node]) -> list[ir.Node]:
+    """Find the nodes of which no output contributes to one of the graph.
+
+    Args:
+        nodes: All nodes of a model, those of a body behind the node that it belongs to.
+
+    Returns:
+        The dead ones, in their order.
+    """
+    dead: dict[ir.Node, None] = {}
+    for node in reversed(nodes):
+        readers = [reader for output in node.outputs for reader in output.consumers()]
+        given_out = any(output.is_graph_output() for output in node.outputs)
+        if not given_out and all(reader in dead for reader in readers):
+            dead[node] = None
+    return list(reversed(dead))

@@ -13,9 +13,9 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.analysis.premises import collected_by_loops, without_claims
-from sonnx_ort.loading.silence import silenced
-from sonnx_ort.loading.value_names import ValueNames, defined_values
+from sonnx_ort.analysis.declarations import collected_by_loops, without_claims
+from sonnx_ort.loading.process import silenced
+from sonnx_ort.loading.traversal import ValueNames, defined_values
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.operand import Shape
 

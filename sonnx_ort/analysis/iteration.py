@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from sonnx_ort.loading.bodies import bodies_of
 from sonnx_ort.loading.opset import operator_version
+from sonnx_ort.loading.traversal import subgraphs_of
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
 _COUNTERS = 2
@@ -67,7 +67,7 @@ def iteration_of(node: ir.Node, version: int) -> Iteration | None:
         node: The node.
         version: The version of the standard operators that the model imports.
     """
-    bodies = bodies_of(node)
+    bodies = subgraphs_of(node)
     since = operator_version(node.op_type, version) if node.domain == STANDARD_DOMAIN else 0
     if not 0 < since <= _LAST:
         return None
@@ -82,7 +82,7 @@ def loop_of(node: ir.Node) -> Iteration | None:
     Args:
         node: The node.
     """
-    bodies = bodies_of(node)
+    bodies = subgraphs_of(node)
     if (node.domain, node.op_type, len(bodies)) != (STANDARD_DOMAIN, "Loop", 1):
         return None
     (body,) = bodies

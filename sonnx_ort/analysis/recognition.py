@@ -5,16 +5,16 @@ from dataclasses import dataclass
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
-from sonnx_ort.custom_ops.guard_name import guard_name
-from sonnx_ort.custom_ops.limited_broadcasting import ALIGNED_SHAPE
+from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
 
 _DEFINITIONS = {definition.name: definition for definition in KERNEL_DEFINITIONS}

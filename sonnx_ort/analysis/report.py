@@ -1,19 +1,126 @@
-"""All obligations of a model."""
+"""What `check` says of a model: every obligation, every finding, and what it was looked at with."""
 
+import functools
+import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from sonnx_ort.analysis.finding import Finding
-from sonnx_ort.analysis.identity import Identity
-from sonnx_ort.analysis.obligation import Obligation
-from sonnx_ort.profile.broadcasting import Broadcasting
-from sonnx_ort.profile.edition import Edition
+import onnx
+
+from sonnx_ort.profile.general import Restriction
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """What a rule demands of a node, and what is known of it.
+
+    Attributes:
+        rule: The rule.
+        operator: The operator's name; empty for a rule of the whole graph.
+        node: The node's name, with the path of calls if it came out of a function; empty for a
+            rule of the whole graph.
+        operands: What is known of the node's inputs, or of the values that the rule is about.
+        status: When the rule is decided, and how.
+        evidence: Why, as a clause.
+        hint: What to do about a violation, as a clause; empty otherwise.
+        path: The nodes whose bodies the node lies in, outermost first.
+    """
+
+    rule: Rule
+    operator: str
+    node: str
+    operands: tuple[Operand, ...]
+    status: Status
+    evidence: str
+    hint: str = ""
+    path: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The node in words, with the bodies it lies in."""
+        if not self.operator:
+            return "the graph"
+        inside = "".join(f" in {node}" for node in reversed(self.path))
+        return f"{self.operator} '{self.node}'{inside}"
+
+    def __str__(self) -> str:
+        """Give the obligation in lines: the finding, the operands, the rule, and what to do."""
+        lines = [
+            f"{self.place}: {self.rule.id} {self.status}: {self.evidence}",
+            *map(str, self.operands),
+            f"the rule: {self.rule.sentence} ({self.rule.source})",
+        ]
+        if self.hint:
+            lines.append(f"to mend it: {self.hint}")
+        return "\n    ".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A restriction that the graph as written does not meet.
+
+    It changes no result, so it rejects no model.
+
+    Attributes:
+        restriction: The restriction.
+        place: The node or the value that it is about.
+        detail: What was found there, as a clause.
+    """
+
+    restriction: Restriction
+    place: str
+    detail: str
+
+    def __str__(self) -> str:
+        """Give the finding on one line."""
+        return f"{self.place}: {self.restriction.id}: {self.detail}"
+
+
+PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
+"""The packages whose versions a report states."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A model, and with what it was looked at.
+
+    Attributes:
+        sha256: Of the file, without external data; of the serialized model where there was no
+            file.
+        opsets: The imported version of each domain.
+        versions: Of the packages that took part.
+    """
+
+    sha256: str
+    opsets: Mapping[str, int]
+    versions: Mapping[str, str]
+
+
+def identify(sha256: str, proto: onnx.ModelProto) -> Identity:
+    """Identify a model.
+
+    Args:
+        sha256: Of its file.
+        proto: The model.
+    """
+    return Identity(
+        sha256,
+        {entry.domain: entry.version for entry in proto.opset_import},
+        {package: _version(package) for package in PACKAGES},
+    )
+
+
+@functools.cache
+def _version(package: str) -> str:
+    return importlib.metadata.version(package)
+
 
 FORMAT = "sonnx_ort.report/1"
 """The name and version of the JSON form; a change that breaks readers raises the version."""

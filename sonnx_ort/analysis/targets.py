@@ -7,14 +7,14 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.declarations import declared_shape, declared_type, is_sparse
-from sonnx_ort.loading.bodies import bodies_in
+from sonnx_ort.loading.traversal import subgraphs_in
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 
-BROADCASTING_VERSION = 7
-"""The first version of the standard operators that broadcast without being asked to."""
+_LEGACY_ATTRIBUTES = ("axis", "broadcast", "consumed_inputs")
+"""What versions 1 and 6 of element-wise operators had besides their operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Target:
     node: ir.Node
     operator: Operator
     label: str
-    version: int = BROADCASTING_VERSION
+    version: int
     path: tuple[str, ...] = ()
 
     @property
@@ -74,14 +74,19 @@ class Target:
 
     @property
     def broadcasts(self) -> bool:
-        """Whether ONNX broadcasts the operands: from version 7 on, or where the node asks."""
-        return self.version >= BROADCASTING_VERSION or self.asks_for_broadcasting
+        """Whether ONNX broadcasts the operands: from some version on, or where the node asks."""
+        return self.version >= self.operator.broadcasting_since or self.asks_for_broadcasting
 
     @property
     def asks_for_broadcasting(self) -> bool:
         """Whether a version 1 or 6 node has the attribute `broadcast=1`."""
         attribute = self.node.attributes.get("broadcast")
         return attribute is not None and attribute.as_int() != 0
+
+    @property
+    def further_attributes(self) -> tuple[str, ...]:
+        """The names of the node's attributes, without those of limited broadcasting."""
+        return tuple(name for name in self.node.attributes if name not in _LEGACY_ATTRIBUTES)
 
     @property
     def limited_broadcasting(self) -> LimitedBroadcasting | None:
@@ -102,7 +107,7 @@ def targets(model: ir.Model) -> Iterator[Target]:
     for node in RecursiveGraphIterator(model.graph):
         path = paths.get(node.graph, ()) if isinstance(node.graph, ir.Graph) else ()
         for attribute in node.attributes.values():
-            for body in bodies_in(attribute):
+            for body in subgraphs_in(attribute):
                 paths[body] = (*path, f"{node.op_type} '{label_of(node)}' {attribute.name}")
         operator = OPERATORS.get(node.op_type)
         if operator is not None and node.domain == operator.domain:

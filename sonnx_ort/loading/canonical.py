@@ -7,14 +7,13 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.default_domain import resolve_default_domain
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.functions import inline_enforceable_functions
-from sonnx_ort.loading.impostors import refuse_impostors
-from sonnx_ort.loading.silence import silenced
+from sonnx_ort.loading.opset import resolve_default_domain
+from sonnx_ort.loading.process import silenced
 from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.loading.sparse import densify_declarations
-from sonnx_ort.loading.validity import check_validity
+from sonnx_ort.loading.validity import check_validity, refuse_impostors
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is said about a choice that there is not."""
+"""Finds the member of an enumeration that a caller names, or says which names there are."""
 
 import enum
 from typing import TypeVar

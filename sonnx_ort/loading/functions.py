@@ -15,7 +15,7 @@ from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import adopt_opset_imports
-from sonnx_ort.loading.value_names import ValueNames
+from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.catalog import OPERATORS
 
 PATH = "path"

@@ -15,7 +15,7 @@ ModelSource = str | os.PathLike[str] | bytes | onnx.ModelProto | ir.Model
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReadModel:
     """A model as it was read, before anything is known of its validity.
 
     Attributes:
@@ -29,7 +29,7 @@ class Source:
     sha256: str
 
 
-def read(model: ModelSource) -> Source:
+def read(model: ModelSource) -> ReadModel:
     """Read a model; external data stays where it is.
 
     Args:
@@ -44,16 +44,16 @@ def read(model: ModelSource) -> Source:
     """
     match model:
         case onnx.ModelProto():
-            return Source(model, None, _digest(_content(model)))
+            return ReadModel(model, None, _digest(_content(model)))
         case ir.Model():
             proto = _serialize(model)
-            return Source(proto, _external_folder(model), _digest(_content(proto)))
+            return ReadModel(proto, _external_folder(model), _digest(_content(proto)))
         case bytes() | bytearray() | memoryview():
             content = bytes(model)
-            return Source(_parse(content), None, _digest(content))
+            return ReadModel(_parse(content), None, _digest(content))
         case str() | os.PathLike():
             path = Path(model)
-            return Source(_parse_file(path), path.parent, _digest(path.read_bytes()))
+            return ReadModel(_parse_file(path), path.parent, _digest(path.read_bytes()))
         case _:
             raise TypeError(
                 "a model is a path, bytes, an onnx.ModelProto or an onnx_ir.Model, "

@@ -7,8 +7,9 @@ import onnx
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.external_data import external_tensors
-from sonnx_ort.loading.traversal import all_graphs
-from sonnx_ort.profile.domain import STANDARD_DOMAIN
+from sonnx_ort.loading.traversal import all_graphs, all_nodes, subgraphs
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 
 
 def check_validity(proto: onnx.ModelProto) -> None:
@@ -70,3 +71,59 @@ def _shapeless(proto: onnx.ModelProto) -> Iterator[onnx.ValueInfoProto]:
 
 def _sentence(error: Exception) -> str:
     return " ".join(str(error).split())
+
+
+def refuse_impostors(proto: onnx.ModelProto) -> None:
+    """Check that no model-local function takes the name of an operator that is not the model's.
+
+    Nodes in the domain `sonnx` are looked at once the graph is known: what `rewrite` made may
+    stay.
+
+    Args:
+        proto: The model.
+
+    Raises:
+        InvalidModel: A function lies in the domain `sonnx` or in the default domain, a Broadcast
+            has not the form of one, or the model imports a version of `sonnx` that does not exist.
+    """
+    for function in proto.functions:
+        if function.domain == DOMAIN:
+            raise InvalidModel(
+                f"the model-local function '{function.name}' lies in the domain '{DOMAIN}', which "
+                "belongs to the enforced operators; move it to a domain of its own"
+            )
+        if function.domain == STANDARD_DOMAIN:
+            raise InvalidModel(
+                f"the model-local function '{function.name}' takes the place of the standard "
+                f"operator of that name; move it to a domain of its own"
+            )
+        nodes = chain(function.node, *(graph.node for graph in subgraphs(function.node)))
+        if any(node.domain == DOMAIN and node.op_type != BROADCAST.name for node in nodes):
+            raise InvalidModel(
+                f"the model-local function '{function.name}' contains operators of the domain "
+                f"'{DOMAIN}', which only rewrite puts into a model; use the standard operators"
+            )
+    for node in all_nodes(proto):
+        if node.domain == DOMAIN and node.op_type == BROADCAST.name:
+            _check_broadcast(node)
+    used = any(node.domain == DOMAIN for node in all_nodes(proto))
+    for entry in proto.opset_import:
+        # ONNX Runtime adds the import to every model that it saves where the domain is registered.
+        if used and entry.domain == DOMAIN and entry.version != DOMAIN_VERSION:
+            raise InvalidModel(
+                f"the model imports version {entry.version} of the domain '{DOMAIN}'; there is "
+                f"only version {DOMAIN_VERSION}"
+            )
+
+
+def _check_broadcast(node: onnx.NodeProto) -> None:
+    """The ONNX checker knows nothing of this operator."""
+    reason = None
+    if not node.input or not all(node.input):
+        reason = "it needs at least one input, and each must be given"
+    elif len(node.output) > len(node.input) or not any(node.output):
+        reason = f"it has {len(node.input)} inputs and {len(node.output)} outputs"
+    elif node.attribute:
+        reason = f"it has no attribute '{node.attribute[0].name}'"
+    if reason is not None:
+        raise InvalidModel(f"node '{node.name}' is no {DOMAIN}::{BROADCAST.name}: {reason}")

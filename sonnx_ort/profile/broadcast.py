@@ -5,9 +5,9 @@ all sizes are equal. Output m repeats the elements of input m, and has its type.
 """
 
 from sonnx_ort.profile.domain import DOMAIN
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.broadcastable import Broadcastable, OwnType
 from sonnx_ort.profile.rule import Rule, Source, Words
 
@@ -28,7 +28,6 @@ E1 = Rule(
         "drafts (of Add, Sub and Mul) admit it.",
     ),
     Broadcastable(),
-    in_run=True,
 )
 _C1 = Rule(
     "Broadcast.C1",
@@ -52,6 +51,7 @@ BROADCAST = Operator(
     operands=(),
     repeated_operand="X",
     result="Z",
+    repeated_result=True,
     versions=(1,),
     contracts={Edition.TYPED: _RULES, Edition.PRELIMINARY: _RULES},
 )

@@ -5,9 +5,9 @@ IEEE 754 division, rounded to nearest even; x/0 is an infinity with the IEEE sig
 Results (preliminary, floats): the same, but +inf wherever B is zero, whatever A is.
 """
 
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.dense import Dense
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
@@ -43,7 +43,6 @@ _FLOAT_R1 = Rule(
     "Tensors A, B and C must have the same shape.",
     Source(_TYPED, _FLOAT_SECTION, "R1", later_tag="E_DIV_FLOAT_CONSTR_A_0010"),
     SameShape(),
-    in_run=True,
 )
 _FLOAT_R2 = Rule(
     "Div.float.R2",
@@ -65,7 +64,6 @@ _INT_R1 = Rule(
     "Tensors A, B and C must have the same shape.",
     _integer(Standing.BY_ANALOGY, "E_DIV_INT_CONSTR_A_0010"),
     SameShape(),
-    in_run=True,
 )
 _INT_R2 = Rule(
     "Div.int.R2",
@@ -87,7 +85,6 @@ _INT_C1 = Rule(
     "No element of B is zero.",
     _integer(Standing.OWN, "E_DIV_INT_CONSTR_B_0030"),
     NonZeroDivisor(),
-    in_run=True,
 )
 _INT_C2 = Rule(
     "Div.int.C2",
@@ -99,7 +96,6 @@ _INT_C2 = Rule(
         " No document and no later draft says what the smallest value divided by -1 is.",
     ),
     RepresentableQuotient(),
-    in_run=True,
 )
 _R1 = Rule(
     "Div.R1",
@@ -107,7 +103,6 @@ _R1 = Rule(
     "The tensors A and B must have the same shape.",
     Source(_PRELIMINARY, "Restrictions", "R1"),
     SameShape(),
-    in_run=True,
 )
 _R2 = Rule(
     "Div.R2",
@@ -136,7 +131,6 @@ _R4 = Rule(
         "on the shapes.",
     ),
     NoBroadcasting(),
-    in_run=True,
 )
 _R5 = Rule(
     "Div.R5",
@@ -152,13 +146,22 @@ _R5 = Rule(
         "Integers have no infinity, so a zero divisor of theirs is a violation.",
     ),
     InfinityForZeroDivisor(),
-    in_run=True,
 )
 
 DIV = Operator(
     name="Div",
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
+    optimizers={
+        "DivMulFusion": "computes y / x for (1 / x) * y, of integers too",
+        "NoopElimination": "leaves out x / 1",
+        "GeluFusionL1": "makes one Gelu of the Div, Erf, Add and Mul in it",
+        "GeluFusionL2": "does so after the nodes are assigned to execution providers",
+        "LayerNormFusionL1": "makes one LayerNormalization of the Sub, Div and others in it",
+        "LayerNormFusionL2": "does so after the nodes are assigned to execution providers",
+        "SimplifiedLayerNormFusion": "does the same without the Sub",
+        "MatMulScaleFusion": "turns a Div by one constant into a factor of a MatMul beside it",
+    },
     contracts={
         Edition.TYPED: {
             Family.FLOAT: (_FLOAT_R2, _FLOAT_RG1, _FLOAT_R1),

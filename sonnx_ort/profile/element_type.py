@@ -1,6 +1,7 @@
 """The twelve numeric element types of the profile."""
 
 import enum
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -65,6 +66,19 @@ _DTYPES: dict[ElementType, np.dtype[np.generic]] = {
     ElementType.UINT32: np.dtype(np.uint32),
     ElementType.UINT64: np.dtype(np.uint64),
 }
+
+
+BOOL = "bool"
+"""The ONNX name of the type of conditions, which no rule takes for a number."""
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The numpy dtype of a type of tensors that a kernel takes or gives.
+
+    Args:
+        name: The ONNX name of a numeric type, or "bool".
+    """
+    return np.dtype(np.bool_) if name == BOOL else ElementType(name).dtype
 
 
 def smallest_value(element_type: ElementType) -> int:

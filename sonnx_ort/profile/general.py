@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sonnx_ort.profile.requirements.dense import Dense
-from sonnx_ort.profile.rule import Example, Rule, Source, Standing, Words
+from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Words
 
 _DOCUMENT = "SONNX, general restrictions"
 
@@ -43,14 +43,14 @@ class Restriction:
     id: str
     sentence: str
     source: Source
-    example: Example
+    example: Illustration
 
 
 GR2 = Restriction(
     "GR2",
     "The type of every value stands in the file and is not left to inference.",
     Source(_DOCUMENT, "whole graph", "GR2", words=Words.OURS, later_tag="GR2"),
-    Example(
+    Illustration(
         "c = Div(a, b), with value_info c: float",
         "c = Div(a, b), with nothing said of c",
         "rewrite with make_explicit=True, which writes down what follows",
@@ -60,7 +60,7 @@ IMPLICIT_SHAPE = Restriction(
     "graph.implicit_shape",
     "The shape of every tensor stands in the file and is not left to inference.",
     Source(_DOCUMENT, "graph", None, Standing.OWN, Words.OURS),
-    Example(
+    Illustration(
         "c = Div(a, b), with value_info c: float (2, 3)",
         "c = Div(a, b), with value_info c: float",
         "rewrite with make_explicit=True, which writes down what follows",
@@ -78,7 +78,7 @@ GR3 = Restriction(
         "converts where they are of two. Indices, sizes and axes are no such operands.",
         later_tag="GR3",
     ),
-    Example(
+    Illustration(
         "Pow(x, y) with x and y of type float",
         "Pow(x, y) with x of type float and y of type int64",
         "convert one operand with Cast, explicitly",
@@ -96,7 +96,7 @@ GR4 = Restriction(
         "assumed then; versions of an operator have moved attributes to inputs.",
         later_tag="GR4",
     ),
-    Example(
+    Illustration(
         "Softmax(x, axis=-1)",
         "Softmax(x), for which ONNX assumes axis=-1",
         "write it down; rewrite with make_explicit=True does, where the schema has a default",
@@ -106,7 +106,7 @@ DEAD_NODE = Restriction(
     "graph.dead_node",
     "Every node contributes to an output.",
     Source(_DOCUMENT, "graph", None, Standing.OWN, Words.OURS),
-    Example(
+    Illustration(
         "every output of a node is read, or is an output of the graph",
         "no output of a node is read",
         "remove the node",
@@ -116,13 +116,13 @@ UNUSED_INPUT = Restriction(
     "graph.unused_input",
     "Every input is read.",
     Source(_DOCUMENT, "graph", None, Standing.OWN, Words.OURS),
-    Example("each input is read by a node", "an input is read by none", "remove the input"),
+    Illustration("each input is read by a node", "an input is read by none", "remove the input"),
 )
 FALSE_CLAIM = Restriction(
     "graph.false_claim",
     "What the file says of its values is so.",
     Source(_DOCUMENT, "graph", None, Standing.OWN, Words.OURS),
-    Example(
+    Illustration(
         "value_info c: float (2, 3) for c = Div(a, b) with a and b of shape (2, 3)",
         "value_info c: float (3, 2) for the same c",
         "correct the declaration, or remove it",

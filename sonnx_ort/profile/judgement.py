@@ -41,7 +41,7 @@ def violated(evidence: str) -> Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class Offence:
+class Violation:
     """What broke a rule in one run.
 
     Attributes:

@@ -1,11 +1,11 @@
 """An operator of the profile: its rules in each edition."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
 
 Contract = Mapping[Family, tuple[Rule, ...]]
@@ -24,7 +24,16 @@ class Operator:
         domain: The domain in which models have it.
         repeated_operand: The letter of inputs of which there may be any number, such as "X" for
             X0, X1 and so on; None where each input has a letter of its own.
-        result: The letter of the output; of each one, with a number, where inputs are repeated.
+        result: The letter of the output.
+        repeated_result: Whether there is an output for each input: Z0, Z1 and so on.
+        operand_types: The ONNX names of the types of those operands that have a type of their own,
+            by letter, such as "bool" for the condition of a Where.
+        result_type: The ONNX name of the type of the results, where it is not the operands'.
+        broadcasting_since: The first version that broadcasts without being asked to.
+        oldest_kernels: The oldest version of the standard operators for which ONNX Runtime has
+            kernels of it.
+        optimizers: The graph optimizers of ONNX Runtime that take the operator away, and how each
+            does it.
     """
 
     name: str
@@ -34,6 +43,12 @@ class Operator:
     domain: str = STANDARD_DOMAIN
     repeated_operand: str | None = None
     result: str = "C"
+    repeated_result: bool = False
+    operand_types: Mapping[str, str] = field(default_factory=dict)
+    result_type: str | None = None
+    broadcasting_since: int = 7
+    oldest_kernels: int = 7
+    optimizers: Mapping[str, str] = field(default_factory=dict)
 
     def letters(self, count: int) -> tuple[str, ...]:
         """The letters of a node's inputs.
@@ -51,7 +66,7 @@ class Operator:
         Args:
             count: How many outputs the node has.
         """
-        if self.repeated_operand is None:
+        if not self.repeated_result:
             return (self.result,) * count
         return tuple(f"{self.result}{index}" for index in range(count))
 

@@ -3,16 +3,18 @@
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.judgement import Judgement, Offence
+from sonnx_ort.profile.judgement import Judgement, Violation
 from sonnx_ort.profile.operand import Operand
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class Illustration:
     """What keeps a rule and what breaks it.
 
     Attributes:
@@ -24,6 +26,39 @@ class Example:
     kept: str
     broken: str
     mended: str
+
+
+class Subject(enum.StrEnum):
+    """What a requirement speaks of."""
+
+    TYPES = "types"
+    """Element types, which hold in every run of a session that starts."""
+
+    STORAGE = "storage"
+    """How tensors are stored: densely or sparsely."""
+
+    EQUAL_SHAPES = "equal shapes"
+    """That shapes are equal, which a Broadcast in front of a node can bring about."""
+
+    COMMON_SHAPE = "common shape"
+    """That there is a shape which all tensors can be broadcast to."""
+
+    ELEMENTS = "elements"
+    """The elements of tensors."""
+
+    @property
+    def in_run(self) -> bool:
+        """Whether a run decides it where nothing is known before."""
+        return self in _DECIDED_IN_RUNS
+
+    @property
+    def about_shapes(self) -> bool:
+        """Whether it is about shapes."""
+        return self in _ABOUT_SHAPES
+
+
+_ABOUT_SHAPES = frozenset({Subject.EQUAL_SHAPES, Subject.COMMON_SHAPE})
+_DECIDED_IN_RUNS = _ABOUT_SHAPES | {Subject.ELEMENTS}
 
 
 @runtime_checkable
@@ -41,7 +76,12 @@ class Requirement(Protocol):
     """What a rule demands of a node's operands, decided statically or in a run."""
 
     @property
-    def example(self) -> Example:
+    def subject(self) -> Subject:
+        """What it speaks of."""
+        ...
+
+    @property
+    def example(self) -> Illustration:
         """Operands that keep it, operands that break it, and how to mend that."""
         ...
 
@@ -49,7 +89,7 @@ class Requirement(Protocol):
         """Decide from what is known before any run; never claims more than follows from it."""
         ...
 
-    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Decide in a run, on the operands' arrays; None means that the rule is kept."""
         ...
 
@@ -109,12 +149,12 @@ class Rule:
 
     Attributes:
         id: `<operator>.<family>.<tag>`, for example "Div.int.C1".
-        code: The number from 2 to 98, unique among all rules, that stands for the rule in the
+        code: The number from 2 to 9998, unique among all rules, that stands for the rule in the
             dimension by which the enforced model fails.
         sentence: What the rule demands.
         source: Where it is written.
         requirement: The decision procedure.
-        in_run: Whether a run can break the rule; the others are settled by types alone.
+        operands: The letters of the operands that it speaks of; None for all of them.
     """
 
     id: str
@@ -122,4 +162,20 @@ class Rule:
     sentence: str
     source: Source
     requirement: Requirement
-    in_run: bool = False
+    operands: tuple[str, ...] | None = None
+
+    @property
+    def in_run(self) -> bool:
+        """Whether a run can break the rule; the others are settled before."""
+        return self.requirement.subject.in_run
+
+    def spoken_of(self, letters: Sequence[str], operands: Sequence[T]) -> Sequence[T]:
+        """Choose the operands that the rule speaks of, or whatever stands for each of them.
+
+        Args:
+            letters: The letters of all operands.
+            operands: All operands, in that order.
+        """
+        if self.operands is None:
+            return operands
+        return [o for letter, o in zip(letters, operands, strict=True) if letter in self.operands]

@@ -3,9 +3,9 @@
 Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
 """
 
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.dense import Dense
 from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.requirements.same_type import SameNumericType
@@ -51,7 +51,6 @@ def _typed(family: Family, first_code: int) -> tuple[Rule, ...]:
             "Tensors A, B and C must have the same shape.",
             source(f"{constraint}_0010"),
             SameShape(),
-            in_run=True,
         ),
     )
 
@@ -85,7 +84,6 @@ _PRELIMINARY_RULES = (
             'followed, unless broadcast="explicit" writes the broadcast out.',
         ),
         SameShape(),
-        in_run=True,
     ),
 )
 

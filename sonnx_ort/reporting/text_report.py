@@ -4,9 +4,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from sonnx_ort.analysis.finding import Finding
-from sonnx_ort.analysis.obligation import Obligation
-from sonnx_ort.analysis.report import Report
+from sonnx_ort.analysis.report import Finding, Obligation, Report
 from sonnx_ort.profile.judgement import Status
 
 WIDTH = 100

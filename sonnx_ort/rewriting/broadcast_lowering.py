@@ -12,15 +12,26 @@ from dataclasses import dataclass, replace
 import onnx_ir as ir
 
 from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan
-from sonnx_ort.profile.broadcast import E1
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.requirements.broadcastable import aligned_axes
-from sonnx_ort.rewriting.hidden_shape import hide_mistakable_shapes
+from sonnx_ort.rewriting.hidden_shapes import (
+    hide_mistakable_shapes,
+    oldest_opset_with_hidden_shapes,
+)
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
-OLDEST_OPSET = 8
+_EXPAND = 8
 """The first version of the standard operators that has Expand."""
+
+_WITHOUT_EXPAND = frozenset({"bfloat16"})
+"""The types that ONNX Runtime has no Expand for; a Cast there and back would change NaNs."""
+
+_ALLOWZERO = 14
+"""From here on Reshape can take a 0 for a size, which takes the place of Expand for bfloat16."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +42,25 @@ class ShapeDecisions:
         common: Gives the common shape of values; reading it fails where there is none.
         aligned: Gives the second value's shape with the axes of size 1 behind its own by which it
             lines up with the first; reading it fails where it does not.
+        oldest_opset: The oldest version of the standard operators in which it can.
     """
 
     common: Callable[[StandardNodes, str, Sequence[ir.Value], BroadcastPlan], ir.Value]
     aligned: Callable[[StandardNodes, str, Sequence[ir.Value], Alignment], ir.Value]
+    oldest_opset: int
+
+
+def oldest_opset_with_broadcast(examined: ExaminedNode, decisions: ShapeDecisions) -> int:
+    """The oldest version of the standard operators in which a node's Broadcast can be lowered.
+
+    Args:
+        examined: A Broadcast, or a node with one in front.
+        decisions: How the backend decides about the shapes.
+    """
+    types = {operand.element_type for operand in examined.operands}
+    own = examined.target.operator is BROADCAST and ElementType.BFLOAT16 in types
+    hidden = oldest_opset_with_hidden_shapes(examined)
+    return max(_EXPAND, decisions.oldest_opset, hidden, _ALLOWZERO if own else 1)
 
 
 def expand(
@@ -135,3 +161,62 @@ def _known_common_shape(operands: Sequence[Operand]) -> list[int] | None:
     if any(len(axis) < len(shapes) for axis in sizes):
         return None
     return [max(axis) for axis in sizes]
+
+
+def lower_broadcast(
+    nodes: StandardNodes, examined: ExaminedNode, decisions: ShapeDecisions
+) -> dict[ir.Value, ir.Value]:
+    """Make the nodes that take the place of a Broadcast.
+
+    Args:
+        nodes: Takes the new nodes.
+        examined: The Broadcast.
+        decisions: How the backend decides about the shapes.
+
+    Returns:
+        By output what the nodes give for it, for Z0, Z1 and so on as far as the node has them. None
+        of these can be reached except by way of the check.
+    """
+    target = examined.target
+    plan = examined.broadcast
+    if plan is None:
+        raise ValueError(f"Broadcast '{target.label}' has no plan")
+    values = hide_mistakable_shapes(nodes, target.inputs, plan.operands)
+    common = common_shape(nodes, target.label, values, plan, decisions)
+    return {
+        output: _element_copies(nodes, examined, index, values[index], common)
+        for index, output in enumerate(target.node.outputs)
+        if output.name
+    }
+
+
+def _element_copies(
+    nodes: StandardNodes, examined: ExaminedNode, index: int, value: ir.Value, common: ir.Value
+) -> ir.Value:
+    if examined.broadcast is not None and not examined.broadcast.expanded[index]:
+        # It has the common shape; the Reshape copies nothing and waits for the check.
+        return nodes.add("Reshape", [value, common], "kept")
+    if _element_type(examined, index) in _WITHOUT_EXPAND:
+        return _gathered(nodes, value, common)
+    return nodes.add("Expand", [value, common], "expanded")
+
+
+def _gathered(nodes: StandardNodes, value: ir.Value, common: ir.Value) -> ir.Value:
+    """Expand by the elements' positions: flatten, and gather at the expanded positions."""
+    shape = nodes.add("Shape", [value], "own_shape")
+    flat = nodes.add("Reshape", [value, nodes.constant([-1], "flat_shape")], "flat")
+    # ONNX Runtime has no Size for every type.
+    sizes = nodes.add("Shape", [flat], "sizes")
+    size = nodes.add("Reshape", [sizes, nodes.constant([], "scalar_shape")], "size")
+    first, step = nodes.constant(0, "first"), nodes.constant(1, "step")
+    positions = nodes.add("Range", [first, size, step], "positions")
+    # Without allowzero, a size of 0 would stand for one of the flat positions' own.
+    placed = nodes.add("Reshape", [positions, shape], "placed", {"allowzero": 1})
+    expanded = nodes.add("Expand", [placed, common], "expanded_positions")
+    return nodes.add("Gather", [flat, expanded], "gathered")
+
+
+def _element_type(examined: ExaminedNode, index: int) -> str | None:
+    known = examined.operands[index].element_type
+    claimed = examined.target.inputs[index].dtype
+    return known if known is not None or claimed is None else claimed.name.lower()

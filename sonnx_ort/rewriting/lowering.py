@@ -1,18 +1,71 @@
 """Puts a backend's nodes into a model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import onnx_ir as ir
+from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.analysis.obligations import Examination
+from sonnx_ort.analysis.examination import Examination
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.opset import differing_operators
+from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
-from sonnx_ort.rewriting.backend import Backend, Lowering
-from sonnx_ort.rewriting.choices import Choices
-from sonnx_ort.rewriting.claims import drop_unfounded_sizes
-from sonnx_ort.rewriting.enforcement import Enforcement
+from sonnx_ort.rewriting.broadcast_lowering import (
+    ShapeDecisions,
+    lower_broadcast,
+    oldest_opset_with_broadcast,
+)
 from sonnx_ort.rewriting.native.backend import NativeBackend
-from sonnx_ort.rewriting.opset import raise_opset
+from sonnx_ort.rewriting.options import Backend, Choices, Enforcement
 from sonnx_ort.rewriting.python_backend import PythonBackend
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
+from sonnx_ort.rewriting.value_info import drop_unfounded_sizes
+
+
+class Lowering(Protocol):
+    """Makes a backend's nodes."""
+
+    def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
+        """Prepare a model whose nodes are to be enforced."""
+        ...
+
+    @staticmethod
+    def decisions() -> ShapeDecisions:
+        """How it decides about shapes in a run."""
+        ...
+
+    @staticmethod
+    def oldest_opset(examined: ExaminedNode) -> int:
+        """The oldest version of the standard operators in which a node can be enforced.
+
+        What a Broadcast takes is left out.
+        """
+        ...
+
+    def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
+        """Do what concerns several nodes together, before the first is enforced.
+
+        Returns:
+            The nodes with what is left to enforce.
+        """
+        ...
+
+    def nodes(self, stem: str) -> StandardNodes:
+        """Start new nodes."""
+        ...
+
+    def replace(
+        self, examined: ExaminedNode, nodes: Sequence[ir.Node], values: Mapping[ir.Value, ir.Value]
+    ) -> None:
+        """Put nodes in the place of one."""
+        ...
+
+    def enforce(self, examined: ExaminedNode) -> None:
+        """Enforce an element-wise node, in place; its output keeps its name, type and shape."""
+        ...
+
 
 _LOWERINGS: Mapping[Backend, type[Lowering]] = {
     Backend.PYTHON: PythonBackend,
@@ -35,10 +88,52 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> None:
         return
     lowering = _LOWERINGS[choices.backend]
     before = model.opset_imports.get(STANDARD_DOMAIN, 1)
-    oldest = max(lowering.oldest_opset(examined) for examined in examination.nodes)
+    oldest = max(_oldest_opset(examined, lowering) for examined in examination.nodes)
     raise_opset(model, (examined.target.node for examined in examination.nodes), oldest)
     native = choices.backend is Backend.NATIVE
     drop_unfounded_sizes(model, examination.facts, native=native)
     backend = lowering(model, Enforcement(choices.edition, choices.broadcasting, before))
     for examined in backend.prepare(examination):
-        backend.enforce(examined)
+        if examined.target.operator is BROADCAST:
+            stem = next(str(output.name) for output in examined.target.node.outputs if output.name)
+            nodes = backend.nodes(stem)
+            values = lower_broadcast(nodes, examined, backend.decisions())
+            backend.replace(examined, nodes.nodes, values)
+        else:
+            backend.enforce(examined)
+
+
+def _oldest_opset(examined: ExaminedNode, lowering: type[Lowering]) -> int:
+    if examined.target.operator is BROADCAST:
+        return oldest_opset_with_broadcast(examined, lowering.decisions())
+    oldest = lowering.oldest_opset(examined)
+    if examined.broadcast is None:
+        return oldest
+    return max(oldest, oldest_opset_with_broadcast(examined, lowering.decisions()))
+
+
+def raise_opset(model: ir.Model, replaced: Iterable[ir.Node], oldest: int) -> None:
+    """Raise the version of the standard operators where it is too old.
+
+    Args:
+        model: The model, before enforcement; its imports are changed.
+        replaced: The nodes that will be replaced; what they mean in the newer version is no
+            matter.
+        oldest: The oldest version that will do.
+
+    Raises:
+        InvalidModel: Another operator of the model means something else in that version.
+    """
+    version = model.opset_imports.get(STANDARD_DOMAIN, oldest)
+    if version >= oldest:
+        return
+    gone = set(replaced)
+    kept = (node for node in RecursiveGraphIterator(model.graph) if node not in gone)
+    differing = differing_operators(kept, version, oldest)
+    if differing:
+        raise InvalidModel(
+            f"the model imports version {version} of the ONNX operators, and enforcement needs "
+            f"version {oldest}, which defines {', '.join(differing)} differently; convert the "
+            "model with onnx.version_converter"
+        )
+    model.opset_imports[STANDARD_DOMAIN] = oldest

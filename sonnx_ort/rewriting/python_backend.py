@@ -1,37 +1,38 @@
 """Enforcement by the Python-defined operators of the domain `sonnx`.
 
 They check at run time what is proved as well: they are the reference, and the check is nearly free
-there.
+there. What broadcasting has to decide is decided by custom operators that see shapes only:
+
+    Shape(X0), Shape(X1), ... -> sonnx::BroadcastShape -> shape, its shape -> Reshape -> common
+    Shape(A), Shape(B)        -> sonnx::AlignedShape   -> shape, its shape -> Reshape -> B's
+
+All fail through the same channel.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan
+from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.obligations import Examination
-from sonnx_ort.custom_ops.guard_name import guard_name
-from sonnx_ort.custom_ops.native_types import CARRIERS
-from sonnx_ort.loading.value_names import ValueNames
-from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.definition import KERNEL_TYPES
+from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.traversal import ValueNames
+from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.rewriting.broadcast_kernel import BY_KERNELS
-from sonnx_ort.rewriting.broadcast_lowering import OLDEST_OPSET as OLDEST_WITH_EXPAND
-from sonnx_ort.rewriting.broadcast_lowering import expand_operands
-from sonnx_ort.rewriting.broadcast_nodes import lower_broadcast, oldest_opset_of_broadcast
-from sonnx_ort.rewriting.enforced_metadata import record_rules
-from sonnx_ort.rewriting.enforcement import Enforcement
-from sonnx_ort.rewriting.failure_channel import make_guard
-from sonnx_ort.rewriting.known_output import DATA_TYPES, declare_output, element_type_of
-from sonnx_ort.rewriting.replacement import put_behind_inputs, replace_node
-from sonnx_ort.rewriting.scalar_inputs import (
-    hide_declarations,
-    oldest_opset_of_scalars,
-    readers_of,
-    scalars_behind,
-)
+from sonnx_ort.profile.operand import Operand
+from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand_operands
+from sonnx_ort.rewriting.hidden_shapes import hide_declarations, readers_of, scalars_behind
+from sonnx_ort.rewriting.options import Enforcement
+from sonnx_ort.rewriting.replacement import put_behind_inputs, record_rules, replace_node
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
+from sonnx_ort.rewriting.value_info import DATA_TYPES, declare_output, element_type_of
 
 _RESHAPE_BY_INPUT = 5
 """From here on `Reshape` takes its shape as an input."""
@@ -57,17 +58,18 @@ class PythonBackend:
         model.opset_imports[DOMAIN] = DOMAIN_VERSION
 
     @staticmethod
+    def decisions() -> ShapeDecisions:
+        """How it decides about shapes in a run."""
+        return BY_KERNELS
+
+    @staticmethod
     def oldest_opset(examined: ExaminedNode) -> int:
         """The oldest version of the standard operators in which a node can be enforced.
 
         Args:
-            examined: The node.
+            examined: The node, without a Broadcast in front.
         """
-        if examined.target.operator is BROADCAST:
-            return max(oldest_opset_of_broadcast(examined), oldest_opset_of_scalars(examined))
-        if examined.broadcast is not None:
-            return max(OLDEST_WITH_EXPAND, oldest_opset_of_scalars(examined))
-        return _CAST_BY_NUMBER if element_type_of(examined) in CARRIERS else _RESHAPE_BY_INPUT
+        return _CAST_BY_NUMBER if _carrier(examined) is not None else _RESHAPE_BY_INPUT
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Give all nodes as they are: what is proved is checked in the run as well.
@@ -80,87 +82,114 @@ class PythonBackend:
         scalars = scalars_behind(broadcasts, examination.facts)
         if scalars:
             uses = readers_of(scalars)
-            nodes = StandardNodes(self._names, "inputs", self._opset)
+            nodes = self.nodes("inputs")
             behind = hide_declarations(nodes, scalars)
             put_behind_inputs(self._model.graph, uses, nodes.nodes, behind)
         return examination.nodes
 
+    def nodes(self, stem: str) -> StandardNodes:
+        """Start new nodes.
+
+        Args:
+            stem: What the names of their values start with.
+        """
+        return StandardNodes(self._names, stem, self._opset)
+
+    def replace(
+        self,
+        examined: ExaminedNode,
+        nodes: Sequence[ir.Node],
+        values: Mapping[ir.Value, ir.Value],
+    ) -> None:
+        """Put nodes in the place of one.
+
+        Args:
+            examined: The node to replace.
+            nodes: The nodes that replace it, in order.
+            values: What they give for each of its outputs that anything can read.
+        """
+        replace_node(examined.target.node, nodes, values)
+
     def enforce(self, examined: ExaminedNode) -> None:
-        """Replace a node, in place; its outputs keep their names, types and shapes.
+        """Replace a node, in place; its output keeps its name, type and shape.
 
         Args:
             examined: The node, with its obligations.
+
+        Raises:
+            SonnxError: There is no kernel for it.
         """
-        node = examined.target.node
-        if examined.target.operator is BROADCAST:
-            lowered = lower_broadcast(examined, self._names, self._opset, BY_KERNELS)
-            replace_node(node, *lowered)
-            return
-        nodes = self._elementwise(examined)
-        declare_output(examined)
-        replace_node(node, nodes, {examined.target.output: nodes[-1].outputs[0]})
-
-    def _elementwise(self, examined: ExaminedNode) -> list[ir.Node]:
-        """Conversion, Broadcast, the custom operator and its guard, and conversion back."""
-        element_type = element_type_of(examined)
-        carrier = None if element_type is None else CARRIERS.get(element_type)
-        if element_type is None or carrier is None:
-            return self._broadcast_and_enforced(examined, examined.target.inputs)
-        widened = [self._cast(value, carrier) for value in examined.target.inputs]
-        operands = tuple(cast.outputs[0] for cast in widened)
-        enforced = self._broadcast_and_enforced(examined, operands)
-        return [*widened, *enforced, self._cast(enforced[-1].outputs[0], element_type)]
-
-    def _broadcast_and_enforced(
-        self, examined: ExaminedNode, values: tuple[ir.Value, ...]
-    ) -> list[ir.Node]:
-        plan = examined.broadcast
-        if plan is None:
-            return self._enforced(examined, values)
+        _require_kernel(examined)
         target = examined.target
-        nodes = StandardNodes(self._names, str(target.output.name), self._opset)
-        operands = expand_operands(nodes, target.label, values, plan, BY_KERNELS)
-        return [*nodes.nodes, *self._enforced(examined, operands)]
+        nodes = self.nodes(str(target.output.name))
+        carrier, operands = _carrier(examined), target.inputs
+        if carrier is not None:
+            operands = tuple(
+                value
+                if letter in target.operator.operand_types
+                else nodes.cast(value, DATA_TYPES[carrier], f"{value.name}_as_{carrier}")
+                for letter, value in zip(target.letters, operands, strict=True)
+            )
+        if examined.broadcast is not None:
+            plan = examined.broadcast
+            operands = expand_operands(nodes, target.label, operands, plan, self.decisions())
+        result = self._enforced(nodes, examined, operands)
+        element_type = element_type_of(examined)
+        if carrier is not None and element_type is not None and not target.operator.result_type:
+            result = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
+        declare_output(examined)
+        self.replace(examined, nodes.nodes, {target.output: result})
 
-    def _enforced(self, examined: ExaminedNode, operands: tuple[ir.Value, ...]) -> list[ir.Node]:
+    def _enforced(
+        self, nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
+    ) -> ir.Value:
         """The custom operator and its guard."""
         target = examined.target
+        if target.operator.repeated_operand is not None:
+            operands = _in_one_vector(nodes, operands)
         rules = [o.rule for o in examined.obligations if o.operator == target.operator.name]
-        name = target.output.name
-        kernel = ir.node(
+        first = len(nodes.nodes)
+        result = nodes.enforced(
             target.operator.name,
             operands,
             {"node": target.label, "edition": self._edition.value},
-            domain=DOMAIN,
-            outputs=[self._value(f"{name}_result"), self._value(f"{name}_shape")],
-            name=target.node.name,
-            doc_string=target.node.doc_string,
-            metadata_props=target.node.metadata_props,
+            guard=guard_name(target.operator.name, target.label, rules),
+            looking_through=not _computes_sizes(examined),
         )
+        kernel = nodes.nodes[first]
+        kernel.name, kernel.doc_string = target.node.name, target.node.doc_string
+        kernel.metadata_props.update(target.node.metadata_props)
         record_rules(kernel, examined)
-        shape = kernel.outputs[1]
-        between = []
-        if _computes_sizes(examined):
-            # ONNX Runtime takes an operator called Div or Sub, of whatever domain, for its own: it
-            # would hold the difference of two sizes for the kernel's every output, and so for C's
-            # shape. It looks through no Concat of that.
-            copy = self._value(f"{name}_shape_copy")
-            between = [ir.node("Concat", [shape], {"axis": 0}, outputs=[copy])]
-            shape = between[0].outputs[0]
-        guard = make_guard(
-            kernel.outputs[0],
-            shape,
-            self._value(f"{name}_guarded"),
-            name=guard_name(target.operator.name, target.label, rules),
-        )
-        return [kernel, *between, guard]
+        return result
 
-    def _cast(self, value: ir.Value, to: ElementType) -> ir.Node:
-        output = self._value(f"{value.name}_as_{to}")
-        return ir.node("Cast", [value], {"to": DATA_TYPES[to]}, outputs=[output])
 
-    def _value(self, name: str) -> ir.Value:
-        return ir.val(self._names.fresh(name))
+def _carrier(examined: ExaminedNode) -> ElementType | None:
+    """The type that stands in for the operands' own; None if there is no need of one."""
+    element_type = element_type_of(examined)
+    custom = CUSTOM_OPERATORS.get(examined.target.operator.name)
+    return None if custom is None or element_type is None else custom.carriers.get(element_type)
+
+
+def _require_kernel(examined: ExaminedNode) -> None:
+    target = examined.target
+    name, element_type = target.operator.name, element_type_of(examined)
+    told = f"{name} '{target.label}': the python backend has no kernel for it"
+    if name not in CUSTOM_OPERATORS:
+        raise SonnxError(f"{told}; custom_ops/ has no file of that operator")
+    if target.further_attributes:
+        raise SonnxError(f"{told} with the attribute '{target.further_attributes[0]}'")
+    unknown = element_type is None or element_type in KERNEL_TYPES
+    if not unknown and _carrier(examined) is None:
+        raise SonnxError(f"{told} in {element_type}")
+
+
+def _in_one_vector(nodes: StandardNodes, operands: Sequence[ir.Value]) -> list[ir.Value]:
+    """What a kernel of any number of tensors takes: all elements, all sizes, all ranks."""
+    flat_shape = nodes.constant([-1], "flat_shape")
+    flat = [nodes.add("Reshape", [value, flat_shape], "flat") for value in operands]
+    shapes = [nodes.shape(value) for value in operands]
+    elements = nodes.add("Concat", flat, "elements", {"axis": 0})
+    return [elements, _joined(nodes, shapes), _ranks_of_the_run(nodes, shapes)]
 
 
 def _computes_sizes(examined: ExaminedNode) -> bool:
@@ -169,3 +198,51 @@ def _computes_sizes(examined: ExaminedNode) -> bool:
         operand.element_type in ("int64", None) and not operand.shape
         for operand in examined.operands
     )
+
+
+def _common_shape(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
+) -> ir.Value:
+    shapes = [nodes.shape(value) for value in values]
+    inputs = [_joined(nodes, shapes), _ranks(nodes, shapes, plan.operands)]
+    operands = json.dumps([operand.value for operand in plan.operands])
+    attributes = {"node": label, "operands": operands}
+    guard = guard_name(BROADCAST.name, label, [E1])
+    return nodes.enforced(BROADCAST_SHAPE.name, inputs, attributes, guard=guard)
+
+
+def _aligned_shape(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], alignment: Alignment
+) -> ir.Value:
+    shapes = [nodes.shape(value) for value in values]
+    inputs = [_joined(nodes, shapes), _ranks_of_the_run(nodes, shapes)]
+    operator, rule, axis = alignment.operator, alignment.rule, alignment.limits.axis
+    attributes = {
+        "node": label,
+        "operator": operator.name,
+        "rule": rule.id,
+        "axis": "" if axis is None else str(axis),
+    }
+    guard = guard_name(operator.name, label, [rule], ALIGNED_SHAPE.remark)
+    return nodes.enforced(ALIGNED_SHAPE.name, inputs, attributes, guard=guard)
+
+
+def _joined(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
+    return nodes.add("Concat", shapes, "operand_shapes", {"axis": 0})
+
+
+def _ranks(
+    nodes: StandardNodes, shapes: Sequence[ir.Value], operands: Sequence[Operand]
+) -> ir.Value:
+    ranks = [len(operand.shape) for operand in operands if operand.shape is not None]
+    if len(ranks) == len(operands):
+        return nodes.constant(ranks, "ranks")
+    return _ranks_of_the_run(nodes, shapes)
+
+
+def _ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
+    return nodes.add("Concat", [nodes.shape(shape) for shape in shapes], "ranks", {"axis": 0})
+
+
+BY_KERNELS = ShapeDecisions(common=_common_shape, aligned=_aligned_shape, oldest_opset=1)
+"""The custom operators of the domain `sonnx`."""

@@ -11,14 +11,13 @@ import onnx_ir as ir
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.errors import ModelRejected, SonnxError
 from sonnx_ort.loading.canonical import load
-from sonnx_ort.loading.collector import collector_paused
 from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.rewriting.backend import Backend
-from sonnx_ort.rewriting.choices import Choices
-from sonnx_ort.rewriting.explicit_graph import make_graph_explicit
 from sonnx_ort.rewriting.lowering import lower
-from sonnx_ort.rewriting.native.recognition import load_and_recognize, restored
+from sonnx_ort.rewriting.options import Backend, Choices
+from sonnx_ort.rewriting.recognition import load_and_recognize, restored
+from sonnx_ort.rewriting.value_info import make_graph_explicit
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.choice import choose
-from sonnx_ort.loading.collector import collector_paused
-from sonnx_ort.rewriting.choices import Choices
+from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.rewriting.external_transfer import (
     Transfer,
     missing_external_data,
     replacing,
     transfer_file,
 )
+from sonnx_ort.rewriting.options import Choices
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
 
 

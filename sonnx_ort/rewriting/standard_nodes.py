@@ -1,11 +1,20 @@
-"""New nodes of standard operators, in the order in which they are made."""
+"""New nodes of standard operators, in the order in which they are made.
+
+Among them are the guards. A custom operator cannot raise: it gives its result together with the
+result's shape, and where a rule is broken the shape `[-ticket]` instead. The `Reshape` behind it
+makes the result of the two, and fails at the latter; no output of the operator is reachable except
+through it:
+
+    A, B -> sonnx::Div -> result, shape -> Reshape -> C
+"""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.loading.value_names import ValueNames
+from sonnx_ort.loading.traversal import ValueNames
+from sonnx_ort.profile.domain import DOMAIN
 
 Attribute = ir.TensorProtocol | ir.Graph | int | str
 
@@ -59,6 +68,39 @@ class StandardNodes:
         node = ir.node(operator, inputs, attributes, outputs=[output], name=own)
         self.nodes.append(node)
         return output
+
+    def enforced(
+        self,
+        operator: str,
+        inputs: Sequence[ir.Value],
+        attributes: Mapping[str, str],
+        *,
+        guard: str,
+        looking_through: bool = True,
+    ) -> ir.Value:
+        """Add a custom operator and its guard.
+
+        Args:
+            operator: The operator of the domain `sonnx`.
+            inputs: Its inputs.
+            attributes: Its attributes.
+            guard: The name of the guard.
+            looking_through: Whether ONNX Runtime may conclude anything from the shape that the
+                operator gives. It takes an operator called Div or Sub, of whatever domain, for its
+                own, and would hold the difference of two sizes for the shape; it looks through no
+                Concat of that.
+
+        Returns:
+            The output of the guard.
+        """
+        result, shape = self.value("result"), self.value("shape")
+        node = ir.node(operator, inputs, attributes, domain=DOMAIN, outputs=[result, shape])
+        self.nodes.append(node)
+        if not looking_through:
+            shape = self.add("Concat", [shape], "shape_copy", {"axis": 0})
+        guarded = self.value("guarded")
+        self.nodes.append(ir.node("Reshape", [result, shape], outputs=[guarded], name=guard))
+        return guarded
 
     def shape(self, value: ir.Value) -> ir.Value:
         """Add the Shape of a value.

@@ -13,9 +13,8 @@ import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.rewriting.rewrite import reference_of, require_serializable
-from sonnx_ort.runtime.interrupt import interrupts_deferred
 from sonnx_ort.runtime.registration import register
-from sonnx_ort.runtime.violations import violation_behind
+from sonnx_ort.runtime.violations import interrupts_deferred, violation_behind
 
 Run = Callable[[onnxruntime.InferenceSession], object]
 

@@ -5,9 +5,12 @@ import weakref
 
 import onnxruntime
 
-from sonnx_ort.rewriting.backend import Backend
-from sonnx_ort.runtime.optimization.optimizers import OPTIMIZERS_OF_GUARDS, switch_off_optimizers
-from sonnx_ort.runtime.session_options import require_exact_arithmetic
+from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.runtime.session_options import (
+    OPTIMIZERS_OF_GUARDS,
+    require_exact_arithmetic,
+    switch_off_optimizers,
+)
 
 _registered: "weakref.WeakSet[onnxruntime.SessionOptions]" = weakref.WeakSet()
 _lock = threading.Lock()

@@ -6,10 +6,9 @@ from typing import Any
 import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
-from sonnx_ort.loading.collector import collector_paused
+from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.rewriting.backend import Backend
-from sonnx_ort.rewriting.choices import Choices
+from sonnx_ort.rewriting.options import Backend, Choices
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
 from sonnx_ort.runtime.optimization.recorded import recorded_optimization
 from sonnx_ort.runtime.reference_run import ReferenceRun, Run

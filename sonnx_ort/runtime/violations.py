@@ -1,22 +1,47 @@
 """From an ONNX Runtime error to the violation behind it."""
 
-import re
+import signal
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 
-from sonnx_ort.custom_ops.violation_log import CODE_BASE, LOG, tickets
+from sonnx_ort.custom_ops.failure_channel import FailedGuard, failed_guards
+from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.runtime.interrupt import interrupts_deferred
 
-_GUARD = re.compile(r"Name:'(?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile;", re.DOTALL)
-_GUARD_AT_THE_START = re.compile(
-    r".*Node \((?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile;.*\) Op \(Reshape\) "
-    r"\[ShapeInferenceError\] Invalid dimension value: -(?P<ticket>\d+)\s*",
-    re.DOTALL,
-)
-"""What ONNX Runtime says where it knows before all runs that a guard refuses what reaches it."""
+
+@contextmanager
+def interrupts_deferred() -> Iterator[None]:
+    """Let SIGINT wait until the block ends.
+
+    Python runs signal handlers in the main thread between any two instructions, so a
+    KeyboardInterrupt could be raised where onnxruntime-extensions calls a kernel, outside of
+    anything that could catch it; there it ends the process with SIGABRT. Other threads are never
+    interrupted, and a handler that is not Python's own is left alone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+
+    def remember(number: int, frame: FrameType | None) -> None:
+        del frame
+        received.append(number)
+
+    previous = signal.getsignal(signal.SIGINT)
+    if not callable(previous):
+        yield
+        return
+    signal.signal(signal.SIGINT, remember)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        if received:
+            signal.raise_signal(signal.SIGINT)
+
 
 _RULES_BY_CODE = {rule.code: rule for rule in RULES.values()}
 
@@ -54,26 +79,21 @@ def violation_behind(
     """
     for name, guard_name in renamed.items():
         message = message.replace(f"Name:'{name}'", f"Name:'{guard_name}'")
-    for ticket in tickets(message):
-        error = LOG.take(ticket)
+    for guard in failed_guards(message):
+        error = LOG.take(guard.ticket) or _told(guard)
         if error is not None:
             return error
-        told = _told(_GUARD.search(message), ticket)
-        if told is not None:
-            return told
-    found = _GUARD_AT_THE_START.fullmatch(message)
-    return None if found is None else _told(found, int(found["ticket"]))
+    return None
 
 
-def _told(guard: re.Match[str] | None, ticket: int) -> ContractViolation | None:
+def _told(guard: FailedGuard) -> ContractViolation | None:
     """The violation as far as a message tells it."""
-    rule = _RULES_BY_CODE.get(ticket % CODE_BASE)
-    if rule is None or guard is None:
+    rule = _RULES_BY_CODE.get(guard.code)
+    if rule is None or not guard.operator:
         return None
-    operator, node = guard["operator"], guard["node"]
     return ContractViolation(
-        f"{operator} '{node}' breaks {rule.id}. The rule: {rule.sentence}",
+        f"{guard.operator} '{guard.node}' breaks {rule.id}. The rule: {rule.sentence}",
         rule=rule.id,
-        operator=operator,
-        node=node,
+        operator=guard.operator,
+        node=guard.node,
     )

@@ -6,8 +6,7 @@ import pytest
 from sonnx_ort.analysis.agreement import Agreement, find_agreements
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.loading.canonical import load
-from sonnx_ort.profile.broadcasting import Broadcasting
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.options import Broadcasting, Edition
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 

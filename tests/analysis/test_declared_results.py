@@ -6,7 +6,7 @@ import onnx.parser
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import Obligation
 from support.graphs import model, tensor
 
 HEAD = '<ir_version: 10, opset_import: ["" : 17, "sonnx" : 1]> g'

@@ -5,7 +5,7 @@ import onnx_ir as ir
 import pytest
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.analysis.liveness import dead_nodes
+from sonnx_ort.analysis.findings import dead_nodes
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import onnx_ir as ir
 import pytest
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.analysis.provenance import Provenance
+from sonnx_ort.analysis.input_dependencies import Provenance
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 

@@ -6,7 +6,7 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis.symbols import has_scalars, shared_symbols
+from sonnx_ort.analysis.input_dependencies import has_scalars, shared_symbols
 from sonnx_ort.profile.judgement import Status
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'

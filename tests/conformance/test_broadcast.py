@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sonnx_ort
+from sonnx_ort.oracle import Violation, broadcast
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.reference import Breach, broadcast
 from support import ort_values
 from support.broadcasting import (
     assert_identical,
@@ -47,10 +47,10 @@ def outcome(backend, element_types, arrays, *, ranks_known=True):
 def assert_is_the_oracles(found, arrays):
     expected = broadcast(*arrays)
     if isinstance(found, sonnx_ort.ContractViolation):
-        assert Breach(found.rule) == expected
+        assert Violation(found.rule) == expected
         assert found.shapes == tuple(array.shape for array in arrays)
         return
-    assert not isinstance(expected, Breach), "a broken rule goes unnoticed"
+    assert not isinstance(expected, Violation), "a broken rule goes unnoticed"
     for result, wanted in zip(found, expected, strict=True):
         assert_identical(result, wanted)
 

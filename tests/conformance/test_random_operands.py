@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.oracle import Violation
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.reference import Breach
+from sonnx_ort.profile.options import Edition
 from support.execution import EXECUTIONS
 from support.oracle import outcome_of
 from support.values import assert_same_bits, operand_pairs, random_pairs
@@ -30,7 +30,7 @@ def test_outcome_is_the_oracles(execution, operator, element_type, edition, data
     a, b = data.draw(operand_pairs(element_type))
     outcome = execution(operator, a, b, element_type, edition)
     expected = outcome_of(operator, a, b, element_type, edition)
-    if isinstance(expected, Breach):
+    if isinstance(expected, Violation):
         assert outcome == expected
     else:
         assert_same_bits(outcome, expected)

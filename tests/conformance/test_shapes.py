@@ -1,10 +1,10 @@
-"""The product against the oracle on shapes: equal ones run, all others are a breach."""
+"""The product against the oracle on shapes: equal ones run, all others are a violation."""
 
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
 from support.execution import EXECUTIONS, through_kernel
 from support.oracle import outcome_of
 from support.values import assert_same_bits
@@ -40,10 +40,12 @@ def test_every_rank_and_size_runs(execution, operator, element_type, shape):
     [((3,), (1,)), ((1,), (3,)), ((0,), (1,)), ((2, 3), (2, 1)), ((2, 3), (3, 2))],
     ids=str,
 )
-def test_unequal_sizes_are_the_oracles_breach(execution, operator, element_type, edition, shapes):
+def test_unequal_sizes_are_the_oracles_violation(
+    execution, operator, element_type, edition, shapes
+):
     a, b = (operand(shape, element_type) for shape in shapes)
-    breach = execution(operator, a, b, element_type, edition)
-    assert breach == outcome_of(operator, a, b, element_type, edition)
+    violation = execution(operator, a, b, element_type, edition)
+    assert violation == outcome_of(operator, a, b, element_type, edition)
 
 
 @OPERATORS
@@ -52,7 +54,7 @@ def test_unequal_sizes_are_the_oracles_breach(execution, operator, element_type,
 @pytest.mark.parametrize(
     "shapes", [((3,), ()), ((), (1,)), ((0,), (0, 0)), ((3,), (1, 3))], ids=str
 )
-def test_unequal_ranks_are_the_oracles_breach(operator, element_type, edition, shapes):
+def test_unequal_ranks_are_the_oracles_violation(operator, element_type, edition, shapes):
     a, b = (operand(shape, element_type) for shape in shapes)
-    breach = through_kernel(operator, a, b, element_type, edition)
-    assert breach == outcome_of(operator, a, b, element_type, edition)
+    violation = through_kernel(operator, a, b, element_type, edition)
+    assert violation == outcome_of(operator, a, b, element_type, edition)

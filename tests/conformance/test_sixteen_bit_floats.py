@@ -9,8 +9,8 @@ import functools
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
 from support.execution import EXECUTIONS
 from support.oracle import outcome_of
 from support.values import assert_same_bits, from_bits

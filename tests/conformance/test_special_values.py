@@ -5,9 +5,9 @@ import functools
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.oracle import Violation, divide
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.reference import Breach, divide
+from sonnx_ort.profile.options import Edition
 from support.execution import EXECUTIONS
 from support.oracle import outcome_of
 from support.values import INTEGERS, all_pairs, assert_same_bits, special_values
@@ -19,7 +19,7 @@ EDITIONS = pytest.mark.parametrize("edition", Edition)
 @functools.cache
 def breaks_a_rule(a: int, b: int, element_type: ElementType, edition: Edition) -> bool:
     scalars = (np.array(value, element_type.dtype) for value in (a, b))
-    return isinstance(divide(*scalars, element_type, edition), Breach)
+    return isinstance(divide(*scalars, element_type, edition), Violation)
 
 
 def integer_pairs(element_type, edition, *, broken):
@@ -53,8 +53,8 @@ def test_results_are_the_oracles_bit_by_bit(execution, operator, element_type, e
 @pytest.mark.parametrize("element_type", INTEGERS)
 def test_first_of_many_breaches_is_the_oracles(execution, element_type, edition):
     a, b = all_pairs(special_values(element_type))
-    breach = execution("Div", a, b, element_type, edition)
-    assert breach == outcome_of("Div", a, b, element_type, edition)
+    violation = execution("Div", a, b, element_type, edition)
+    assert violation == outcome_of("Div", a, b, element_type, edition)
 
 
 @each_execution
@@ -63,5 +63,5 @@ def test_first_of_many_breaches_is_the_oracles(execution, element_type, edition)
 def test_every_single_breach_is_the_oracles(execution, element_type, edition):
     pairs = list(zip(*integer_pairs(element_type, edition, broken=True), strict=True))
     scalars = [(np.array(x), np.array(y)) for x, y in pairs]
-    breaches = [execution("Div", *pair, element_type, edition) for pair in scalars]
-    assert breaches == [outcome_of("Div", *pair, element_type, edition) for pair in scalars]
+    violations = [execution("Div", *pair, element_type, edition) for pair in scalars]
+    assert violations == [outcome_of("Div", *pair, element_type, edition) for pair in scalars]

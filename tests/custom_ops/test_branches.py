@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sonnx_ort.custom_ops import broadcast, kernel, limited_broadcasting, violation_log
-from sonnx_ort.custom_ops.div import CUSTOM_DIV
-from sonnx_ort.custom_ops.guard_name import guard_name
-from sonnx_ort.custom_ops.violation_log import CODE_BASE, LOG
+from sonnx_ort.custom_ops import broadcast, kernel, violation_log
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.failure_channel import CODE_BASE, guard_name
+from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
 
@@ -46,10 +46,15 @@ def aligned_shapes(module: ModuleType) -> object:
 
 
 def divisions(module: ModuleType) -> object:
-    divide = module.make_kernel(CUSTOM_DIV, ElementType.INT32)
+    divide = module.make_kernel(CUSTOM_OPERATORS["Div"], ElementType.INT32)
     a, zero = np.array([6, 4], np.int32), np.array([3, 0], np.int32)
     feeds = [(a, a), (a, zero), (a, a[:1])]
-    return [decided(divide(*feed, "n", "typed")) for feed in feeds]
+    return [decided(divide(*feed, node="n", edition="typed")) for feed in feeds]
+
+
+def cut_tensors(module: ModuleType) -> object:
+    tensors = module.separated(np.arange(6), np.array([1, 2, 3]), np.array([2, 1, 0]))
+    return [tensor.tolist() for tensor in tensors]
 
 
 def kept_errors(module: ModuleType) -> object:
@@ -63,15 +68,17 @@ def kept_errors(module: ModuleType) -> object:
     [
         (broadcast, common_shapes, "if clash is not None", "if clash is None"),
         (broadcast, common_shapes, "if clash is not None", "if False"),
-        (broadcast, common_shapes, "for rank in ranks.tolist()", "for rank in ranks.tolist()[:1]"),
         (broadcast, common_shapes, "max(axis)", "min(axis)"),
-        (limited_broadcasting, aligned_shapes, "if offence is not None", "if offence is None"),
-        (limited_broadcasting, aligned_shapes, "if offence is not None", "if False"),
-        (limited_broadcasting, aligned_shapes, "int(axis) if axis else None", "None"),
-        (limited_broadcasting, aligned_shapes, "len(b)) or 0", "len(b)) or 1"),
-        (kernel, divisions, "if offence is not None", "if offence is None"),
-        (kernel, divisions, "if offence is not None", "if False"),
+        (broadcast, aligned_shapes, "if violation is not None", "if violation is None"),
+        (broadcast, aligned_shapes, "if violation is not None", "if False"),
+        (broadcast, aligned_shapes, "int(axis) if axis else None", "None"),
+        (broadcast, aligned_shapes, "len(b)) or 0", "len(b)) or 1"),
+        (kernel, divisions, "if violation is not None", "if violation is None"),
+        (kernel, divisions, "if violation is not None", "if False"),
         (kernel, divisions, "if rule.in_run", "if not rule.in_run"),
+        (kernel, cut_tensors, "for rank in ranks.tolist()", "for rank in ranks.tolist()[:1]"),
+        (kernel, cut_tensors, "start = stop", "start = 0"),
+        (kernel, cut_tensors, "start += rank", "start += 1"),
         (violation_log, kept_errors, "while len(self._errors) > self._capacity", "while False"),
         (violation_log, kept_errors, "popitem(last=False)", "popitem(last=True)"),
     ],
@@ -92,6 +99,6 @@ def test_mutant_is_told_from_the_original(
 def test_guard_bears_the_rules_that_a_run_can_break(remark: str, end: str) -> None:
     rules = [RULES["Div.float.R2"], RULES["Div.float.R1"]]
     assert guard_name("Div", "n", rules, remark) == (
-        "Div 'n' breaks the SONNX profile; the last two digits of the dimension below tell the "
+        "Div 'n' breaks the SONNX profile; the last four digits of the dimension below tell the "
         f"rule: {end}"
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.custom_ops.kernel_output import KernelOutput, kernel_output
+from sonnx_ort.custom_ops.definition import KernelOutput, kernel_output
 
 FLOAT32 = np.dtype(np.float32)
 

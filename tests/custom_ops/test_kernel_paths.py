@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from sonnx_ort.custom_ops import div, sub
-from sonnx_ort.custom_ops.native_types import NATIVE_TYPES
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.custom_ops.definition import KERNEL_TYPES
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
 
 BLOCK = div._BLOCK
 Case = tuple[int, str, str, Edition]
@@ -114,7 +114,7 @@ def is_right(module: ModuleType, name: str, element_type: ElementType, case: Cas
         for operand in operands(element_type, size)
     )
     with np.errstate(all="ignore"):
-        result = getattr(module, name)(a, b, edition)
+        result = getattr(module, name)(a, b, edition=edition)
     return bits(result) == bits(expected(name, element_type, size, edition).reshape(a.shape))
 
 
@@ -124,7 +124,7 @@ def expected(name: str, element_type: ElementType, size: int, edition: Edition) 
     return EXPECTED[name](*operands(element_type, size), edition)
 
 
-@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+@pytest.mark.parametrize("element_type", KERNEL_TYPES)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_path_of_a_kernel_is_exact(name: str, element_type: ElementType) -> None:
     wrong = [case for case in CASES if not is_right(MODULES[name], name, element_type, case)]
@@ -181,5 +181,5 @@ def test_mutant_is_told_from_the_kernel(name: str, before: str, after: str) -> N
         except Exception:  # noqa: BLE001 - whatever a mutant does
             return False
 
-    told = any(not survives(element_type, case) for element_type in NATIVE_TYPES for case in CASES)
+    told = any(not survives(element_type, case) for element_type in KERNEL_TYPES for case in CASES)
     assert told is (after not in EQUIVALENT)

@@ -6,12 +6,12 @@ import warnings
 import numpy as np
 import pytest
 
-from sonnx_ort.custom_ops.native_types import NATIVE_TYPES
+from sonnx_ort.custom_ops.definition import KERNEL_TYPES
 from support.kernels import kernel_of
 from support.values import INTEGERS, SIGNED_INTEGERS
 
 SHAPES = [(), (0,), (1,), (3,), (2, 0, 3), (2, 3), (1, 1, 1, 1, 1), (2, 1, 3, 1, 2)]
-NATIVE_INTEGERS = [t for t in INTEGERS if t in NATIVE_TYPES]
+NATIVE_INTEGERS = [t for t in INTEGERS if t in KERNEL_TYPES]
 
 
 def outputs_of(operator, element_type, a, b, edition="typed"):
@@ -22,7 +22,7 @@ def outputs_of(operator, element_type, a, b, edition="typed"):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("edition", ["typed", "preliminary"])
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+@pytest.mark.parametrize("element_type", KERNEL_TYPES)
 def test_result_has_the_operands_shape_and_dtype(operator, element_type, edition, shape):
     result, _ = outputs_of(operator, element_type, np.ones(shape), np.ones(shape), edition)
     assert (result.shape, result.dtype) == (shape, element_type.dtype)
@@ -30,14 +30,14 @@ def test_result_has_the_operands_shape_and_dtype(operator, element_type, edition
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+@pytest.mark.parametrize("element_type", KERNEL_TYPES)
 def test_shape_output_is_the_results_shape(operator, element_type, shape):
     _, output = outputs_of(operator, element_type, np.ones(shape), np.ones(shape))
     assert (output.tolist().tolist(), output.dtype) == (list(shape), np.int64)
 
 
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+@pytest.mark.parametrize("element_type", KERNEL_TYPES)
 def test_both_outputs_are_handed_over_as_contiguous_arrays(operator, element_type):
     outputs = outputs_of(operator, element_type, [6, 9], [3, 3])
     handed_over = [output.flatten().tolist() for output in outputs]
@@ -75,7 +75,7 @@ def test_quotients_next_to_an_integer_are_exact(element_type):
     assert result.tolist().tolist() == [x // y for x, y in zip(a, b, strict=True)]
 
 
-@pytest.mark.parametrize("element_type", [t for t in NATIVE_TYPES if t.dtype.kind == "f"])
+@pytest.mark.parametrize("element_type", [t for t in KERNEL_TYPES if t.dtype.kind == "f"])
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 def test_float_results_warn_of_nothing_on_a_thread_where_warnings_are_errors(
     operator, element_type
@@ -113,7 +113,7 @@ def test_integer_results_warn_of_nothing_on_a_thread_where_warnings_are_errors(
     assert shape.tolist().tolist() == [4]
 
 
-@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+@pytest.mark.parametrize("element_type", KERNEL_TYPES)
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 def test_second_operand_is_left_as_it_is(operator, element_type):
     b = np.array([1, 2, 3], element_type.dtype)

@@ -6,9 +6,10 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from sonnx_ort.custom_ops.native_types import NATIVE_TYPES
+from sonnx_ort.custom_ops.definition import KERNEL_TYPES
+from sonnx_ort.custom_ops.failure_channel import failed_guards
 from sonnx_ort.custom_ops.registration import LIBRARY_PATH
-from sonnx_ort.custom_ops.violation_log import LOG, tickets
+from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.profile.element_type import ElementType
 from support.child import run_python
 from support.graphs import enforced_model
@@ -24,7 +25,7 @@ def session(model, **options):
 
 
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+@pytest.mark.parametrize("element_type", KERNEL_TYPES)
 def test_operator_runs_for_every_native_type(operator, element_type):
     model = enforced_model(operator, element_type, rank=1)
     a, b = (np.array(values, element_type.dtype) for values in ([6, 9, 35], [3, 3, 5]))
@@ -34,7 +35,7 @@ def test_operator_runs_for_every_native_type(operator, element_type):
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 0, 3), (2, 3), (1, 2, 1, 3, 1)], ids=str)
-@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+@pytest.mark.parametrize("element_type", KERNEL_TYPES)
 def test_operator_runs_at_every_rank_and_on_nothing(element_type, shape):
     model = enforced_model("Div", element_type, rank=len(shape))
     a, b = (np.full(shape, value, element_type.dtype) for value in (6, 3))
@@ -72,14 +73,14 @@ def test_inputs_of_the_caller_are_left_as_they_are(edition):
 
 
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", NATIVE_TYPES)
+@pytest.mark.parametrize("element_type", KERNEL_TYPES)
 def test_violation_fails_the_run_under_its_ticket(operator, element_type):
     model = enforced_model(operator, element_type, rank=1)
     feeds = {"A": np.ones(3, element_type.dtype), "B": np.ones(1, element_type.dtype)}
     with pytest.raises(Exception, match="A dimension cannot be less than -1, got -") as caught:
         session(model).run(None, feeds)
-    (ticket,) = tickets(str(caught.value))
-    error = LOG.take(ticket)
+    (guard,) = failed_guards(str(caught.value))
+    error = LOG.take(guard.ticket)
     assert error.rule == f"{operator}.{element_type.family}.R1"
 
 
@@ -98,7 +99,7 @@ def test_threads_on_one_session_get_their_own_violations():
         feeds = {"A": np.array([dividend], np.int32), "B": np.array([0], np.int32)}
         with pytest.raises(Exception, match="got -") as caught:
             running.run(None, feeds)
-        return LOG.take(tickets(str(caught.value))[0]).values[0]
+        return LOG.take(failed_guards(str(caught.value))[0].ticket).values[0]
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert list(pool.map(dividend_of_violation, range(200))) == list(range(200))

@@ -5,7 +5,8 @@ import logging
 
 import pytest
 
-from sonnx_ort.custom_ops.violation_log import CODE_BASE, ViolationLog, tickets
+from sonnx_ort.custom_ops.failure_channel import CODE_BASE, failed_guards
+from sonnx_ort.custom_ops.violation_log import ViolationLog
 from sonnx_ort.profile.catalog import RULES
 
 
@@ -93,4 +94,4 @@ def test_log_that_threads_overfill_keeps_to_its_capacity():
     ],
 )
 def test_tickets_are_read_from_an_error_message(message, found):
-    assert tickets(message) == found
+    assert [guard.ticket for guard in failed_guards(message)] == found

@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
-from sonnx_ort.reference import broadcast
+from sonnx_ort.oracle import broadcast
 from support import ort_values
 from support.backends import on_each_backend, on_python
 from support.broadcasting import (
@@ -205,7 +205,7 @@ def test_plain_session_says_operator_node_and_rule(caplog):
     with caplog.at_level(logging.ERROR, "sonnx_ort"), pytest.raises(Exception) as caught:  # noqa: PT011
         session.run(None, feeds)
     assert (
-        "Name:'Broadcast 'spread' breaks the SONNX profile; the last two digits of the dimension "
+        "Name:'Broadcast 'spread' breaks the SONNX profile; the last four digits of the dimension "
         "below tell the rule: 71 Broadcast.E1' Status Message: "
     ) in str(caught.value)
     assert str(caught.value).rstrip().endswith("71")

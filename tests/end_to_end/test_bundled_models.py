@@ -9,7 +9,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort import models
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation, same_elements
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.profile.options import Edition
 from support.backends import on_each_backend
 
 pytestmark = on_each_backend

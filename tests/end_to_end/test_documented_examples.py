@@ -9,7 +9,7 @@ import pytest
 from node_packages import FOLDER, what_is_missing
 
 import sonnx_ort
-from sonnx_ort.runtime.optimization.optimizers import DISABLED_OPTIMIZERS, UNWANTED_OPTIMIZERS
+from sonnx_ort.runtime.session_options import DISABLED_OPTIMIZERS, UNWANTED_OPTIMIZERS
 from support.graphs import binary_model
 from support.plain_runs.run import Failure, failure_in
 

@@ -8,10 +8,10 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.oracle import broadcast
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.reference import broadcast
+from sonnx_ort.profile.options import Edition
 from support.backends import on_each_backend, on_python
 from support.broadcasting import numbered, quiet, results, violation
 from support.graphs import binary_model, model, tensor
@@ -161,7 +161,7 @@ def test_plain_session_says_operator_node_and_rule(caplog):
     with caplog.at_level(logging.ERROR, "sonnx_ort"), pytest.raises(Exception) as caught:  # noqa: PT011
         session.run(None, feeds)
     assert (
-        "Name:'Broadcast 'scale' breaks the SONNX profile; the last two digits of the dimension "
+        "Name:'Broadcast 'scale' breaks the SONNX profile; the last four digits of the dimension "
         "below tell the rule: 71 Broadcast.E1' Status Message: "
     ) in str(caught.value)
     assert len(caplog.messages) == 1

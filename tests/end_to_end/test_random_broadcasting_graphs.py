@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from onnx import helper
 
 import sonnx_ort
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.oracle import Violation, broadcast
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.reference import Breach, broadcast
+from sonnx_ort.profile.options import Edition
 from support.backends import on_each_backend
 from support.broadcasting import outcome, shapes_of_tensors
 from support.graphs import Dimensions, model, tensor
@@ -101,10 +101,10 @@ def oracle(graph: RandomGraph, edition: Edition) -> tuple[dict[str, Array], dict
         spread = broadcast(values[a], values[b])
         result = (
             spread
-            if isinstance(spread, Breach)
+            if isinstance(spread, Violation)
             else outcome_of(operator, *spread, graph.element_type, edition)
         )
-        if isinstance(result, Breach):
+        if isinstance(result, Violation):
             broken[f"r{i}"] = result.rule
         else:
             values[f"r{i}"] = result
@@ -163,7 +163,10 @@ def test_verdict_is_the_oracles_and_numbers_are_numpys(
         assert broken, "a model that keeps its rules is rejected"
         return
     if isinstance(found, sonnx_ort.ContractViolation):
-        assert broken.get(found.node) == found.rule
+        assert broken
+        # ONNX Runtime may know the shape of what a broken node would give, and refuse a node behind
+        # it first.
+        assert found.rule == (broken.get(found.node) or "Broadcast.E1")
         if edition is Edition.TYPED:
             assert_not_proved(found, graph)
         return

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.judgement import Judgement, Offence, Status
+from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Operand
 
 E1, C1 = RULES["Broadcast.E1"].requirement, RULES["Broadcast.C1"].requirement
@@ -108,7 +108,7 @@ def test_clash_is_a_violation_whatever_else_is_open(shapes, reason):
 
 @pytest.mark.parametrize(("shapes", "reason"), CLASHES, ids=str)
 def test_arrays_that_clash_are_an_offence(shapes, reason):
-    assert E1.offence(arrays(*shapes)) == Offence(reason)
+    assert E1.violation(arrays(*shapes)) == Violation(reason)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_arrays_that_clash_are_an_offence(shapes, reason):
     ids=str,
 )
 def test_arrays_that_fit_are_no_offence(shapes):
-    assert E1.offence(arrays(*shapes)) is None
+    assert E1.violation(arrays(*shapes)) is None
 
 
 def test_hint_says_that_nothing_can_make_the_shapes_equal():
@@ -133,4 +133,4 @@ def test_type_of_each_output_is_proved_to_be_its_own_inputs():
 
 
 def test_no_run_can_break_the_rule_about_types():
-    assert C1.offence(arrays((2,), (3,))) is None
+    assert C1.violation(arrays((2,), (3,))) is None

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from sonnx_ort.custom_ops.violation_log import CODE_BASE, KERNEL_FAILURE
+from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.options import Edition
 
 DECIDED = {
     (Edition.TYPED, "Div", Family.FLOAT): {"Div.float.R1", "Div.float.R2", "Div.float.RG1"},

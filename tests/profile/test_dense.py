@@ -34,7 +34,7 @@ def test_judgement(rule_id, a, b, status, evidence):
 
 @pytest.mark.parametrize("rule_id", DENSE)
 def test_arrays_are_never_an_offence(rule_id):
-    assert RULES[rule_id].requirement.offence([np.zeros(2), np.zeros(3)]) is None
+    assert RULES[rule_id].requirement.violation([np.zeros(2), np.zeros(3)]) is None
 
 
 @pytest.mark.parametrize("rule_id", DENSE)

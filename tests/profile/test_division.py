@@ -6,7 +6,7 @@ import pytest
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.judgement import Judgement, Offence, Status
+from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Operand
 from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS
 
@@ -29,9 +29,9 @@ def judge(rule_id, a, b, element_type="int8"):
     return RULES[rule_id].requirement.judge(operands)
 
 
-def offence(rule_id, a, b, element_type="int8"):
+def violation(rule_id, a, b, element_type="int8"):
     dtype = ElementType(element_type).dtype
-    return RULES[rule_id].requirement.offence([np.array(a, dtype), np.array(b, dtype)])
+    return RULES[rule_id].requirement.violation([np.array(a, dtype), np.array(b, dtype)])
 
 
 @pytest.mark.parametrize(
@@ -132,34 +132,36 @@ def test_judgement_decides_nothing_where_types_leave_it_open(rule_id, a, b):
 )
 @pytest.mark.parametrize("rule_id", [NONZERO, INFINITY])
 def test_zero_divisor_is_an_offence(rule_id, element_type, a, b, index, values, at):  # noqa: PLR0917
-    expected = Offence(f"a zero divisor: {at}", index, values)
-    assert offence(rule_id, a, b, element_type) == expected
+    expected = Violation(f"a zero divisor: {at}", index, values)
+    assert violation(rule_id, a, b, element_type) == expected
 
 
 @pytest.mark.parametrize("element_type", INTEGERS)
 @pytest.mark.parametrize(("a", "b"), [(0, 1), ([], []), ([0, 1], [1, 2]), ([[0]], [[5]])])
 @pytest.mark.parametrize("rule_id", [NONZERO, INFINITY, REPRESENTABLE])
 def test_kept_rules_are_no_offence(rule_id, element_type, a, b):
-    assert offence(rule_id, a, b, element_type) is None
+    assert violation(rule_id, a, b, element_type) is None
 
 
 @pytest.mark.parametrize("element_type", FLOATS)
 def test_zero_divisor_of_floats_is_no_offence(element_type):
-    assert offence(INFINITY, [1, 0], [0, -0.0], element_type) is None
+    assert violation(INFINITY, [1, 0], [0, -0.0], element_type) is None
 
 
 @pytest.mark.parametrize("element_type", SIGNED_INTEGERS)
 def test_smallest_by_minus_one_is_an_offence(element_type):
     smallest = int(np.iinfo(element_type.dtype).min)
-    found = offence(REPRESENTABLE, [[5, smallest], [smallest, 1]], [[-1, 1], [-1, 1]], element_type)
+    found = violation(
+        REPRESENTABLE, [[5, smallest], [smallest, 1]], [[-1, 1], [-1, 1]], element_type
+    )
     reason = f"a quotient beyond the type: A[1, 0] = {smallest}, B[1, 0] = -1"
-    assert found == Offence(reason, (1, 0), (smallest, -1))
+    assert found == Violation(reason, (1, 0), (smallest, -1))
 
 
 @pytest.mark.parametrize("element_type", INTEGERS)
 def test_largest_divisor_of_the_smallest_value_is_no_offence(element_type):
     limits = np.iinfo(element_type.dtype)
-    assert offence(REPRESENTABLE, [limits.min], [limits.max], element_type) is None
+    assert violation(REPRESENTABLE, [limits.min], [limits.max], element_type) is None
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ SHAPES = [(), (1,), (0,), (2,), (3,), (1, 1), (1, 3), (2, 3), (3, 2), (2, 1), (2
 def test_every_verdict_is_that_of_the_documents_words(a, axis):
     for b in SHAPES:
         allowed = lines_up(a, b, axis) is not None
-        assert (LimitedBroadcasting(axis).offence(a, b) is None) == allowed, b
+        assert (LimitedBroadcasting(axis).violation(a, b) is None) == allowed, b
         assert judged(a, b, axis)[0] == ("proved" if allowed else "violated"), b
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.judgement import Judgement, Offence, Status
+from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Operand
 
 SAME_SHAPE = ["Div.float.R1", "Div.int.R1", "Div.R1", "Sub.float.R1", "Sub.int.R1", "Sub.R1"]
@@ -79,7 +79,7 @@ def test_symbol_of_several_dimensions_proves_nothing(rule_id):
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (1, 1)], ids=str)
 @pytest.mark.parametrize("rule_id", [*SAME_SHAPE, "Div.R4"])
 def test_equal_shapes_are_no_offence(rule_id, shape):
-    assert RULES[rule_id].requirement.offence([np.zeros(shape), np.zeros(shape)]) is None
+    assert RULES[rule_id].requirement.violation([np.zeros(shape), np.zeros(shape)]) is None
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_equal_shapes_are_no_offence(rule_id, shape):
 )
 @pytest.mark.parametrize("rule_id", [*SAME_SHAPE, "Div.R4"])
 def test_unequal_shapes_are_an_offence(rule_id, a, b, reason):
-    offence = RULES[rule_id].requirement.offence([np.zeros(a), np.zeros(b)])
-    assert offence == Offence(reason)
+    violation = RULES[rule_id].requirement.violation([np.zeros(a), np.zeros(b)])
+    assert violation == Violation(reason)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.judgement import Judgement, Offence, Status
+from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Operand
 
 SAME_TYPE = ["Div.float.R2", "Div.int.R2", "Div.R3", "Sub.float.R2", "Sub.int.R2", "Sub.R3"]
@@ -46,17 +46,17 @@ def test_judgement(rule_id, a, b, status, evidence):
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "offence"),
+    ("a", "b", "violation"),
     [
         (np.float32, np.float32, None),
         (np.uint8, np.uint8, None),
-        (np.float32, np.float64, Offence("the types float32 and float64 differ")),
-        (ml_dtypes.bfloat16, np.float16, Offence("the types bfloat16 and float16 differ")),
+        (np.float32, np.float64, Violation("the types float32 and float64 differ")),
+        (ml_dtypes.bfloat16, np.float16, Violation("the types bfloat16 and float16 differ")),
     ],
 )
 @pytest.mark.parametrize("rule_id", SAME_TYPE)
-def test_offence(rule_id, a, b, offence):
-    assert RULES[rule_id].requirement.offence([np.zeros(2, a), np.zeros(2, b)]) == offence
+def test_offence(rule_id, a, b, violation):
+    assert RULES[rule_id].requirement.violation([np.zeros(2, a), np.zeros(2, b)]) == violation
 
 
 @pytest.mark.parametrize("rule_id", SAME_TYPE)

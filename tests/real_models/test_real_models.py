@@ -16,7 +16,7 @@ from real_models.feeds import trials_for
 from real_models.packages import CACHE, RegistryUnreachable, fetch_models
 
 import sonnx_ort
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.options import Backend
 
 pytestmark = pytest.mark.models
 

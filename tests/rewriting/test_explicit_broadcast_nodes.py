@@ -186,6 +186,6 @@ def test_guard_of_the_broadcast_tells_operator_node_and_rule():
     made = explicit(binary_model("Div", "float", ["n"], ["m"]))
     guards = [node.name for node in made.graph.node if node.op_type == "Reshape"]
     assert guards[0] == (
-        "Broadcast 'the_node' breaks the SONNX profile; the last two digits of the dimension "
+        "Broadcast 'the_node' breaks the SONNX profile; the last four digits of the dimension "
         "below tell the rule: 71 Broadcast.E1"
     )

@@ -48,8 +48,8 @@ def test_every_reader_of_an_input_reads_it_behind_the_guard() -> None:
 def test_guard_tells_what_has_to_agree_and_for_whom() -> None:
     (name,) = [n.name for n in enforced().graph.node if n.op_type == "Reshape" and "x" in n.input]
     assert name == (
-        "Div 'first' breaks the SONNX profile; the last two digits of the dimension below tell the "
-        "rule: 11 Div.float.R1; input 'x' has to agree with 'y' on 'n' for Div 'first', "
+        "Div 'first' breaks the SONNX profile; the last four digits of the dimension below tell "
+        "the rule: 11 Div.float.R1; input 'x' has to agree with 'y' on 'n' for Div 'first', "
         "Sub 'second'"
     )
 

@@ -30,7 +30,7 @@ LARGEST = ["Shape", "Shape", "Less", "Where"]
 FITS = ["Equal", "Equal", "Or"]
 VERDICT = ["Constant", "Where", "ReduceMin", "Reshape"]
 ONE_VERDICT = ["Constant", "Constant", "Where", "Reshape"]
-TELLS = "breaks the SONNX profile; the last two digits of the dimension below tell the rule:"
+TELLS = "breaks the SONNX profile; the last four digits of the dimension below tell the rule:"
 
 
 def no_zero(element_type: str) -> list[str]:

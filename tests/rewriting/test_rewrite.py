@@ -65,7 +65,7 @@ def test_enforced_node_carries_the_rules_that_bind_it_and_those_that_are_proved(
 def test_guard_tells_operator_node_and_rules() -> None:
     made = sonnx_ort.rewrite(binary_model("Div", "int32", ["n"], ["n"], c_shape=["n"]))
     assert made.graph.node[-1].name == (
-        "Div 'the_node' breaks the SONNX profile; the last two digits of the dimension below tell "
+        "Div 'the_node' breaks the SONNX profile; the last four digits of the dimension below tell "
         "the rule: 21 Div.int.R1, 24 Div.int.C1, 25 Div.int.C2"
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sonnx_ort.runtime.interrupt import interrupts_deferred
+from sonnx_ort.runtime.violations import interrupts_deferred
 from support.child import run_python
 
 MODEL = """

@@ -7,12 +7,12 @@ import pytest
 from onnx import helper, numpy_helper
 
 import sonnx_ort
-from sonnx_ort.custom_ops.guard_name import guard_name
+from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.edition import Edition
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.runtime.optimization.optimizers import switch_off_optimizers
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.runtime.optimization.recorded import recorded_optimization
+from sonnx_ort.runtime.session_options import switch_off_optimizers
 from support.fusions import FUSIONS, LEVELS
 from support.graphs import model, tensor
 

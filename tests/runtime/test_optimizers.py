@@ -5,12 +5,12 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.runtime.optimization.optimizers import (
+from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
     UNWANTED_OPTIMIZERS,
+    config_entry,
     switch_off_optimizers,
 )
-from sonnx_ort.runtime.session_options import config_entry
 from support.fusions import FUSIONS, LEVELS
 
 

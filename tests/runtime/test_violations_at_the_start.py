@@ -10,7 +10,7 @@ from sonnx_ort.errors import ContractViolation
 from sonnx_ort.runtime.violations import violation_behind
 
 GUARD = (
-    "Div 'd' breaks the SONNX profile; the last two digits of the dimension below tell the rule: "
+    "Div 'd' breaks the SONNX profile; the last four digits of the dimension below tell the rule: "
     "24 Div.int.C1"
 )
 REFUSED = f"Node ({GUARD}) Op (Reshape) [ShapeInferenceError] Invalid dimension value: -24"

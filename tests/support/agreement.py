@@ -13,7 +13,7 @@ import onnx
 
 import sonnx_ort
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.options import Backend
 from support import ort_values
 from support.broadcasting import assert_identical, broadcast_model, quiet
 from support.graphs import Dimensions, binary_model

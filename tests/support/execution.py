@@ -9,19 +9,19 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.custom_ops.native_types import CARRIERS
+from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.oracle import Violation
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.reference import Breach
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.rewriting.options import Backend
 from support import ort_values
 from support.graphs import binary_model
 from support.kernels import kernel_of
 
 Array = npt.NDArray[Any]
-Outcome = Array | Breach
+Outcome = Array | Violation
 Execution = Callable[[str, Array, Array, ElementType, Edition], Outcome]
 """Computes `operator(a, b)` of an element type in an edition."""
 
@@ -44,7 +44,7 @@ def through_kernel(
         carried = [np.array(operand).astype(native.dtype) for operand in (a, b)]
     result, shape = kernel(*carried, "the_node", edition.value)
     if shape.size and shape[0] < 0:
-        return _breach(LOG.take(int(-shape[0])))
+        return _violation(LOG.take(int(-shape[0])))
     assert tuple(shape) == result.shape
     with np.errstate(all="ignore"):
         return np.asarray(result).astype(element_type.dtype)
@@ -75,7 +75,7 @@ def through_session(backend: Backend) -> Execution:
         try:
             (result,) = ort_values.run(started, {"A": a, "B": b})
         except ContractViolation as violation:
-            return _breach(violation)
+            return _violation(violation)
         return result
 
     execution.__name__ = f"through_{backend}_backend"
@@ -86,9 +86,9 @@ EXECUTIONS: tuple[Execution, ...] = (through_kernel, *map(through_session, Backe
 """Everything that has to do what the oracle says."""
 
 
-def _breach(violation: BaseException | None) -> Breach:
+def _violation(violation: BaseException | None) -> Violation:
     assert isinstance(violation, ContractViolation), violation
     if violation.values is None:
-        return Breach(violation.rule, violation.index)
+        return Violation(violation.rule, violation.index)
     a, b = violation.values
-    return Breach(violation.rule, violation.index, (int(a), int(b)))
+    return Violation(violation.rule, violation.index, (int(a), int(b)))

@@ -5,24 +5,32 @@ from typing import Any
 
 import numpy.typing as npt
 
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.definition import Kernel
-from sonnx_ort.custom_ops.div import CUSTOM_DIV
-from sonnx_ort.custom_ops.kernel import Arithmetic, CustomOperator, make_kernel
-from sonnx_ort.custom_ops.sub import CUSTOM_SUB
-from sonnx_ort.custom_ops.violation_log import CODE_BASE, LOG
+from sonnx_ort.custom_ops.failure_channel import CODE_BASE
+from sonnx_ort.custom_ops.kernel import Arithmetic, make_kernel
+from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.profile.element_type import ElementType
-
-CUSTOM_OPERATORS: dict[str, CustomOperator] = {"Div": CUSTOM_DIV, "Sub": CUSTOM_SUB}
 
 
 def kernel_of(operator: str, element_type: str) -> Kernel:
     """Make the kernel of an operator for an element type, both by ONNX name."""
-    return make_kernel(CUSTOM_OPERATORS[operator], ElementType(element_type))
+    return _called_plainly(make_kernel(CUSTOM_OPERATORS[operator], ElementType(element_type)))
 
 
 def kernel_with(arithmetic: Arithmetic) -> Kernel:
     """Make the kernel of a float `Div` that computes something else."""
-    return make_kernel(dataclasses.replace(CUSTOM_DIV, arithmetic=arithmetic), ElementType.FLOAT)
+    custom = dataclasses.replace(CUSTOM_OPERATORS["Div"], arithmetic=arithmetic)
+    return _called_plainly(make_kernel(custom, ElementType.FLOAT))
+
+
+def _called_plainly(kernel: Kernel) -> Kernel:
+    """The kernel, with the attributes `node` and `edition` behind its two operands."""
+
+    def called(a: Any, b: Any, node: Any, edition: Any) -> Any:
+        return kernel(a, b, node=node, edition=edition)
+
+    return called
 
 
 def failure_of(outputs: tuple[npt.NDArray[Any], npt.NDArray[Any]]) -> tuple[int, BaseException]:

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.oracle import Violation, divide, subtract
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.reference import Breach, divide, subtract
+from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
 
@@ -15,7 +15,7 @@ _OPERATORS = {"Div": divide, "Sub": subtract}
 
 def outcome_of(
     operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
-) -> Array | Breach:
+) -> Array | Violation:
     """What `operator(a, b)` of an element type is in an edition.
 
     Args:

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 
 import sonnx_ort
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.options import Backend
 from support.agreement import (
     FEEDS_PER_DECLARATION,
     Declaration,

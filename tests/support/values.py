@@ -7,8 +7,8 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hypothesis_numpy
 
+from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS, INTEGER_FORMATS
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.reference.formats import FLOAT_FORMATS, INTEGER_FORMATS
 
 Array = npt.NDArray[Any]
 

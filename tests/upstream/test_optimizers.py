@@ -6,7 +6,7 @@ import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
-from sonnx_ort.runtime.optimization.optimizers import OPTIMIZERS_OF_OPERATORS
+from sonnx_ort.runtime.session_options import OPTIMIZERS_OF_OPERATORS
 from support.fusions import FUSIONS, LEVELS, reciprocal_times_y
 from support.graphs import model, tensor
 

@@ -8,20 +8,18 @@ from typing import TypeVar
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.declarations import SYMBOL
 from sonnx_ort.analysis.inference import Inference
 from sonnx_ort.analysis.iteration import Iteration, iteration_of
-from sonnx_ort.analysis.premises import SYMBOL
 from sonnx_ort.analysis.shapes.catalog import rule_for
 from sonnx_ort.analysis.shapes.elementwise import common_shape
 from sonnx_ort.analysis.shapes.rule import KnownInputs, Unknown
 from sonnx_ort.analysis.shapes.size import PartialSizes, Size, Sizes, Symbolic
 from sonnx_ort.analysis.shapes.sizes import ARITHMETIC, CONTENTS, constant_sizes
-from sonnx_ort.analysis.targets import BROADCASTING_VERSION
-from sonnx_ort.loading.bodies import bodies_of
 from sonnx_ort.loading.opset import operator_version
-from sonnx_ort.loading.value_names import defined_values
+from sonnx_ort.loading.traversal import defined_values, subgraphs_of
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.catalog import STANDARD_OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.operand import Shape
 
@@ -91,7 +89,7 @@ class _Propagation:
             if iteration is not None:
                 self._iterate(iteration)
             else:
-                for body in bodies_of(node):
+                for body in subgraphs_of(node):
                     self.follow(body)
             outputs = zip(node.outputs, self._results(node), strict=False)
             for output, sizes in outputs:
@@ -160,7 +158,8 @@ class _Propagation:
             return ()
         if node.op_type == "If":
             return self._branches(node)
-        if self._version < BROADCASTING_VERSION and node.op_type in STANDARD_OPERATORS:
+        operator = OPERATORS.get(node.op_type)
+        if operator is not None and self._version < operator.broadcasting_since:
             # Only the second operand is ever broadcast, and enforcement makes sure of that.
             return [self.shapes.get(value) for value in node.inputs[:1] if value is not None]
         rule = rule_for(node, self._version)
@@ -179,7 +178,7 @@ class _Propagation:
 
     def _branches(self, node: ir.Node) -> Sequence[PartialSizes | None]:
         """What both branches of an If agree on."""
-        pairs = zip(*(body.outputs for body in bodies_of(node)), strict=True)
+        pairs = zip(*(body.outputs for body in subgraphs_of(node)), strict=True)
         return [_agreed([self.shapes.get(value) for value in pair]) for pair in pairs]
 
     def _follow_contents(self, node: ir.Node) -> None:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
+from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Dimension, Operand, Shape, format_shape
 from sonnx_ort.profile.requirements.same_type import differing_types
-from sonnx_ort.profile.rule import Example
+from sonnx_ort.profile.rule import Illustration, Subject
 
 SCALAR_INPUTS = (
     "the declared shapes fit, but an input of the model is declared as a scalar, and ONNX Runtime "
@@ -24,7 +24,8 @@ class Broadcastable:
     size of 1 breaks the rule: it is neither the largest nor 1.
     """
 
-    example = Example(
+    subject = Subject.COMMON_SHAPE
+    example = Illustration(
         "X0 (2, 3), X1 (3,)",
         "X0 (2, 3), X1 (2,)",
         "give the tensors a common shape; no Broadcast can",
@@ -49,11 +50,11 @@ class Broadcastable:
             return at_run_time(SCALAR_INPUTS)
         return proved("on each axis every size is the largest or 1")
 
-    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Compare the shapes of arrays."""
         return self.clash([array.shape for array in arrays])
 
-    def clash(self, shapes: Sequence[tuple[int, ...]]) -> Offence | None:
+    def clash(self, shapes: Sequence[tuple[int, ...]]) -> Violation | None:
         """Find the first axis on which two shapes do not fit.
 
         Args:
@@ -63,7 +64,7 @@ class Broadcastable:
             misfit = _misfit(sizes)
             if misfit is not None:
                 one, other = misfit
-                return Offence(_clash(axis, f"X{one}", sizes[one], f"X{other}", sizes[other]))
+                return Violation(_clash(axis, f"X{one}", sizes[one], f"X{other}", sizes[other]))
         return None
 
     def hint(self, operands: Sequence[Operand]) -> str:
@@ -75,7 +76,8 @@ class Broadcastable:
 class OwnType:
     """Each output has the type of its own input."""
 
-    example = Example(
+    subject = Subject.TYPES
+    example = Illustration(
         "X0 float, Z0 float",
         "X0 float, Z0 declared as int32",
         "declare the output with the type of its input",
@@ -96,7 +98,7 @@ class OwnType:
                 return violated(clash)
         return None
 
-    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """No run can break it."""
         del arrays
         return None

@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.judgement import Judgement, Offence, proved, violated
+from sonnx_ort.profile.judgement import Judgement, Violation, proved, violated
 from sonnx_ort.profile.operand import Operand
-from sonnx_ort.profile.rule import Example
+from sonnx_ort.profile.rule import Illustration, Subject
 
 
 class Dense:
     """Every operand is a dense tensor."""
 
-    example = Example(
+    subject = Subject.STORAGE
+    example = Illustration(
         "B an initializer",
         "B a sparse_initializer",
         "store the tensor densely",
@@ -30,7 +31,7 @@ class Dense:
         del operands
         return _sparse(results)
 
-    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Arrays are dense."""
         del arrays
         return None

@@ -7,15 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
+from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand, first_index
-from sonnx_ort.profile.rule import Example
+from sonnx_ort.profile.rule import Illustration, Subject
 
 
 class NonZeroDivisor:
     """No element of B is zero."""
 
-    example = Example(
+    subject = Subject.ELEMENTS
+    example = Illustration(
         "A [6, 9], B [3, 2]",
         "A [6, 9], B [3, 0]",
         "keep zeros out of the divisor, for example with Where or Max",
@@ -28,16 +29,16 @@ class NonZeroDivisor:
             return proved(f"every element of B '{b.value}' lies in {b.bounds}")
         if b.constant is None:
             return at_run_time("the elements of B are known only in a run")
-        offence = _zero(b.constant)
-        if offence is None:
+        violation = _zero(b.constant)
+        if violation is None:
             return proved(f"no element of the constant B '{b.value}' is zero")
-        return violated(f"the constant B '{b.value}' is zero at {format_index(offence)}")
+        return violated(f"the constant B '{b.value}' is zero at {format_index(violation)}")
 
-    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Find the first zero in B."""
         a, b = arrays
         index = _zero(b)
-        return None if index is None else _offence("a zero divisor", a, b, index)
+        return None if index is None else _violation("a zero divisor", a, b, index)
 
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say how to keep zeros out."""
@@ -48,7 +49,8 @@ class NonZeroDivisor:
 class RepresentableQuotient:
     """Every quotient fits the type: not the smallest value of a signed type divided by -1."""
 
-    example = Example(
+    subject = Subject.ELEMENTS
+    example = Illustration(
         "A [-2147483648], B [1], both int32",
         "A [-2147483648], B [-1], both int32",
         "widen the type with Cast, or keep -1 out of the divisor",
@@ -68,11 +70,11 @@ class RepresentableQuotient:
             return proved("the constants nowhere divide the smallest value by -1")
         return violated(f"the constants divide the smallest value by -1 at {format_index(index)}")
 
-    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Find the first division of the smallest value by -1."""
         a, b = arrays
         index = _overflow(a, b)
-        return None if index is None else _offence("a quotient beyond the type", a, b, index)
+        return None if index is None else _violation("a quotient beyond the type", a, b, index)
 
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say how to keep the case out."""
@@ -83,7 +85,8 @@ class RepresentableQuotient:
 class InfinityForZeroDivisor:
     """A zero divisor gives +inf; a type without infinities cannot keep the rule."""
 
-    example = Example(
+    subject = Subject.ELEMENTS
+    example = Illustration(
         "A [6.0], B [0.0], both float: the result is +inf",
         "A [6], B [0], both int32",
         "keep zeros out of an integer divisor, for example with Where or Max",
@@ -98,9 +101,9 @@ class InfinityForZeroDivisor:
             return proved("the operator's result is +inf wherever B is zero")
         return self._nonzero.judge(operands)
 
-    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Find the first zero in an integer B."""
-        return self._nonzero.offence(arrays) if arrays[1].dtype.kind in "iu" else None
+        return self._nonzero.violation(arrays) if arrays[1].dtype.kind in "iu" else None
 
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say how to keep zeros out of integers."""
@@ -154,9 +157,9 @@ def _overflow(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[int, ...] | Non
     return first_index(offending) if offending.any() else None
 
 
-def _offence(
+def _violation(
     what: str, a: npt.NDArray[Any], b: npt.NDArray[Any], index: tuple[int, ...]
-) -> Offence:
+) -> Violation:
     values = (int(a[index]), int(b[index]))
     at = format_index(index)
-    return Offence(f"{what}: A{at} = {values[0]}, B{at} = {values[1]}", index, values)
+    return Violation(f"{what}: A{at} = {values[0]}, B{at} = {values[1]}", index, values)

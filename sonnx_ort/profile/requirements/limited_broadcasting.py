@@ -8,7 +8,7 @@ tensor's shape"; that starts at `axis`, or ends at the last axis if `axis` is no
 
 from dataclasses import dataclass
 
-from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
+from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand, Shape, contradict, format_shape
 
 
@@ -44,7 +44,7 @@ class LimitedBroadcasting:
             return violated(_not_lined_up(a.shape, b.shape))
         return at_run_time("whether B lines up with A is known only in a run")
 
-    def offence(self, a: tuple[int, ...], b: tuple[int, ...]) -> Offence | None:
+    def violation(self, a: tuple[int, ...], b: tuple[int, ...]) -> Violation | None:
         """Compare the shapes of a run.
 
         Args:
@@ -55,7 +55,7 @@ class LimitedBroadcasting:
         one_element = len(b) <= len(a) and all(size == 1 for size in b)
         if one_element or (start is not None and a[start : start + len(b)] == b):
             return None
-        return Offence(_not_lined_up(a, b))
+        return Violation(_not_lined_up(a, b))
 
     def trailing_axes(self, a_rank: int, b_rank: int) -> int | None:
         """How many axes of size 1 the second operand needs behind its own to line up.

@@ -1,15 +1,15 @@
 """All operands have one and the same shape."""
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.judgement import Judgement, Offence, Status, at_run_time, proved, violated
-from sonnx_ort.profile.operand import Operand, Shape, broadcast_shape, contradict, format_shape
+from sonnx_ort.profile.judgement import Judgement, Status, Violation, at_run_time, proved, violated
+from sonnx_ort.profile.operand import Operand, broadcast_shape, contradict, format_shape
 from sonnx_ort.profile.requirements.broadcastable import SCALAR_INPUTS, Broadcastable
-from sonnx_ort.profile.rule import Example
+from sonnx_ort.profile.rule import Illustration, Subject
 
 _BROADCASTABLE = Broadcastable()
 
@@ -21,7 +21,8 @@ class SameShape:
     ONNX Runtime does not hold two inputs that are declared with one symbol to one size.
     """
 
-    example = Example(
+    subject = Subject.EQUAL_SHAPES
+    example = Illustration(
         "A (2, 3), B (2, 3)",
         "A (2, 3), B (3,)",
         'rewrite with broadcast="explicit", which inserts a Broadcast, or give both one shape',
@@ -29,16 +30,20 @@ class SameShape:
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the operands' shapes as far as they are known."""
-        a, b = operands
-        if a.shape is None or b.shape is None:
-            unknown = " and ".join(o.letter for o in operands if o.shape is None)
+        known = [operand for operand in operands if operand.shape is not None]
+        judgements = [_judge_pair(a, b) for a, b in combinations(known, 2)]
+        for judgement in judgements:
+            if judgement.status is Status.VIOLATED:
+                return judgement
+        unknown = " and ".join(o.letter for o in operands if o.shape is None)
+        if unknown and len(operands) > 1:
             return at_run_time(f"the rank of {unknown} is unknown")
-        if len(a.shape) != len(b.shape):
-            return violated(f"rank {len(a.shape)} is not rank {len(b.shape)}")
-        judgement = _judge_sizes(a, a.shape, b.shape)
-        if judgement.status is Status.PROVED and a.scalar_inputs:
+        for judgement in judgements:
+            if judgement.status is Status.RUNTIME:
+                return judgement
+        if len(operands) > 1 and operands[0].scalar_inputs:
             return at_run_time(SCALAR_INPUTS)
-        return judgement
+        return proved(_all_equal(operands))
 
     def judge_results(
         self, operands: Sequence[Operand], results: Sequence[Operand]
@@ -52,39 +57,19 @@ class SameShape:
                 )
         return None
 
-    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Compare the arrays' shapes."""
-        a, b = arrays
-        if a.shape == b.shape:
+        first = arrays[0].shape
+        if all(array.shape == first for array in arrays):
             return None
-        return Offence(f"the shapes {format_shape(a.shape)} and {format_shape(b.shape)} differ")
+        shapes = dict.fromkeys(format_shape(array.shape) for array in arrays)
+        return Violation(f"the shapes {' and '.join(shapes)} differ")
 
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say which operand a Broadcast would expand, or that nothing can make the shapes equal."""
         if _BROADCASTABLE.judge(operands).status is Status.VIOLATED:
             return "the shapes cannot be broadcast to each other; correct the model"
-        return self.hint_to_expand(operands, operands)
-
-    @staticmethod
-    def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> str:
-        """Say which operand a Broadcast would expand, and to what.
-
-        Args:
-            operands: The operands as they are.
-            aligned: The operands lined up at their last axes.
-        """
-        a, b = aligned
-        common = broadcast_shape(a.shape, b.shape)
-        if common is None:
-            return 'rewrite with broadcast="explicit", which inserts a Broadcast'
-        if all(operand.shape == common for operand in operands):
-            return "remove the attribute broadcast"
-        expanded = " and ".join(
-            f"{o.letter} from {format_shape(o.shape)} to {format_shape(common)}"
-            for o in operands
-            if o.shape != common
-        )
-        return f'rewrite with broadcast="explicit", which inserts a Broadcast of {expanded}'
+        return hint_to_expand(operands, operands)
 
 
 class NoBroadcasting(SameShape):
@@ -93,8 +78,7 @@ class NoBroadcasting(SameShape):
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Decide as `SameShape`, and say that broadcasting is what is forbidden."""
         judgement = super().judge(operands)
-        a, b = operands
-        common = broadcast_shape(a.shape, b.shape)
+        common = broadcast_shape(*(operand.shape for operand in operands))
         return (
             violated(f"{judgement.evidence}; ONNX would broadcast to {format_shape(common)}")
             if (judgement.status == "violated" and common is not None)
@@ -102,21 +86,56 @@ class NoBroadcasting(SameShape):
         )
 
 
-def _judge_sizes(operand: Operand, a: Shape, b: Shape) -> Judgement:
-    """Compare shapes of one rank."""
-    pairs = list(enumerate(zip(a, b, strict=True)))
-    for axis, (one, other) in pairs:
-        if isinstance(one, int) and isinstance(other, int) and one != other:
-            return violated(f"axis {axis} has size {one} in A and {other} in B")
-    for axis, (one, other) in pairs:
-        if one != other or one is None:
-            return at_run_time(f"axis {axis} is {_size(one)} in A and {_size(other)} in B")
-        if not operand.certain(one):
+def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> str:
+    """Say which operand a Broadcast would expand, and to what.
+
+    Args:
+        operands: The operands as they are.
+        aligned: The operands lined up at their last axes.
+    """
+    common = broadcast_shape(*(operand.shape for operand in aligned))
+    if common is None:
+        return 'rewrite with broadcast="explicit", which inserts a Broadcast'
+    if all(operand.shape == common for operand in operands):
+        return "remove the attribute broadcast"
+    expanded = " and ".join(
+        f"{o.letter} from {format_shape(o.shape)} to {format_shape(common)}"
+        for o in operands
+        if o.shape != common
+    )
+    return f'rewrite with broadcast="explicit", which inserts a Broadcast of {expanded}'
+
+
+def _judge_pair(a: Operand, b: Operand) -> Judgement:
+    """Compare two known shapes."""
+    one, other = a.shape or (), b.shape or ()
+    if len(one) != len(other):
+        return violated(f"rank {len(one)} is not rank {len(other)}")
+    pairs = list(enumerate(zip(one, other, strict=True)))
+    for axis, (x, y) in pairs:
+        if isinstance(x, int) and isinstance(y, int) and x != y:
+            return violated(f"axis {axis} has size {x} in {a.letter} and {y} in {b.letter}")
+    for axis, (x, y) in pairs:
+        if x != y or x is None:
             return at_run_time(
-                f"axis {axis} is {one} in both, but more than one dimension of the inputs is "
+                f"axis {axis} is {_size(x)} in {a.letter} and {_size(y)} in {b.letter}"
+            )
+        if not a.certain(x):
+            return at_run_time(
+                f"axis {axis} is {x} in both, but more than one dimension of the inputs is "
                 "declared so, and ONNX Runtime does not hold these to one size"
             )
-    return proved(f"both shapes are {format_shape(a)}")
+    return proved("the shapes are equal")
+
+
+def _all_equal(operands: Sequence[Operand]) -> str:
+    match len(operands):
+        case 1:
+            return "there is one operand"
+        case 2:
+            return f"both shapes are {format_shape(operands[0].shape)}"
+        case _:
+            return f"all shapes are {format_shape(operands[0].shape)}"
 
 
 def _size(dimension: int | str | None) -> str:

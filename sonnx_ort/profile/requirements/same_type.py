@@ -1,20 +1,30 @@
 """All operands have one and the same numeric type."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar
 
 import numpy.typing as npt
 
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.judgement import Judgement, Offence, at_run_time, proved, violated
+from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand
-from sonnx_ort.profile.rule import Example
+from sonnx_ort.profile.rule import Illustration, Subject
 
 
+@dataclass(frozen=True, slots=True)
 class SameNumericType:
-    """Each operand is of one of the twelve numeric types, and all are of the same one."""
+    """Each operand is of one of the twelve numeric types, and all are of the same one.
 
-    example = Example(
+    Attributes:
+        result_type: The ONNX name of the type of every result, where it is not the operands'.
+    """
+
+    result_type: str | None = None
+
+    subject: ClassVar = Subject.TYPES
+    example: ClassVar = Illustration(
         "A float, B float",
         "A float, B double",
         "convert one operand with Cast, explicitly",
@@ -41,19 +51,24 @@ class SameNumericType:
         self, operands: Sequence[Operand], results: Sequence[Operand]
     ) -> Judgement | None:
         """Compare the declared types of results with the operands'."""
-        for result in results:
-            for operand in operands:
+        for result, operand in product(results, operands):
+            if self.result_type is None:
                 clash = differing_types(operand, result)
-                if clash:
-                    return violated(clash)
+            elif result.element_type in (None, self.result_type):
+                clash = ""
+            else:
+                clash = f"{result.letter} is declared as {result.element_type}"
+                clash += f", and results are {self.result_type}"
+            if clash:
+                return violated(clash)
         return None
 
-    def offence(self, arrays: Sequence[npt.NDArray[Any]]) -> Offence | None:
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Compare the arrays' dtypes."""
         first = arrays[0].dtype
         if all(array.dtype == first for array in arrays):
             return None
-        return Offence("the types " + " and ".join(str(a.dtype) for a in arrays) + " differ")
+        return Violation("the types " + " and ".join(str(a.dtype) for a in arrays) + " differ")
 
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say which types to choose from."""

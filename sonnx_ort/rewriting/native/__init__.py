@@ -1,1 +1,1 @@
-"""Enforcement by standard operators: what is put in front of a node, and how it is told again."""
+"""Enforcement by standard operators: guards in front of nodes, and the record of how to undo it."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import onnx_ir as ir
 
 from sonnx_ort.analysis.broadcast_plan import Alignment
-from sonnx_ort.custom_ops.guard_name import guard_name
-from sonnx_ort.custom_ops.limited_broadcasting import ALIGNED_SHAPE
+from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
+from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 

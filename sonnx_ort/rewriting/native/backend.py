@@ -3,37 +3,32 @@
 The node itself stays, and what is proved costs nothing. No plugin is needed to run the outcome.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.obligations import Examination
-from sonnx_ort.analysis.targets import Target
-from sonnx_ort.custom_ops.guard_name import guard_name
-from sonnx_ort.loading.value_names import ValueNames
-from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
-from sonnx_ort.profile.element_type import ElementType, smallest_value
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.rewriting.broadcast_lowering import expand_operands
-from sonnx_ort.rewriting.broadcast_nodes import lower_broadcast, oldest_opset_of_broadcast
-from sonnx_ort.rewriting.enforced_metadata import record_rules
-from sonnx_ort.rewriting.enforcement import Enforcement
-from sonnx_ort.rewriting.hidden_shape import hide_mistakable_shapes
-from sonnx_ort.rewriting.known_output import DATA_TYPES, declare_output, element_type_of
+from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand_operands
+from sonnx_ort.rewriting.hidden_shapes import (
+    hide_mistakable_shapes,
+    oldest_opset_with_hidden_shapes,
+)
 from sonnx_ort.rewriting.native.broadcast import BY_OPERATORS
-from sonnx_ort.rewriting.native.division import DivisionDomain, guard_domain, with_infinity
+from sonnx_ort.rewriting.native.catalog import Guards, guards_of, result_forms
+from sonnx_ort.rewriting.native.guard import GuardedNode, Operands, pass_if_decided
 from sonnx_ort.rewriting.native.inputs import prepare_inputs
-from sonnx_ort.rewriting.native.needs import Needs, has_infinity
 from sonnx_ort.rewriting.native.record import GroupRecorder, Original, write_enforcement
-from sonnx_ort.rewriting.native.shapes import guard_same_shape
-from sonnx_ort.rewriting.replacement import replace_node
-from sonnx_ort.rewriting.scalar_inputs import oldest_opset_of_scalars
+from sonnx_ort.rewriting.options import Enforcement
+from sonnx_ort.rewriting.replacement import record_rules, replace_node
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
-
-_FIRST_THAT_BROADCASTS = 7
-"""The oldest version in which ONNX Runtime has kernels for Div and Sub."""
+from sonnx_ort.rewriting.value_info import DATA_TYPES, declare_output, element_type_of
 
 _GUARDS = 9
 """The first version that has Where, and constants of integers."""
@@ -61,21 +56,24 @@ class NativeBackend:
         write_enforcement(model, enforcement)
 
     @staticmethod
+    def decisions() -> ShapeDecisions:
+        """How it decides about shapes in a run."""
+        return BY_OPERATORS
+
+    @staticmethod
     def oldest_opset(examined: ExaminedNode) -> int:
         """The oldest version of the standard operators in which a node can be enforced.
 
         Args:
-            examined: The node.
+            examined: The node, without a Broadcast in front.
         """
-        if examined.target.operator is BROADCAST:
-            oldest = max(oldest_opset_of_broadcast(examined), oldest_opset_of_scalars(examined))
-            return max(_GUARDS, oldest)
-        if element_type_of(examined) is ElementType.BFLOAT16:
-            return max(_BFLOAT16, oldest_opset_of_scalars(examined))
+        element_type = element_type_of(examined)
+        if element_type is ElementType.BFLOAT16:
+            return max(_BFLOAT16, oldest_opset_with_hidden_shapes(examined))
         left = any(o.status is Status.RUNTIME and o.rule.in_run for o in examined.obligations)
-        if left or examined.broadcast is not None or has_infinity(examined):
+        if left or examined.broadcast is not None or result_forms(examined, element_type):
             return _GUARDS
-        return _FIRST_THAT_BROADCASTS
+        return examined.target.operator.oldest_kernels
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Guard the inputs where that decides the shapes of several nodes.
@@ -88,6 +86,30 @@ class NativeBackend:
         """
         return prepare_inputs(self._model, examination, self._names, self._recorder)
 
+    def nodes(self, stem: str) -> StandardNodes:
+        """Start new nodes.
+
+        Args:
+            stem: What the names of their values start with.
+        """
+        return StandardNodes(self._names, stem, self._opset)
+
+    def replace(
+        self,
+        examined: ExaminedNode,
+        nodes: Sequence[ir.Node],
+        values: Mapping[ir.Value, ir.Value],
+    ) -> None:
+        """Put nodes in the place of one, and take down which.
+
+        Args:
+            examined: The node to replace.
+            nodes: The nodes that replace it, in order.
+            values: What they give for each of its outputs that anything can read.
+        """
+        self._recorder.record(nodes, Original.of(examined.target.node))
+        replace_node(examined.target.node, nodes, values)
+
     def enforce(self, examined: ExaminedNode) -> None:
         """Put guards in front of a node, in place; its outputs keep their names.
 
@@ -95,20 +117,16 @@ class NativeBackend:
             examined: The node, with its obligations.
 
         Raises:
-            SonnxError: Its element type follows from nothing.
+            SonnxError: Its element type follows from nothing, or a run decides a rule that there is
+                no guard for.
         """
         target = examined.target
         original = Original.of(target.node)
-        if target.operator is BROADCAST:
-            nodes, values = lower_broadcast(examined, self._names, self._opset, BY_OPERATORS)
-            self._recorder.record(nodes, original)
-            replace_node(target.node, nodes, values)
-            return
-        added = StandardNodes(self._names, str(target.output.name), self._opset)
+        added = self.nodes(str(target.output.name))
         result = self._guarded(added, examined)
         if result is None:
             record_rules(target.node, examined)
-            target.node.attributes.clear()
+            _drop_legacy_attributes(examined)
             if target.output.is_graph_output() and target.node.graph is not self._model.graph:
                 # A Scan does not run without its body's shapes.
                 declare_output(examined)
@@ -119,77 +137,90 @@ class NativeBackend:
 
     def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value | None:
         """The node behind its guards and between conversions; None if it can stay as it is."""
-        target, needs = examined.target, Needs.of(examined, self._edition)
+        target, element_type = examined.target, _known_element_type(examined)
+        guards = guards_of(examined, element_type, self._edition)
         # ONNX Runtime has no kernels for bfloat16; float32 has enough bits to round twice.
-        carrier = ElementType.FLOAT if needs.element_type is ElementType.BFLOAT16 else None
-        computed_in = DATA_TYPES[carrier or needs.element_type]
-        operands = target.inputs
+        carrier = ElementType.FLOAT if element_type is ElementType.BFLOAT16 else None
+        node = GuardedNode(examined, element_type, DATA_TYPES[carrier or element_type])
+        operands: Operands = target.inputs
         if carrier is not None:
-            operands = tuple(nodes.cast(v, computed_in, f"{v.name}_as_{carrier}") for v in operands)
+            operands = [
+                _converted(nodes, node, position, carrier) for position in range(len(operands))
+            ]
         if examined.broadcast is not None:
             operands = expand_operands(
-                nodes, target.label, operands, examined.broadcast, BY_OPERATORS
+                nodes, target.label, operands, examined.broadcast, self.decisions()
             )
-        elif needs.guarded:
+        elif guards.any_in_front:
             operands = hide_mistakable_shapes(nodes, operands, examined.operands)
-        operands = _of_equal_shape(nodes, target, needs, operands)
-        operands = _in_the_domain(nodes, target, needs, operands, computed_in)
-        if not nodes.nodes and not needs.infinity:
+        operands = _behind(nodes, operands, node, guards)
+        if not nodes.nodes and not guards.results:
             return None
-        result = nodes.value("result")
-        node = ir.node(
-            target.node.op_type,
-            operands,
-            outputs=[result],
-            name=target.node.name,
-            doc_string=target.node.doc_string,
-            metadata_props=target.node.metadata_props,
-        )
-        record_rules(node, examined)
-        nodes.nodes.append(node)
-        if needs.infinity:
-            result = with_infinity(nodes, result, operands[1], computed_in)
-        if carrier is not None:
-            element_type = needs.element_type
+        result = _computed(nodes, examined, operands)
+        for form in guards.results:
+            result = form(nodes, result, operands, node)
+        if carrier is not None and target.operator.result_type is None:
             result = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
         return result
 
 
-def _of_equal_shape(
-    nodes: StandardNodes, target: Target, needs: Needs, operands: tuple[ir.Value, ...]
-) -> tuple[ir.Value, ...]:
-    if not needs.shapes:
-        return operands
-    a, b = operands
-    return guard_same_shape(
-        nodes,
-        a,
-        b,
-        code=needs.shapes[0].code,
-        name=guard_name(target.operator.name, target.label, needs.shapes),
-        equal_ranks=needs.equal_ranks,
-        through=needs.through,
-    )
+def _known_element_type(examined: ExaminedNode) -> ElementType:
+    element_type = element_type_of(examined)
+    if element_type is None:
+        target = examined.target
+        raise SonnxError(
+            f"{target.operator.name} '{target.label}': the native backend needs to know the "
+            f"element type of '{target.inputs[0].name}', which follows from nothing and is not "
+            "declared; declare it in value_info, or use the python backend"
+        )
+    return element_type
 
 
-def _in_the_domain(
-    nodes: StandardNodes,
-    target: Target,
-    needs: Needs,
-    operands: tuple[ir.Value, ...],
-    computed_in: ir.DataType,
-) -> tuple[ir.Value, ...]:
-    if not needs.zero and not needs.overflow:
-        return operands
-    a, b = operands
-    domain = DivisionDomain(
-        zero=needs.zero[0].code if needs.zero else None,
-        overflow=needs.overflow[0].code if needs.overflow else None,
-        smallest=smallest_value(needs.element_type),
-        element_type=computed_in,
-        may_be_scalar=needs.may_be_scalar,
-        foldable=needs.foldable_divisor,
-        in_branch=target.in_branch,
+def _converted(
+    nodes: StandardNodes, node: GuardedNode, position: int, carrier: ElementType
+) -> ir.Value:
+    """An operand in the type that it is computed in; one of a type of its own as it is."""
+    target = node.examined.target
+    value = target.inputs[position]
+    if target.letters[position] in target.operator.operand_types:
+        return value
+    return nodes.cast(value, node.computed_in, f"{value.name}_as_{carrier}")
+
+
+def _behind(
+    nodes: StandardNodes, operands: Operands, node: GuardedNode, guards: Guards
+) -> Operands:
+    """The operands behind the guards that stand in front of a node."""
+    target = node.examined.target
+    for guard, rules in guards.shapes.items():
+        name = guard_name(target.operator.name, target.label, rules)
+        operands = guard(nodes, operands, node, rules, name)
+    if guards.elements:
+        name = guard_name(target.operator.name, target.label, [rule for rule, _ in guards.elements])
+        operands = pass_if_decided(nodes, operands, node, guards.elements, name)
+    return operands
+
+
+def _computed(nodes: StandardNodes, examined: ExaminedNode, operands: Operands) -> ir.Value:
+    """The node itself, on other operands."""
+    original, result = examined.target.node, nodes.value("result")
+    _drop_legacy_attributes(examined)
+    node = ir.node(
+        original.op_type,
+        operands,
+        outputs=[result],
+        name=original.name,
+        doc_string=original.doc_string,
+        metadata_props=original.metadata_props,
     )
-    name = guard_name(target.operator.name, target.label, [*needs.zero, *needs.overflow])
-    return guard_domain(nodes, a, b, domain, name=name)
+    node.attributes.update(original.attributes)
+    record_rules(node, examined)
+    nodes.nodes.append(node)
+    return result
+
+
+def _drop_legacy_attributes(examined: ExaminedNode) -> None:
+    """Take away what asks for broadcasting, which the version that the model gets does not know."""
+    attributes = examined.target.node.attributes
+    for name in [name for name in attributes if name not in examined.target.further_attributes]:
+        del attributes[name]

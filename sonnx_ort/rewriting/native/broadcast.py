@@ -12,7 +12,7 @@ from functools import reduce
 import onnx_ir as ir
 
 from sonnx_ort.analysis.broadcast_plan import BroadcastPlan
-from sonnx_ort.custom_ops.guard_name import guard_name
+from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Dimension, Operand
@@ -178,5 +178,5 @@ def _smallest(
     return nodes.add("ReduceMin", [per_axis], "decided", {"keepdims": 1})
 
 
-BY_OPERATORS = ShapeDecisions(common=_common_shape, aligned=aligned_shape)
+BY_OPERATORS = ShapeDecisions(common=_common_shape, aligned=aligned_shape, oldest_opset=9)
 """Standard operators on the shapes alone."""

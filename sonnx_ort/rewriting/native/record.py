@@ -14,9 +14,8 @@ import onnx.serialization
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.profile.broadcasting import Broadcasting
-from sonnx_ort.profile.edition import Edition
-from sonnx_ort.rewriting.enforcement import Enforcement
+from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.rewriting.options import Enforcement
 
 ENFORCED = "sonnx_ort.enforced"
 """The key in a model's metadata under which it stands how the model was enforced."""

@@ -6,10 +6,10 @@ from itertools import chain
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.loading.bodies import bodies_of
+from sonnx_ort.loading.traversal import subgraphs_of
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
-from sonnx_ort.rewriting.enforcement import Enforcement
 from sonnx_ort.rewriting.native.record import ORIGINAL, Original, forget, groups
+from sonnx_ort.rewriting.options import Enforcement
 
 
 def restore(model: ir.Model, enforcement: Enforcement) -> None:
@@ -91,7 +91,7 @@ def _detach_bodies(nodes: Sequence[ir.Node]) -> None:
 
 
 def _bodies(nodes: Sequence[ir.Node]) -> Iterator[ir.Graph]:
-    return (body for node in nodes for body in bodies_of(node))
+    return (body for node in nodes for body in subgraphs_of(node))
 
 
 def _graph_of(nodes: Sequence[ir.Node]) -> ir.Graph:

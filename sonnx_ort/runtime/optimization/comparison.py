@@ -7,9 +7,13 @@ from operator import or_
 
 import onnx_ir as ir
 
-from sonnx_ort.runtime.optimization.dependencies import VARYING, Dependencies, live_nodes
-from sonnx_ort.runtime.optimization.enforced_nodes import EnforcedNode, enforced_nodes, matched
-from sonnx_ort.runtime.optimization.value_numbering import ValueNumbering
+from sonnx_ort.runtime.optimization.data_flow import (
+    VARYING,
+    Dependencies,
+    ValueNumbering,
+    live_nodes,
+)
+from sonnx_ort.runtime.optimization.kept_nodes import KeptNode, enforced_nodes, matched
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +67,14 @@ class _Judge:
     """Says what a value no longer depends on."""
 
     def __init__(
-        self, before: Dependencies, after: Dependencies, kept: Mapping[int, EnforcedNode]
+        self, before: Dependencies, after: Dependencies, kept: Mapping[int, KeptNode]
     ) -> None:
         self._before = before
         self._after = after
         self._kept = kept
         self._kept_bits = reduce(or_, kept, 0)
 
-    def operands(self, node: EnforcedNode, now: EnforcedNode) -> Iterator[str]:
+    def operands(self, node: KeptNode, now: KeptNode) -> Iterator[str]:
         for letter, old, new in zip(node.letters, node.operands, now.operands, strict=True):
             whose = f"{node.label}: its operand {letter}" if node.guard is None else node.label
             yield from self._bypassed(whose, old, new)
@@ -90,7 +94,7 @@ class _Judge:
                 yield f"{whose} no longer depends on {node.label}"
 
 
-def _is_decided(node: EnforcedNode) -> bool:
+def _is_decided(node: KeptNode) -> bool:
     """Whether a guard lets everything through: its shape is a constant and no code."""
     if node.guard is None:
         return False
@@ -99,11 +103,11 @@ def _is_decided(node: EnforcedNode) -> bool:
     return constant is not None and bool((constant.numpy() >= -1).all())
 
 
-def _classes(model: ir.Model, nodes: list[EnforcedNode]) -> dict[EnforcedNode, int]:
+def _classes(model: ir.Model, nodes: list[KeptNode]) -> dict[KeptNode, int]:
     """The bit of each node; nodes of one graph that compute the same share it."""
     numbers = ValueNumbering(model)
     bits: dict[tuple[object, int], int] = {}
-    classes: dict[EnforcedNode, int] = {}
+    classes: dict[KeptNode, int] = {}
     for node in nodes:
         key = (node.node.graph, numbers[node.node.outputs[0]])
         classes[node] = bits.setdefault(key, VARYING << (len(bits) + 1))

@@ -15,9 +15,8 @@ from onnx_ir.passes.common import InlinePass
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.runtime.optimization.comparison import compare
-from sonnx_ort.runtime.optimization.enforced_nodes import guards_by_output
-from sonnx_ort.runtime.optimization.optimizers import DISABLED_OPTIMIZERS
-from sonnx_ort.runtime.session_options import config_entry
+from sonnx_ort.runtime.optimization.kept_nodes import guards_by_output
+from sonnx_ort.runtime.session_options import DISABLED_OPTIMIZERS, config_entry
 
 _WEIGHTS_APART = {
     "session.optimized_model_external_initializers_file_name": "weights",

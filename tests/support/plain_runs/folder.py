@@ -20,7 +20,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from sonnx_ort.runtime.optimization.optimizers import UNWANTED_OPTIMIZERS
+from sonnx_ort.runtime.session_options import UNWANTED_OPTIMIZERS
 from support.plain_runs.run import Array, CannotHold, Outcome, ProcessEnded, Run
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import onnx
 
 import sonnx_ort
-from sonnx_ort.profile.edition import Edition
+from sonnx_ort.oracle import Violation
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
-from sonnx_ort.reference import Breach
+from sonnx_ort.profile.options import Edition
 from support.graphs import binary_model
 from support.oracle import outcome_of
 from support.plain_runs.run import Array, Failure, Run
@@ -19,7 +19,7 @@ _NODE = "the_node"
 
 
 def operator_runs() -> Iterator[Run]:
-    """Both operators, in both editions, in all types: special values, and each breach."""
+    """Both operators, in both editions, in all types: special values, and each violation."""
     for operator in ("Div", "Sub"):
         for element_type in ElementType:
             for edition in Edition:
@@ -55,6 +55,6 @@ def _expected(
     operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
 ) -> dict[str, Array] | Failure:
     outcome = outcome_of(operator, a, b, element_type, edition)
-    if isinstance(outcome, Breach):
+    if isinstance(outcome, Violation):
         return Failure(operator, _NODE, outcome.rule)
     return {"C": outcome}

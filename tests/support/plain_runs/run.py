@@ -11,12 +11,12 @@ import onnx
 Array = npt.NDArray[Any]
 
 _MESSAGE = re.compile(
-    r"Name:'(?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile; the last two digits of the "
-    r"dimension below tell the rule: (?P<rules>[^']*)'.*, got -(?P<dimension>\d+)",
+    r"Name:'(?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile; the last four digits of "
+    r"the dimension below tell the rule: (?P<rules>[^']*)'.*, got -(?P<dimension>\d+)",
     re.DOTALL,
 )
 _RULE = re.compile(r"(\d+) ([\w.]+)")
-_CODES = 100
+_CODES = 10_000
 
 
 @dataclass(frozen=True, slots=True)

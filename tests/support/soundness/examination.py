@@ -21,7 +21,7 @@ from support.soundness.leaves import Abandoned
 from support.soundness.models import Feeds, RandomModel
 
 Array = npt.NDArray[Any]
-Breach = tuple[str, str]
+Violation = tuple[str, str]
 """The label of a node, and the id of the first rule that it breaks."""
 
 E1 = "Broadcast.E1"
@@ -60,7 +60,7 @@ class Judge:
         report: What `check` says.
         tally: Counts.
         declared: The sizes that the model declares of values by their names; 0 where one is open.
-        needed: The breaches that an output of the model depends on.
+        needed: The violations that an output of the model depends on.
         possible: These, and those of dead nodes, which a runtime may leave out.
         visited: The labels of the nodes that were reached.
         broken_at_the_start: What kept a session from starting.
@@ -69,10 +69,10 @@ class Judge:
     report: Report
     tally: Tally
     declared: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
-    needed: set[Breach] = field(default_factory=set)
-    possible: set[Breach] = field(default_factory=set)
+    needed: set[Violation] = field(default_factory=set)
+    possible: set[Violation] = field(default_factory=set)
     visited: set[str] = field(default_factory=set)
-    broken_at_the_start: frozenset[Breach] = frozenset()
+    broken_at_the_start: frozenset[Violation] = frozenset()
     _statuses: dict[tuple[str, str], Status] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class Judge:
             common = rules.common_shape([operand.shape for operand in operands])
             self._compare(visit.node, E1, broken=common is None)
             if common is None:
-                return self._breach(visit, E1)
+                return self._violation(visit, E1)
             operands = tuple(np.broadcast_to(operand, common) for operand in operands)
         if visit.operator == "Broadcast":
             return [np.array(operand) for operand in operands]
@@ -102,7 +102,7 @@ class Judge:
             self._compare(visit.node, rule, broken=broken or declared)
         for rule, broken in decided.items():
             if broken:
-                return self._breach(visit, rule)
+                return self._violation(visit, rule)
         return [rules.compute(visit.operator, a, b, edition)]
 
     def _declared_to_break(self, visit: Visit, rule: str, shape: tuple[int, ...]) -> bool:
@@ -150,7 +150,7 @@ class Judge:
         refused = (node, rule) in self.broken_at_the_start
         assert broken or not refused, f"{node}: {rule} kept a session from starting, and is kept"
 
-    def _breach(self, visit: Visit, rule: str) -> Missing:
+    def _violation(self, visit: Visit, rule: str) -> Missing:
         self.possible.add((visit.node, rule))
         if visit.live:
             self.needed.add((visit.node, rule))
@@ -280,7 +280,7 @@ def _judge_run(
         if outcome.node in judge.visited or not (judge.possible or uncertain):
             broken = (outcome.node, outcome.rule)
             assert broken in judge.possible, f"{broken} is broken: {outcome}"
-        # Else ONNX Runtime went on behind a breach where nothing but a known shape is needed.
+        # Else ONNX Runtime went on behind a violation where nothing but a known shape is needed.
         return "runs that broke a rule"
     assert not (judge.needed and not isinstance(outcome, Exception)), f"not broken: {judge.needed}"
     if uncertain:

@@ -17,7 +17,7 @@ import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.rewriting.backend import Backend
+from sonnx_ort.rewriting.options import Backend
 from sonnx_ort.runtime.registration import prepare
 
 Array = npt.NDArray[Any]

@@ -1,0 +1,172 @@
+"""Division and subtraction over the reals, on integers of a width, and on floating-point data.
+
+Over the reals: SONNX Div, typed edition, section "real" (a zero divisor is undefined); SONNX Sub,
+preliminary edition, "Informal specification".
+
+On integers: no document among the five states them (SONNX Div, typed edition, section "INT8, INT16,
+INT32" is to be completed); these are the project's decisions, which agree with ONNX and with later
+drafts: truncation towards zero, and differences modulo 2^n.
+
+On floating-point data: SONNX Div, typed edition, section "FP16, FP32, FP64, BFLOAT16", and
+preliminary edition, "Informal specification" and R5; SONNX Sub, preliminary edition. Where they are
+silent, IEEE 754-2019: 6.1 (infinities), 6.2 (NaNs), 6.3 (signs), 7.2 (invalid operations) and 7.3
+(division by zero).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import trunc
+from types import MappingProxyType
+
+from sonnx_ort.oracle.numbers import (
+    NAN,
+    POSITIVE_INFINITY,
+    BinaryFormat,
+    Kind,
+    Number,
+    finite,
+    infinity,
+)
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
+
+
+def quotient(a: Fraction, b: Fraction) -> Fraction | None:
+    """The quotient of two numbers; None where it is undefined, that is, where b is zero.
+
+    Args:
+        a: The dividend.
+        b: The divisor.
+    """
+    return None if b == 0 else a / b
+
+
+def difference(a: Fraction, b: Fraction) -> Fraction:
+    """The difference of two numbers.
+
+    Args:
+        a: The minuend.
+        b: The subtrahend.
+    """
+    return a - b
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerFormat:
+    """A two's-complement or unsigned integer type.
+
+    Attributes:
+        bits: Its width.
+        signed: Whether it has negative values.
+    """
+
+    bits: int
+    signed: bool
+
+    @property
+    def smallest(self) -> int:
+        """Its smallest value."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def largest(self) -> int:
+        """Its largest value."""
+        return self.smallest + (1 << self.bits) - 1
+
+
+def divide_integers(a: int, b: int) -> int | None:
+    """The quotient truncated towards zero, of any size; None where b is zero.
+
+    Args:
+        a: The dividend.
+        b: The divisor.
+    """
+    exact = quotient(Fraction(a), Fraction(b))
+    return None if exact is None else trunc(exact)
+
+
+def subtract_integers(a: int, b: int, integer_format: IntegerFormat) -> int:
+    """The value of the type that equals the difference modulo 2^n.
+
+    Args:
+        a: The minuend.
+        b: The subtrahend.
+        integer_format: The type, of n bits.
+    """
+    smallest = integer_format.smallest
+    exact = int(difference(Fraction(a), Fraction(b)))
+    return smallest + (exact - smallest) % (1 << integer_format.bits)
+
+
+def divide_floats(a: Number, b: Number, edition: Edition) -> Number:
+    """The quotient, not yet rounded to a format.
+
+    Args:
+        a: The dividend.
+        b: The divisor.
+        edition: `PRELIMINARY` gives +inf wherever b is zero, whatever a is.
+    """
+    if edition is Edition.PRELIMINARY and b.is_zero:
+        return POSITIVE_INFINITY
+    negative = a.negative != b.negative
+    match a.kind, b.kind:
+        case (Kind.NAN, _) | (_, Kind.NAN) | (Kind.INFINITE, Kind.INFINITE):
+            return NAN
+        case Kind.INFINITE, _:
+            return infinity(negative=negative)
+        case _, Kind.INFINITE:
+            return finite(Fraction(0), negative=negative)
+        case _:
+            magnitude = quotient(a.magnitude, b.magnitude)
+            if magnitude is not None:
+                return finite(magnitude, negative=negative)
+            return NAN if a.is_zero else infinity(negative=negative)
+
+
+def subtract_floats(a: Number, b: Number) -> Number:
+    """The difference, not yet rounded to a format.
+
+    Args:
+        a: The minuend.
+        b: The subtrahend.
+    """
+    match a.kind, b.kind:
+        case (Kind.NAN, _) | (_, Kind.NAN):
+            return NAN
+        case Kind.INFINITE, Kind.INFINITE:
+            return NAN if a.negative == b.negative else a
+        case Kind.INFINITE, _:
+            return a
+        case _, Kind.INFINITE:
+            return infinity(negative=not b.negative)
+        case _:
+            value = difference(a.value, b.value)
+            # A zero is negative only as -0 - (+0): an exact difference of equals is +0.
+            negative = value < 0 or (value == 0 and a.negative and not b.negative and a.is_zero)
+            return finite(abs(value), negative=negative)
+
+
+FLOAT_FORMATS: Mapping[ElementType, BinaryFormat] = MappingProxyType(
+    {
+        ElementType.FLOAT16: BinaryFormat(precision=11, exponent_bits=5),
+        ElementType.BFLOAT16: BinaryFormat(precision=8, exponent_bits=8),
+        ElementType.FLOAT: BinaryFormat(precision=24, exponent_bits=8),
+        ElementType.DOUBLE: BinaryFormat(precision=53, exponent_bits=11),
+    }
+)
+"""binary16, binary32 and binary64 of IEEE 754-2019, table 3.5, and bfloat16."""
+
+INTEGER_FORMATS: Mapping[ElementType, IntegerFormat] = MappingProxyType(
+    {
+        ElementType.INT8: IntegerFormat(8, signed=True),
+        ElementType.INT16: IntegerFormat(16, signed=True),
+        ElementType.INT32: IntegerFormat(32, signed=True),
+        ElementType.INT64: IntegerFormat(64, signed=True),
+        ElementType.UINT8: IntegerFormat(8, signed=False),
+        ElementType.UINT16: IntegerFormat(16, signed=False),
+        ElementType.UINT32: IntegerFormat(32, signed=False),
+        ElementType.UINT64: IntegerFormat(64, signed=False),
+    }
+)
+"""The eight integer types of ONNX."""

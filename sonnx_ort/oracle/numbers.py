@@ -1,0 +1,184 @@
+"""Exact floating-point data: what a datum stands for, its rounding, and its bits in a format."""
+
+import enum
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+
+class Kind(enum.Enum):
+    """The three kinds of floating-point data (IEEE 754-2019, 3.3)."""
+
+    FINITE = enum.auto()
+    INFINITE = enum.auto()
+    NAN = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A floating-point datum: a sign, and a magnitude where it is finite.
+
+    Attributes:
+        kind: Whether it is finite, an infinity or NaN.
+        negative: Its sign; zeros have one, and that of a NaN means nothing.
+        magnitude: Its absolute value; zero where it is not finite.
+    """
+
+    kind: Kind
+    negative: bool
+    magnitude: Fraction
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is a zero of either sign."""
+        return self.kind is Kind.FINITE and self.magnitude == 0
+
+    @property
+    def value(self) -> Fraction:
+        """The signed value of a finite datum; both zeros have the value zero."""
+        return -self.magnitude if self.negative else self.magnitude
+
+
+NAN: Final = Number(Kind.NAN, negative=False, magnitude=Fraction(0))
+POSITIVE_INFINITY: Final = Number(Kind.INFINITE, negative=False, magnitude=Fraction(0))
+
+
+def finite(magnitude: Fraction, *, negative: bool) -> Number:
+    """A finite datum.
+
+    Args:
+        magnitude: Its absolute value.
+        negative: Its sign.
+    """
+    return Number(Kind.FINITE, negative, magnitude)
+
+
+def infinity(*, negative: bool) -> Number:
+    """An infinity.
+
+    Args:
+        negative: Its sign.
+    """
+    return Number(Kind.INFINITE, negative, Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryFormat:
+    """A binary floating-point format with gradual underflow, infinities and NaNs.
+
+    Attributes:
+        precision: The significant bits, the implicit one among them: p of IEEE 754.
+        exponent_bits: The width of the exponent field: w of IEEE 754.
+    """
+
+    precision: int
+    exponent_bits: int
+
+    @property
+    def largest_exponent(self) -> int:
+        """The exponent of the largest finite number: emax of IEEE 754."""
+        return (1 << (self.exponent_bits - 1)) - 1
+
+    @property
+    def smallest_exponent(self) -> int:
+        """The exponent of the smallest normal number: emin of IEEE 754."""
+        return 1 - self.largest_exponent
+
+
+def round_to_nearest_even(magnitude: Fraction, binary_format: BinaryFormat) -> Fraction | None:
+    """Round to the nearest number of a format; a tie goes to the even significand.
+
+    Args:
+        magnitude: A number that is not negative.
+        binary_format: The format.
+
+    Returns:
+        The nearest number, a subnormal or zero where it is that small; None where the number
+        rounds beyond the largest finite one, that is, to infinity.
+    """
+    if magnitude == 0:
+        return magnitude
+    exponent = max(floor_log2(magnitude), binary_format.smallest_exponent)
+    spacing = power_of_two(exponent - binary_format.precision + 1)
+    rounded = _nearest_integer(magnitude / spacing) * spacing
+    beyond = power_of_two(binary_format.largest_exponent + 1)
+    return None if rounded >= beyond else rounded
+
+
+def floor_log2(value: Fraction) -> int:
+    """The exponent e with 2^e <= value < 2^(e + 1).
+
+    Args:
+        value: A positive number.
+    """
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    return exponent if power_of_two(exponent) <= value else exponent - 1
+
+
+def power_of_two(exponent: int) -> Fraction:
+    """2^exponent.
+
+    Args:
+        exponent: Any integer.
+    """
+    return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
+
+
+def _nearest_integer(value: Fraction) -> int:
+    floor, remainder = divmod(value.numerator, value.denominator)
+    doubled = 2 * remainder
+    round_up = doubled > value.denominator or (doubled == value.denominator and floor % 2 == 1)
+    return floor + round_up
+
+
+def decode(bits: int, binary_format: BinaryFormat) -> Number:
+    """What a bit pattern stands for.
+
+    Args:
+        bits: The pattern as an unsigned integer.
+        binary_format: Its format.
+    """
+    fraction_bits = binary_format.precision - 1
+    fraction = bits & ((1 << fraction_bits) - 1)
+    exponent = (bits >> fraction_bits) & _all_ones(binary_format)
+    negative = bool(bits >> (fraction_bits + binary_format.exponent_bits))
+    if exponent == _all_ones(binary_format):
+        return NAN if fraction else infinity(negative=negative)
+    significand = fraction if exponent == 0 else fraction | (1 << fraction_bits)
+    power = max(exponent, 1) - binary_format.largest_exponent - fraction_bits
+    return finite(Fraction(significand) * power_of_two(power), negative=negative)
+
+
+def encode(number: Number, binary_format: BinaryFormat) -> int:
+    """The bit pattern of a datum, rounded to nearest even; NaN is the positive quiet one.
+
+    Args:
+        number: The datum; its magnitude need not be representable.
+        binary_format: The format to encode it in.
+    """
+    fraction_bits = binary_format.precision - 1
+    sign = int(number.negative) << (fraction_bits + binary_format.exponent_bits)
+    infinite = sign | (_all_ones(binary_format) << fraction_bits)
+    match number.kind:
+        case Kind.NAN:
+            return infinite | (1 << (fraction_bits - 1))
+        case Kind.INFINITE:
+            return infinite
+        case Kind.FINITE:
+            rounded = round_to_nearest_even(number.magnitude, binary_format)
+            return infinite if rounded is None else sign | _magnitude_bits(rounded, binary_format)
+
+
+def _magnitude_bits(magnitude: Fraction, binary_format: BinaryFormat) -> int:
+    """The exponent and fraction fields of a representable number."""
+    fraction_bits = binary_format.precision - 1
+    smallest = power_of_two(binary_format.smallest_exponent)
+    if magnitude < smallest:
+        return int(magnitude / smallest * (1 << fraction_bits))
+    exponent = floor_log2(magnitude)
+    fraction = int((magnitude / power_of_two(exponent) - 1) * (1 << fraction_bits))
+    return ((exponent + binary_format.largest_exponent) << fraction_bits) | fraction
+
+
+def _all_ones(binary_format: BinaryFormat) -> int:
+    return (1 << binary_format.exponent_bits) - 1

@@ -1,0 +1,126 @@
+"""Keeps ONNX Runtime from computing the Shape of a value from what it believes of it.
+
+It does so where it takes all sizes for known, and it takes sizes for known that its own kernels
+contradict: of a PRelu that broadcasts both ways, of a reduction of an empty tensor. It also takes
+tensors of any rank for an input that is declared as a scalar, and yet computes the Shape of it, and
+of what follows from it, from the declaration. A Loop's state has no declared shape, so what a Loop
+gives after no iteration is the value itself, of a shape that is known in the run alone.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import onnx_ir as ir
+
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.facts import Facts
+from sonnx_ort.analysis.input_dependencies import has_scalars, steers
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.operand import Operand
+from sonnx_ort.rewriting.replacement import Uses, uses_of
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
+
+_LOOP_OF_BFLOAT16 = 16
+"""The first version of the standard operators in which a Loop's state can be bfloat16."""
+
+
+def hide_mistakable_shapes(
+    nodes: StandardNodes, values: Sequence[ir.Value], operands: Sequence[Operand]
+) -> tuple[ir.Value, ...]:
+    """Pass on those operands whose shape ONNX Runtime may be wrong about without it.
+
+    Args:
+        nodes: Takes the new nodes.
+        values: The operands.
+        operands: What is known of them.
+    """
+    return tuple(
+        hide_shape(nodes, value) if operand.mistakable else value
+        for value, operand in zip(values, operands, strict=True)
+    )
+
+
+def hide_shape(nodes: StandardNodes, value: ir.Value) -> ir.Value:
+    """Pass a value on so that nothing but a run tells its shape.
+
+    Args:
+        nodes: Takes the new nodes.
+        value: The value.
+    """
+    trips = nodes.constant(0, "no_iteration")
+    condition = nodes.constant(1, "condition", ir.DataType.BOOL)
+    body = {"body": _body(nodes, value)}
+    return nodes.add("Loop", [trips, condition, value], f"{value.name}_of_any_rank", body)
+
+
+def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
+    """The oldest version in which what a node depends on can be passed on in this way.
+
+    Args:
+        examined: The node.
+    """
+    types = {operand.element_type for operand in examined.operands}
+    hidden = any(operand.scalar_inputs or operand.mistakable for operand in examined.operands)
+    return _LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else 1
+
+
+def scalars_behind(nodes: Iterable[ExaminedNode], facts: Facts) -> tuple[ir.Value, ...]:
+    """The inputs declared as scalars that the operands of nodes depend on.
+
+    Args:
+        nodes: The examined nodes.
+        facts: What is known of the model's values.
+    """
+    uncertain = (node.target.inputs for node in nodes if node.operands[0].scalar_inputs)
+    inputs = dict.fromkeys(v for values in uncertain for v in facts.inputs_behind(values))
+    return tuple(value for value in inputs if has_scalars([value]))
+
+
+def readers_of(scalars: Iterable[ir.Value]) -> Uses:
+    """Find what reads inputs, and can go on from the same without a shape.
+
+    A Scan cannot; what stands in its body is a state of uncertain shape in any case. And ONNX
+    Runtime's optimizer puts a ratio that is computed in the place of a Dropout.
+
+    Args:
+        scalars: The inputs.
+    """
+    uses = uses_of(scalars).items()
+    return {
+        value: [use for use in each if use[0].op_type != "Scan" and not steers(*use)]
+        for value, each in uses
+    }
+
+
+def hide_declarations(
+    nodes: StandardNodes, scalars: Sequence[ir.Value]
+) -> dict[ir.Value, ir.Value]:
+    """Pass inputs on without the shapes that they are declared with.
+
+    Args:
+        nodes: Takes the new nodes.
+        scalars: The inputs.
+
+    Returns:
+        For each of them the value to go on with.
+    """
+    return {value: hide_shape(nodes, value) for value in scalars}
+
+
+def _body(nodes: StandardNodes, value: ir.Value) -> ir.Graph:
+    boolean = ir.TensorType(ir.DataType.BOOL)
+    iteration = nodes.value("iteration")
+    iteration.type, iteration.shape = ir.TensorType(ir.DataType.INT64), ir.Shape([])
+    go_on, still = nodes.value("go_on"), nodes.value("still")
+    for flag in (go_on, still):
+        flag.type, flag.shape = boolean, ir.Shape([])
+    state, following = nodes.value("state"), nodes.value("next_state")
+    state.type = following.type = value.type
+    return ir.Graph(
+        [iteration, go_on, state],
+        [still, following],
+        nodes=[
+            ir.node("Identity", [go_on], outputs=[still]),
+            ir.node("Identity", [state], outputs=[following]),
+        ],
+        name="nothing",
+    )

@@ -1,0 +1,125 @@
+"""The guards of standard operators, by the requirement that each enforces."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import onnx_ir as ir
+
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.division import (
+    InfinityForZeroDivisor,
+    NonZeroDivisor,
+    RepresentableQuotient,
+)
+from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.rewriting.native.guard import ElementGuard, GuardedNode, Operands, ShapeGuard
+from sonnx_ort.rewriting.native.nonzero_divisor import NONZERO_DIVISOR, with_infinity
+from sonnx_ort.rewriting.native.representable_quotient import REPRESENTABLE_QUOTIENT
+from sonnx_ort.rewriting.native.same_shape import guard_same_shape
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
+
+SHAPE_GUARDS: Mapping[type, ShapeGuard] = MappingProxyType(
+    {SameShape: guard_same_shape, NoBroadcasting: guard_same_shape}
+)
+"""What lets operands through by their shapes. Rules of one guard share it."""
+
+ELEMENT_GUARDS: Mapping[type, ElementGuard] = MappingProxyType(
+    {
+        NonZeroDivisor: NONZERO_DIVISOR,
+        InfinityForZeroDivisor: NONZERO_DIVISOR,
+        RepresentableQuotient: REPRESENTABLE_QUOTIENT,
+    }
+)
+"""What decides about the elements of operands of one shape."""
+
+ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
+"""Gives a node's result another form: it takes the result, the operands and the node."""
+
+RESULT_FORMS: Mapping[type, tuple[Family, ResultForm]] = MappingProxyType(
+    {InfinityForZeroDivisor: (Family.FLOAT, with_infinity)}
+)
+"""What becomes of the results of a family of types, whether a run can break the rule or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What has to stand in front of a node and behind it.
+
+    Attributes:
+        shapes: The guards of shapes, each with the rules that it decides.
+        elements: The rules about elements, in the order of decision, each with its guard.
+        results: What becomes of the result.
+    """
+
+    shapes: Mapping[ShapeGuard, Sequence[Rule]]
+    elements: Sequence[tuple[Rule, ElementGuard]]
+    results: Sequence[ResultForm]
+
+    @property
+    def any_in_front(self) -> bool:
+        """Whether a run decides any rule."""
+        return bool(self.shapes or self.elements)
+
+
+def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:
+    """Find the guards of a node.
+
+    Args:
+        examined: The node.
+        element_type: The type of its operands.
+        edition: The edition to enforce.
+
+    Raises:
+        SonnxError: A run decides a rule that there is no guard for.
+    """
+    shapes: dict[ShapeGuard, list[Rule]] = {}
+    elements = []
+    for rule in _left_to_the_run(examined, element_type, edition):
+        kind = type(rule.requirement)
+        if kind in SHAPE_GUARDS:
+            shapes.setdefault(SHAPE_GUARDS[kind], []).append(rule)
+        elif kind not in ELEMENT_GUARDS:
+            target = examined.target
+            raise SonnxError(
+                f"{target.operator.name} '{target.label}': the native backend has no guard for "
+                f"{rule.id} ({rule.sentence}); use the python backend"
+            )
+        elif ELEMENT_GUARDS[kind].binds(element_type):
+            elements.append((rule, ELEMENT_GUARDS[kind]))
+    return Guards(shapes, elements, result_forms(examined, element_type))
+
+
+def result_forms(examined: ExaminedNode, element_type: ElementType | None) -> list[ResultForm]:
+    """Find what becomes of a node's result.
+
+    Args:
+        examined: The node.
+        element_type: The type of its operands; None if it is unknown.
+    """
+    kinds = dict.fromkeys(type(o.rule.requirement) for o in examined.obligations)
+    forms = [RESULT_FORMS[kind] for kind in kinds if kind in RESULT_FORMS]
+    if element_type is None:
+        return []
+    return [form for family, form in forms if family is element_type.family]
+
+
+def _left_to_the_run(
+    examined: ExaminedNode, element_type: ElementType, edition: Edition
+) -> list[Rule]:
+    """The rules of a node that a run decides, in the order of decision."""
+    operator = examined.target.operator
+    binding = operator.rules(edition, element_type.family)
+    return [
+        o.rule
+        for o in examined.obligations
+        if o.status is Status.RUNTIME
+        and o.rule.in_run
+        and o.operator == operator.name
+        and o.rule in binding
+    ]

@@ -1,0 +1,127 @@
+"""What guards of standard operators know, and what they are made of.
+
+A guard decides about a shape: it gives the shape of the first operand, or the code of the rule that
+is broken. A `Reshape` to that lets the operand through or fails.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
+
+_SMALL_REDUCTION = 12
+"""The first version of the standard operators that reduces 8-bit integers."""
+
+Operands = Sequence[ir.Value]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedNode:
+    """What a guard may know of the node that it stands in front of.
+
+    Attributes:
+        examined: The node, with its obligations.
+        element_type: The type of its operands.
+        computed_in: The type in which they are compared.
+    """
+
+    examined: ExaminedNode
+    element_type: ElementType
+    computed_in: ir.DataType
+
+    @property
+    def may_be_scalar(self) -> bool:
+        """Whether the operands may have no axes, given that they have one shape."""
+        operands = self.examined.operands
+        return operands[0].scalar_inputs or not any(operand.shape for operand in operands)
+
+
+ShapeGuard = Callable[[StandardNodes, Operands, GuardedNode, Sequence[Rule], str], Operands]
+"""Lets operands through where shapes are as rules demand.
+
+It takes what gives new nodes, the operands, the node, the rules and the guard's name.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ElementGuard:
+    """Decides about the elements of operands of one shape.
+
+    Several of them make one decision, and one `Reshape` for each operand that has to pass.
+
+    Attributes:
+        decide: Gives what was decided so far, or the code where the rule is broken. It takes what
+            gives new nodes, the operands that the rule speaks of, the node, the code, and what was
+            decided so far.
+        binds: Whether a run can break the rule with elements of a type.
+        passing: The positions of further operands that have to pass, besides the first.
+    """
+
+    decide: Callable[[StandardNodes, Operands, GuardedNode, int, ir.Value], ir.Value]
+    binds: Callable[[ElementType], bool]
+    passing: Callable[[GuardedNode], Sequence[int]]
+
+
+def pass_if_decided(
+    nodes: StandardNodes,
+    operands: Operands,
+    node: GuardedNode,
+    guards: Sequence[tuple[Rule, ElementGuard]],
+    name: str,
+) -> Operands:
+    """Let operands through where all rules about their elements are kept.
+
+    Args:
+        nodes: Takes the new nodes.
+        operands: The operands, of one shape.
+        node: The node that reads them.
+        guards: The rules, in the order of decision, with what decides each.
+        name: The guard's name.
+
+    Returns:
+        The operands, those that have to pass behind the guard.
+    """
+    letters = node.examined.target.letters
+    scalar = node.may_be_scalar
+    shape = nodes.shape(operands[0])
+    decided = nodes.shape(shape) if scalar else shape
+    for rule, guard in guards:
+        spoken_of = rule.spoken_of(letters, operands)
+        decided = guard.decide(nodes, spoken_of, node, rule.code, decided)
+    if scalar:
+        # A scalar's shape has no element that a code could take the place of, but its rank is one.
+        decided = nodes.add("Reshape", [shape, decided], "shape_if_defined", name=name)
+    passing = {0, *(position for _, guard in guards for position in guard.passing(node))}
+    behind = list(operands)
+    for position in sorted(passing):
+        own = name if position == 0 else f"{name} ({letters[position]})"
+        operand = operands[position]
+        behind[position] = nodes.add(
+            "Reshape", [operand, decided], "defined", name="" if scalar else own
+        )
+    return behind
+
+
+def any_true(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:
+    """Whether a flag of whatever shape is true; if there are none, none is.
+
+    Of no elements ONNX Runtime 1.23 gives 0, and 1.31 the smallest number of the type.
+
+    Args:
+        nodes: Takes the new nodes.
+        flags: The flags.
+        purpose: What the names of new values say of them.
+    """
+    # Bytes are the quickest to reduce.
+    small = nodes.opset >= _SMALL_REDUCTION
+    carrier = ir.DataType.UINT8 if small else ir.DataType.FLOAT
+    numbers = nodes.cast(flags, carrier, f"{purpose}_numbers")
+    largest = nodes.add("ReduceMax", [numbers], f"{purpose}_number", {"keepdims": 0})
+    if small:
+        return nodes.cast(largest, ir.DataType.BOOL, purpose)
+    return nodes.add("Greater", [largest, nodes.constant(0, "zero", carrier)], purpose)

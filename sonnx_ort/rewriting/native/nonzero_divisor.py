@@ -1,0 +1,63 @@
+"""The guard of `NonZeroDivisor`, and the form of results that `InfinityForZeroDivisor` demands."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.rewriting.native.guard import ElementGuard, GuardedNode, Operands, any_true
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
+
+_COMPARED = (ir.DataType.INT32, ir.DataType.INT64)
+"""The integers that every version of Equal takes."""
+
+
+def _decide(
+    nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
+) -> ir.Value:
+    """One pass over B, for zeros."""
+    impossible = nodes.constant([-code], "code")
+    has_zero = any_true(nodes, _zeros(nodes, operands[-1], node.computed_in), "has_zero")
+    return nodes.add("Where", [has_zero, impossible, decided], "shape_or_code")
+
+
+def _passing(node: GuardedNode) -> Sequence[int]:
+    """B, where ONNX Runtime may compute it before all runs.
+
+    Its Div ends the start of a session then if B has a zero, wherever the node stands, and without
+    its name.
+    """
+    last = len(node.examined.operands) - 1
+    return [last] if node.examined.operands[last].foldable else []
+
+
+NONZERO_DIVISOR = ElementGuard(_decide, lambda kind: kind.family is Family.INTEGER, _passing)
+"""No element of the last operand is zero, if it is an integer."""
+
+
+def with_infinity(
+    nodes: StandardNodes, quotient: ir.Value, operands: Operands, node: GuardedNode
+) -> ir.Value:
+    """Put +inf wherever B is zero, whatever the quotient is there.
+
+    Args:
+        nodes: Takes the new nodes.
+        quotient: A divided by B.
+        operands: A and B.
+        node: The node that divides.
+    """
+    zeros = _zeros(nodes, operands[-1], node.computed_in)
+    infinity = nodes.constant(np.inf, "infinity", node.computed_in)
+    # ONNX Runtime's Where makes -0 in its second input +0.
+    return nodes.add("Where", [zeros, infinity, quotient], "infinity_or_quotient")
+
+
+def _zeros(nodes: StandardNodes, b: ir.Value, element_type: ir.DataType) -> ir.Value:
+    """Where a tensor has zeros."""
+    if element_type in _COMPARED:
+        return nodes.add("Equal", [b, nodes.constant(0, "zero", element_type)], "is_zero")
+    nonzero = nodes.cast(b, ir.DataType.BOOL, "nonzero")
+    # ONNX Runtime's optimizer takes a Not away.
+    false = nodes.constant(0, "false", ir.DataType.BOOL)
+    return nodes.add("Equal", [nonzero, false], "is_zero")

@@ -1,0 +1,72 @@
+"""What a caller of `rewrite` chooses, and how a model is or was enforced."""
+
+import enum
+from dataclasses import dataclass
+
+from sonnx_ort.loading.choice import choose
+from sonnx_ort.profile.options import Broadcasting, Edition
+
+
+class Backend(enum.StrEnum):
+    """The choices for what enforces the rules in a run."""
+
+    PYTHON = "python"
+    """Custom operators defined in Python: the reference."""
+
+    NATIVE = "native"
+    """Standard operators only, which every ONNX Runtime runs without a plugin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enforcement:
+    """How a model is enforced.
+
+    Attributes:
+        edition: The edition.
+        broadcasting: What becomes of operands of different shapes.
+        opset: The version of the standard operators that the model imports without it.
+    """
+
+    edition: Edition
+    broadcasting: Broadcasting
+    opset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """How a model is to be rewritten.
+
+    Attributes:
+        edition: The edition that it is held to.
+        broadcasting: What becomes of operands of different shapes.
+        backend: What enforces the rules in a run.
+        make_explicit: Whether to write down the types, shapes and defaults that the file leaves
+            out.
+    """
+
+    edition: Edition
+    broadcasting: Broadcasting
+    backend: Backend
+    make_explicit: bool = False
+
+    @classmethod
+    def of(
+        cls, edition: str, broadcast: str, backend: str, *, make_explicit: bool = False
+    ) -> "Choices":
+        """Find the choices of these names.
+
+        Args:
+            edition: "typed" or "preliminary".
+            broadcast: "reject" or "explicit".
+            backend: "python" or "native".
+            make_explicit: As the attribute.
+
+        Raises:
+            SonnxError: There is no choice of such a name.
+        """
+        return cls(
+            choose(Edition, "edition", edition),
+            choose(Broadcasting, "broadcast", broadcast),
+            choose(Backend, "backend", backend),
+            make_explicit,
+        )

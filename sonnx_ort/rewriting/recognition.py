@@ -1,0 +1,147 @@
+"""Tells a natively enforced model from one that only says so.
+
+It is one exactly if undoing the enforcement and doing it again gives the same model: node for
+node, name for name, and with the same declarations. So a model cannot talk its way around the
+rules: where a guard is missing, or is another than `rewrite` would make, it is an ordinary model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import onnx_ir as ir
+
+from sonnx_ort.analysis.examination import examine_loaded
+from sonnx_ort.analysis.report import Obligation, Report
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.canonical import LoadedModel, load
+from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.rewriting.lowering import lower
+from sonnx_ort.rewriting.native.record import forget, read_enforcement
+from sonnx_ort.rewriting.native.restoration import restore
+from sonnx_ort.rewriting.options import Backend, Choices, Enforcement
+
+
+@dataclass(frozen=True, slots=True)
+class NativelyEnforced:
+    """A model that the native backend made.
+
+    Attributes:
+        model: The graph.
+        enforcement: How it is enforced.
+        report: Every obligation of the model that it was made from.
+    """
+
+    model: ir.Model
+    enforcement: Enforcement
+    report: Report
+
+    def require(self, edition: Edition) -> None:
+        """Refuse the other edition.
+
+        Args:
+            edition: The edition that the model is to be held to.
+
+        Raises:
+            SonnxError: The model is enforced under the other one.
+        """
+        differing = any(o.operator != BROADCAST.name for o in self.report.obligations)
+        if differing and self.enforcement.edition is not edition:
+            raise SonnxError(
+                f"the model is enforced already, under the edition '{self.enforcement.edition}'; "
+                f"rewrite the original model to have it under '{edition}'"
+            )
+
+
+def load_and_recognize(model: ModelSource) -> tuple[LoadedModel, NativelyEnforced | None]:
+    """Load a model, and find out whether the native backend made it.
+
+    Args:
+        model: As for `load`.
+
+    Returns:
+        The model, without what it says of its enforcement if that is not so, and what is known
+        of it if it is.
+
+    Raises:
+        InvalidModel: As `load`.
+    """
+    loaded = load(model)
+    enforcement = read_enforcement(loaded.graph_model)
+    if enforcement is None:
+        return loaded, None
+    recognized = _recognize(loaded, enforcement)
+    if recognized is None:
+        loaded = load(model)
+        forget(loaded.graph_model)
+    return loaded, recognized
+
+
+def restored(loaded: LoadedModel) -> Enforcement | None:
+    """Turn a natively enforced model back into what it was made from.
+
+    Args:
+        loaded: The model, which tells the truth if it says that it is; changed in place.
+
+    Returns:
+        How it was enforced; None if there was nothing to enforce.
+    """
+    enforcement = read_enforcement(loaded.graph_model)
+    if enforcement is not None:
+        restore(loaded.graph_model, enforcement)
+    return enforcement
+
+
+def _recognize(loaded: LoadedModel, enforcement: Enforcement) -> NativelyEnforced | None:
+    model = loaded.graph_model
+    given = _fingerprint(model)
+    choices = Choices(enforcement.edition, enforcement.broadcasting, Backend.NATIVE)
+    try:
+        restore(model, enforcement)
+        examination = examine_loaded(loaded, choices.edition, choices.broadcasting)
+        if not examination.report.ok:
+            return None
+        lower(model, examination, choices)
+    except Exception:  # noqa: BLE001 - whatever a model may say of itself
+        return None
+    if _fingerprint(model) != given:
+        return None
+    report = examination.report
+    enforced = replace(report, obligations=_enforced(report.obligations))
+    return NativelyEnforced(model, enforcement, enforced)
+
+
+def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
+    return tuple(
+        replace(o, evidence=f"{o.evidence}; the model checks it in each run")
+        if o.status is Status.RUNTIME and o.rule.in_run
+        else o
+        for o in obligations
+    )
+
+
+def _content(node: ir.Node) -> bytes:
+    """A node with its bodies, but for the names of constants, which looking at them changes."""
+    proto = ir.to_proto(node)
+    pending = [proto]
+    while pending:
+        for attribute in pending.pop().attribute:
+            if attribute.HasField("t"):
+                attribute.t.ClearField("name")
+            pending.extend(attribute.g.node)
+    content: bytes = proto.SerializeToString()
+    return content
+
+
+def _fingerprint(model: ir.Model) -> tuple[object, ...]:
+    """All of a model but the elements of its initializers, which nothing here changes."""
+    return (
+        [_content(node) for node in model.graph],
+        [(value.name, str(value.type), str(value.shape)) for value in defined_values(model.graph)],
+        [value.name for value in (*model.graph.inputs, *model.graph.outputs)],
+        dict(model.opset_imports),
+        dict(model.metadata_props),
+    )

@@ -1,0 +1,239 @@
+"""Operators of one, three and any number of operands are enforced, and what cannot be is refused.
+
+Made up for the test, in a copy of the package: none of them belongs to the profile.
+"""
+
+import pytest
+
+from support.package_copy import PackageCopy
+
+RULES = '''
+"""An operator that a test made up."""
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.judgement import Violation, at_run_time
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.rule import Illustration, Rule, Source, Subject
+
+class Finite:
+    """No element is infinite."""
+    subject = Subject.ELEMENTS
+    example = Illustration("X [1]", "X [inf]", "keep infinities out")
+    def judge(self, operands): return at_run_time("known in a run")
+    def violation(self, arrays):
+        infinite = any(abs(array).max(initial=0) > 1e30 for array in arrays)
+        return Violation("an infinity") if infinite else None
+    def hint(self, operands): return "keep infinities out"
+
+SOURCE = Source("Test", "section", None)
+SHAPE = Rule("{name}.R1", 9001, "One shape.", SOURCE, SameShape())
+TYPE = Rule("{name}.R2", 9002, "One type.", SOURCE, SameNumericType({result_type!r}), {typed})
+FINITE = Rule("{name}.C1", 9003, "Finite.", SOURCE, Finite())
+BOTH = dict.fromkeys(Family, {rules})
+OPERATOR = Operator("{name}", {operands}, (1,), dict.fromkeys(Edition, BOTH), {fields})
+'''
+KERNEL = '''
+"""What a test made up."""
+import numpy as np
+from sonnx_ort.custom_ops.kernel import CustomOperator
+from sonnx_ort.profile.{file} import OPERATOR
+
+def compute(*operands, edition): return {arithmetic}
+
+CUSTOM_OPERATOR = CustomOperator(OPERATOR, compute)
+'''
+MADE_UP = {
+    "Softsign": {
+        "operands": ("X",),
+        "rules": "(TYPE, SHAPE)",
+        "typed": None,
+        "result_type": None,
+        "fields": "result='Y'",
+        "arithmetic": "operands[0] / (1 + abs(operands[0]))",
+    },
+    "Where": {
+        "operands": ("condition", "X", "Y"),
+        "rules": "(TYPE, SHAPE)",
+        "typed": ("X", "Y"),
+        "result_type": None,
+        "fields": "operand_types={'condition': 'bool'}, result='output', broadcasting_since=9",
+        "arithmetic": "np.where(*operands)",
+    },
+    "LessOrEqual": {
+        "operands": ("A", "B"),
+        "rules": "(TYPE, SHAPE)",
+        "typed": None,
+        "result_type": "bool",
+        "fields": "result_type='bool'",
+        "arithmetic": "operands[0] <= operands[1]",
+    },
+    "Sum": {
+        "operands": (),
+        "rules": "(TYPE, SHAPE)",
+        "typed": None,
+        "result_type": None,
+        "fields": "repeated_operand='data_', result='sum', broadcasting_since=8",
+        "arithmetic": "sum(operands)",
+    },
+}
+
+
+def made_up(copy: PackageCopy, *, kernels: bool = True, **changes: str) -> None:
+    """Put the operators into the copy, one line each in the catalog."""
+    for name, own in MADE_UP.items():
+        file = {"LessOrEqual": "less_or_equal"}.get(name, name.lower())
+        fields = own | changes | {"name": name, "file": file}
+        copy.path(f"sonnx_ort/profile/{file}.py").write_text(RULES.format(**fields))
+        if kernels:
+            copy.path(f"custom_ops/{file}.py").write_text(KERNEL.format(**fields))
+        line = "from sonnx_ort.profile.broadcast import BROADCAST\n"
+        new = f"from sonnx_ort.profile.{file} import OPERATOR as {name.upper()}\n"
+        copy.replace("sonnx_ort/profile/catalog.py", line, new + line)
+    entry = "(DIV, SUB, BROADCAST)"
+    names = ", ".join(name.upper() for name in MADE_UP)
+    copy.replace("sonnx_ort/profile/catalog.py", entry, f"(DIV, SUB, {names}, BROADCAST)")
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> PackageCopy:
+    copy = PackageCopy.in_folder(tmp_path_factory.mktemp("package"))
+    made_up(copy)
+    return copy
+
+
+HEAD = """
+    import itertools
+    import numpy as np
+    import onnx.parser
+    import sonnx_ort
+
+    SHAPES = [(2, 3), (3,), ()]
+
+    def model(inputs, node, output, shape="[]", opset=17):
+        declared = ", ".join(f"{kind}{shape} {name}" for name, kind in inputs.items())
+        text = f'<ir_version: 8, opset_import: ["" : {opset}]> g ({declared}) => ({output}[] z)'
+        return onnx.parser.parse_model(text + " { [n] z = " + node + " }")
+
+    def outcome(made, feeds, **choices):
+        try:
+            session = sonnx_ort.InferenceSession(made, **choices)
+            (result,) = session.run(None, feeds)
+            return result
+        except sonnx_ort.ContractViolation as violation:
+            return violation
+    """
+
+ENFORCED = """
+    KINDS = {"float": np.float32, "int64": np.int64, "double": np.float64}
+    CASES = {
+        "Softsign": (["float"], "Softsign(a)", "float", 1, lambda a: a / (1 + np.abs(a))),
+        "Where": (["bool", "int64", "int64"], "Where(a, b, c)", "int64", 3, np.where),
+        "LessOrEqual": (["float", "float"], "LessOrEqual(a, b)", "bool", 2, np.less_equal),
+        "Sum 1": (["float"], "Sum(a)", "float", 1, lambda a: a),
+        "Sum 2": (["double"] * 2, "Sum(a, b)", "double", 2, lambda a, b: a + b),
+        "Sum 4": (["float"] * 4, "Sum(a, b, c, d)", "float", 4, lambda *a: sum(a)),
+    }
+
+    def feed(kind, shape):
+        if kind == "bool":
+            return np.asarray(np.arange(np.prod(shape, dtype=int)).reshape(shape) % 2 == 0)
+        return (np.arange(np.prod(shape, dtype=int)) + 1).reshape(shape).astype(KINDS[kind])
+
+    looked_at = 0
+    for name, (kinds, node, output, count, expected) in CASES.items():
+        made = model(dict(zip("abcd", kinds)), node, output)
+        for backend, broadcast in itertools.product(("python", "native"), ("reject", "explicit")):
+            for shapes in itertools.product(SHAPES, repeat=count):
+                if count == 4 and len(set(shapes)) > 2:
+                    continue
+                arrays = [feed(kind, shape) for kind, shape in zip(kinds, shapes)]
+                feeds = dict(zip("abcd", arrays))
+                found = outcome(made, feeds, backend=backend, broadcast=broadcast)
+                told = f"{name} {backend} {broadcast} {shapes}: {found!r}"
+                looked_at += 1
+                if isinstance(found, sonnx_ort.ContractViolation):
+                    assert len(set(shapes)) > 1, told
+                    assert found.rule == f"{name.split()[0]}.R1", told
+                    assert found.shapes == shapes, told
+                    assert broadcast == "reject", told
+                else:
+                    assert len(set(shapes)) == 1 or broadcast == "explicit", told
+                    np.testing.assert_allclose(found, expected(*arrays), 1e-6, err_msg=told)
+    print(looked_at)
+    """
+
+
+def test_operators_of_one_three_and_any_number_of_operands_are_enforced(
+    package: PackageCopy,
+) -> None:
+    child = package.run(HEAD, ENFORCED)
+    assert child.exit_status == 0, child
+    assert int(child.stdout) == 4 * (3 + 27 + 9 + 3 + 9 + (3 + 3 * 14))
+
+
+REPORTED = """
+    made = model({"a": "bool", "b": "float", "c": "float"}, "Where(a, b, c)", "float", "[2]")
+    for obligation in sonnx_ort.check(made).obligations:
+        print(obligation.rule.id, obligation.status, obligation.evidence)
+    for b, c in (("float", "int32"), ("bool", "bool")):
+        made = model({"a": "bool", "b": b, "c": c}, "Where(a, b, c)", b, "[2]")
+        print([(o.rule.id, o.evidence) for o in sonnx_ort.check(made).violations])
+    made = model({"a": "float", "b": "float"}, "LessOrEqual(a, b)", "float", "[2]")
+    print([(o.rule.id, o.evidence) for o in sonnx_ort.check(made).violations])
+    made = model({"a": "float", "b": "float"}, "LessOrEqual(a, b)", "bool", "[2]")
+    print([n.op_type for n in sonnx_ort.rewrite(made, backend="native").graph.node])
+    print([n.op_type for n in sonnx_ort.rewrite(made).graph.node])
+    once = sonnx_ort.rewrite(model({"a": "float", "b": "float"}, "Sum(a, b)", "float"))
+    print(sonnx_ort.rewrite(once) == once)
+    """
+
+
+def test_report_speaks_of_operands_and_results_by_their_own_types(package: PackageCopy) -> None:
+    child = package.run(HEAD, REPORTED)
+    assert child.stdout.splitlines() == [
+        "Where.R2 proved all are float",
+        "Where.R1 proved all shapes are (2,)",
+        "[('Where.R2', 'X is float and Y is int32')]",
+        "[('Where.R2', 'X is of type bool, which is not numeric')]",
+        "[('LessOrEqual.R2', 'C is declared as float, and results are bool')]",
+        "['LessOrEqual']",
+        "['LessOrEqual', 'Reshape']",
+        "True",
+    ], child
+
+
+class TestWhatCannotBeChecked:
+    """A rule that a backend cannot check is an error when a model is rewritten, never silence."""
+
+    REFUSED = """
+        made = model({"a": "float"}, "Softsign(a)", "float")
+        for backend in ("python", "native"):
+            try:
+                print(outcome(made, {"a": np.array([1, np.inf], np.float32)}, backend=backend))
+            except sonnx_ort.SonnxError as error:
+                print(type(error).__name__, error)
+        """
+
+    def test_rule_without_a_guard(self, tmp_path) -> None:
+        copy = PackageCopy.in_folder(tmp_path)
+        made_up(copy, rules="(TYPE, SHAPE, FINITE)")
+        child = copy.run(HEAD, self.REFUSED)
+        assert child.stdout.splitlines() == [
+            "Softsign 'n' breaks Softsign.C1: an infinity; shapes X (2,). The rule: Finite.",
+            (
+                "SonnxError Softsign 'n': the native backend has no guard for Softsign.C1 "
+                "(Finite.); use the python backend"
+            ),
+        ], child
+
+    def test_operator_without_a_kernel(self, tmp_path) -> None:
+        copy = PackageCopy.in_folder(tmp_path)
+        made_up(copy, kernels=False)
+        child = copy.run(HEAD, self.REFUSED)
+        first, *_ = child.stdout.splitlines()
+        assert first == (
+            "SonnxError Softsign 'n': the python backend has no kernel for it; custom_ops/ has no "
+            "file of that operator"
+        ), child

@@ -1,0 +1,60 @@
+"""A copy of the package that a test changes, and runs in a process of its own."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.child import ChildResult, run_python
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class PackageCopy:
+    """The package as it is installed, in a folder of its own.
+
+    Attributes:
+        folder: The folder that holds `sonnx_ort`.
+    """
+
+    folder: Path
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> "PackageCopy":
+        """Copy the package.
+
+        Args:
+            folder: An empty folder.
+        """
+        package = folder / "sonnx_ort"
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(REPOSITORY / "sonnx_ort", package, ignore=ignored)
+        for part in ("custom_ops", "models"):
+            shutil.copytree(REPOSITORY / part, package / part, ignore=ignored)
+        return cls(folder)
+
+    def path(self, file: str) -> Path:
+        """Where a file of the repository lies in the copy.
+
+        Args:
+            file: Its path in the repository.
+        """
+        parts = Path(file).parts
+        return self.folder.joinpath(*(() if parts[0] == "sonnx_ort" else ("sonnx_ort",)), *parts)
+
+    def replace(self, file: str, old: str, new: str) -> None:
+        """Change a place in a file that occurs once.
+
+        Args:
+            file: Its path in the repository.
+            old: What stands there.
+            new: What is to stand there.
+        """
+        text = self.path(file).read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{file} has {text.count(old)} places like\n{old}"
+        self.path(file).write_text(text.replace(old, new), encoding="utf-8")
+
+    def run(self, *parts: str) -> ChildResult:
+        """Run Python code with the copy in the place of the package; arguments as `run_python`."""
+        here = f"import sys\nsys.path.insert(0, {str(self.folder)!r})"
+        return run_python(here, *parts)
