@@ -44,11 +44,8 @@ def common_shape(
         shapes = shapes_in(sizes, ranks)
         clash = _BROADCASTABLE.clash(shapes)
         if clash is not None:
-            letters = BROADCAST.letters(len(shapes))
-            names = [
-                f"{letter} '{name}'"
-                for letter, name in zip(letters, json.loads(operands), strict=True)
-            ]
+            own = BROADCAST.operand_names(len(shapes))
+            names = [f"{one} '{name}'" for one, name in zip(own, json.loads(operands), strict=True)]
             error = contract_violation(BROADCAST, E1, node, tuple(names), tuple(shapes), clash)
             return failed(_INT64, E1.code, error)
         common = np.array([max(axis) for _, axis in aligned_axes(shapes)], _INT64)  # type: ignore[type-var]
@@ -81,7 +78,7 @@ def aligned_shape(  # noqa: PLR0913, PLR0917 - the inputs, then the attributes
         if violation is not None:
             broken, enforced = RULES[rule], OPERATORS[operator]
             error = contract_violation(
-                enforced, broken, node, enforced.letters(2), (a, b), violation
+                enforced, broken, node, enforced.operand_names(2), (a, b), violation
             )
             return failed(_INT64, broken.code, error)
         trailing = limits.trailing_axes(len(a), len(b)) or 0

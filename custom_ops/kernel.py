@@ -74,7 +74,7 @@ class CustomOperator:
         if self.operator.repeated_operand is not None:
             return (element_type.value, _INT64, _INT64)
         own = self.operator.operand_types
-        return tuple(own.get(letter, element_type.value) for letter in self.operator.operands)
+        return tuple(own.get(name, element_type.value) for name in self.operator.operands)
 
 
 def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
@@ -106,9 +106,9 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
             for rule in rules[edition]:
                 violation = rule.requirement.violation(_spoken_of(rule, operator, operands))
                 if violation is not None:
-                    letters = operator.letters(len(operands))
+                    names = operator.operand_names(len(operands))
                     shapes = tuple(operand.shape for operand in operands)
-                    error = contract_violation(operator, rule, node, letters, shapes, violation)
+                    error = contract_violation(operator, rule, node, names, shapes, violation)
                     return failed(dtype, rule.code, error)
             result = arithmetic(*operands, edition=editions[edition])
             return kernel_output(result, dtype), kernel_output(np.array(result.shape), _SHAPE)
@@ -121,7 +121,7 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
 def _spoken_of(rule: Rule, operator: Operator, operands: Sequence[Array]) -> Sequence[Array]:
     if rule.operands is None:
         return operands
-    return rule.spoken_of(operator.letters(len(operands)), operands)
+    return rule.spoken_of(operator.operand_names(len(operands)), operands)
 
 
 def separated(elements: Array, sizes: Array, ranks: Array) -> tuple[Array, ...]:

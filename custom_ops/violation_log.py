@@ -74,7 +74,7 @@ def contract_violation(  # noqa: PLR0913, PLR0917 - all that the error tells
     operator: Operator,
     rule: Rule,
     node: str,
-    letters: tuple[str, ...],
+    names: tuple[str, ...],
     shapes: tuple[tuple[int, ...], ...],
     violation: Violation,
 ) -> ContractViolation:
@@ -84,12 +84,12 @@ def contract_violation(  # noqa: PLR0913, PLR0917 - all that the error tells
         operator: The operator.
         rule: The rule.
         node: The name of the original node.
-        letters: What the operands are called.
+        names: What the operands are called.
         shapes: Their shapes.
         violation: What broke the rule.
     """
     shown = ", ".join(
-        f"{letter} {format_shape(shape)}" for letter, shape in zip(letters, shapes, strict=True)
+        f"{name} {format_shape(shape)}" for name, shape in zip(names, shapes, strict=True)
     )
     return ContractViolation(
         f"{operator.name} '{node}' breaks {rule.id}: {violation.reason}; shapes {shown}. "

@@ -88,5 +88,4 @@ def _grouped(violations: tuple[StaticViolation, ...]) -> str:
 def _operands(violation: RunViolation) -> str:
     if violation.index is None or violation.values is None:
         return " against ".join(format_shape(shape) for shape in violation.shapes)
-    a, b = violation.values
-    return f"{a} and {b} at {list(violation.index)}"
+    return f"{' and '.join(map(str, violation.values))} at {list(violation.index)}"

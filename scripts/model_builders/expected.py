@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort import reference
+from sonnx_ort import oracle
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
-Oracle = Callable[[Array, Array, ElementType, Edition], Array | reference.Violation]
+Oracle = Callable[[Array, Array, ElementType, Edition], Array | oracle.Violation]
 
 
 def quotients(a: Array, b: Array, edition: Edition = Edition.TYPED) -> Array:
@@ -25,7 +25,7 @@ def quotients(a: Array, b: Array, edition: Edition = Edition.TYPED) -> Array:
     Raises:
         ValueError: The operands break a rule.
     """
-    return _defined(reference.divide, a, b, edition)
+    return _defined(oracle.divide, a, b, edition)
 
 
 def differences(a: Array, b: Array, edition: Edition = Edition.TYPED) -> Array:
@@ -39,7 +39,7 @@ def differences(a: Array, b: Array, edition: Edition = Edition.TYPED) -> Array:
     Raises:
         ValueError: The operands break a rule.
     """
-    return _defined(reference.subtract, a, b, edition)
+    return _defined(oracle.subtract, a, b, edition)
 
 
 ORACLES: Mapping[str, Callable[[Array, Array, Edition], Array]] = {
@@ -58,7 +58,7 @@ def spread(*tensors: Array) -> tuple[Array, ...]:
     Raises:
         ValueError: They have no common shape.
     """
-    outcome = reference.broadcast(*tensors)
+    outcome = oracle.broadcast(*tensors)
     if isinstance(outcome, tuple):
         return outcome
     raise ValueError(f"the tensors break {outcome.rule}")

@@ -110,7 +110,7 @@ def examine(
 def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation, ...]:
     """The rules that a node of a rewritten model decides in each run."""
     values = [value for value in enforced.node.inputs if value is not None]
-    operands = facts.operands(enforced.operator.letters(len(values)), values)
+    operands = facts.operands(enforced.operator.operand_names(len(values)), values)
     evidence = f"the model enforces it, by sonnx::{enforced.node.op_type}"
     return tuple(
         Obligation(rule, enforced.operator.name, enforced.label, operands, Status.RUNTIME, evidence)

@@ -27,12 +27,17 @@ class ExaminedNode:
         operands: What is known of its inputs.
         obligations: One per rule that binds it.
         broadcast: How a Broadcast in front makes the operands' shapes equal; None for none.
+        foldable: For each operand, whether ONNX Runtime may compute it before all runs.
+        mistakable: For each operand, whether ONNX Runtime may take a rank or sizes for known that
+            are not certain.
     """
 
     target: Target
     operands: Operands
     obligations: tuple[Obligation, ...]
     broadcast: BroadcastPlan | None = None
+    foldable: tuple[bool, ...] = ()
+    mistakable: tuple[bool, ...] = ()
 
 
 def examine_node(
@@ -46,7 +51,19 @@ def examine_node(
         edition: The edition that it is held to.
         broadcasting: What becomes of operands of different shapes.
     """
-    operands = facts.operands(target.letters, target.inputs)
+    examined = _examine(
+        target, facts.operands(target.operand_names, target.inputs), edition, broadcasting
+    )
+    return replace(
+        examined,
+        foldable=tuple(map(facts.foldable, target.inputs)),
+        mistakable=tuple(map(facts.mistakable, target.inputs)),
+    )
+
+
+def _examine(
+    target: Target, operands: Operands, edition: Edition, broadcasting: Broadcasting
+) -> ExaminedNode:
     rules = _binding_rules(target, operands, edition)
     if target.operator is BROADCAST:
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
@@ -130,14 +147,14 @@ def _made_equal(plan: BroadcastPlan, needed: BroadcastPlan) -> Judgement:
 def _expanded(aligned: Operands) -> Operands:
     """The operands behind the Broadcast, as far as their common shape is known."""
     common = broadcast_shape(*(operand.shape for operand in aligned))
-    return tuple(replace(o, letter=f"the expanded {o.letter}", shape=common) for o in aligned)
+    return tuple(replace(o, name=f"the expanded {o.name}", shape=common) for o in aligned)
 
 
 def _declaration_broken(rule: Rule, target: Target, operands: Operands) -> Obligation | None:
     """The obligation, if what the file declares of the results alone breaks the rule."""
     if not isinstance(rule.requirement, JudgesResults):
         return None
-    spoken_of = rule.spoken_of(target.letters, operands)
+    spoken_of = rule.spoken_of(target.operand_names, operands)
     judgement = rule.requirement.judge_results(spoken_of, target.declared_results)
     if judgement is None:
         return None
@@ -165,7 +182,7 @@ def _legacy_hint(rule: Rule, target: Target, operands: Operands) -> str:
 
 
 def _oblige_plainly(rule: Rule, target: Target, operands: Operands) -> Obligation:
-    judgement = rule.requirement.judge(rule.spoken_of(target.letters, operands))
+    judgement = rule.requirement.judge(rule.spoken_of(target.operand_names, operands))
     broken = judgement.status is Status.VIOLATED
     declared = None if broken else _declaration_broken(rule, target, operands)
     return declared or _obligation(rule, target, operands, judgement)
@@ -191,7 +208,7 @@ def _binding_rules(
     target: Target, operands: Sequence[Operand], edition: Edition
 ) -> tuple[Rule, ...]:
     """The rules for the family of the operands' types; those of all families if it is unknown."""
-    deciding = [o for o in operands if o.letter not in target.operator.operand_types]
+    deciding = [o for o in operands if o.name not in target.operator.operand_types]
     for operand in deciding:
         element_type = ElementType.named(operand.element_type)
         if element_type is not None:

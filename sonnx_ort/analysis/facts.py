@@ -60,18 +60,18 @@ class Facts:
             return str(value.meta["origin"])
         return "initializer" if value.is_initializer() else "input"
 
-    def operands(self, letters: Sequence[str], values: Sequence[ir.Value]) -> tuple[Operand, ...]:
+    def operands(self, names: Sequence[str], values: Sequence[ir.Value]) -> tuple[Operand, ...]:
         """Everything that a rule may know of the inputs of one node.
 
         Args:
-            letters: The operands' letters in the operator's document.
+            names: The operands' names in the operator's document.
             values: The values that the node reads there.
         """
         inputs = self._provenance.inputs_behind(values)
         shared, scalars = self._shared_symbols(inputs), self._has_scalars(inputs)
         return tuple(
-            self._operand(letter, value, shared, scalar_inputs=scalars)
-            for letter, value in zip(letters, values, strict=True)
+            self._operand(name, value, shared, scalar_inputs=scalars)
+            for name, value in zip(names, values, strict=True)
         )
 
     def inputs_behind(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
@@ -82,6 +82,22 @@ class Facts:
         """
         return self._provenance.inputs_behind(values)
 
+    def foldable(self, value: ir.Value) -> bool:
+        """Whether a value depends on no input, so that ONNX Runtime may compute it before all runs.
+
+        Args:
+            value: A value of the model.
+        """
+        return not self.inputs_behind([value])
+
+    def mistakable(self, value: ir.Value) -> bool:
+        """Whether ONNX Runtime may take a rank or sizes for known that are not certain.
+
+        Args:
+            value: A value of the model.
+        """
+        return self._inference.mistaken(value, self.shape(value))
+
     def rests_on_scalars(self, value: ir.Value) -> bool:
         """Whether a value depends on an input that is declared as a scalar.
 
@@ -91,12 +107,12 @@ class Facts:
         return self._has_scalars(self._provenance.inputs_behind([value]))
 
     def _operand(
-        self, letter: str, value: ir.Value, shared: frozenset[str], *, scalar_inputs: bool
+        self, name: str, value: ir.Value, shared: frozenset[str], *, scalar_inputs: bool
     ) -> Operand:
         element_type = self.element_type(value)
         integer = element_type is not None and "int" in element_type
         return Operand(
-            letter=letter,
+            name=name,
             value=value.name or "",
             origin=self.origin(value),
             element_type=element_type,
@@ -106,6 +122,4 @@ class Facts:
             bounds=self._bounds.get(value),
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,
-            foldable=not self.inputs_behind([value]),
-            mistakable=self._inference.mistaken(value, self.shape(value)),
         )

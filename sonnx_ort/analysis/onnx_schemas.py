@@ -189,12 +189,12 @@ def require_allowed_types(target: Target, facts: Facts) -> None:
     name = target.operator.name
     if target.operator.domain != STANDARD_DOMAIN:
         return
-    for letter, value in zip(target.letters, target.inputs, strict=True):
+    for operand, value in zip(target.operand_names, target.inputs, strict=True):
         found = ElementType.named(facts.element_type(value))
         if found is None or found in _allowed(name, target.version):
             continue
         raise InvalidModel(
-            f"{name} '{target.label}': {letter} is {found.value}, which {name} takes from version "
+            f"{name} '{target.label}': {operand} is {found.value}, which {name} takes from version "
             f"{_first(name, found)} of the standard operators on, and the model imports version "
             f"{target.version}; convert the model, for example with onnx.version_converter"
         )

@@ -241,7 +241,7 @@ def _obligation(obligation: Obligation) -> dict[str, object]:
 
 def _operand(operand: Operand) -> dict[str, object]:
     return {
-        "letter": operand.letter,
+        "letter": operand.name,
         "value": operand.value,
         "origin": operand.origin,
         "element_type": operand.element_type,

@@ -42,24 +42,24 @@ class Target:
         return tuple(value for value in self.node.inputs if value is not None)
 
     @property
-    def letters(self) -> tuple[str, ...]:
-        """The letters of the operands in the operator's document."""
-        return self.operator.letters(len(self.node.inputs))
+    def operand_names(self) -> tuple[str, ...]:
+        """The names of the operands in the operator's document."""
+        return self.operator.operand_names(len(self.node.inputs))
 
     @property
     def declared_results(self) -> tuple[Operand, ...]:
         """What the file declares of the outputs; knowledge of nothing but the file."""
-        letters = self.operator.result_letters(len(self.node.outputs))
+        names = self.operator.result_names(len(self.node.outputs))
         return tuple(
             Operand(
-                letter=letter,
+                name=name,
                 value=value.name or "",
                 origin="declared",
                 element_type=declared_type(value),
                 shape=declared_shape(value),
                 sparse=is_sparse(value),
             )
-            for letter, value in zip(letters, self.node.outputs, strict=True)
+            for name, value in zip(names, self.node.outputs, strict=True)
         )
 
     @property

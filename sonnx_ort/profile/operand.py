@@ -37,7 +37,7 @@ class Operand:
     """An input of a node, as far as it is known from premises that a file cannot claim falsely.
 
     Attributes:
-        letter: The operand's name in the operator's document: "A" or "B".
+        name: Its name in the operator's document, such as "A".
         value: The name of the value in the graph.
         origin: Where the knowledge comes from: 'input', 'initializer', "Conv 'c1'".
         element_type: The ONNX name of the element type, numeric or not; None if unknown.
@@ -50,12 +50,9 @@ class Operand:
             equal ones prove nothing.
         scalar_inputs: Whether one of these inputs is declared as a scalar. ONNX Runtime takes
             tensors of any rank for it, so that no shape is certain.
-        foldable: Whether it depends on no input, so that ONNX Runtime may compute it before all
-            runs.
-        mistakable: Whether ONNX Runtime may take the rank or sizes for known that are not certain.
     """
 
-    letter: str
+    name: str
     value: str
     origin: str
     element_type: str | None = None
@@ -65,8 +62,6 @@ class Operand:
     bounds: Bounds | None = None
     shared_symbols: frozenset[str] = frozenset()
     scalar_inputs: bool = False
-    foldable: bool = False
-    mistakable: bool = False
 
     def certain(self, dimension: Dimension) -> bool:
         """Whether an equal dimension of another operand is equal in every run.
@@ -82,7 +77,7 @@ class Operand:
         """Give the operand as a message names it: `A 'x' float (n, 3) [input]`."""
         element_type = self.element_type or "unknown type"
         shape = format_shape(self.shape)
-        return f"{self.letter} '{self.value}' {element_type} {shape} [{self.origin}]"
+        return f"{self.name} '{self.value}' {element_type} {shape} [{self.origin}]"
 
 
 def symbols_in(shape: Shape | None) -> list[str]:

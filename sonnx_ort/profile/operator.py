@@ -18,16 +18,16 @@ class Operator:
 
     Attributes:
         name: Its name.
-        operands: The letters of its inputs in the profile's documents.
+        operands: The names of its inputs in the profile's documents, such as "A" and "B".
         versions: The versions of the operator that the profile is applied to.
         contracts: The rules of each edition.
         domain: The domain in which models have it.
-        repeated_operand: The letter of inputs of which there may be any number, such as "X" for
-            X0, X1 and so on; None where each input has a letter of its own.
-        result: The letter of the output.
+        repeated_operand: The name of inputs of which there may be any number, such as "X" for
+            X0, X1 and so on; None where each input has a name of its own.
+        result: The name of the output.
         repeated_result: Whether there is an output for each input: Z0, Z1 and so on.
         operand_types: The ONNX names of the types of those operands that have a type of their own,
-            by letter, such as "bool" for the condition of a Where.
+            by name, such as "bool" for the condition of a Where.
         result_type: The ONNX name of the type of the results, where it is not the operands'.
         broadcasting_since: The first version that broadcasts without being asked to.
         oldest_kernels: The oldest version of the standard operators for which ONNX Runtime has
@@ -50,8 +50,8 @@ class Operator:
     oldest_kernels: int = 7
     optimizers: Mapping[str, str] = field(default_factory=dict)
 
-    def letters(self, count: int) -> tuple[str, ...]:
-        """The letters of a node's inputs.
+    def operand_names(self, count: int) -> tuple[str, ...]:
+        """The names of a node's inputs.
 
         Args:
             count: How many inputs the node has.
@@ -60,8 +60,8 @@ class Operator:
             return self.operands
         return tuple(f"{self.repeated_operand}{index}" for index in range(count))
 
-    def result_letters(self, count: int) -> tuple[str, ...]:
-        """The letters of a node's outputs.
+    def result_names(self, count: int) -> tuple[str, ...]:
+        """The names of a node's outputs.
 
         Args:
             count: How many outputs the node has.

@@ -154,7 +154,7 @@ class Rule:
         sentence: What the rule demands.
         source: Where it is written.
         requirement: The decision procedure.
-        operands: The letters of the operands that it speaks of; None for all of them.
+        operands: The names of the operands that it speaks of; None for all of them.
     """
 
     id: str
@@ -169,13 +169,13 @@ class Rule:
         """Whether a run can break the rule; the others are settled before."""
         return self.requirement.subject.in_run
 
-    def spoken_of(self, letters: Sequence[str], operands: Sequence[T]) -> Sequence[T]:
+    def spoken_of(self, names: Sequence[str], operands: Sequence[T]) -> Sequence[T]:
         """Choose the operands that the rule speaks of, or whatever stands for each of them.
 
         Args:
-            letters: The letters of all operands.
+            names: The names of all operands.
             operands: All operands, in that order.
         """
         if self.operands is None:
             return operands
-        return [o for letter, o in zip(letters, operands, strict=True) if letter in self.operands]
+        return [o for name, o in zip(names, operands, strict=True) if name in self.operands]

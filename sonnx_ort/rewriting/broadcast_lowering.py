@@ -86,21 +86,22 @@ def expand(
 
 def expand_operands(
     nodes: StandardNodes,
-    label: str,
+    examined: ExaminedNode,
     values: Sequence[ir.Value],
-    plan: BroadcastPlan,
     decisions: ShapeDecisions,
-) -> tuple[ir.Value, ...]:
+) -> Sequence[ir.Value]:
     """Make the shapes of a node's operands equal, as its plan says.
 
     Args:
         nodes: Takes the new nodes.
-        label: The node's name, by which errors speak of it.
-        values: The operands.
-        plan: What is known of them.
+        examined: The node.
+        values: What it reads, converted where that is needed.
         decisions: How the backend decides about the shapes.
     """
-    aligned = hide_mistakable_shapes(nodes, values, plan.operands)
+    plan, label = examined.broadcast, examined.target.label
+    if plan is None:
+        return values
+    aligned = hide_mistakable_shapes(nodes, values, examined)
     if plan.alignment is not None:
         a, b = aligned
         aligned = (a, _lined_up(nodes, label, (a, b), plan, decisions))
@@ -181,7 +182,7 @@ def lower_broadcast(
     plan = examined.broadcast
     if plan is None:
         raise ValueError(f"Broadcast '{target.label}' has no plan")
-    values = hide_mistakable_shapes(nodes, target.inputs, plan.operands)
+    values = hide_mistakable_shapes(nodes, target.inputs, examined)
     common = common_shape(nodes, target.label, values, plan, decisions)
     return {
         output: _element_copies(nodes, examined, index, values[index], common)

@@ -15,7 +15,6 @@ from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.input_dependencies import has_scalars, steers
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import Operand
 from sonnx_ort.rewriting.replacement import Uses, uses_of
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
@@ -24,18 +23,18 @@ _LOOP_OF_BFLOAT16 = 16
 
 
 def hide_mistakable_shapes(
-    nodes: StandardNodes, values: Sequence[ir.Value], operands: Sequence[Operand]
+    nodes: StandardNodes, values: Sequence[ir.Value], examined: ExaminedNode
 ) -> tuple[ir.Value, ...]:
     """Pass on those operands whose shape ONNX Runtime may be wrong about without it.
 
     Args:
         nodes: Takes the new nodes.
         values: The operands.
-        operands: What is known of them.
+        examined: The node that reads them.
     """
     return tuple(
-        hide_shape(nodes, value) if operand.mistakable else value
-        for value, operand in zip(values, operands, strict=True)
+        hide_shape(nodes, value) if mistakable else value
+        for value, mistakable in zip(values, examined.mistakable, strict=True)
     )
 
 
@@ -59,7 +58,7 @@ def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
         examined: The node.
     """
     types = {operand.element_type for operand in examined.operands}
-    hidden = any(operand.scalar_inputs or operand.mistakable for operand in examined.operands)
+    hidden = examined.operands[0].scalar_inputs or any(examined.mistakable)
     return _LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else 1
 
 

@@ -122,17 +122,16 @@ class PythonBackend:
         _require_kernel(examined)
         target = examined.target
         nodes = self.nodes(str(target.output.name))
-        carrier, operands = _carrier(examined), target.inputs
+        carrier = _carrier(examined)
+        operands: Sequence[ir.Value] = target.inputs
         if carrier is not None:
             operands = tuple(
                 value
-                if letter in target.operator.operand_types
+                if name in target.operator.operand_types
                 else nodes.cast(value, DATA_TYPES[carrier], f"{value.name}_as_{carrier}")
-                for letter, value in zip(target.letters, operands, strict=True)
+                for name, value in zip(target.operand_names, operands, strict=True)
             )
-        if examined.broadcast is not None:
-            plan = examined.broadcast
-            operands = expand_operands(nodes, target.label, operands, plan, self.decisions())
+        operands = expand_operands(nodes, examined, operands, self.decisions())
         result = self._enforced(nodes, examined, operands)
         element_type = element_type_of(examined)
         if carrier is not None and element_type is not None and not target.operator.result_type:

@@ -47,10 +47,10 @@ def element_type_of(examined: ExaminedNode) -> ElementType | None:
     target = examined.target
     own = target.operator.operand_types
     for operand in examined.operands:
-        if operand.element_type is not None and operand.letter not in own:
+        if operand.element_type is not None and operand.name not in own:
             return ElementType.named(operand.element_type)
     inputs = [
-        v for letter, v in zip(target.letters, target.inputs, strict=True) if letter not in own
+        v for name, v in zip(target.operand_names, target.inputs, strict=True) if name not in own
     ]
     outputs = [] if target.operator.result_type else [target.output]
     for value in (*inputs, *outputs):

@@ -33,14 +33,14 @@ class Broadcastable:
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the sizes of each axis as far as they are known."""
-        unknown = " and ".join(o.letter for o in operands if o.shape is None)
+        unknown = " and ".join(o.name for o in operands if o.shape is None)
         if unknown:
             return at_run_time(f"the rank of {unknown} is unknown")
         open_axis: str | None = None
         for axis, sizes in aligned_axes([o.shape or () for o in operands]):
             misfit = _misfit(sizes)
             if misfit is not None:
-                one, other = (operands[index].letter for index in misfit)
+                one, other = (operands[index].name for index in misfit)
                 return violated(_clash(axis, one, sizes[misfit[0]], other, sizes[misfit[1]]))
             if not fit_in_every_run(operands, sizes):
                 open_axis = open_axis or f"axis {axis} is " + " against ".join(map(_size, sizes))

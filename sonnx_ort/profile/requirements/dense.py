@@ -43,7 +43,7 @@ class Dense:
 
 
 def _sparse(tensors: Sequence[Operand]) -> Judgement | None:
-    sparse = [f"{t.letter} '{t.value}'" for t in tensors if t.sparse]
+    sparse = [f"{t.name} '{t.value}'" for t in tensors if t.sparse]
     if not sparse:
         return None
     return violated(f"{' and '.join(sparse)} {'is' if len(sparse) == 1 else 'are'} sparse")

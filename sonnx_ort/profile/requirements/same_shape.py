@@ -35,7 +35,7 @@ class SameShape:
         for judgement in judgements:
             if judgement.status is Status.VIOLATED:
                 return judgement
-        unknown = " and ".join(o.letter for o in operands if o.shape is None)
+        unknown = " and ".join(o.name for o in operands if o.shape is None)
         if unknown and len(operands) > 1:
             return at_run_time(f"the rank of {unknown} is unknown")
         for judgement in judgements:
@@ -52,8 +52,8 @@ class SameShape:
         for result, operand in product(results, operands):
             if contradict(result.shape, operand.shape):
                 return violated(
-                    f"{result.letter} is declared with shape {format_shape(result.shape)}, and "
-                    f"{operand.letter} has {format_shape(operand.shape)}"
+                    f"{result.name} is declared with shape {format_shape(result.shape)}, and "
+                    f"{operand.name} has {format_shape(operand.shape)}"
                 )
         return None
 
@@ -99,7 +99,7 @@ def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> s
     if all(operand.shape == common for operand in operands):
         return "remove the attribute broadcast"
     expanded = " and ".join(
-        f"{o.letter} from {format_shape(o.shape)} to {format_shape(common)}"
+        f"{o.name} from {format_shape(o.shape)} to {format_shape(common)}"
         for o in operands
         if o.shape != common
     )
@@ -114,12 +114,10 @@ def _judge_pair(a: Operand, b: Operand) -> Judgement:
     pairs = list(enumerate(zip(one, other, strict=True)))
     for axis, (x, y) in pairs:
         if isinstance(x, int) and isinstance(y, int) and x != y:
-            return violated(f"axis {axis} has size {x} in {a.letter} and {y} in {b.letter}")
+            return violated(f"axis {axis} has size {x} in {a.name} and {y} in {b.name}")
     for axis, (x, y) in pairs:
         if x != y or x is None:
-            return at_run_time(
-                f"axis {axis} is {_size(x)} in {a.letter} and {_size(y)} in {b.letter}"
-            )
+            return at_run_time(f"axis {axis} is {_size(x)} in {a.name} and {_size(y)} in {b.name}")
         if not a.certain(x):
             return at_run_time(
                 f"axis {axis} is {x} in both, but more than one dimension of the inputs is "

@@ -35,12 +35,12 @@ class SameNumericType:
         for operand in operands:
             name = operand.element_type
             if name is not None and ElementType.named(name) is None:
-                return violated(f"{operand.letter} is of type {name}, which is not numeric")
+                return violated(f"{operand.name} is of type {name}, which is not numeric")
         known = {o.element_type for o in operands if o.element_type is not None}
         if len(known) > 1:
-            types = " and ".join(f"{o.letter} is {o.element_type}" for o in operands)
+            types = " and ".join(f"{o.name} is {o.element_type}" for o in operands)
             return violated(types)
-        unknown = " and ".join(o.letter for o in operands if o.element_type is None)
+        unknown = " and ".join(o.name for o in operands if o.element_type is None)
         if unknown:
             return at_run_time(
                 f"the type of {unknown} is unknown; a session of other types does not start"
@@ -57,7 +57,7 @@ class SameNumericType:
             elif result.element_type in (None, self.result_type):
                 clash = ""
             else:
-                clash = f"{result.letter} is declared as {result.element_type}"
+                clash = f"{result.name} is declared as {result.element_type}"
                 clash += f", and results are {self.result_type}"
             if clash:
                 return violated(clash)
@@ -86,4 +86,4 @@ def differing_types(operand: Operand, result: Operand) -> str:
     types = operand.element_type, result.element_type
     if None in types or types[0] == types[1]:
         return ""
-    return f"{result.letter} is declared as {types[1]}, and {operand.letter} is {types[0]}"
+    return f"{result.name} is declared as {types[1]}, and {operand.name} is {types[0]}"

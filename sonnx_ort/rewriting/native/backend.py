@@ -148,11 +148,9 @@ class NativeBackend:
                 _converted(nodes, node, position, carrier) for position in range(len(operands))
             ]
         if examined.broadcast is not None:
-            operands = expand_operands(
-                nodes, target.label, operands, examined.broadcast, self.decisions()
-            )
+            operands = expand_operands(nodes, examined, operands, self.decisions())
         elif guards.any_in_front:
-            operands = hide_mistakable_shapes(nodes, operands, examined.operands)
+            operands = hide_mistakable_shapes(nodes, operands, examined)
         operands = _behind(nodes, operands, node, guards)
         if not nodes.nodes and not guards.results:
             return None
@@ -182,7 +180,7 @@ def _converted(
     """An operand in the type that it is computed in; one of a type of its own as it is."""
     target = node.examined.target
     value = target.inputs[position]
-    if target.letters[position] in target.operator.operand_types:
+    if target.operand_names[position] in target.operator.operand_types:
         return value
     return nodes.cast(value, node.computed_in, f"{value.name}_as_{carrier}")
 

@@ -86,12 +86,12 @@ def pass_if_decided(
     Returns:
         The operands, those that have to pass behind the guard.
     """
-    letters = node.examined.target.letters
+    names = node.examined.target.operand_names
     scalar = node.may_be_scalar
     shape = nodes.shape(operands[0])
     decided = nodes.shape(shape) if scalar else shape
     for rule, guard in guards:
-        spoken_of = rule.spoken_of(letters, operands)
+        spoken_of = rule.spoken_of(names, operands)
         decided = guard.decide(nodes, spoken_of, node, rule.code, decided)
     if scalar:
         # A scalar's shape has no element that a code could take the place of, but its rank is one.
@@ -99,7 +99,7 @@ def pass_if_decided(
     passing = {0, *(position for _, guard in guards for position in guard.passing(node))}
     behind = list(operands)
     for position in sorted(passing):
-        own = name if position == 0 else f"{name} ({letters[position]})"
+        own = name if position == 0 else f"{name} ({names[position]})"
         operand = operands[position]
         behind[position] = nodes.add(
             "Reshape", [operand, decided], "defined", name="" if scalar else own

@@ -29,7 +29,7 @@ def _passing(node: GuardedNode) -> Sequence[int]:
     its name.
     """
     last = len(node.examined.operands) - 1
-    return [last] if node.examined.operands[last].foldable else []
+    return [last] if node.examined.foldable[last] else []
 
 
 NONZERO_DIVISOR = ElementGuard(_decide, lambda kind: kind.family is Family.INTEGER, _passing)

@@ -44,12 +44,12 @@ def guard_same_shape(
     decided = _where_equal(nodes, own, shapes, impossible)
     behind: list[ir.Value] = []
     passed = False
-    letters = node.examined.target.letters
-    for letter, value, passes in zip(letters, operands, _passing(node.examined), strict=True):
+    names = node.examined.target.operand_names
+    for operand_name, value, passes in zip(names, operands, _passing(node.examined), strict=True):
         if not passes:
             behind.append(value)
             continue
-        own_name = f"{name} ({letter})" if passed else name
+        own_name = f"{name} ({operand_name})" if passed else name
         behind.append(nodes.add("Reshape", [value, decided], "of_equal_shape", name=own_name))
         passed = True
     return behind

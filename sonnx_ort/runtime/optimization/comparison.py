@@ -75,8 +75,8 @@ class _Judge:
         self._kept_bits = reduce(or_, kept, 0)
 
     def operands(self, node: KeptNode, now: KeptNode) -> Iterator[str]:
-        for letter, old, new in zip(node.letters, node.operands, now.operands, strict=True):
-            whose = f"{node.label}: its operand {letter}" if node.guard is None else node.label
+        for name, old, new in zip(node.operand_names, node.operands, now.operands, strict=True):
+            whose = f"{node.label}: its operand {name}" if node.guard is None else node.label
             yield from self._bypassed(whose, old, new)
             if self._after[new] & VARYING and not self._before[old] & VARYING:
                 yield f"{whose} is no longer the constant '{old.name}'"

@@ -53,11 +53,11 @@ class KeptNode:
         return tuple(value for value in self.node.inputs if value is not None)
 
     @property
-    def letters(self) -> tuple[str, ...]:
+    def operand_names(self) -> tuple[str, ...]:
         """What its operands are called in messages."""
         if self.guard is not None:
             return ("data", "shape")
-        return OPERATORS[self.node.op_type].letters(len(self.node.inputs))
+        return OPERATORS[self.node.op_type].operand_names(len(self.node.inputs))
 
     @property
     def value_names(self) -> frozenset[str]:
