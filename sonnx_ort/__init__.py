@@ -6,9 +6,9 @@ session = onnxruntime.InferenceSession(model.SerializeToString(), options)
 """
 
 from sonnx_ort import models
-from sonnx_ort.analysis.report import Obligation, Report
+from sonnx_ort.analysis.report import ModelRejected, Obligation, Report
 from sonnx_ort.checking import check
-from sonnx_ort.errors import ContractViolation, InvalidModel, ModelRejected, SonnxError
+from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.rewriting.options import Backend

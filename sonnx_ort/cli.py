@@ -13,7 +13,8 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from sonnx_ort.errors import ContractViolation, ModelRejected, SonnxError
+from sonnx_ort.analysis.report import ModelRejected
+from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.rewriting.external_transfer import Transfer

@@ -15,7 +15,8 @@ import numpy.typing as npt
 import onnxruntime
 
 from sonnx_ort import models
-from sonnx_ort.errors import ContractViolation, ModelRejected
+from sonnx_ort.analysis.report import ModelRejected
+from sonnx_ort.errors import ContractViolation
 from sonnx_ort.models import (
     Case,
     Classification,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from sonnx_ort.analysis.report import Report
+from typing import Any
 
 
 class SonnxError(Exception):
@@ -14,18 +11,6 @@ class SonnxError(Exception):
 
 class InvalidModel(SonnxError):  # noqa: N818 - a public name of the interface
     """The input is not a readable, valid ONNX model, or claims something that is not so."""
-
-
-class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
-    """The model breaks the profile in every run.
-
-    Attributes:
-        report: All obligations of the model; `report.violations` are those that it breaks.
-    """
-
-    def __init__(self, report: Report) -> None:
-        super().__init__(report.describe_violations())
-        self.report = report
 
 
 class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interface

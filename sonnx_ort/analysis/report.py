@@ -10,6 +10,7 @@ from functools import cached_property
 
 import onnx
 
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.general import Restriction
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand
@@ -252,3 +253,15 @@ def _operand(operand: Operand) -> dict[str, object]:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
+    """The model breaks the profile in every run.
+
+    Attributes:
+        report: All obligations of the model; `report.violations` are those that it breaks.
+    """
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report.describe_violations())
+        self.report = report

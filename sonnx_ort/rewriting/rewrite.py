@@ -9,7 +9,8 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.analysis.examination import examine_loaded
-from sonnx_ort.errors import ModelRejected, SonnxError
+from sonnx_ort.analysis.report import ModelRejected
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.process import collector_paused
