@@ -12,13 +12,14 @@ from sonnx_ort.analysis.examined_node import ExaminedNode, examine_node
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.findings import find
 from sonnx_ort.analysis.onnx_schemas import require_allowed_types
+from sonnx_ort.analysis.passed_guards import PassedGuards
 from sonnx_ort.analysis.recognition import EnforcedNode, recognize_enforced_nodes
 from sonnx_ort.analysis.report import Identity, Obligation, Report, identify
-from sonnx_ort.analysis.targets import targets
+from sonnx_ort.analysis.targets import Target, targets
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.domain import DOMAIN
+from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.general import GR1
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -89,7 +90,7 @@ def examine(
     found = tuple(targets(model))
     for target in found:
         require_allowed_types(target, facts)
-    nodes = tuple(examine_node(target, facts, edition, broadcasting) for target in found)
+    nodes = _examine_in_order(model, found, facts, edition, broadcasting)
     general = _general_obligations(model, facts, nodes)
     obligations = (
         *general,
@@ -105,6 +106,27 @@ def examine(
         identity=identity,
     )
     return Examination(report, nodes, enforced, facts)
+
+
+def _examine_in_order(
+    model: ir.Model,
+    found: Sequence[Target],
+    facts: Facts,
+    edition: Edition,
+    broadcasting: Broadcasting,
+) -> tuple[ExaminedNode, ...]:
+    """Examine the nodes, each with what those before it make certain."""
+    by_node = {target.node: target for target in found}
+    passed = PassedGuards(model.opset_imports.get(STANDARD_DOMAIN, 1))
+    nodes = []
+    for node in RecursiveGraphIterator(model.graph):
+        if node not in by_node:
+            passed.follow(node)
+            continue
+        examined = passed.settle(examine_node(by_node[node], facts, edition, broadcasting))
+        passed.record(examined)
+        nodes.append(examined)
+    return tuple(nodes)
 
 
 def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation, ...]:

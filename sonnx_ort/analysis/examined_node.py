@@ -27,6 +27,7 @@ class ExaminedNode:
         operands: What is known of its inputs.
         obligations: One per rule that binds it.
         broadcast: How a Broadcast in front makes the operands' shapes equal; None for none.
+        rests_on_guards: Whether a proof rests on nodes that come before, which the run checks.
         foldable: For each operand, whether ONNX Runtime may compute it before all runs.
         mistakable: For each operand, whether ONNX Runtime may take a rank or sizes for known that
             are not certain.
@@ -36,6 +37,7 @@ class ExaminedNode:
     operands: Operands
     obligations: tuple[Obligation, ...]
     broadcast: BroadcastPlan | None = None
+    rests_on_guards: bool = False
     foldable: tuple[bool, ...] = ()
     mistakable: tuple[bool, ...] = ()
 

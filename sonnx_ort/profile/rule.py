@@ -72,6 +72,22 @@ class JudgesResults(Protocol):
         ...
 
 
+@runtime_checkable
+class DecidedByOperands(Protocol):
+    """A requirement that the elements of some operands alone decide, whatever reads them.
+
+    Attributes:
+        deciding: The names of these operands.
+    """
+
+    deciding: tuple[str, ...]
+
+    @property
+    def decides(self) -> type:
+        """What is decided; requirements that decide the same give the same."""
+        ...
+
+
 class Requirement(Protocol):
     """What a rule demands of a node's operands, decided statically or in a run."""
 

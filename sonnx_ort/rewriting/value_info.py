@@ -101,7 +101,8 @@ def _leave_open(output: ir.Value) -> None:
 
 def _shapes_proved(examined: ExaminedNode) -> bool:
     about_shapes = [o for o in examined.obligations if o.rule.requirement.subject.about_shapes]
-    return all(obligation.status is Status.PROVED for obligation in about_shapes)
+    proved = all(obligation.status is Status.PROVED for obligation in about_shapes)
+    return proved and not examined.rests_on_guards
 
 
 def _common_shape(examined: ExaminedNode) -> Shape | None:

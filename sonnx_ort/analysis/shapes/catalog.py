@@ -3,7 +3,7 @@
 Each entry is tried against the kernels of ONNX Runtime: `tests/soundness/test_shape_rules.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -15,6 +15,8 @@ from sonnx_ort.analysis.shapes.rule import ShapeRule
 from sonnx_ort.analysis.shapes.sizes import SIZES
 from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
+
+_COMPUTED = (ELEMENTWISE.keys() | PRODUCTS.keys() | REDUCTIONS.keys()) - {"Dropout"}
 
 SHAPE_RULES: Mapping[str, ShapeRule] = {
     **ELEMENTWISE,
@@ -37,3 +39,18 @@ def rule_for(node: ir.Node, version: int) -> ShapeRule | None:
     if rule is None or not rule.applies(node, operator_version(node.op_type, version)):
         return None
     return rule
+
+
+def reads_elements_of(node: ir.Node, version: int) -> Sequence[int]:
+    """The positions of the inputs whose elements every output of a node is computed from.
+
+    ONNX Runtime leaves nothing of that out: no Shape, which it may know before a run, no ratio of a
+    Dropout, no type that is asked for.
+
+    Args:
+        node: The node.
+        version: The version of the standard operators that the model imports.
+    """
+    if rule_for(node, version) is None or node.op_type not in _COMPUTED:
+        return ()
+    return range(len(node.inputs)) if node.op_type in ELEMENTWISE else (0,)

@@ -13,7 +13,8 @@ from sonnx_ort.analysis.shapes.rule import (
 from sonnx_ort.analysis.shapes.size import PartialSizes, Size, Sizes
 
 
-def _like_first(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+def like_first(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    """The first output has the shape of the first input."""
     return (inputs.shape(0),)
 
 
@@ -118,50 +119,50 @@ _AXIS: Mapping[str, Container[object]] = {"axis": ANY}
 _SCALES: Mapping[str, Container[object]] = {"axis": ANY, "block_size": (0,), "saturate": FLAG}
 
 ELEMENTWISE = {
-    **{name: ShapeRule(since, _like_first) for name, since in _LIKE_FIRST.items()},
+    **{name: ShapeRule(since, like_first) for name, since in _LIKE_FIRST.items()},
     **{name: ShapeRule(since, _common) for name, since in _BROADCASTING.items()},
     "BatchNormalization": ShapeRule(
         (7, 15),
-        _like_first,
+        like_first,
         {"epsilon": ANY, "momentum": ANY, "spatial": (1,), "training_mode": (0,)},
     ),
     "BitShift": ShapeRule((11, 11), _common, {"direction": ("LEFT", "RIGHT")}),
-    "Cast": ShapeRule((6, 25), _like_first, {"to": ANY, "saturate": FLAG}),
-    "Celu": ShapeRule((12, 12), _like_first, _ALPHA),
-    "Clip": ShapeRule((6, 13), _like_first, {"min": ANY, "max": ANY}),
-    "CumSum": ShapeRule((11, 14), _like_first, {"exclusive": FLAG, "reverse": FLAG}),
-    "DequantizeLinear": ShapeRule((10, 25), _like_first, _SCALES),
+    "Cast": ShapeRule((6, 25), like_first, {"to": ANY, "saturate": FLAG}),
+    "Celu": ShapeRule((12, 12), like_first, _ALPHA),
+    "Clip": ShapeRule((6, 13), like_first, {"min": ANY, "max": ANY}),
+    "CumSum": ShapeRule((11, 14), like_first, {"exclusive": FLAG, "reverse": FLAG}),
+    "DequantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
     "Dropout": ShapeRule((7, 22), _dropped_out, {"ratio": ANY, "seed": ANY}),
-    "Elu": ShapeRule((6, 22), _like_first, _ALPHA),
-    "Gelu": ShapeRule((20, 20), _like_first, {"approximate": ("none", "tanh")}),
-    "HardSigmoid": ShapeRule((6, 22), _like_first, {"alpha": ANY, "beta": ANY}),
-    "Hardmax": ShapeRule((1, 13), _like_first, _AXIS),
-    "Identity": ShapeRule((1, 25), _like_first),
-    "InstanceNormalization": ShapeRule((6, 22), _like_first, {"epsilon": ANY}),
-    "IsInf": ShapeRule((10, 20), _like_first, {"detect_negative": FLAG, "detect_positive": FLAG}),
-    "LRN": ShapeRule((1, 13), _like_first, {"alpha": ANY, "beta": ANY, "bias": ANY, "size": ANY}),
+    "Elu": ShapeRule((6, 22), like_first, _ALPHA),
+    "Gelu": ShapeRule((20, 20), like_first, {"approximate": ("none", "tanh")}),
+    "HardSigmoid": ShapeRule((6, 22), like_first, {"alpha": ANY, "beta": ANY}),
+    "Hardmax": ShapeRule((1, 13), like_first, _AXIS),
+    "Identity": ShapeRule((1, 25), like_first),
+    "InstanceNormalization": ShapeRule((6, 22), like_first, {"epsilon": ANY}),
+    "IsInf": ShapeRule((10, 20), like_first, {"detect_negative": FLAG, "detect_positive": FLAG}),
+    "LRN": ShapeRule((1, 13), like_first, {"alpha": ANY, "beta": ANY, "bias": ANY, "size": ANY}),
     "LayerNormalization": ShapeRule(
-        (17, 17), _like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}
+        (17, 17), like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}
     ),
-    "LeakyRelu": ShapeRule((6, 16), _like_first, _ALPHA),
-    "LogSoftmax": ShapeRule((1, 13), _like_first, _AXIS),
-    "LpNormalization": ShapeRule((1, 22), _like_first, {"axis": ANY, "p": (1, 2)}),
-    "MeanVarianceNormalization": ShapeRule((9, 13), _like_first, {"axes": ANY}),
+    "LeakyRelu": ShapeRule((6, 16), like_first, _ALPHA),
+    "LogSoftmax": ShapeRule((1, 13), like_first, _AXIS),
+    "LpNormalization": ShapeRule((1, 22), like_first, {"axis": ANY, "p": (1, 2)}),
+    "MeanVarianceNormalization": ShapeRule((9, 13), like_first, {"axes": ANY}),
     "Mod": ShapeRule((10, 13), _common, {"fmod": FLAG}),
-    "QuantizeLinear": ShapeRule((10, 25), _like_first, _SCALES),
+    "QuantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
     "RMSNormalization": ShapeRule(
-        (23, 23), _like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}
+        (23, 23), like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}
     ),
     "ScatterElements": ShapeRule(
-        (11, 18), _like_first, {"axis": ANY, "reduction": ("none", "add", "mul", "min", "max")}
+        (11, 18), like_first, {"axis": ANY, "reduction": ("none", "add", "mul", "min", "max")}
     ),
     "ScatterND": ShapeRule(
-        (11, 18), _like_first, {"reduction": ("none", "add", "mul", "min", "max")}
+        (11, 18), like_first, {"reduction": ("none", "add", "mul", "min", "max")}
     ),
-    "Selu": ShapeRule((6, 22), _like_first, {"alpha": ANY, "gamma": ANY}),
-    "Shrink": ShapeRule((9, 9), _like_first, {"bias": ANY, "lambd": ANY}),
-    "Softmax": ShapeRule((1, 13), _like_first, _AXIS),
-    "ThresholdedRelu": ShapeRule((10, 22), _like_first, _ALPHA),
-    "Trilu": ShapeRule((14, 14), _like_first, {"upper": FLAG}),
+    "Selu": ShapeRule((6, 22), like_first, {"alpha": ANY, "gamma": ANY}),
+    "Shrink": ShapeRule((9, 9), like_first, {"bias": ANY, "lambd": ANY}),
+    "Softmax": ShapeRule((1, 13), like_first, _AXIS),
+    "ThresholdedRelu": ShapeRule((10, 22), like_first, _ALPHA),
+    "Trilu": ShapeRule((14, 14), like_first, {"upper": FLAG}),
 }
 """The operators of this file by name."""

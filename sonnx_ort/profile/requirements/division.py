@@ -16,6 +16,7 @@ class NonZeroDivisor:
     """No element of B is zero."""
 
     subject = Subject.ELEMENTS
+    deciding = ("B",)
     example = Illustration(
         "A [6, 9], B [3, 2]",
         "A [6, 9], B [3, 0]",
@@ -44,6 +45,11 @@ class NonZeroDivisor:
         """Say how to keep zeros out."""
         del operands
         return self.example.mended
+
+    @property
+    def decides(self) -> type:
+        """That no element of B is zero."""
+        return NonZeroDivisor
 
 
 class RepresentableQuotient:
@@ -86,6 +92,7 @@ class InfinityForZeroDivisor:
     """A zero divisor gives +inf; a type without infinities cannot keep the rule."""
 
     subject = Subject.ELEMENTS
+    deciding = ("B",)
     example = Illustration(
         "A [6.0], B [0.0], both float: the result is +inf",
         "A [6], B [0], both int32",
@@ -93,6 +100,11 @@ class InfinityForZeroDivisor:
     )
 
     _nonzero = NonZeroDivisor()
+
+    @property
+    def decides(self) -> type:
+        """That no element of an integer B is zero."""
+        return NonZeroDivisor
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Floats keep the rule by the operator's definition; integers only without zeros."""

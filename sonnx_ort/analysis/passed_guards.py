@@ -1,0 +1,177 @@
+"""What nodes that come before have made certain for a node, in every run that reaches it.
+
+What is computed from the result of an enforced node is computed only where that node kept its
+rules. Its operands and its result have one shape there, and a divisor that it looked at has no
+zero. Nothing rests on a node that a run may skip, or that ONNX Runtime may leave out: the node lies
+on the way to the operands, and only by operators that read the elements of what comes from it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import and_, or_
+
+import onnx_ir as ir
+
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.report import Obligation
+from sonnx_ort.analysis.shapes.catalog import reads_elements_of, rule_for
+from sonnx_ort.analysis.shapes.elementwise import like_first
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.operand import broadcast_shape
+from sonnx_ort.profile.rule import DecidedByOperands, Subject
+
+
+class PassedGuards:
+    """Goes through a model's nodes in their order, and remembers what they make certain.
+
+    Sets of nodes and of values are the bits of integers.
+    """
+
+    def __init__(self, version: int) -> None:
+        """Start before the first node.
+
+        Args:
+            version: The version of the standard operators that the model imports.
+        """
+        self._version = version
+        self._labels: list[str] = []
+        self._held: list[int] = []
+        self._values: list[ir.Value] = []
+        self._behind: dict[ir.Value, int] = {}
+        self._bits: dict[ir.Value, int] = {}
+        self._shaped_like: dict[ir.Value, int] = {}
+        self._decided: dict[tuple[type, tuple[ir.Value, ...]], int] = {}
+
+    def follow(self, node: ir.Node) -> None:
+        """Go past a node that no rule binds.
+
+        Args:
+            node: The node.
+        """
+        read = [node.inputs[index] for index in reads_elements_of(node, self._version)]
+        passed = self._nodes_before(read)
+        if passed:
+            self._behind.update(dict.fromkeys(node.outputs, passed))
+        rule = rule_for(node, self._version)
+        if rule is not None and rule.shapes is like_first and node.inputs[0] is not None:
+            self._shaped_like[node.outputs[0]] = self._alike(node.inputs[0])
+
+    def settle(self, examined: ExaminedNode) -> ExaminedNode:
+        """Take for proved what nodes that come before have made certain.
+
+        Args:
+            examined: The node, with its obligations.
+        """
+        settled = tuple(self._settled(o, examined) for o in examined.obligations)
+        if settled == examined.obligations:
+            return examined
+        return replace(examined, obligations=settled, rests_on_guards=True)
+
+    def record(self, examined: ExaminedNode) -> None:
+        """Go past a node that rules bind, and that a run passes only if it keeps them.
+
+        Args:
+            examined: The node, with its obligations.
+        """
+        target = examined.target
+        own = 1 << len(self._labels)
+        self._labels.append(f"{target.operator.name} '{target.label}'")
+        passed = self._nodes_before(target.inputs) | own
+        self._behind.update(dict.fromkeys(target.node.outputs, passed))
+        held = 0
+        if target.operator is not BROADCAST:
+            held = reduce(or_, map(self._alike, _of_the_result_shape(examined)), 0)
+            self._shaped_like[target.output] = held
+            held |= self._alike(target.output)
+        self._held.append(held)
+        for obligation in examined.obligations:
+            key = _decided_by(obligation, examined)
+            if key is not None and obligation.status is Status.RUNTIME:
+                self._decided[key] = self._decided.get(key, 0) | own
+
+    def _settled(self, obligation: Obligation, examined: ExaminedNode) -> Obligation:
+        if obligation.status is not Status.RUNTIME:
+            return obligation
+        evidence = None
+        if obligation.rule.requirement.subject is Subject.EQUAL_SHAPES:
+            evidence = self._equal_shapes(examined)
+        else:
+            key = _decided_by(obligation, examined)
+            if key is not None:
+                evidence = self._decided_before(key, examined)
+        if evidence is None:
+            return obligation
+        return replace(obligation, status=Status.PROVED, evidence=evidence)
+
+    def _equal_shapes(self, examined: ExaminedNode) -> str | None:
+        if examined.broadcast is not None or _known_to_the_optimizer(examined):
+            return None
+        inputs = examined.target.inputs
+        common = reduce(and_, map(self._alike, inputs))
+        if not common:
+            return None
+        before = self._nodes_before(inputs)
+        holders = [n for n, held in enumerate(self._held) if before >> n & 1 and held & common]
+        if holders:
+            return f"{self._labels[holders[-1]]}, which comes before, holds them to one shape"
+        value = self._values[common.bit_length() - 1]
+        return f"all have the shape of '{value.name}'"
+
+    def _decided_before(
+        self, key: tuple[type, tuple[ir.Value, ...]], examined: ExaminedNode
+    ) -> str | None:
+        before = self._decided.get(key, 0) & self._nodes_before(examined.target.inputs)
+        if not before:
+            return None
+        names = " and ".join(f"'{value.name}'" for value in key[1])
+        label = self._labels[before.bit_length() - 1]
+        return f"{label}, which comes before, has looked at {names}"
+
+    def _nodes_before(self, values: Iterable[ir.Value | None]) -> int:
+        return reduce(or_, (self._behind.get(v, 0) for v in values if v is not None), 0)
+
+    def _alike(self, value: ir.Value) -> int:
+        """The values of which one has the shape, itself among them."""
+        if value not in self._bits:
+            self._bits[value] = 1 << len(self._values)
+            self._values.append(value)
+        return self._bits[value] | self._shaped_like.get(value, 0)
+
+
+def _of_the_result_shape(examined: ExaminedNode) -> Sequence[ir.Value]:
+    """The operands that have the shape of the result in every run that goes on."""
+    inputs = examined.target.inputs
+    if examined.broadcast is None:
+        subjects = (o.rule.requirement.subject for o in examined.obligations)
+        return inputs if Subject.EQUAL_SHAPES in subjects else ()
+    pairs = zip(inputs, examined.broadcast.expanded, strict=True)
+    return [value for value, expanded in pairs if not expanded]
+
+
+def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
+    """Whether ONNX Runtime may know the shape of the result.
+
+    It leaves out the node and the guards before it then, if only the Shape of the result is read.
+    """
+    common = broadcast_shape(*(operand.shape for operand in examined.operands))
+    shapes = [*(operand.shape for operand in examined.operands), common]
+    whole = any(s is not None and all(isinstance(size, int) for size in s) for s in shapes)
+    return whole or any(examined.mistakable)
+
+
+def _decided_by(
+    obligation: Obligation, examined: ExaminedNode
+) -> tuple[type, tuple[ir.Value, ...]] | None:
+    """What is decided, and the values that decide it; None if it depends on more than values."""
+    requirement = obligation.rule.requirement
+    if not isinstance(requirement, DecidedByOperands):
+        return None
+    target = examined.target
+    names = target.operand_names
+    return requirement.decides, tuple(
+        value
+        for name, value in zip(names, target.inputs, strict=True)
+        if name in requirement.deciding
+    )

@@ -1,0 +1,153 @@
+"""What nodes that come before make certain is proved; what rests on what a run may skip is not."""
+
+import onnx
+import onnx.parser
+import pytest
+
+import sonnx_ort
+
+HELD = ", which comes before, holds them to one shape"
+LOOKED = ", which comes before, has looked at 'b'"
+
+
+def parsed(graph: str, opset: int = 17, functions: str = "") -> onnx.ModelProto:
+    head = f'<ir_version: 8, opset_import: ["" : {opset}, "local" : 1]> g'
+    made: onnx.ModelProto = onnx.parser.parse_model(f"{head} {graph} {functions}")
+    return made
+
+
+def last(made: onnx.ModelProto, rule: str, **choices: str) -> tuple[str, str]:
+    """The status and the evidence of a rule at the node 'last'."""
+    obligations = sonnx_ort.check(made, **choices).obligations
+    (found,) = [o for o in obligations if o.node == "last" and o.rule.id == rule]
+    return found.status.value, found.evidence
+
+
+@pytest.mark.parametrize("shape", ["[]", "[n]", "[4, n]"])
+@pytest.mark.parametrize(
+    ("nodes", "holder"),
+    [
+        ("[d] x = Div(a, b) [last] z = Sub(x, b)", "Div 'd'"),
+        ("[d] x = Div(a, b) [last] z = Sub(b, x)", "Div 'd'"),
+        ("[d] x = Div(a, b) y = Relu(x) w = Neg(y) [last] z = Sub(a, w)", "Div 'd'"),
+        ("[d] x = Div(a, b) [s] y = Sub(x, c) [last] z = Sub(c, y)", "Sub 's'"),
+        ("[d] x = Div(a, b) [s] y = Div(c, b) [last] z = Sub(x, y)", "Div 's'"),
+        ("[d] x = Div(a, b) e = Exp(b) [last] z = Sub(x, e)", "Div 'd'"),
+    ],
+)
+def test_operands_that_a_node_before_held_to_one_shape(nodes: str, holder: str, shape: str) -> None:
+    other, third = shape.replace("n", "m"), shape.replace("n", "k")
+    made = parsed(f"(float{shape} a, float{other} b, float{third} c) => (float[] z) {{ {nodes} }}")
+    assert last(made, "Sub.float.R1") == ("proved", f"{holder}{HELD}")
+
+
+def test_result_has_the_shape_of_what_it_is_computed_from() -> None:
+    made = parsed("(float[] a) => (float[] z) { x = Relu(a) y = Exp(a) [last] z = Sub(x, y) }")
+    assert last(made, "Sub.float.R1") == ("proved", "all have the shape of 'a'")
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        # The second node does not wait for the first.
+        "[d] x = Div(a, b) [last] z = Sub(a, b)",
+        # Of the shape alone ONNX Runtime may know without a run.
+        "[d] x = Div(a, b) s = Shape(x) y = Expand(a, s) [last] z = Sub(y, b)",
+        # Another value of the same name's size.
+        "[d] x = Div(a, b) y = Transpose(x) [last] z = Sub(y, b)",
+        "[d] x = Div(a, b) y = Add(x, c) [last] z = Sub(y, b)",
+    ],
+)
+def test_what_a_node_before_does_not_make_certain_is_left_to_the_run(nodes: str) -> None:
+    made = parsed(f"(float[] a, float[] b, float[] c) => (float[] z) {{ {nodes} }}")
+    assert last(made, "Sub.float.R1")[0] == "runtime"
+
+
+def test_node_of_a_branch_is_not_relied_on_behind_it() -> None:
+    made = parsed(
+        "(float[] a, float[] b, bool c) => (float[] z) { y = If(c) <"
+        "then_branch = t () => (float[] p) { [d] p = Div(a, b) },"
+        " else_branch = e () => (float[] q) { q = Relu(a) }> [last] z = Sub(y, b) }"
+    )
+    assert last(made, "Sub.float.R1")[0] == "runtime"
+
+
+def test_node_before_a_branch_is_relied_on_in_it() -> None:
+    made = parsed(
+        "(float[] a, float[] b, bool c) => (float[] z) { [d] x = Div(a, b) z = If(c) <"
+        "then_branch = t () => (float[] p) { [last] p = Sub(x, b) },"
+        " else_branch = e () => (float[] q) { q = Relu(a) }> }"
+    )
+    assert last(made, "Sub.float.R1") == ("proved", f"Div 'd'{HELD}")
+
+
+def test_state_of_a_loop_has_a_shape_of_its_own() -> None:
+    made = parsed(
+        '(float[] a, float[] b, int64 t) => (float[] z) { [d] x = Div(a, b) z = Loop(t, "", x) <'
+        "body = b (int64 i, bool go, float[] s) => (bool still, float[] o)"
+        " { still = Identity(go) [last] o = Sub(s, b) }> }"
+    )
+    assert last(made, "Sub.float.R1")[0] == "runtime"
+
+
+def test_function_that_is_called_is_gone_past_as_what_is_unknown() -> None:
+    made = parsed(
+        "(float[] a, float[] b) => (float[] z)"
+        " { [d] x = Div(a, b) y = local.second(x, b) [last] z = Sub(y, b) }",
+        functions='<opset_import: ["" : 17], domain: "local"> second (p, q) => (r)'
+        " { r = Identity(q) }",
+    )
+    assert last(made, "Sub.float.R1")[0] == "runtime"
+
+
+@pytest.mark.parametrize("declared", [("[]", "[2, 3]"), ("[2, n]", "[m, 3]")])
+def test_shape_that_onnx_runtime_may_know_is_looked_at_each_time(
+    declared: tuple[str, str],
+) -> None:
+    """It leaves out the node and the guards before it, if only the Shape of the result is read."""
+    a, b = declared
+    made = parsed(
+        f"(float{a} a, float{b} b) => (int64[] s)"
+        " { [d] x = Div(a, b) [last] z = Sub(x, b) s = Shape(z) }"
+    )
+    assert last(made, "Sub.float.R1")[0] == "runtime"
+
+
+class TestElements:
+    """A divisor that was looked at once is not looked at again."""
+
+    @pytest.mark.parametrize("edition", ["typed", "preliminary"])
+    def test_divisor_of_a_node_before(self, edition: str) -> None:
+        made = parsed(
+            "(int32[n] a, int32[m] b) => (int32[] z) { [d] x = Div(a, b) [last] z = Div(x, b) }"
+        )
+        rule = "Div.int.C1" if edition == "typed" else "Div.R5"
+        assert last(made, rule, edition=edition) == ("proved", f"Div 'd'{LOOKED}")
+        assert last(made, "Div.int.C2", edition=edition)[0] == "runtime"
+
+    def test_behind_what_reads_the_elements_of_the_result(self) -> None:
+        made = parsed(
+            "(int32[n, n] a, int32[n, n] b) => (int32[] z)"
+            " { [d] x = Div(a, b) y = MatMul(x, x) [last] z = Div(y, b) }"
+        )
+        assert last(made, "Div.int.C1") == ("proved", f"Div 'd'{LOOKED}")
+
+    @pytest.mark.parametrize(
+        "nodes",
+        [
+            "[d] x = Div(a, b) [last] z = Div(a, b)",
+            "[d] x = Div(a, b) [last] z = Div(b, x)",
+            "[d] x = Div(a, b) s = Shape(x) y = Expand(a, s) [last] z = Div(y, b)",
+        ],
+    )
+    def test_other_divisors_and_nodes_beside_it_are_looked_at(self, nodes: str) -> None:
+        made = parsed(f"(int64[n] a, int64[n] b) => (int64[] z) {{ {nodes} }}")
+        assert last(made, "Div.int.C1")[0] == "runtime"
+
+
+@pytest.mark.parametrize(("element_type", "added"), [("float[]", 11), ("float[n]", 6)])
+def test_chain_on_one_operand_has_one_guard(element_type: str, added: int) -> None:
+    other = element_type.replace("n", "m")
+    chain = " ".join(f"x{i} = {('Div', 'Sub')[i % 2]}(x{i - 1}, b)" for i in range(1, 101))
+    made = parsed(f"({element_type} x0, {other} b) => (float[] x100) {{ {chain} }}")
+    assert len(sonnx_ort.rewrite(made, backend="native").graph.node) == 100 + added
