@@ -50,7 +50,7 @@ def explicit_outcome(
     repeated = reference.broadcast(a, b)
     if isinstance(repeated, reference.Breach):
         return _violation(repeated, "Broadcast", NODE_NAMES[operator], a, b)
-    return outcome(operator, *repeated, edition)
+    return outcome(operator, repeated[0], repeated[1], edition)
 
 
 def broadcast_outcome(*tensors: Array) -> Outcome:

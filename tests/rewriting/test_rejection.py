@@ -8,7 +8,7 @@ from onnx import helper
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
 from support.backends import on_each_backend
-from support.graphs import binary_model, data_type, model, tensor
+from support.graphs import binary_model, model, tensor
 
 pytestmark = on_each_backend
 
@@ -65,7 +65,7 @@ def test_shapes_that_follow_from_operators() -> None:
 
 def test_types_that_do_not_match() -> None:
     made = binary_model("Div", "float", [2], [2])
-    made.graph.input[1].type.tensor_type.elem_type = data_type("double")
+    made.graph.input[1].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
     assert violations(made) == [("Div.float.R2", "the_node", "A is float and B is double")]
 
 

@@ -13,7 +13,7 @@ from onnx import helper
 
 import sonnx_ort
 from support import ort_values
-from support.graphs import OPSET, Dimensions, binary_model, model, tensor
+from support.graphs import OPSET, Dimensions, binary_model, declared, parse
 
 Array = npt.NDArray[Any]
 Outcome = list[Array] | sonnx_ort.ContractViolation
@@ -56,17 +56,18 @@ def broadcast_model(
     """
     inputs = [f"x{index}" for index in range(len(shapes))]
     names = [f"z{index}" for index in range(len(shapes))] if outputs is None else outputs
-    declared = [
-        tensor(name, element_type, shape)
-        for name, element_type, shape in zip(inputs, element_types, shapes, strict=True)
+    operands = [
+        f"{declared(*operand)} {name}"
+        for name, *operand in zip(inputs, element_types, shapes, strict=True)
     ]
-    given = [
-        tensor(name, element_type, None)
-        for name, element_type in zip(names, element_types, strict=False)
-        if name
-    ]
-    broadcast = helper.make_node("Broadcast", inputs, names, domain="sonnx", name=node)
-    return model([broadcast], declared, given, domains={"sonnx": 1}, opset=opset)
+    results = [f"{t}[] {name}" for t, name in zip(element_types, names, strict=False) if name]
+    return parse(
+        f"""({", ".join(operands)}) => ({", ".join(results)}) {{
+            ["{node}"] {", ".join(names)} = sonnx.Broadcast({", ".join(inputs)})
+        }}""",
+        domains={"sonnx": 1},
+        opset=opset,
+    )
 
 
 def legacy_model(

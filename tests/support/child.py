@@ -10,6 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
+SCRIPTS = TESTS.parent / "scripts"
+
+_VARIABLES = {
+    "PYTHONPATH": os.pathsep.join(map(str, (TESTS, SCRIPTS))),
+    "PYTHONIOENCODING": "utf-8",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ def run_python(*parts: str, timeout: float = 120) -> ChildResult:
             capture_output=True,
             check=False,
             cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(TESTS), "PYTHONIOENCODING": "utf-8"},
+            env=os.environ | _VARIABLES,
             encoding="utf-8",
             errors="replace",
             timeout=timeout,
