@@ -6,18 +6,16 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from model_builders.bundle import (
-    TYPED,
     Array,
     Bundle,
     bundle,
     case,
     explicit,
     float32,
-    gives,
     in_both_editions,
     in_both_modes,
     int32,
-    rejected,
+    rejections,
 )
 from model_builders.expected import broadcast_outcome, differences, quotients
 from model_builders.graphs import parse
@@ -73,7 +71,7 @@ def bundles() -> Iterator[Bundle]:
         "misfit",
         "A Broadcast of (4,) and (3,) is rejected before any run.",
         "float[4] X0, float[3] X1 => float[?] Z0, float[?] Z1",
-        in_both_modes(rejected(TYPED, "Broadcast.E1")),
+        in_both_modes(*rejections("Broadcast.E1")),
     )
     yield _normalization()
 
@@ -87,12 +85,12 @@ def _broadcast(what: str, shows: str, types: str, cases: Iterable[Case]) -> Bund
 
 def _run(*arrays: Array, name: str = "typed") -> Case:
     inputs = {f"X{index}": array for index, array in enumerate(arrays)}
-    return case(name, TYPED, broadcast_outcome(*arrays), **inputs)
+    return case(name, broadcast_outcome(*arrays), **inputs)
 
 
 def _normalization() -> Bundle:
     x, mean, std = _MATRIX, float32([2, 3, 4]), float32([2, 4, 3])
-    expected = gives(C=quotients(differences(x, mean), std))
+    expected = quotients(differences(x, mean), std)
     typed, preliminary = in_both_editions(expected, x=x, mean=mean, std=std)
     return bundle(
         "normalization_by_the_profile",

@@ -1,6 +1,6 @@
 """A bundled model as code gives it, and short ways to write one down."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,18 +11,11 @@ import onnx
 from model_builders import graphs
 from model_builders.expected import NODE_NAMES, element_type_of, explicit_outcome, outcome
 from model_builders.graphs import Dimensions
-from sonnx_ort.models import (
-    Case,
-    Example,
-    Expectation,
-    Outputs,
-    Rejection,
-    Source,
-    StaticViolation,
-)
+from sonnx_ort.models import Case, Example, Expectation, Outputs, Rejection, Source, StaticViolation
 from sonnx_ort.profile.edition import Edition
 
 Array = npt.NDArray[Any]
+Compute = Callable[[str, Array, Array, Edition], Expectation]
 
 TYPED = Edition.TYPED
 PRELIMINARY = Edition.PRELIMINARY
@@ -67,21 +60,22 @@ def binary(operator: str, operand: Array, *shapes: Dimensions) -> onnx.ModelProt
     """
     a, b = shapes if len(shapes) == 2 else (shapes or (operand.shape,)) * 2
     c = a if len(shapes) < 2 else (None,) * max(len(a or ()), len(b or ()))
-    made = graphs.binary(operator, element_type_of(operand), (a, b, c))
-    made.graph.node[0].name = NODE_NAMES[operator]
-    return made
+    return graphs.binary(operator, element_type_of(operand), (a, b, c), NODE_NAMES[operator])
 
 
-def case(name: str, edition: Edition, expected: Expectation, /, **inputs: Array) -> Case:
+def case(
+    name: str, expected: Expectation | Array, edition: Edition = TYPED, /, **inputs: Array
+) -> Case:
     """Make a case that does not ask for explicit broadcasting.
 
     Args:
         name: Its name.
+        expected: What must come of it; an array is that of the output C.
         edition: The edition that the model is held to.
-        expected: What must come of it.
         **inputs: The arrays to feed.
     """
-    return Case(name, edition, "reject", inputs, expected)
+    outputs = Outputs({"C": expected}) if isinstance(expected, np.ndarray) else expected
+    return Case(name, edition, "reject", inputs, outputs)
 
 
 def explicit(*cases: Case) -> list[Case]:
@@ -94,12 +88,14 @@ def in_both_modes(*cases: Case) -> list[Case]:
     return [*cases, *explicit(*cases)]
 
 
-def in_both_editions(expected: Expectation, /, **inputs: Array) -> list[Case]:
-    """Make two cases that expect the same, one per edition."""
-    return [case(edition.value, edition, expected, **inputs) for edition in Edition]
+def in_both_editions(expected: Expectation | Array, /, **inputs: Array) -> list[Case]:
+    """Make two cases that expect the same, one per edition; arguments as for `case`."""
+    return [case(edition.value, expected, edition, **inputs) for edition in Edition]
 
 
-def runs(operator: str, a: Array, b: Array, what: str = "") -> list[Case]:
+def runs(
+    operator: str, a: Array, b: Array, what: str = "", compute: Compute = outcome
+) -> list[Case]:
     """Make two cases of one node, one per edition, that expect what the oracle says.
 
     Args:
@@ -107,41 +103,38 @@ def runs(operator: str, a: Array, b: Array, what: str = "") -> list[Case]:
         a: The operand fed as A.
         b: The operand fed as B.
         what: What the names of the cases begin with.
+        compute: Asks the oracle.
     """
     return [
-        case(f"{what} {edition}".strip(), edition, outcome(operator, a, b, edition), A=a, B=b)
+        case(f"{what} {edition}".strip(), compute(operator, a, b, edition), edition, A=a, B=b)
         for edition in Edition
     ]
 
 
 def explicit_runs(operator: str, a: Array, b: Array, what: str = "") -> list[Case]:
     """Make two cases as `runs` does, with explicit broadcasting."""
-    cases = [
-        replace(c, expected=explicit_outcome(operator, a, b, c.edition))
-        for c in runs(operator, a, b, what)
-    ]
-    return explicit(*cases)
+    return explicit(*runs(operator, a, b, what, explicit_outcome))
 
 
-def rejected(edition: Edition, *rules: str, nodes: Sequence[str] = ()) -> Case:
-    """Make a case that is decided before any run.
+def rejections(typed: str = "", preliminary: str = "", nodes: Sequence[str] = ("",)) -> list[Case]:
+    """Make cases that are decided before any run, one per edition that is given rules.
 
     Args:
-        edition: The edition that the model is held to, which is also the name of the case.
-        *rules: The ids of the rules that are broken.
+        typed: The ids of the rules that are broken in the typed edition, separated by blanks.
+        preliminary: Those in the preliminary edition.
         nodes: The nodes that break them all; those of the rules' operators unless given.
     """
-    violations = (
-        StaticViolation(rule, node or NODE_NAMES[rule.partition(".")[0]])
-        for node in nodes or [""]
-        for rule in rules
-    )
-    return case(edition.value, edition, Rejection(tuple(violations)))
+    return [
+        case(
+            edition.value, Rejection(tuple(_violation(r, n) for n in nodes for r in rules)), edition
+        )
+        for edition, rules in ((TYPED, typed.split()), (PRELIMINARY, preliminary.split()))
+        if rules
+    ]
 
 
-def gives(**values: Array) -> Outputs:
-    """Expect outputs, by name."""
-    return Outputs(values)
+def _violation(rule: str, node: str) -> StaticViolation:
+    return StaticViolation(rule, node or NODE_NAMES[rule.partition(".")[0]])
 
 
 def float32(elements: npt.ArrayLike) -> Array:

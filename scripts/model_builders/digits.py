@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from model_builders.bundle import TYPED, Array, Bundle, bundle, case, gives, in_both_editions
+from model_builders.bundle import Array, Bundle, bundle, case, in_both_editions
 from model_builders.graphs import parse
-from sonnx_ort.models import Classification, Source
+from sonnx_ort.models import Classification, Outputs, Source
 
 TRAINED = Path(__file__).resolve().parents[2] / "models" / "training" / "digits.npz"
 """What training left: mean, std, weights, and the held-out part with scikit-learn's predictions."""
@@ -39,7 +39,7 @@ def bundles() -> Iterator[Bundle]:
         _model(trained),
         [
             *in_both_editions(accuracy, pixels=pixels),
-            case("predictions of scikit-learn", TYPED, gives(label=predicted), pixels=pixels),
+            case("predictions of scikit-learn", Outputs({"label": predicted}), pixels=pixels),
         ],
         SOURCE,
     )

@@ -58,7 +58,12 @@ def declared(element_type: str, shape: Dimensions) -> str:
 
 
 def binary(
-    operator: str, element_type: str, shapes: Sequence[Dimensions], *, opset: int = OPSET
+    operator: str,
+    element_type: str,
+    shapes: Sequence[Dimensions],
+    node: str,
+    *,
+    opset: int = OPSET,
 ) -> onnx.ModelProto:
     """Make a model of one node: `A, B -> operator -> C`.
 
@@ -66,10 +71,13 @@ def binary(
         operator: "Div" or "Sub".
         element_type: The ONNX name of the element type of all three.
         shapes: The declared shapes of A, B and C.
+        node: The name of the node.
         opset: The version of the default domain.
     """
     a, b, c = (declared(element_type, shape) for shape in shapes)
-    return parse(f"({a} A, {b} B) => ({c} C) {{ C = {operator}(A, B) }}", opset=opset)
+    made = parse(f"({a} A, {b} B) => ({c} C) {{ C = {operator}(A, B) }}", opset=opset)
+    made.graph.node[0].name = node
+    return made
 
 
 def _clear_empty_domains(nodes: Iterable[onnx.NodeProto]) -> None:

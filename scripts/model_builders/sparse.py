@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import helper, numpy_helper
 
-from model_builders.bundle import PRELIMINARY, TYPED, Bundle, bundle, float32, rejected
+from model_builders.bundle import Bundle, bundle, float32, rejections
 from model_builders.graphs import parse
 
 
@@ -19,5 +19,5 @@ def bundles() -> Iterator[Bundle]:
         "div_sparse_initializer",
         "A sparse divisor is rejected before any run.",
         model,
-        [rejected(TYPED, "Div.float.RG1"), rejected(PRELIMINARY, "Div.R2")],
+        rejections("Div.float.RG1", "Div.R2"),
     )

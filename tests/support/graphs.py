@@ -75,9 +75,7 @@ def binary_model(
     """
     if c_shape is None:
         c_shape = [None] * max(len(a_shape or ()), len(b_shape or ()))
-    made = binary(operator, element_type, (a_shape, b_shape, c_shape), opset=opset)
-    made.graph.node[0].name = node
-    return made
+    return binary(operator, element_type, (a_shape, b_shape, c_shape), node, opset=opset)
 
 
 def enforced_model(
