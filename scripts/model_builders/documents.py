@@ -4,9 +4,10 @@ Results are as printed there, where they are printed; the `Broadcast` document h
 example. The random tensors of the ONNX page are drawn from a fixed seed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from model_builders.bundle import (
     PRELIMINARY,
@@ -29,6 +30,18 @@ _DIV_PRELIMINARY = "SONNX Div, preliminary edition"
 _DIV_TYPED = "SONNX Div, typed edition"
 _SUB_PRELIMINARY = "SONNX Sub, preliminary edition"
 
+_PRINTED: Mapping[str, Sequence[Sequence[npt.ArrayLike]]] = {
+    "Div": (
+        ([6, 9, 35], [3, 3, 5], [2, 3, 7]),
+        ([[3, 4], [16, 0], [25, 24]], [[3, 2], [4, 1], [5, 4]], [[1, 2], [4, 0], [5, 6]]),
+    ),
+    "Sub": (
+        ([4, 7, 10], [1, 5, 3], [3, 2, 7]),
+        ([[9, 5], [3, 8], [6, 2]], [[3, 2], [4, 1], [5, 1]], [[6, 3], [-1, 7], [1, 1]]),
+    ),
+}
+"""A, B and C of the examples that are numbered."""
+
 _SEED = 0
 
 
@@ -49,10 +62,7 @@ def _example(
 
 
 def _div_examples() -> Iterator[Bundle]:
-    for number, *numbers in (
-        (1, [6, 9, 35], [3, 3, 5], [2, 3, 7]),
-        (2, [[3, 4], [16, 0], [25, 24]], [[3, 2], [4, 1], [5, 4]], [[1, 2], [4, 0], [5, 6]]),
-    ):
+    for number, numbers in enumerate(_PRINTED["Div"], start=1):
         for *operands, c in (map(float32, numbers), map(int32, numbers)):
             yield _example(
                 f"div_example_{number}_{c.dtype}",
@@ -79,7 +89,7 @@ def _div_examples() -> Iterator[Bundle]:
     section = "section FP16, FP32, FP64, BFLOAT16"
     one, zero = (float32([[3, 4], [16, a], [25, 24]]) for a in (1, 0))
     b = float32([[3, 2], [4, 0], [5, 4]])
-    inf, nan = (float32([[1, 2], [4, c], [5, 6]]) for c in (np.inf, np.nan))
+    inf, nan = (float32([[1.0, 2.0], [4.0, c], [5.0, 6.0]]) for c in (np.inf, np.nan))
     yield _example(
         "div_zero_divisor",
         "1/0 is inf in both editions.",
@@ -100,10 +110,7 @@ def _div_examples() -> Iterator[Bundle]:
 
 
 def _sub_examples() -> Iterator[Bundle]:
-    for number, *numbers in (
-        (1, [4, 7, 10], [1, 5, 3], [3, 2, 7]),
-        (2, [[9, 5], [3, 8], [6, 2]], [[3, 2], [4, 1], [5, 1]], [[6, 3], [-1, 7], [1, 1]]),
-    ):
+    for number, numbers in enumerate(_PRINTED["Sub"], start=1):
         for *operands, c in (map(float32, numbers), map(int32, numbers)):
             yield _example(
                 f"sub_example_{number}_{c.dtype}",

@@ -4,7 +4,7 @@ ONNX Runtime's `run` takes and gives no bfloat16 arrays, so a model that compute
 float32 inputs and outputs; every bfloat16 is a float32, and the casts at the edges change nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from sonnx_ort.reference.formats import FLOAT_FORMATS
 _BFLOAT16 = ElementType.BFLOAT16.dtype
 _TO_BFLOAT16, _TO_FLOAT = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT
 
-Pairs = Sequence[tuple[float, float]]
+Pairs = tuple[tuple[float, float], ...]
 
 _INF, _NAN = np.inf, np.nan
 
@@ -40,30 +40,28 @@ _SUBTRACTIONS = (
 def bundles() -> Iterator[Bundle]:
     """Give the models."""
     for element_type in FLOAT_FORMATS:
-        dtype = element_type.dtype.name
+        dtype = element_type.dtype
+        rounded_divisions, rounded_subtractions = _rounded(element_type)
         yield _bundle(
             f"div_zeros_and_infinities_{dtype}",
             f"x/0, 0/0, signed zeros and infinities in {dtype}; the editions differ at x/0.",
-            *("Div", _DIVISIONS, element_type),
+            *("Div", np.array(_DIVISIONS).astype(dtype)),
         )
         yield _bundle(
             f"div_rounding_{dtype}",
             f"Quotients in {dtype} are rounded to nearest even, subnormal ones too.",
-            *("Div", _rounded_divisions(element_type), element_type),
+            *("Div", np.array(rounded_divisions).astype(dtype)),
         )
         yield _bundle(
             f"sub_special_{dtype}",
             f"Differences in {dtype} of zeros, infinities, ties and the ends of the range.",
-            *("Sub", _SUBTRACTIONS + _rounded_subtractions(element_type), element_type),
+            *("Sub", np.array(_SUBTRACTIONS + rounded_subtractions).astype(dtype)),
         )
 
 
-def _bundle(
-    name: str, shows: str, operator: str, pairs: Pairs, element_type: ElementType
-) -> Bundle:
-    a, b = np.array(pairs, np.float64).astype(element_type.dtype).T
-    cases = map(_case_at_the_edges, runs(operator, a, b))
-    return bundle(name, shows, _model(operator, a), cases)
+def _bundle(name: str, shows: str, operator: str, pairs: Array) -> Bundle:
+    a, b = pairs.T
+    return bundle(name, shows, _model(operator, a), map(_at_the_edges, runs(operator, a, b)))
 
 
 def _model(operator: str, operand: Array) -> onnx.ModelProto:
@@ -78,41 +76,30 @@ def _model(operator: str, operand: Array) -> onnx.ModelProto:
     }}""")
 
 
-def _case_at_the_edges(inside: Case) -> Case:
+def _at_the_edges(inside: Case) -> Case:
     """Give what goes in and comes out."""
-    expected = inside.expected
-    if isinstance(expected, Outputs):
-        expected = Outputs(_at_the_edges(expected.values))
-    return replace(inside, inputs=_at_the_edges(inside.inputs), expected=expected)
+    if inside.inputs["A"].dtype != _BFLOAT16 or not isinstance(inside.expected, Outputs):
+        return inside
+    inputs, outputs = (
+        {name: array.astype(np.float32) for name, array in arrays.items()}
+        for arrays in (inside.inputs, inside.expected.values)
+    )
+    return replace(inside, inputs=inputs, expected=Outputs(outputs))
 
 
-def _at_the_edges(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {
-        name: array.astype(np.float32) if array.dtype == _BFLOAT16 else array
-        for name, array in arrays.items()
-    }
-
-
-def _rounded_divisions(element_type: ElementType) -> Pairs:
-    tiny, largest = _ends(element_type)
-    return (
+def _rounded(element_type: ElementType) -> tuple[Pairs, Pairs]:
+    """Give divisions and subtractions that are rounded, and some at the ends of the range."""
+    binary_format = FLOAT_FORMATS[element_type]
+    epsilon = 2.0 ** (1 - binary_format.precision)
+    tiny = 2.0**binary_format.smallest_exponent * epsilon
+    largest = (2.0 - epsilon) * 2.0**binary_format.largest_exponent
+    divisions = (
         *((1.0, 3.0), (2.0, 3.0), (-1.0, 10.0), (1.0, 49.0), (7.0, -5.0)),
         *((tiny, 2.0), (3 * tiny, 2.0), (-tiny, 4.0), (5 * tiny, 3.0)),
         *((largest, 0.5), (-largest, 0.5), (largest, largest), (1.0, largest)),
     )
-
-
-def _rounded_subtractions(element_type: ElementType) -> tuple[tuple[float, float], ...]:
-    tiny, largest = _ends(element_type)
-    epsilon = 2.0 ** (1 - FLOAT_FORMATS[element_type].precision)
-    return (
+    subtractions = (
         *((1.0, epsilon / 4), (1.0, epsilon / 2), (1 + epsilon, epsilon / 2)),
         *((2 * tiny, tiny), (tiny, 2 * tiny), (largest, -largest), (-largest, largest)),
     )
-
-
-def _ends(element_type: ElementType) -> tuple[float, float]:
-    """The smallest and the largest positive finite number."""
-    binary_format = FLOAT_FORMATS[element_type]
-    tiny = 2.0 ** (binary_format.smallest_exponent - binary_format.precision + 1)
-    return tiny, (2.0 - 2.0 ** (1 - binary_format.precision)) * 2.0**binary_format.largest_exponent
+    return divisions, subtractions
