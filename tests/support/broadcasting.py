@@ -57,7 +57,10 @@ def broadcast_model(
     text = f"""({inputs}) => ({given}) {{
         ["{node}"] {", ".join(zs)} = sonnx.Broadcast({", ".join(xs)})
     }}"""
-    return parse(text, domains={"sonnx": 1}, opset=opset)
+    made = parse(text, domains={"sonnx": 1}, opset=opset)
+    # The parser drops a last output that is left out.
+    made.graph.node[0].output[:] = zs
+    return made
 
 
 def legacy_model(
