@@ -49,18 +49,21 @@ def bundle(
     return Bundle(Example(name, shows, sources, tuple(cases)), model)
 
 
-def binary(operator: str, operand: Array, *shapes: Dimensions) -> onnx.ModelProto:
+def binary(
+    operator: str, operand: Array, a: Dimensions = None, b: Dimensions = None
+) -> onnx.ModelProto:
     """Make a model of one node: `A, B -> operator -> C`.
 
     Args:
         operator: "Div" or "Sub".
         operand: Has the element type of all three.
-        *shapes: The declared shapes: of A and B, one for all three, or none where it is the
-            operand's.
+        a: The declared shape of A; the operand's unless given.
+        b: That of B; A's, which is also C's, unless given.
     """
-    a, b = shapes if len(shapes) == 2 else (shapes or (operand.shape,)) * 2
-    c = a if len(shapes) < 2 else (None,) * max(len(a or ()), len(b or ()))
-    return graphs.binary(operator, element_type_of(operand), (a, b, c), NODE_NAMES[operator])
+    a = operand.shape if a is None else a
+    c = a if b is None else (None,) * max(len(a), len(b))
+    shapes = a, a if b is None else b, c
+    return graphs.binary(operator, element_type_of(operand), shapes, NODE_NAMES[operator])
 
 
 def case(
