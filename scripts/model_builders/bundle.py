@@ -1,27 +1,21 @@
 """A bundled model as code gives it, and short ways to write one down."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 
-from model_builders.expected import ORACLES, quotients, spread
-from sonnx_ort.models import (
-    Case,
-    Example,
-    Expectation,
-    Outputs,
-    Rejection,
-    RunViolation,
-    Source,
-    StaticViolation,
-)
+from model_builders import graphs
+from model_builders.expected import NODE_NAMES, element_type_of, explicit_outcome, outcome
+from model_builders.graphs import Dimensions
+from sonnx_ort.models import Case, Example, Expectation, Outputs, Rejection, Source, StaticViolation
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
+Compute = Callable[[str, Array, Array, Edition], Expectation]
 
 TYPED = Edition.TYPED
 PRELIMINARY = Edition.PRELIMINARY
@@ -55,161 +49,102 @@ def bundle(
     return Bundle(Example(name, shows, sources, tuple(cases)), model)
 
 
-def case(name: str, edition: Edition, expected: Expectation, /, **inputs: Array) -> Case:
+def binary(
+    operator: str, operand: Array, a: Dimensions = None, b: Dimensions = None
+) -> onnx.ModelProto:
+    """Make a model of one node: `A, B -> operator -> C`.
+
+    Args:
+        operator: "Div" or "Sub".
+        operand: Has the element type of all three.
+        a: The declared shape of A; the operand's unless given.
+        b: That of B; A's, which is also C's, unless given.
+    """
+    a = operand.shape if a is None else a
+    c = a if b is None else (None,) * max(len(a), len(b))
+    shapes = a, a if b is None else b, c
+    return graphs.binary(operator, element_type_of(operand), shapes, NODE_NAMES[operator])
+
+
+def case(
+    name: str, expected: Expectation | Array, edition: Edition = TYPED, /, **inputs: Array
+) -> Case:
     """Make a case that does not ask for explicit broadcasting.
 
     Args:
         name: Its name.
+        expected: What must come of it; an array is that of the output C.
         edition: The edition that the model is held to.
-        expected: What must come of it.
         **inputs: The arrays to feed.
     """
-    return Case(name, edition, "reject", inputs, expected)
+    outputs = Outputs({"C": expected}) if isinstance(expected, np.ndarray) else expected
+    return Case(name, edition, "reject", inputs, outputs)
 
 
-def in_both_editions(expected: Expectation, /, **inputs: Array) -> list[Case]:
-    """Make two cases that expect the same, one per edition.
-
-    Args:
-        expected: What must come of both.
-        **inputs: The arrays to feed.
-    """
-    return [case(edition.value, edition, expected, **inputs) for edition in Edition]
+def explicit(*cases: Case) -> list[Case]:
+    """Have cases ask for explicit broadcasting, and say so in their names."""
+    return [replace(c, name=f"explicit {c.name}", broadcast="explicit") for c in cases]
 
 
-def explicit(name: str, edition: Edition, expected: Expectation, /, **inputs: Array) -> Case:
-    """Make a case that asks for explicit broadcasting.
-
-    Args:
-        name: Its name, before which "explicit" is put.
-        edition: The edition that the model is held to.
-        expected: What must come of it.
-        **inputs: The arrays to feed.
-    """
-    return Case(f"explicit {name}", edition, "explicit", inputs, expected)
+def in_both_modes(*cases: Case) -> list[Case]:
+    """Give cases, and behind them the same with explicit broadcasting."""
+    return [*cases, *explicit(*cases)]
 
 
-def broadcast_cases(operator: str, a: Array, b: Array) -> list[Case]:
-    """Make two cases of explicit broadcasting, one per edition, with the oracle's results.
+def in_both_editions(expected: Expectation | Array, /, **inputs: Array) -> list[Case]:
+    """Make two cases that expect the same, one per edition; arguments as for `case`."""
+    return [case(edition.value, expected, edition, **inputs) for edition in Edition]
+
+
+def runs(
+    operator: str, a: Array, b: Array, what: str = "", compute: Compute = outcome
+) -> list[Case]:
+    """Make two cases of one node, one per edition, that expect what the oracle says.
 
     Args:
         operator: "Div" or "Sub".
         a: The operand fed as A.
-        b: The operand fed as B, of another shape.
+        b: The operand fed as B.
+        what: What the names of the cases begin with.
+        compute: Asks the oracle.
     """
-    first, second = spread(a, b)
     return [
-        explicit(
-            edition.value,
-            edition,
-            gives(C=ORACLES[operator](first, second, edition)),
-            A=a,
-            B=b,
-        )
+        case(f"{what} {edition}".strip(), compute(operator, a, b, edition), edition, A=a, B=b)
         for edition in Edition
     ]
 
 
-def in_both_modes(expected: Expectation, /, **inputs: Array) -> list[Case]:
-    """Make two cases that expect the same, whatever becomes of operands of different shapes.
+def explicit_runs(operator: str, a: Array, b: Array, what: str = "") -> list[Case]:
+    """Make two cases as `runs` does, with explicit broadcasting."""
+    return explicit(*runs(operator, a, b, what, explicit_outcome))
+
+
+def rejections(typed: str = "", preliminary: str = "", nodes: Sequence[str] = ("",)) -> list[Case]:
+    """Make cases that are decided before any run, one per edition that is given rules.
 
     Args:
-        expected: What must come of both.
-        **inputs: The arrays to feed.
+        typed: The ids of the rules that are broken in the typed edition, separated by blanks.
+        preliminary: Those in the preliminary edition.
+        nodes: The nodes that break them all; those of the rules' operators unless given.
     """
     return [
-        case(TYPED.value, TYPED, expected, **inputs),
-        explicit(TYPED.value, TYPED, expected, **inputs),
+        case(
+            edition.value, Rejection(tuple(_violation(r, n) for n in nodes for r in rules)), edition
+        )
+        for edition, rules in ((TYPED, typed.split()), (PRELIMINARY, preliminary.split()))
+        if rules
     ]
 
 
-def zero_divisor_cases(a: Array, b: Array) -> list[Case]:
-    """Make two cases of a float division by zeros, which the editions decide differently.
-
-    Args:
-        a: The dividends, fed as A.
-        b: The divisors, fed as B.
-    """
-    infinity = quotients(a, b, PRELIMINARY)
-    return [
-        case(TYPED.value, TYPED, gives(C=quotients(a, b)), A=a, B=b),
-        case(PRELIMINARY.value, PRELIMINARY, gives(C=infinity), A=a, B=b),
-    ]
-
-
-def gives(**values: Array) -> Outputs:
-    """Expect outputs.
-
-    Args:
-        **values: The expected arrays by output name.
-    """
-    return Outputs(values)
-
-
-def breaks(
-    rule: str, node: str, a: Array, b: Array, index: tuple[int, ...] | None = None
-) -> RunViolation:
-    """Expect a rule to be broken in the run.
-
-    Args:
-        rule: The id of the rule.
-        node: The name of the node.
-        a: The operand A of that node in that run.
-        b: Its operand B.
-        index: Where the first offending element stands; None where shapes offend.
-    """
-    values = None if index is None else (a[index].item(), b[index].item())
-    return RunViolation(rule, rule.partition(".")[0], node, (a.shape, b.shape), index, values)
-
-
-def clashes(node: str, *tensors: Array) -> RunViolation:
-    """Expect the run to find tensors that have no common shape.
-
-    Args:
-        node: The name of the node.
-        *tensors: The tensors that it broadcasts in that run.
-    """
-    shapes = tuple(tensor.shape for tensor in tensors)
-    return RunViolation("Broadcast.E1", "Broadcast", node, shapes)
-
-
-def rejected(edition: Edition, *violations: tuple[str, str]) -> Case:
-    """Make a case that is decided before any run.
-
-    Args:
-        edition: The edition that the model is held to, which is also the name of the case.
-        *violations: Pairs of a rule's id and a node's name.
-    """
-    return case(edition.value, edition, _rejection(violations))
-
-
-def rejected_even_explicitly(edition: Edition, *violations: tuple[str, str]) -> Case:
-    """Make a case that is decided before any run, though it asks for explicit broadcasting.
-
-    Args:
-        edition: The edition that the model is held to, which ends the name of the case.
-        *violations: Pairs of a rule's id and a node's name.
-    """
-    return explicit(edition.value, edition, _rejection(violations))
-
-
-def _rejection(violations: Iterable[tuple[str, str]]) -> Rejection:
-    return Rejection(tuple(StaticViolation(rule, node) for rule, node in violations))
+def _violation(rule: str, node: str) -> StaticViolation:
+    return StaticViolation(rule, node or NODE_NAMES[rule.partition(".")[0]])
 
 
 def float32(elements: npt.ArrayLike) -> Array:
-    """Make a float32 tensor.
-
-    Args:
-        elements: Its elements, nested by axis.
-    """
+    """Make a float32 tensor of elements nested by axis."""
     return np.array(elements, np.float32)
 
 
 def int32(elements: npt.ArrayLike) -> Array:
-    """Make an int32 tensor.
-
-    Args:
-        elements: Its elements, nested by axis.
-    """
+    """Make an int32 tensor of elements nested by axis."""
     return np.array(elements, np.int32)

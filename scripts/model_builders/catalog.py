@@ -11,7 +11,6 @@ from model_builders import (
     floats,
     integers,
     legacy,
-    onnx_page,
     optimizer,
     sparse,
 )
@@ -19,7 +18,6 @@ from model_builders.bundle import Bundle
 
 SUBJECTS = (
     documents,
-    onnx_page,
     floats,
     integers,
     broadcasting,

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from model_builders import graphs
-from model_builders.bundle import TYPED, Array, Bundle, bundle, case, gives, in_both_editions
-from sonnx_ort.models import Classification, Source
+from model_builders.bundle import Array, Bundle, bundle, case, in_both_editions
+from model_builders.graphs import parse
+from sonnx_ort.models import Classification, Outputs, Source
 
 TRAINED = Path(__file__).resolve().parents[2] / "models" / "training" / "digits.npz"
 """What training left: mean, std, weights, and the held-out part with scikit-learn's predictions."""
@@ -39,33 +39,26 @@ def bundles() -> Iterator[Bundle]:
         _model(trained),
         [
             *in_both_editions(accuracy, pixels=pixels),
-            case("predictions of scikit-learn", TYPED, gives(label=predicted), pixels=pixels),
+            case("predictions of scikit-learn", Outputs({"label": predicted}), pixels=pixels),
         ],
         SOURCE,
     )
 
 
 def _model(trained: Mapping[str, Array]) -> onnx.ModelProto:
-    classes = trained["bias_2"].size
-    main = graphs.graph(
-        [
-            graphs.node("Cast", "pixels", "x", to=onnx.TensorProto.FLOAT),
-            graphs.node("Shape", "x", "x_shape"),
-            graphs.node("Expand", "mean x_shape", "means"),
-            graphs.node("Sub", "x means", "centred", "centre"),
-            graphs.node("Expand", "std x_shape", "stds"),
-            graphs.node("Div", "centred stds", "standardized", "scale"),
-            graphs.node("Gemm", "standardized weights_1 bias_1", "hidden"),
-            graphs.node("Relu", "hidden", "active"),
-            graphs.node("Gemm", "active weights_2 bias_2", "scores"),
-            graphs.node("Softmax", "scores", "probabilities", axis=1),
-            graphs.node("ArgMax", "scores", "label", axis=1, keepdims=0),
-        ],
-        [graphs.value("pixels", np.uint8, ("N", trained["mean"].size))],
-        [
-            graphs.value("probabilities", np.float32, ("N", classes)),
-            graphs.value("label", np.int64, ("N",)),
-        ],
-        [graphs.constant(name, trained[name]) for name in CONSTANTS],
+    return parse(
+        """(uint8[N,64] pixels) => (float[N,10] probabilities, int64[N] label) {
+            x = Cast <to = 1> (pixels)
+            x_shape = Shape(x)
+            means = Expand(mean, x_shape)
+            [centre] centred = Sub(x, means)
+            stds = Expand(std, x_shape)
+            [scale] standardized = Div(centred, stds)
+            hidden = Gemm(standardized, weights_1, bias_1)
+            active = Relu(hidden)
+            scores = Gemm(active, weights_2, bias_2)
+            probabilities = Softmax <axis = 1> (scores)
+            label = ArgMax <axis = 1, keepdims = 0> (scores)
+        }""",
+        constants={name: trained[name] for name in CONSTANTS},
     )
-    return graphs.model(main)

@@ -3,70 +3,82 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort import oracle
+from sonnx_ort.models import Outputs, RunViolation
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
 Oracle = Callable[[Array, Array, ElementType, Edition], Array | oracle.Violation]
+Outcome = Outputs | RunViolation
+
+NODE_NAMES = {"Div": "divide", "Sub": "subtract", "Broadcast": "spread"}
+"""What the nodes are called, unless a model has several of one operator."""
+
+_ORACLES: Mapping[str, Oracle] = {"Div": oracle.divide, "Sub": oracle.subtract}
 
 
-def quotients(a: Array, b: Array, edition: Edition = Edition.TYPED) -> Array:
-    """Divide element by element.
-
-    Args:
-        a: The dividends.
-        b: The divisors, of the same shape and dtype.
-        edition: Decides what a zero divisor gives on floats.
-
-    Raises:
-        ValueError: The operands break a rule.
-    """
-    return _defined(oracle.divide, a, b, edition)
+def element_type_of(array: Array) -> ElementType:
+    """The element type of an array of numbers."""
+    return next(t for t in ElementType if t.dtype == array.dtype)
 
 
-def differences(a: Array, b: Array, edition: Edition = Edition.TYPED) -> Array:
-    """Subtract element by element.
-
-    Args:
-        a: The minuends.
-        b: The subtrahends, of the same shape and dtype.
-        edition: The edition; it decides no result.
-
-    Raises:
-        ValueError: The operands break a rule.
-    """
-    return _defined(oracle.subtract, a, b, edition)
-
-
-ORACLES: Mapping[str, Callable[[Array, Array, Edition], Array]] = {
-    "Div": quotients,
-    "Sub": differences,
-}
-"""The results of each operator on two operands of one shape."""
-
-
-def spread(*tensors: Array) -> tuple[Array, ...]:
-    """Give tensors their common shape, each by repeating its elements.
+def outcome(
+    operator: str, a: Array, b: Array, edition: Edition = Edition.TYPED, node: str = ""
+) -> Outcome:
+    """What comes of a node: its output C, or the first rule that the operands break.
 
     Args:
-        *tensors: The tensors.
-
-    Raises:
-        ValueError: They have no common shape.
+        operator: "Div" or "Sub".
+        a: The first operand.
+        b: The second operand.
+        edition: The edition of the profile.
+        node: The name of the node; that of `NODE_NAMES` unless given.
     """
-    outcome = oracle.broadcast(*tensors)
-    if isinstance(outcome, tuple):
-        return outcome
-    raise ValueError(f"the tensors break {outcome.rule}")
+    found = _ORACLES[operator](a, b, element_type_of(a), edition)
+    if isinstance(found, oracle.Violation):
+        return _violation(found, operator, node or NODE_NAMES[operator], a, b)
+    return Outputs({"C": found})
 
 
-def _defined(oracle: Oracle, a: Array, b: Array, edition: Edition) -> Array:
-    element_type = next(t for t in ElementType if t.dtype == a.dtype)
-    outcome = oracle(a, b, element_type, edition)
-    if isinstance(outcome, np.ndarray):
-        return outcome
-    raise ValueError(f"the operands break {outcome.rule}")
+def explicit_outcome(
+    operator: str, a: Array, b: Array, edition: Edition = Edition.TYPED
+) -> Outcome:
+    """What comes of a node in front of which a Broadcast is inserted."""
+    repeated = oracle.broadcast(a, b)
+    if isinstance(repeated, oracle.Violation):
+        return _violation(repeated, "Broadcast", NODE_NAMES[operator], a, b)
+    return outcome(operator, repeated[0], repeated[1], edition)
+
+
+def broadcast_outcome(*tensors: Array) -> Outcome:
+    """What comes of a model's own Broadcast: its outputs Z0, Z1, ..., or the rule it breaks."""
+    found = oracle.broadcast(*tensors)
+    if isinstance(found, oracle.Violation):
+        return _violation(found, "Broadcast", NODE_NAMES["Broadcast"], *tensors)
+    return Outputs({f"Z{index}": array for index, array in enumerate(found)})
+
+
+def quotients(a: Array, b: Array) -> Array:
+    """Divide in the typed edition, after an explicit Broadcast."""
+    return _output(explicit_outcome("Div", a, b))
+
+
+def differences(a: Array, b: Array) -> Array:
+    """Subtract after an explicit Broadcast."""
+    return _output(explicit_outcome("Sub", a, b))
+
+
+def _output(found: Outcome) -> Array:
+    if isinstance(found, Outputs):
+        return found.values["C"]
+    raise ValueError(f"the operands break {found.rule}")
+
+
+def _violation(
+    violation: oracle.Violation, operator: str, node: str, *operands: Array
+) -> RunViolation:
+    shapes = tuple(operand.shape for operand in operands)
+    return RunViolation(violation.rule, operator, node, shapes, violation.index, violation.values)

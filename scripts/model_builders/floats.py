@@ -1,22 +1,26 @@
-"""What is special in floating point: zeros, infinities, NaN, rounding and the ends of the range."""
+"""What is special in floating point: zeros, infinities, NaN, rounding and the ends of the range.
 
-from collections.abc import Iterator, Sequence
+ONNX Runtime's `run` takes and gives no bfloat16 arrays, so a model that computes in bfloat16 has
+float32 inputs and outputs; every bfloat16 is a float32, and the casts at the edges change nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
+import onnx
 
-from model_builders import graphs
-from model_builders.bundle import (
-    Array,
-    Bundle,
-    bundle,
-    gives,
-    in_both_editions,
-    zero_divisor_cases,
-)
-from model_builders.expected import differences, quotients
-from model_builders.float32_edges import with_float32_edges
+from model_builders.bundle import Array, Bundle, binary, bundle, runs
+from model_builders.expected import NODE_NAMES
+from model_builders.graphs import parse
+from sonnx_ort.models import Case, Outputs
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.profile.element_type import ElementType
+
+_BFLOAT16 = ElementType.BFLOAT16.dtype
+_TO_BFLOAT16, _TO_FLOAT = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT
+
+Pairs = tuple[tuple[float, float], ...]
 
 _INF, _NAN = np.inf, np.nan
 
@@ -36,65 +40,66 @@ _SUBTRACTIONS = (
 def bundles() -> Iterator[Bundle]:
     """Give the models."""
     for element_type in FLOAT_FORMATS:
-        for make in (_special_quotients, _rounded_quotients, _differences):
-            yield with_float32_edges(make(element_type))
+        dtype = element_type.dtype
+        rounded_divisions, rounded_subtractions = _rounded(element_type)
+        yield _bundle(
+            f"div_zeros_and_infinities_{dtype}",
+            f"x/0, 0/0, signed zeros and infinities in {dtype}; the editions differ at x/0.",
+            *("Div", np.array(_DIVISIONS).astype(dtype)),
+        )
+        yield _bundle(
+            f"div_rounding_{dtype}",
+            f"Quotients in {dtype} are rounded to nearest even, subnormal ones too.",
+            *("Div", np.array(rounded_divisions).astype(dtype)),
+        )
+        yield _bundle(
+            f"sub_special_{dtype}",
+            f"Differences in {dtype} of zeros, infinities, ties and the ends of the range.",
+            *("Sub", np.array(_SUBTRACTIONS + rounded_subtractions).astype(dtype)),
+        )
 
 
-def _special_quotients(element_type: ElementType) -> Bundle:
-    a, b = _operands(_DIVISIONS, element_type)
-    return bundle(
-        f"div_zeros_and_infinities_{a.dtype.name}",
-        f"x/0, 0/0, signed zeros and infinities in {a.dtype.name}; the editions differ at x/0.",
-        graphs.binary("Div", a.dtype, a.shape, b.shape),
-        zero_divisor_cases(a, b),
+def _bundle(name: str, shows: str, operator: str, pairs: Array) -> Bundle:
+    a, b = pairs.T
+    return bundle(name, shows, _model(operator, a), map(_at_the_edges, runs(operator, a, b)))
+
+
+def _model(operator: str, operand: Array) -> onnx.ModelProto:
+    if operand.dtype != _BFLOAT16:
+        return binary(operator, operand)
+    tensor = f"float[{operand.size}]"
+    return parse(f"""({tensor} A, {tensor} B) => ({tensor} C) {{
+        A_bfloat16 = Cast <to = {_TO_BFLOAT16}> (A)
+        B_bfloat16 = Cast <to = {_TO_BFLOAT16}> (B)
+        [{NODE_NAMES[operator]}] C_bfloat16 = {operator}(A_bfloat16, B_bfloat16)
+        C = Cast <to = {_TO_FLOAT}> (C_bfloat16)
+    }}""")
+
+
+def _at_the_edges(inside: Case) -> Case:
+    """Give what goes in and comes out."""
+    if inside.inputs["A"].dtype != _BFLOAT16 or not isinstance(inside.expected, Outputs):
+        return inside
+    inputs, outputs = (
+        {name: array.astype(np.float32) for name, array in arrays.items()}
+        for arrays in (inside.inputs, inside.expected.values)
     )
+    return replace(inside, inputs=inputs, expected=Outputs(outputs))
 
 
-def _rounded_quotients(element_type: ElementType) -> Bundle:
-    tiny, largest = _ends(element_type)
-    pairs = (
+def _rounded(element_type: ElementType) -> tuple[Pairs, Pairs]:
+    """Give divisions and subtractions that are rounded, and some at the ends of the range."""
+    binary_format = FLOAT_FORMATS[element_type]
+    epsilon = 2.0 ** (1 - binary_format.precision)
+    tiny = 2.0**binary_format.smallest_exponent * epsilon
+    largest = (2.0 - epsilon) * 2.0**binary_format.largest_exponent
+    divisions = (
         *((1.0, 3.0), (2.0, 3.0), (-1.0, 10.0), (1.0, 49.0), (7.0, -5.0)),
         *((tiny, 2.0), (3 * tiny, 2.0), (-tiny, 4.0), (5 * tiny, 3.0)),
         *((largest, 0.5), (-largest, 0.5), (largest, largest), (1.0, largest)),
     )
-    a, b = _operands(pairs, element_type)
-    return bundle(
-        f"div_rounding_{a.dtype.name}",
-        f"Quotients in {a.dtype.name} are rounded to nearest even, subnormal ones too.",
-        graphs.binary("Div", a.dtype, a.shape, b.shape),
-        in_both_editions(gives(C=quotients(a, b)), A=a, B=b),
-    )
-
-
-def _differences(element_type: ElementType) -> Bundle:
-    tiny, largest = _ends(element_type)
-    epsilon = 2.0 ** (1 - FLOAT_FORMATS[element_type].precision)
-    pairs = (
-        *_SUBTRACTIONS,
+    subtractions = (
         *((1.0, epsilon / 4), (1.0, epsilon / 2), (1 + epsilon, epsilon / 2)),
         *((2 * tiny, tiny), (tiny, 2 * tiny), (largest, -largest), (-largest, largest)),
     )
-    a, b = _operands(pairs, element_type)
-    return bundle(
-        f"sub_special_{a.dtype.name}",
-        f"Differences in {a.dtype.name} of zeros, infinities, ties and the ends of the range.",
-        graphs.binary("Sub", a.dtype, a.shape, b.shape),
-        in_both_editions(gives(C=differences(a, b)), A=a, B=b),
-    )
-
-
-def _ends(element_type: ElementType) -> tuple[float, float]:
-    """The smallest and the largest positive finite number."""
-    binary_format = FLOAT_FORMATS[element_type]
-    tiny = 2.0 ** (binary_format.smallest_exponent - binary_format.precision + 1)
-    return tiny, (2.0 - 2.0 ** (1 - binary_format.precision)) * 2.0**binary_format.largest_exponent
-
-
-def _operands(
-    pairs: Sequence[tuple[float, float]], element_type: ElementType
-) -> tuple[Array, Array]:
-    a, b = (
-        np.array(column, np.float64).astype(element_type.dtype)
-        for column in zip(*pairs, strict=True)
-    )
-    return a, b
+    return divisions, subtractions

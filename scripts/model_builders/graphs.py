@@ -1,153 +1,89 @@
-"""Models and their parts, in versions that ONNX Runtime 1.23 and later load."""
+"""ONNX models in ONNX's textual syntax; the tests make theirs with it too."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import helper, numpy_helper
+from onnx import numpy_helper, parser
 
 OPSET = 17
 IR_VERSION = 9
-LEGACY_IR_VERSION = 3
-"""The version of the file format that models of opset 1 and 6 were written in."""
+"""A version of the file format that ONNX Runtime 1.23 and later load."""
 
-NODE_NAMES = {"Div": "divide", "Sub": "subtract"}
-
-Array = npt.NDArray[Any]
-Attribute = int | str | Sequence[int] | onnx.GraphProto | None
-Dimensions = Sequence[int | str | None]
-"""A size, a symbol or None per axis."""
+Dimensions = Sequence[int | str | None] | None
+"""One size, symbol or None (unknown) per axis; None instead of all: not even the rank is known."""
 
 
-def tensor_type(dtype: npt.DTypeLike) -> int:
-    """The number of an element type in ONNX files.
-
-    Args:
-        dtype: The numpy dtype of the same values.
-    """
-    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
-
-
-def value(name: str, dtype: npt.DTypeLike, shape: Dimensions) -> onnx.ValueInfoProto:
-    """Declare a tensor.
+def parse(
+    text: str,
+    *,
+    opset: int = OPSET,
+    domains: Mapping[str, int] | None = None,
+    constants: Mapping[str, npt.NDArray[Any]] | None = None,
+    ir_version: int = IR_VERSION,
+) -> onnx.ModelProto:
+    """Make a model; it is not checked.
 
     Args:
-        name: Its name.
-        dtype: Its element type.
-        shape: Its shape.
+        text: A graph without its name, and behind it the functions that it calls. For example
+            `(float[n] A, float[n] B) => (float[n] C) { [divide] C = Div(A, B) }`.
+        opset: The version of the default domain.
+        domains: The versions of further domains.
+        constants: Initializers by name.
+        ir_version: The version of the file format.
     """
-    return helper.make_tensor_value_info(name, tensor_type(dtype), shape)
-
-
-def constant(name: str, array: Array) -> onnx.TensorProto:
-    """Make an initializer.
-
-    Args:
-        name: The name of the value.
-        array: Its elements.
-    """
-    return numpy_helper.from_array(array, name)
-
-
-def node(
-    operator: str,
-    inputs: str,
-    outputs: str,
-    name: str | None = None,
-    domain: str | None = None,
-    /,
-    **attributes: Attribute,
-) -> onnx.NodeProto:
-    """Make a node; `Div` and `Sub` are named after what they do unless a name is given.
-
-    Args:
-        operator: The operator.
-        inputs: The names of its inputs, separated by single spaces; an optional one may be empty.
-        outputs: The names of its outputs, separated by single spaces.
-        name: Its name.
-        domain: Its domain; the default one unless given.
-        **attributes: Its attributes.
-    """
-    made = helper.make_node(
-        operator,
-        inputs.split(" "),
-        outputs.split(" "),
-        name=name or NODE_NAMES.get(operator),
-        domain=domain,
-    )
-    made.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
+    versions = {"": opset, **(domains or {})}
+    imports = ", ".join(f'"{domain}": {version}' for domain, version in versions.items())
+    header = f'ir_version: {ir_version}, opset_import: [{imports}], producer_name: "sonnx_ort"'
+    made = parser.parse_model(f"<{header}> graph {text}")
+    for nodes in (made.graph.node, *(function.node for function in made.functions)):
+        _clear_empty_domains(nodes)
+    for name, array in (constants or {}).items():
+        made.graph.initializer.append(numpy_helper.from_array(array, name))
     return made
 
 
-def graph(
-    nodes: Sequence[onnx.NodeProto],
-    inputs: Sequence[onnx.ValueInfoProto],
-    outputs: Sequence[onnx.ValueInfoProto],
-    initializers: Sequence[onnx.TensorProto] = (),
-    name: str = "graph",
-) -> onnx.GraphProto:
-    """Make a graph.
+def declared(element_type: str, shape: Dimensions) -> str:
+    """Write a type down: "float[2,n,?]".
 
     Args:
-        nodes: Its nodes, in order.
-        inputs: Its inputs.
-        outputs: Its outputs.
-        initializers: Its initializers.
-        name: Its name.
+        element_type: The ONNX name of the element type.
+        shape: The shape.
     """
-    return helper.make_graph(list(nodes), name, list(inputs), list(outputs), list(initializers))
-
-
-def model(
-    main: onnx.GraphProto,
-    *,
-    opset: int = OPSET,
-    functions: Sequence[onnx.FunctionProto] = (),
-    domains: Mapping[str, int] | None = None,
-) -> onnx.ModelProto:
-    """Make a model.
-
-    Args:
-        main: Its graph.
-        opset: The version of the default domain.
-        functions: Its local functions.
-        domains: The versions of further domains.
-    """
-    imports = {"": opset} | dict(domains or {})
-    return helper.make_model(
-        main,
-        producer_name="sonnx_ort",
-        ir_version=IR_VERSION if opset >= 7 else LEGACY_IR_VERSION,
-        opset_imports=[helper.make_opsetid(domain, version) for domain, version in imports.items()],
-        functions=list(functions),
-    )
+    if shape is None:
+        return f"{element_type}[]"
+    sizes = ",".join("?" if size is None else str(size) for size in shape)
+    return f"{element_type}[{sizes}]" if sizes else element_type
 
 
 def binary(
     operator: str,
-    dtype: npt.DTypeLike,
-    a: Dimensions,
-    b: Dimensions,
+    element_type: str,
+    shapes: Sequence[Dimensions],
+    node: str,
+    *,
     opset: int = OPSET,
-    /,
-    **attributes: Attribute,
 ) -> onnx.ModelProto:
     """Make a model of one node: `A, B -> operator -> C`.
 
     Args:
         operator: "Div" or "Sub".
-        dtype: The element type of all three.
-        a: The declared shape of A.
-        b: The declared shape of B; where it is not A's, the sizes of C are left open.
+        element_type: The ONNX name of the element type of all three.
+        shapes: The declared shapes of A, B and C.
+        node: The name of the node.
         opset: The version of the default domain.
-        **attributes: The node's attributes.
     """
-    c = a if a == b else (None,) * max(len(a), len(b))
-    main = graph(
-        [node(operator, "A B", "C", **attributes)],
-        [value("A", dtype, a), value("B", dtype, b)],
-        [value("C", dtype, c)],
-    )
-    return model(main, opset=opset)
+    a, b, c = (declared(element_type, shape) for shape in shapes)
+    made = parse(f"({a} A, {b} B) => ({c} C) {{ C = {operator}(A, B) }}", opset=opset)
+    made.graph.node[0].name = node
+    return made
+
+
+def _clear_empty_domains(nodes: Iterable[onnx.NodeProto]) -> None:
+    """Leave the default domain out, as `onnx.helper` does."""
+    for node in nodes:
+        if not node.domain:
+            node.ClearField("domain")
+        for attribute in node.attribute:
+            _clear_empty_domains(attribute.g.node)

@@ -3,31 +3,21 @@
 from collections.abc import Iterator
 
 import numpy as np
-from onnx import helper
+from onnx import helper, numpy_helper
 
-from model_builders import graphs
-from model_builders.bundle import PRELIMINARY, TYPED, Bundle, bundle, float32, rejected
-from model_builders.graphs import NODE_NAMES
-
-_DIVIDE = NODE_NAMES["Div"]
+from model_builders.bundle import Bundle, bundle, float32, rejections
+from model_builders.graphs import parse
 
 
 def bundles() -> Iterator[Bundle]:
     """Give the models."""
-    elements = graphs.constant("B", float32([3, 5]))
-    indices = graphs.constant("B_indices", np.array([0, 2], np.int64))
-    main = graphs.graph(
-        [graphs.node("Div", "A B", "C")],
-        [graphs.value("A", np.float32, (3,))],
-        [graphs.value("C", np.float32, (3,))],
-    )
-    main.sparse_initializer.append(helper.make_sparse_tensor(elements, indices, [3]))
+    model = parse("(float[3] A) => (float[3] C) { [divide] C = Div(A, B) }")
+    elements = numpy_helper.from_array(float32([3, 5]), "B")
+    indices = numpy_helper.from_array(np.array([0, 2], np.int64), "B_indices")
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(elements, indices, [3]))
     yield bundle(
         "div_sparse_initializer",
         "A sparse divisor is rejected before any run.",
-        graphs.model(main),
-        [
-            rejected(TYPED, ("Div.float.RG1", _DIVIDE)),
-            rejected(PRELIMINARY, ("Div.R2", _DIVIDE)),
-        ],
+        model,
+        rejections("Div.float.RG1", "Div.R2"),
     )

@@ -4,7 +4,7 @@ import io
 import json
 import textwrap
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -31,32 +31,24 @@ _UNIX = 3
 _NPY_VERSION = (1, 0)
 
 
-class TensorFile:
-    """The tensors of one model that are too large for the manifest; equal ones are kept once.
-
-    Attributes:
-        name: The name of the file.
-        arrays: The tensors by name.
-    """
+class _TensorFile:
+    """The tensors of one model that are too large for the manifest; one array is kept once."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.arrays: dict[str, Array] = {}
 
-    def entry(self, name: str, array: Array) -> dict[str, Any]:
-        """Give the manifest's entry of a tensor, which is kept here if it is large."""
+    def entries(self, arrays: Mapping[str, Array]) -> dict[str, Any]:
+        """Give the manifest's entries of tensors, of which the large ones are kept here."""
+        return {name: self._entry(name, array) for name, array in arrays.items()}
+
+    def _entry(self, name: str, array: Array) -> dict[str, Any]:
         if array.size <= LARGEST_IN_JSON:
             return tensor_json.encode(array)
-        for kept_name, kept in self.arrays.items():
-            if kept is array:
-                return {"file": self.name, "array": kept_name}
-        unique = name if name not in self.arrays else f"{name}_{len(self.arrays)}"
+        known = (kept_name for kept_name, kept in self.arrays.items() if kept is array)
+        unique = next(known, name if name not in self.arrays else f"{name}_{len(self.arrays)}")
         self.arrays[unique] = array
         return {"file": self.name, "array": unique}
-
-    def entries(self, arrays: Mapping[str, Array]) -> dict[str, Any]:
-        """Give the manifest's entries of several tensors."""
-        return {name: self.entry(name, array) for name, array in arrays.items()}
 
     def content(self) -> bytes:
         """Give the bytes of the file, the same for the same tensors."""
@@ -66,14 +58,9 @@ class TensorFile:
             for name, array in self.arrays.items():
                 member = zipfile.ZipInfo(f"{name}.npy")
                 member.create_system = _UNIX
-                archive.writestr(member, _npy(array))
+                with archive.open(member, "w") as file:
+                    np.lib.format.write_array(file, array, _NPY_VERSION, allow_pickle=False)
         return content.getvalue()
-
-
-def _npy(array: Array) -> bytes:
-    content = io.BytesIO()
-    np.lib.format.write_array(content, array, _NPY_VERSION, allow_pickle=False)
-    return content.getvalue()
 
 
 def contents(bundles: Iterable[Bundle]) -> dict[str, bytes]:
@@ -94,29 +81,30 @@ def contents(bundles: Iterable[Bundle]) -> dict[str, bytes]:
         name = bundle.example.name
         if f"data/{name}.onnx" in files:
             raise ValueError(f"two models are called '{name}'")
-        tensors = TensorFile(f"{name}.npz")
+        tensors = _TensorFile(f"{name}.npz")
         entries.append(_model_entry(bundle, tensors))
         files[f"data/{name}.onnx"] = bundle.model.SerializeToString(deterministic=True)
         if tensors.arrays:
             files[f"data/{tensors.name}"] = tensors.content()
     manifest = {"version": VERSION, "models": entries}
-    files["manifest.json"] = ("\n".join(_lines(manifest)) + "\n").encode()
+    files["manifest.json"] = f"{_laid_out(manifest)}\n".encode()
     return files
 
 
-def _model_entry(bundle: Bundle, tensors: TensorFile) -> dict[str, Any]:
+def _model_entry(bundle: Bundle, tensors: _TensorFile) -> dict[str, Any]:
     example = bundle.example
     if len({case.name for case in example.cases}) < len(example.cases):
         raise ValueError(f"two cases of '{example.name}' have one name")
+    sources = [asdict(source).items() for source in example.sources]
     return {
         "name": example.name,
         "shows": example.shows,
-        "sources": [_without_nones(asdict(source)) for source in example.sources],
+        "sources": [{key: text for key, text in source if text} for source in sources],
         "cases": [_case_entry(case, tensors) for case in example.cases],
     }
 
 
-def _case_entry(case: Case, tensors: TensorFile) -> dict[str, Any]:
+def _case_entry(case: Case, tensors: _TensorFile) -> dict[str, Any]:
     return {
         "name": case.name,
         "edition": case.edition.value,
@@ -126,7 +114,7 @@ def _case_entry(case: Case, tensors: TensorFile) -> dict[str, Any]:
     }
 
 
-def _expectation_entry(expected: Expectation, tensors: TensorFile) -> dict[str, Any]:
+def _expectation_entry(expected: Expectation, tensors: _TensorFile) -> dict[str, Any]:
     match expected:
         case Outputs(values):
             return {"outputs": tensors.entries(values)}
@@ -135,39 +123,24 @@ def _expectation_entry(expected: Expectation, tensors: TensorFile) -> dict[str, 
         case RunViolation():
             return {"violation": asdict(expected)}
         case Classification(output, labels, correct):
-            labels_entry = tensors.entry("labels", labels)
-            return {
-                "classification": {"output": output, "labels": labels_entry, "correct": correct}
-            }
+            entry = {"output": output, **tensors.entries({"labels": labels}), "correct": correct}
+            return {"classification": entry}
 
 
-def _without_nones(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if value is not None}
-
-
-def _lines(value: object, indent: str = "") -> Iterator[str]:
-    """Lay JSON out: what fits on a line on one line, numbers as running text, else indented."""
+def _laid_out(value: object, indent: str = "") -> str:
+    """Give JSON: what fits on a line on one line, numbers as running text, else indented."""
     flat = json.dumps(value, ensure_ascii=False, allow_nan=False)
     if len(indent) + len(flat) <= LINE_LENGTH or not isinstance(value, dict | list):
-        yield indent + flat
-    elif isinstance(value, dict):
-        members = [(f"{json.dumps(key)}: ", member) for key, member in value.items()]
-        yield from _block("{", members, "}", indent)
+        return flat
+    inner = f"{indent}  "
+    if isinstance(value, dict):
+        members = [f"{json.dumps(key)}: {_laid_out(value[key], inner)}" for key in value]
     elif any(isinstance(member, dict | list) for member in value):
-        yield from _block("[", [("", member) for member in value], "]", indent)
+        members = [_laid_out(member, inner) for member in value]
     else:
-        yield from textwrap.wrap(
-            flat, LINE_LENGTH, initial_indent=indent, subsequent_indent=indent + " "
+        text = textwrap.fill(
+            flat, LINE_LENGTH, initial_indent=indent, subsequent_indent=f"{indent} "
         )
-
-
-def _block(
-    opening: str, members: Sequence[tuple[str, object]], closing: str, indent: str
-) -> Iterator[str]:
-    yield indent + opening
-    for number, (label, member) in enumerate(members, start=1):
-        first, *rest = _lines(member, indent + "  ")
-        lines = [indent + "  " + label + first.lstrip(), *rest]
-        lines[-1] += "," if number < len(members) else ""
-        yield from lines
-    yield indent + closing
+        return text.lstrip()
+    separator = f",\n{inner}"
+    return f"{flat[0]}\n{inner}{separator.join(members)}\n{indent}{flat[-1]}"

@@ -71,7 +71,8 @@ def compare_backends(provider: str, operator: str, seed: int, models: int) -> Ag
         text=True,
         errors="replace",
         check=False,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "tests")},
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join((f"{ROOT / 'tests'}", f"{ROOT / 'scripts'}"))},
     )
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).splitlines()[-_SHOWN_LINES:])

@@ -7,7 +7,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.analysis.report import Obligation
-from support.graphs import model, tensor
+from support.graphs import parse
 
 HEAD = '<ir_version: 10, opset_import: ["" : 17, "sonnx" : 1]> g'
 
@@ -106,14 +106,10 @@ def test_hint_speaks_of_the_declaration(declarations: str) -> None:
 )
 @pytest.mark.parametrize("place", ["output", "value_info"])
 def test_sparse_result_is_violated(operator: str, edition: str, rule: str, place: str) -> None:
-    made = model(
-        [
-            onnx.helper.make_node(operator, ["a", "a"], ["c"], name="d"),
-            onnx.helper.make_node("Relu", ["c"], ["z"]),
-        ],
-        [tensor("a", "float", [2, 3])],
-        [tensor("z", "float", [2, 3])],
-    )
+    made = parse(f"""(float[2,3] a) => (float[2,3] z) {{
+        [d] c = {operator}(a, a)
+        z = Relu(c)
+    }}""")
     (made.graph.value_info if place == "value_info" else made.graph.output).append(sparse("c"))
     expected = (rule, f"{operator} 'd'", "C 'c' is sparse")
     assert violated(made, edition=edition) == [expected]
@@ -124,11 +120,7 @@ class TestGeneralRestriction:
 
     @staticmethod
     def relu() -> onnx.ModelProto:
-        nodes = [
-            onnx.helper.make_node("Relu", ["a"], ["c"]),
-            onnx.helper.make_node("Relu", ["c"], ["z"]),
-        ]
-        return model(nodes, [tensor("a", "float", [2, 3])], [tensor("z", "float", [2, 3])])
+        return parse("(float[2,3] a) => (float[2,3] z) { c = Relu(a) z = Relu(c) }")
 
     @pytest.mark.parametrize("place", ["output", "value_info"])
     def test_output_and_value_info(self, place: str) -> None:
@@ -148,19 +140,13 @@ class TestGeneralRestriction:
         values = onnx.helper.make_tensor("s", onnx.TensorProto.FLOAT, [1], [1.0])
         indices = onnx.helper.make_tensor("i", onnx.TensorProto.INT64, [1], [0])
         held = onnx.helper.make_sparse_tensor(values, indices, [6])
-        branch = onnx.helper.make_graph(
-            [onnx.helper.make_node("Relu", ["s"], ["r"])],
-            "then",
-            [],
-            [tensor("r", "float", [6])],
-            sparse_initializer=[held],
-        )
-        other = onnx.helper.make_graph(
-            [onnx.helper.make_node("Relu", ["a"], ["q"])], "else", [], [tensor("q", "float", [6])]
-        )
-        choose = onnx.helper.make_node("If", ["c"], ["z"], then_branch=branch, else_branch=other)
-        inputs = [tensor("c", "bool", []), tensor("a", "float", [6])]
-        made = model([choose], inputs, [tensor("z", "float", [6])])
+        made = parse("""(bool c, float[6] a) => (float[6] z) {
+            z = If (c) <
+                then_branch = then () => (float[6] r) { r = Relu(s) },
+                else_branch = else () => (float[6] q) { q = Relu(a) }
+            >
+        }""")
+        made.graph.node[0].attribute[0].g.sparse_initializer.append(held)
         assert violated(made) == [("GR1", "the graph", "tensor 's' is sparse")]
 
 

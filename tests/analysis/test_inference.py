@@ -4,11 +4,10 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
-from onnx import helper
 
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.loading.canonical import load
-from support.graphs import model, tensor
+from support.graphs import declared, parse
 
 
 def facts_of(made: onnx.ModelProto) -> tuple[ir.Model, Facts]:
@@ -21,8 +20,9 @@ def shape_of(made: onnx.ModelProto, name: str) -> tuple[object, ...] | None:
     return facts.shape(ir.convenience.create_value_mapping(loaded.graph)[name])
 
 
-def broadcast(inputs: list[str], outputs: list[str], domain: str = "sonnx") -> onnx.NodeProto:
-    return helper.make_node("Broadcast", inputs, outputs, name="broadcast", domain=domain)
+def parsed(text: str, **constants: list[int]) -> onnx.ModelProto:
+    arrays = {name: np.array(elements) for name, elements in constants.items()}
+    return parse(text, domains={"sonnx": 1}, constants=arrays)
 
 
 @pytest.mark.parametrize(
@@ -36,120 +36,88 @@ def broadcast(inputs: list[str], outputs: list[str], domain: str = "sonnx") -> o
     ],
 )
 def test_facts_flow_through_a_broadcast(a: list[int], b: list[int], expected: object) -> None:
-    made = model(
-        [broadcast(["a", "b"], ["x", "y"]), helper.make_node("Relu", ["y"], ["z"])],
-        [tensor("a", "float", a), tensor("b", "float", b)],
-        [tensor("z", "float", None), tensor("x", "float", None)],
-        domains={"sonnx": 1},
-    )
+    types = f"{declared('float', a)} a, {declared('float', b)} b"
+    made = parsed(f"""({types}) => (float[] z, float[] x) {{
+        [broadcast] x, y = sonnx.Broadcast(a, b)
+        z = Relu(y)
+    }}""")
     assert shape_of(made, "z") == expected
     assert shape_of(made, "x") == expected
 
 
 def test_outputs_of_a_broadcast_share_what_is_unknown() -> None:
-    made = model(
-        [broadcast(["a", "b"], ["x", "y"])],
-        [tensor("a", "float", ["n"]), tensor("b", "float", ["m"])],
-        [tensor("x", "float", None), tensor("y", "float", None)],
-        domains={"sonnx": 1},
-    )
+    made = parsed("""(float[n] a, float[m] b) => (float[] x, float[] y) {
+        [broadcast] x, y = sonnx.Broadcast(a, b)
+    }""")
     first = shape_of(made, "x")
     assert first == shape_of(made, "y")
     assert first not in (("n",), ("m",), (None,))
 
 
 def test_facts_flow_through_operators_of_either_engine_behind_a_broadcast() -> None:
-    made = model(
-        [
-            broadcast(["a", "b"], ["x", "y"]),
-            helper.make_node("ReduceSum", ["x", "axes"], ["r"], keepdims=0),
-            broadcast(["r", "a"], ["s", "t"]),
-            helper.make_node("ReduceSum", ["s", "axes"], ["z"], keepdims=0),
-        ],
-        [tensor("a", "float", [3, 1]), tensor("b", "float", [4])],
-        [tensor("z", "float", None)],
-        initializers=[onnx.numpy_helper.from_array(np.array([1]), "axes")],
-        domains={"sonnx": 1},
-    )
+    text = """(float[3,1] a, float[4] b) => (float[] z) {
+        [broadcast] x, y = sonnx.Broadcast(a, b)
+        r = ReduceSum <keepdims = 0> (x, axes)
+        [broadcast] s, t = sonnx.Broadcast(r, a)
+        z = ReduceSum <keepdims = 0> (s, axes)
+    }"""
+    made = parsed(text, axes=[1])
     assert shape_of(made, "r") == (3,)
     assert shape_of(made, "z") == (3,)
 
 
 def test_inputs_of_a_broadcast_keep_their_types() -> None:
-    made = model(
-        [broadcast(["a", "b"], ["x", "y"])],
-        [tensor("a", "float", [3]), tensor("b", "int32", [1])],
-        [tensor("x", "float", None), tensor("y", "int32", None)],
-        domains={"sonnx": 1},
-    )
+    made = parsed("""(float[3] a, int32[1] b) => (float[] x, int32[] y) {
+        [broadcast] x, y = sonnx.Broadcast(a, b)
+    }""")
     loaded, facts = facts_of(made)
     values = ir.convenience.create_value_mapping(loaded.graph)
     assert [facts.element_type(values[name]) for name in ("x", "y")] == ["float", "int32"]
 
 
 def test_end_of_a_slice_is_not_the_size_of_an_open_dimension() -> None:
-    bounds = {"start": [0], "end": [1_000_000_000], "axes": [0]}
-    made = model(
-        [helper.make_node("Slice", ["a", "start", "end", "axes"], ["z"])],
-        [tensor("a", "float", ["n"])],
-        [tensor("z", "float", None)],
-        initializers=[onnx.numpy_helper.from_array(np.array(v), k) for k, v in bounds.items()],
-    )
+    text = "(float[n] a) => (float[] z) { z = Slice(a, start, end, axes) }"
+    made = parsed(text, start=[0], end=[1_000_000_000], axes=[0])
     (size,) = shape_of(made, "z") or ()
     assert not isinstance(size, int)
 
 
 def test_shape_of_a_loops_state_does_not_follow_from_its_initial_value() -> None:
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["go_on"], ["still"]),
-            helper.make_node("Concat", ["state", "state"], ["grown"], axis=0),
-        ],
-        "body",
-        [tensor("i", "int64", []), tensor("go_on", "bool", []), tensor("state", "float", None)],
-        [tensor("still", "bool", []), tensor("grown", "float", None)],
-    )
-    made = model(
-        [helper.make_node("Loop", ["trips", "", "s"], ["z"], body=body)],
-        [tensor("s", "float", [1]), tensor("trips", "int64", [])],
-        [tensor("z", "float", None)],
-    )
+    made = parsed("""(float[1] s, int64 trips) => (float[] z) {
+        z = Loop (trips, , s) <
+            body = body (int64 i, bool go_on, float[] state) => (bool still, float[] grown) {
+                still = Identity(go_on)
+                grown = Concat <axis = 0> (state, state)
+            }
+        >
+    }""")
     for name in ("state", "grown", "z"):
         assert not any(isinstance(size, int) for size in shape_of(made, name) or ())
 
 
-@pytest.mark.parametrize("claimed", ["value_info", "output"])
-def test_claims_are_no_premises(claimed: str) -> None:
-    claim = [tensor("c", "float", [3])]
-    made = model(
-        [helper.make_node("Identity", ["a"], ["c"])],
-        [tensor("a", "float", ["n"])],
-        claim,
-    )
-    if claimed == "value_info":
-        made.graph.node.append(helper.make_node("Identity", ["c"], ["d"]))
-        made.graph.output[0].name = "d"
-        made.graph.value_info.extend(claim)
-    assert shape_of(made, "c") == ("n",)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[n] a) => (float[3] d) <float[3] c> { c = Identity(a) d = Identity(c) }",
+        "(float[n] a) => (float[3] c) { c = Identity(a) }",
+    ],
+    ids=["value_info", "output"],
+)
+def test_claims_are_no_premises(text: str) -> None:
+    assert shape_of(parsed(text), "c") == ("n",)
 
 
 @pytest.mark.parametrize("odd", ["?", "a b", "n-1", ""])
 def test_dimension_names_that_no_symbol_can_have_say_nothing(odd: str) -> None:
-    made = model(
-        [helper.make_node("Relu", ["a"], ["z"])],
-        [tensor("a", "float", [odd, 3])],
-        [tensor("z", "float", None)],
-    )
+    made = parsed("(float[odd,3] a) => (float[] z) { z = Relu(a) }")
+    made.graph.input[0].type.tensor_type.shape.dim[0].dim_param = odd
     first, second = shape_of(made, "z") or ()
     assert second == 3
     assert first != odd
 
 
 def test_negative_sizes_say_nothing() -> None:
-    made = model(
-        [helper.make_node("Relu", ["a"], ["z"])],
-        [tensor("a", "float", [-1, 3])],
-        [tensor("z", "float", None)],
-    )
+    made = parsed("(float[?,3] a) => (float[] z) { z = Relu(a) }")
+    made.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
     first, second = shape_of(made, "z") or ()
     assert (isinstance(first, int), second) == (False, 3)

@@ -21,7 +21,7 @@ from support.broadcasting import (
     results,
     violation,
 )
-from support.graphs import model, tensor
+from support.graphs import parse, tensor
 
 pytestmark = on_each_backend
 
@@ -81,13 +81,10 @@ def test_types_may_be_mixed():
 
 
 def test_one_tensor_may_be_read_twice():
-    broadcasts = helper.make_node("Broadcast", ["x", "y", "x"], ["a", "b", "c"], domain="sonnx")
-    made = model(
-        [broadcasts],
-        [tensor("x", "float", ["n"]), tensor("y", "float", ["m", 1])],
-        [tensor("a", "float", [None, None]), tensor("c", "float", [None, None])],
-        domains={"sonnx": 1},
-    )
+    text = """(float[n] x, float[m,1] y) => (float[?,?] a, float[?,?] c) {
+        a, b, c = sonnx.Broadcast(x, y, x)
+    }"""
+    made = parse(text, domains={"sonnx": 1})
     x, y = np.float32([1, 2]), np.float32([[3], [4]])
     first, third = results(made, {"x": x, "y": y})
     assert first.tolist() == third.tolist() == [[1, 2], [1, 2]]
@@ -186,13 +183,9 @@ def test_inputs_that_share_a_symbol_are_broadcast_by_their_sizes_in_the_run(shap
 
 
 def test_violation_names_a_tensor_whose_name_has_a_line_break():
-    broadcasts = helper.make_node("Broadcast", ["x\n0", "y"], ["a", "b"], domain="sonnx", name="n")
-    made = model(
-        [broadcasts],
-        [tensor("x\n0", "float", ["n"]), tensor("y", "float", ["m"])],
-        [tensor("a", "float", [None])],
-        domains={"sonnx": 1},
-    )
+    text = "(float[n] x, float[m] y) => (float[?] a) { [n] a, b = sonnx.Broadcast(x, y) }"
+    made = parse(text, domains={"sonnx": 1})
+    made.graph.input[0].name = made.graph.node[0].input[0] = "x\n0"
     error = violation(made, {"x\n0": np.zeros(3, np.float32), "y": np.zeros(2, np.float32)})
     assert isinstance(error, sonnx_ort.ContractViolation)
 
@@ -263,28 +256,20 @@ def test_every_opset_version(element_type, dtype, opset):
 
 
 def test_facts_flow_through_it():
-    made = model(
-        [
-            helper.make_node("Broadcast", ["x", "y"], ["a", "b"], domain="sonnx", name="spread"),
-            helper.make_node("Div", ["a", "b"], ["c"], name="divide"),
-        ],
-        [tensor("x", "float", ["n", 3]), tensor("y", "float", ["m"])],
-        [tensor("c", "float", [None, None])],
-        domains={"sonnx": 1},
-    )
+    text = """(float[n,3] x, float[m] y) => (float[?,?] c) {
+        [spread] a, b = sonnx.Broadcast(x, y)
+        [divide] c = Div(a, b)
+    }"""
+    made = parse(text, domains={"sonnx": 1})
     assert len(broadcast_guards(sonnx_ort.rewrite(made, broadcast="explicit"))) == 1
 
 
 def test_facts_about_bfloat16_flow_through_it():
-    chained = model(
-        [
-            helper.make_node("Broadcast", ["x", "y"], ["a", "b"], domain="sonnx", name="first"),
-            helper.make_node("Broadcast", ["b", "z"], ["c", "d"], domain="sonnx", name="second"),
-        ],
-        [tensor(name, "bfloat16", [None]) for name in "xyz"],
-        [tensor("c", "bfloat16", [None])],
-        domains={"sonnx": 1},
-    )
+    text = """(bfloat16[?] x, bfloat16[?] y, bfloat16[?] z) => (bfloat16[?] c) {
+        [first] a, b = sonnx.Broadcast(x, y)
+        [second] c, d = sonnx.Broadcast(b, z)
+    }"""
+    chained = parse(text, domains={"sonnx": 1})
     arrays = {
         name: numbered((size,), ort_values.BFLOAT16)
         for name, size in (("x", 3), ("y", 1), ("z", 3))

@@ -8,7 +8,7 @@ from onnx import helper
 
 import sonnx_ort
 from support.backends import on_each_backend
-from support.graphs import binary_model, model, tensor
+from support.graphs import binary_model, declared, parse
 
 pytestmark = on_each_backend
 
@@ -32,32 +32,22 @@ def test_one_symbol_for_two_inputs_proves_nothing() -> None:
 
 
 def test_false_value_info_proves_nothing() -> None:
-    made = model(
-        [
-            helper.make_node("Identity", ["a"], ["c"]),
-            helper.make_node("Identity", ["b"], ["d"]),
-            helper.make_node("Div", ["c", "d"], ["e"], name="div"),
-        ],
-        [tensor("a", "float", ["x"]), tensor("b", "float", ["y"])],
-        [tensor("e", "float", ["z"])],
-        value_info=[tensor("c", "float", [3]), tensor("d", "float", [3])],
-    )
+    made = parse("""(float[x] a, float[y] b) => (float[z] e) <float[3] c, float[3] d> {
+        c = Identity(a)
+        d = Identity(b)
+        [div] e = Div(c, d)
+    }""")
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         sonnx_ort.InferenceSession(made).run(None, {"a": X, "b": ONE})
     assert caught.value.shapes == ((3,), (1,))
 
 
 def test_false_value_info_does_not_reject_a_good_model() -> None:
-    made = model(
-        [
-            helper.make_node("Identity", ["a"], ["c"]),
-            helper.make_node("Identity", ["b"], ["d"]),
-            helper.make_node("Div", ["c", "d"], ["e"], name="div"),
-        ],
-        [tensor("a", "float", ["x"]), tensor("b", "float", ["y"])],
-        [tensor("e", "float", ["z"])],
-        value_info=[tensor("c", "float", [3]), tensor("d", "float", [4])],
-    )
+    made = parse("""(float[x] a, float[y] b) => (float[z] e) <float[3] c, float[4] d> {
+        c = Identity(a)
+        d = Identity(b)
+        [div] e = Div(c, d)
+    }""")
     (result,) = sonnx_ort.InferenceSession(made).run(None, {"a": X, "b": X})
     np.testing.assert_array_equal(result, [1, 1, 1])
 
@@ -126,15 +116,13 @@ def test_no_consumer_makes_the_optimizer_drop_the_guard(
     claim: list[int] | None,
     level: ort.GraphOptimizationLevel,
 ) -> None:
-    made = model(
-        [
-            helper.make_node("Div", ["x", "y"], ["q"], name="div"),
-            helper.make_node(operator, ["q", "s"], ["z"]),
-        ],
-        [tensor("x", "float", ["n"]), tensor("y", "float", ["n"])],
-        [tensor("z", "float", shape)],
-        initializers=[onnx.numpy_helper.from_array(np.array(constant), "s")],
-        value_info=[] if claim is None else [tensor("q", "float", claim)],
+    claims = "" if claim is None else f"{declared('float', claim)} q"
+    made = parse(
+        f"""(float[n] x, float[n] y) => ({declared("float", shape)} z) <{claims}> {{
+            [div] q = Div(x, y)
+            z = {operator}(q, s)
+        }}""",
+        constants={"s": np.array(constant)},
     )
     feeds = {"x": np.ones(4, np.float32), "y": ONE}
     with pytest.raises(Exception, match="Div 'div' breaks the SONNX profile"):
@@ -142,15 +130,10 @@ def test_no_consumer_makes_the_optimizer_drop_the_guard(
 
 
 def test_run_fails_even_where_a_caller_lets_the_optimizer_drop_the_guard() -> None:
-    made = model(
-        [
-            helper.make_node("Div", ["x", "y"], ["q"], name="div"),
-            helper.make_node("Reshape", ["q", "s"], ["z"]),
-        ],
-        [tensor("x", "float", ["n"]), tensor("y", "float", ["n"])],
-        [tensor("z", "float", [2, 2])],
-        initializers=[onnx.numpy_helper.from_array(np.array([2, 2]), "s")],
-    )
+    made = parse("""(float[n] x, float[n] y) => (float[2,2] z) <int64[2] s = {2, 2}> {
+        [div] q = Div(x, y)
+        z = Reshape(q, s)
+    }""")
     options = sonnx_ort.register()
     options.log_severity_level = 4
     options.add_session_config_entry("optimization.disable_specified_optimizers", "")
@@ -162,81 +145,51 @@ def test_run_fails_even_where_a_caller_lets_the_optimizer_drop_the_guard() -> No
 
 
 def test_constant_operands_are_not_folded_past_the_check() -> None:
-    made = model(
-        [helper.make_node("Div", ["a", "b"], ["q"], name="div")],
-        [],
-        [tensor("q", "int32", [2])],
-        initializers=[
-            onnx.numpy_helper.from_array(np.array([-(2**31), 1], np.int32), "a"),
-            onnx.numpy_helper.from_array(np.array([-1, 1], np.int32), "b"),
-        ],
-    )
+    made = parse("""() => (int32[2] q)
+    <int32[2] a = {-2147483648, 1}, int32[2] b = {-1, 1}> { [div] q = Div(a, b) }""")
     with pytest.raises(sonnx_ort.ModelRejected) as caught:
         sonnx_ort.rewrite(made)
     assert [o.rule.id for o in caught.value.report.violations] == ["Div.int.C2"]
 
 
 def test_false_sizes_do_not_reach_the_check_of_shapes() -> None:
-    made = model(
-        [
-            helper.make_node("Neg", ["x"], ["a"]),
-            helper.make_node("Neg", ["y"], ["b"]),
-            helper.make_node("Div", ["a", "b"], ["z"], name="div"),
-        ],
-        [tensor("x", "float", ["n"]), tensor("y", "float", ["m"])],
-        [tensor("z", "float", ["k"])],
-        value_info=[tensor("a", "float", [3]), tensor("b", "float", [3])],
-    )
+    made = parse("""(float[n] x, float[m] y) => (float[k] z) <float[3] a, float[3] b> {
+        a = Neg(x)
+        b = Neg(y)
+        [div] z = Div(a, b)
+    }""")
     session = sonnx_ort.InferenceSession(made, broadcast="explicit")
     (result,) = session.run(None, {"x": ONE, "y": ONE})
     np.testing.assert_array_equal(result, [1])
 
 
 def test_value_that_is_falsely_declared_a_scalar_is_checked_as_it_is() -> None:
-    made = model(
-        [
-            helper.make_node("Div", ["x", "x"], ["a"], name="first"),
-            helper.make_node("Div", ["a", "x"], ["z"], name="second"),
-        ],
-        [tensor("x", "float", None)],
-        [tensor("z", "float", None)],
-        value_info=[tensor("a", "float", [])],
-    )
+    made = parse("""(float[] x) => (float[] z) <float a> {
+        [first] a = Div(x, x)
+        [second] z = Div(a, x)
+    }""")
     session = sonnx_ort.InferenceSession(made, broadcast="explicit")
     (result,) = session.run(None, {"x": np.ones((2, 3), np.float32)})
     np.testing.assert_array_equal(result, np.ones((2, 3)))
 
 
-@pytest.mark.parametrize("claims", [[], [3]], ids=["no claim", "a claim"])
-def test_node_of_which_only_the_shape_is_read_is_enforced(claims: list[int]) -> None:
-    made = model(
-        [
-            helper.make_node("Div", ["x", "y"], ["a"], name="div"),
-            helper.make_node("Shape", ["a"], ["z"]),
-        ],
-        [tensor("x", "float", ["n"]), tensor("y", "float", [3])],
-        [tensor("z", "int64", [1])],
-        value_info=[tensor("a", "float", claims)] if claims else [],
-    )
+@pytest.mark.parametrize("claims", ["", "<float[3] a>"], ids=["no claim", "a claim"])
+def test_node_of_which_only_the_shape_is_read_is_enforced(claims: str) -> None:
+    made = parse(f"""(float[n] x, float[3] y) => (int64[1] z) {claims} {{
+        [div] a = Div(x, y)
+        z = Shape(a)
+    }}""")
     with pytest.raises(sonnx_ort.ContractViolation):
         sonnx_ort.InferenceSession(made).run(None, {"x": ONE, "y": X})
 
 
 def test_model_that_was_given_is_not_renamed() -> None:
-    constant = onnx.numpy_helper.from_array(np.array([2], np.float32), "c")
-    body = [
-        helper.make_node("Constant", [], ["c"], value=constant),
-        helper.make_node("Div", ["a", "c"], ["b"], name="div"),
-    ]
-    imports = [helper.make_opsetid("", 17)]
-    made = model(
-        [
-            helper.make_node("fun", ["x"], ["y"], domain="local"),
-            helper.make_node("fun", ["y"], ["z"], domain="local"),
-        ],
-        [tensor("x", "float", [1])],
-        [tensor("z", "float", [1])],
-        functions=[helper.make_function("local", "fun", ["a"], ["b"], body, imports)],
+    made = parse(
+        """(float[1] x) => (float[1] z) { y = local.fun(x) z = local.fun(y) }
+        <domain: "local", opset_import: ["": 17]> fun (a) => (b) {
+            c = Constant <value = float[1] c {2}> ()
+            [div] b = Div(a, c)
+        }""",
         domains={"local": 1},
     )
     before = made.SerializeToString(deterministic=True)

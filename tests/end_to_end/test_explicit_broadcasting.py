@@ -5,7 +5,6 @@ import logging
 import numpy as np
 import onnxruntime as ort
 import pytest
-from onnx import helper
 
 import sonnx_ort
 from sonnx_ort.oracle import broadcast
@@ -14,7 +13,7 @@ from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Edition
 from support.backends import on_each_backend, on_python
 from support.broadcasting import numbered, quiet, results, violation
-from support.graphs import binary_model, model, tensor
+from support.graphs import binary_model, parse
 from support.oracle import outcome_of
 from support.values import assert_same_bits
 
@@ -81,17 +80,13 @@ def test_every_type_and_edition(edition, operator, element_type, known):
 def test_every_optimization_level(level):
     options = quiet()
     options.graph_optimization_level = level
-    made = model(
-        [
-            helper.make_node("Sub", ["x", "mean"], ["centred"], name="centre"),
-            helper.make_node("Div", ["centred", "std"], ["scaled"], name="scale"),
-            helper.make_node("Div", ["one", "scaled"], ["inverse"], name="invert"),
-            helper.make_node("Mul", ["inverse", "x"], ["z"], name="multiply"),
-        ],
-        [tensor("x", "float", ["n", 3]), tensor("mean", "float", [3]), tensor("std", "float", [])],
-        [tensor("z", "float", ["n", 3])],
-        initializers=[helper.make_tensor("one", 1, [], [1.0])],
-    )
+    made = parse("""(float[n,3] x, float[3] mean, float std) => (float[n,3] z)
+    <float one = {1}> {
+        [centre] centred = Sub(x, mean)
+        [scale] scaled = Div(centred, std)
+        [invert] inverse = Div(one, scaled)
+        [multiply] z = Mul(inverse, x)
+    }""")
     x, mean, std = numbered((4, 3), np.float32), np.float32([8, 9, 20]), np.array(3, np.float32)
     (result,) = results(made, {"x": x, "mean": mean, "std": std}, options, **EXPLICIT)
     np.testing.assert_array_equal(result, np.float32(1) / ((x - mean) / std) * x, strict=True)
@@ -137,16 +132,12 @@ def test_shapes_known_to_be_incompatible_are_rejected(edition, shapes):
 
 
 def test_all_violations_are_rejected_at_once():
-    made = model(
-        [
-            helper.make_node("Sub", ["a", "b"], ["s"], name="misfit"),
-            helper.make_node("Div", ["a", "i"], ["c"], name="mixed"),
-            helper.make_node("Div", ["i", "zeros"], ["d"], name="zero"),
-        ],
-        [tensor("a", "float", [3]), tensor("b", "float", [2]), tensor("i", "int32", [])],
-        [tensor(name, "float", [None]) for name in "sc"] + [tensor("d", "int32", [None])],
-        initializers=[helper.make_tensor("zeros", 6, [2], [1, 0])],
-    )
+    made = parse("""(float[3] a, float[2] b, int32 i) => (float[?] s, float[?] c, int32[?] d)
+    <int32[2] zeros = {1, 0}> {
+        [misfit] s = Sub(a, b)
+        [mixed] c = Div(a, i)
+        [zero] d = Div(i, zeros)
+    }""")
     with pytest.raises(sonnx_ort.ModelRejected) as caught:
         sonnx_ort.rewrite(made, **EXPLICIT)
     found = [(o.rule.id, o.node) for o in caught.value.report.violations]
@@ -208,32 +199,23 @@ def test_rule_is_not_proved_that_inputs_which_share_a_symbol_can_break():
 
 
 def test_claimed_shapes_are_not_believed():
-    made = model(
-        [
-            helper.make_node("Identity", ["x"], ["a"]),
-            helper.make_node("Identity", ["y"], ["b"]),
-            helper.make_node("Div", ["a", "b"], ["c"], name="divide"),
-        ],
-        [tensor("x", "float", ["n"]), tensor("y", "float", ["m"])],
-        [tensor("c", "float", [3])],
-        value_info=[tensor("a", "float", [3]), tensor("b", "float", [3])],
-    )
+    made = parse("""(float[n] x, float[m] y) => (float[3] c) <float[3] a, float[3] b> {
+        a = Identity(x)
+        b = Identity(y)
+        [divide] c = Div(a, b)
+    }""")
     feeds = {"x": np.float32([6, 9, 35]), "y": np.float32([3])}
     (result,) = results(made, feeds, **EXPLICIT)
     assert result.tolist() == pytest.approx([2, 3, 35 / 3])
 
 
 def test_broadcast_of_the_models_own_and_one_in_front_of_a_division():
-    made = model(
-        [
-            helper.make_node("Broadcast", ["x", "y"], ["a", "b"], domain="sonnx", name="spread"),
-            helper.make_node("Sub", ["a", "b"], ["s"], name="subtract"),
-            helper.make_node("Div", ["s", "w"], ["c"], name="divide"),
-        ],
-        [tensor("x", "float", ["n", 1]), tensor("y", "float", ["m"]), tensor("w", "float", None)],
-        [tensor("c", "float", [None, None])],
-        domains={"sonnx": 1},
-    )
+    text = """(float[n,1] x, float[m] y, float[] w) => (float[?,?] c) {
+        [spread] a, b = sonnx.Broadcast(x, y)
+        [subtract] s = Sub(a, b)
+        [divide] c = Div(s, w)
+    }"""
+    made = parse(text, domains={"sonnx": 1})
     feeds = {"x": np.float32([[5], [9]]), "y": np.float32([1, 3]), "w": np.array(2, np.float32)}
     (result,) = results(made, feeds, **EXPLICIT)
     assert result.tolist() == [[2, 1], [4, 3]]

@@ -8,7 +8,7 @@ from onnx import helper
 import sonnx_ort
 from support.backends import on_each_backend
 from support.broadcasting import results, violation
-from support.graphs import model, tensor
+from support.graphs import parse
 
 pytestmark = on_each_backend
 
@@ -20,74 +20,56 @@ MISFIT = {"x": X, "y": np.float32([1, 2])}
 QUOTIENT = [[2, 2, 2], [8, 5, 4]]
 
 
-def division(a, b, output, name="inner"):
-    return helper.make_node("Div", [a, b], [output], name=name)
+def division(own, a, b, output):
+    """A Div, or the same by a Broadcast of the model's own, whose outputs a Div reads."""
+    if not own:
+        return f"[inner] {output} = Div({a}, {b})"
+    spread = f"{output}_a, {output}_b"
+    return f"[inner] {spread} = sonnx.Broadcast({a}, {b}) [divide] {output} = Div({spread})"
 
 
-def spread_division(a, b, output):
-    """The same by a Broadcast of the model's own, whose outputs a Div reads."""
-    names = [f"{output}_{side}" for side in "ab"]
-    return [
-        helper.make_node("Broadcast", [a, b], names, domain="sonnx", name="inner"),
-        helper.make_node("Div", names, [output], name="divide"),
-    ]
-
-
-def nodes(own, a, b, output):
-    return spread_division(a, b, output) if own else [division(a, b, output)]
-
-
-def built(body, initializers=()):
-    return model(
-        body,
-        [tensor("x", "float", ["n", "m"]), tensor("y", "float", ["k"])],
-        [tensor("z", "float", [None, None])],
-        initializers=initializers,
-        domains={"sonnx": 1},
+def built(nodes, functions="", constants=""):
+    return parse(
+        f"(float[n,m] x, float[k] y) => (float[?,?] z) <{constants}> {{ {nodes} }} {functions}",
+        domains={"sonnx": 1, "local": 1},
     )
 
 
 def in_if(own):
-    taken = helper.make_graph(nodes(own, "x", "y", "q"), "taken", [], [tensor("q", "float", None)])
-    other = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["e"])], "other", [], [tensor("e", "float", None)]
-    )
-    choose = helper.make_node("If", ["p"], ["z"], then_branch=taken, else_branch=other)
-    return built([choose], [helper.make_tensor("p", onnx.TensorProto.BOOL, [], [True])])
+    nodes = f"""z = If (p) <
+        then_branch = taken () => (float[] q) {{ {division(own, "x", "y", "q")} }},
+        else_branch = other () => (float[] e) {{ e = Identity(x) }}
+    >"""
+    return built(nodes, constants="bool p = {1}")
 
 
-def in_loop(own):
-    body = helper.make_graph(
-        [helper.make_node("Identity", ["go_on"], ["still"]), *nodes(own, "state", "y", "next")],
-        "body",
-        [tensor("i", "int64", []), tensor("go_on", "bool", []), tensor("state", "float", None)],
-        [tensor("still", "bool", []), tensor("next", "float", None)],
+def in_loop(own, trips=1, nodes="", grown="next"):
+    nodes = nodes or division(own, "state", "y", "next")
+    return built(
+        f"""z = Loop (trips, , x) <
+            body = body (int64 i, bool go_on, float[] state) => (bool still, float[] {grown}) {{
+                still = Identity(go_on)
+                {nodes}
+            }}
+        >""",
+        constants=f"int64 trips = {{{trips}}}",
     )
-    loop = helper.make_node("Loop", ["trips", "", "x"], ["z"], body=body)
-    return built([loop], [helper.make_tensor("trips", onnx.TensorProto.INT64, [], [1])])
 
 
 def in_scan(own):
-    body = helper.make_graph(
-        [helper.make_node("Identity", ["state"], ["kept"]), *nodes(own, "row", "state", "scanned")],
-        "body",
-        [tensor("state", "float", None), tensor("row", "float", None)],
-        [tensor("kept", "float", None), tensor("scanned", "float", None)],
-    )
-    return built(
-        [helper.make_node("Scan", ["y", "x"], ["last", "z"], body=body, num_scan_inputs=1)]
-    )
+    return built(f"""last, z = Scan (y, x) <
+        body = body (float[] state, float[] row) => (float[] kept, float[] scanned) {{
+            kept = Identity(state)
+            {division(own, "row", "state", "scanned")}
+        }},
+        num_scan_inputs = 1
+    >""")
 
 
-def in_function(own):
-    imports = [helper.make_opsetid("", 17), helper.make_opsetid("sonnx", 1)]
-    ratio = helper.make_function(
-        "local", "Ratio", ["a", "b"], ["c"], nodes(own, "a", "b", "c"), imports
-    )
-    made = built([helper.make_node("Ratio", ["x", "y"], ["z"], name="call", domain="local")])
-    made.functions.append(ratio)
-    made.opset_import.append(helper.make_opsetid("local", 1))
-    return made
+def in_function(own, nodes="[call] z = local.Ratio(x, y)", constants=""):
+    function = f"""<domain: "local", opset_import: ["": 17, "sonnx": 1]>
+        Ratio (a, b) => (c) {{ {division(own, "a", "b", "c")} }}"""
+    return built(nodes, function, constants)
 
 
 PLACES = [
@@ -139,55 +121,31 @@ def test_branch_that_is_not_taken_breaks_no_rule(own):
 
 
 def test_operand_that_grows_in_a_loop_is_broadcast_in_each_iteration():
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["go_on"], ["still"]),
-            helper.make_node("Div", ["state", "y"], ["quotient"], name="inner"),
-            helper.make_node("Concat", ["quotient", "quotient"], ["grown"], axis=0),
-        ],
-        "body",
-        [tensor("i", "int64", []), tensor("go_on", "bool", []), tensor("state", "float", None)],
-        [tensor("still", "bool", []), tensor("grown", "float", None)],
-    )
-    loop = helper.make_node("Loop", ["trips", "", "x"], ["z"], body=body)
-    made = built([loop], [helper.make_tensor("trips", onnx.TensorProto.INT64, [], [2])])
+    nodes = """[inner] quotient = Div(state, y)
+        grown = Concat <axis = 0> (quotient, quotient)"""
+    made = in_loop(own=False, trips=2, nodes=nodes, grown="grown")
     halves = {"x": np.float32([[8]]), "y": np.float32([2, 4])}
     (result,) = results(made, halves, **EXPLICIT)
     assert result.tolist() == [[2, 0.5]] * 4
 
 
 def test_each_call_of_a_function_is_broadcast_by_its_own_operands():
-    made = in_function(own=False)
-    made.graph.node[0].output[0] = "first"
-    made.graph.node.append(
-        helper.make_node("Ratio", ["first", "two"], ["z"], name="again", domain="local")
-    )
-    made.graph.initializer.append(helper.make_tensor("two", onnx.TensorProto.FLOAT, [], [2.0]))
+    nodes = "[call] first = local.Ratio(x, y) [again] z = local.Ratio(first, two)"
+    made = in_function(own=False, nodes=nodes, constants="float two = {2}")
     (result,) = results(made, FEEDS, **EXPLICIT)
     assert result.tolist() == (np.float32(QUOTIENT) / 2).tolist()
 
 
 def test_nested_bodies_and_constants_of_an_outer_graph():
-    inner = helper.make_graph(
-        [division("x", "two", "q")], "inner_taken", [], [tensor("q", "float", None)]
-    )
-    other = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["e"])],
-        "inner_other",
-        [],
-        [tensor("e", "float", None)],
-    )
-    choose = helper.make_node("If", ["p"], ["r"], then_branch=inner, else_branch=other)
-    taken = helper.make_graph([choose], "taken", [], [tensor("r", "float", None)])
-    outer = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["f"])], "outer", [], [tensor("f", "float", None)]
-    )
-    made = built(
-        [helper.make_node("If", ["p"], ["z"], then_branch=taken, else_branch=outer)],
-        [
-            helper.make_tensor("p", onnx.TensorProto.BOOL, [], [True]),
-            helper.make_tensor("two", onnx.TensorProto.FLOAT, [], [2.0]),
-        ],
-    )
+    nodes = """z = If (p) <
+        then_branch = taken () => (float[] r) {
+            r = If (p) <
+                then_branch = inner_taken () => (float[] q) { [inner] q = Div(x, two) },
+                else_branch = inner_other () => (float[] e) { e = Identity(x) }
+            >
+        },
+        else_branch = outer () => (float[] f) { f = Identity(x) }
+    >"""
+    made = built(nodes, constants="bool p = {1}, float two = {2}")
     (result,) = results(made, FEEDS, **EXPLICIT)
     assert result.tolist() == (X / 2).tolist()

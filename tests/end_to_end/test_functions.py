@@ -3,65 +3,47 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
 
 import sonnx_ort
 from support.backends import on_each_backend
-from support.graphs import model, tensor
+from support.graphs import parse
 
 pytestmark = on_each_backend
 
-IMPORTS = [helper.make_opsetid("", 17)]
-LOCAL = {"local": 1}
-X = tensor("x", "float", ["n"])
-Y = tensor("y", "float", ["n"])
-Z = tensor("z", "float", ["m"])
 FEEDS = {"x": np.array([1, 2], np.float32), "y": np.array([2, 4], np.float32)}
 SHORT = FEEDS | {"y": np.ones(1, np.float32)}
 
 
-def function(
-    name: str,
-    nodes: list[onnx.NodeProto],
-    domain: str = "local",
-    opset: int = 17,
-    outputs: tuple[str, ...] = ("c",),
-) -> onnx.FunctionProto:
-    imports = [helper.make_opsetid("", opset), helper.make_opsetid("local", 1)]
-    return helper.make_function(domain, name, ["a", "b"], list(outputs), nodes, imports)
+def function(name: str, nodes: str, outputs: str = "c", opset: int = 17) -> str:
+    header = f'<domain: "local", opset_import: ["": {opset}, "local": 1]>'
+    return f"{header} {name} (a, b) => ({outputs}) {{ {nodes} }}"
 
 
-def quotient(name: str = "quotient", **kwargs: int) -> onnx.FunctionProto:
-    return function(name, [helper.make_node("Div", ["a", "b"], ["c"], name="div")], **kwargs)
+QUOTIENT = function("quotient", "[div] c = Div(a, b)")
 
 
-def call(name: str, inputs: list[str], outputs: list[str], label: str = "") -> onnx.NodeProto:
-    return helper.make_node(name, inputs, outputs, name=label, domain="local")
+def calling(
+    nodes: str,
+    functions: str = QUOTIENT,
+    inputs: str = "float[n] x, float[n] y",
+    outputs: str = "float[m] z",
+) -> onnx.ModelProto:
+    text = f"({inputs}) => ({outputs}) {{ {nodes} }} {functions}"
+    return parse(text, domains={"local": 1})
 
 
 def test_function_is_enforced() -> None:
-    made = model(
-        [call("quotient", ["x", "y"], ["z"], "call")],
-        [X, Y],
-        [Z],
-        functions=[quotient()],
-        domains=LOCAL,
-    )
+    made = calling("[call] z = local.quotient(x, y)")
     (result,) = sonnx_ort.InferenceSession(made).run(None, FEEDS)
     np.testing.assert_array_equal(result, [0.5, 0.5])
 
 
 @pytest.mark.parametrize(("failing", "path"), [("y1", "first/div"), ("y2", "second/div")])
 def test_violation_names_the_call_that_failed(failing: str, path: str) -> None:
-    made = model(
-        [
-            call("quotient", ["x", "y1"], ["z1"], "first"),
-            call("quotient", ["x", "y2"], ["z2"], "second"),
-        ],
-        [X, tensor("y1", "float", ["n"]), tensor("y2", "float", ["n"])],
-        [tensor("z1", "float", ["m"]), tensor("z2", "float", ["m"])],
-        functions=[quotient()],
-        domains=LOCAL,
+    made = calling(
+        "[first] z1 = local.quotient(x, y1) [second] z2 = local.quotient(x, y2)",
+        inputs="float[n] x, float[n] y1, float[n] y2",
+        outputs="float[m] z1, float[m] z2",
     )
     feeds = {"x": FEEDS["x"], "y1": FEEDS["y"], "y2": FEEDS["y"]} | {failing: SHORT["y"]}
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
@@ -70,42 +52,27 @@ def test_violation_names_the_call_that_failed(failing: str, path: str) -> None:
 
 
 def test_violation_in_a_nested_call_names_all_calls() -> None:
-    outer = function("outer", [call("quotient", ["a", "b"], ["c"], "inner_call")])
-    made = model(
-        [call("outer", ["x", "y"], ["z"], "outer_call")],
-        [X, Y],
-        [Z],
-        functions=[outer, quotient()],
-        domains=LOCAL,
-    )
+    outer = function("outer", "[inner_call] c = local.quotient(a, b)")
+    made = calling("[outer_call] z = local.outer(x, y)", f"{outer} {QUOTIENT}")
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         sonnx_ort.InferenceSession(made).run(None, SHORT)
     assert caught.value.node == "outer_call/inner_call/div"
 
 
 def test_unnamed_call_is_named_by_its_function() -> None:
-    made = model(
-        [call("quotient", ["x", "y"], ["z"])], [X, Y], [Z], functions=[quotient()], domains=LOCAL
-    )
+    made = calling("z = local.quotient(x, y)")
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         sonnx_ort.InferenceSession(made).run(None, SHORT)
     assert caught.value.node == "quotient/div"
 
 
 def test_function_in_a_branch_is_enforced() -> None:
-    taken = helper.make_graph(
-        [call("quotient", ["x", "y"], ["q"], "call")], "taken", [], [tensor("q", "float", ["k"])]
-    )
-    other = helper.make_graph(
-        [call("quotient", ["y", "x"], ["q"], "call_2")], "other", [], [tensor("q", "float", ["k"])]
-    )
-    choose = helper.make_node("If", ["p"], ["z"], then_branch=taken, else_branch=other)
-    made = model(
-        [choose],
-        [tensor("p", "bool", []), X, Y],
-        [Z],
-        functions=[quotient()],
-        domains=LOCAL,
+    made = calling(
+        """z = If (p) <
+            then_branch = taken () => (float[k] q) { [call] q = local.quotient(x, y) },
+            else_branch = other () => (float[k] q) { [call_2] q = local.quotient(y, x) }
+        >""",
+        inputs="bool p, float[n] x, float[n] y",
     )
     session = sonnx_ort.InferenceSession(made)
     (result,) = session.run(None, FEEDS | {"p": np.array(False)})
@@ -116,41 +83,22 @@ def test_function_in_a_branch_is_enforced() -> None:
 
 
 def test_branch_in_a_function_is_enforced() -> None:
-    taken = helper.make_graph(
-        [helper.make_node("Div", ["a", "b"], ["q"], name="div")],
-        "taken",
-        [],
-        [tensor("q", "float", ["k"])],
-    )
-    other = helper.make_graph(
-        [helper.make_node("Identity", ["a"], ["e"])], "other", [], [tensor("e", "float", ["k"])]
-    )
-    true = helper.make_node("Constant", [], ["p"], value=onnx.numpy_helper.from_array(np.True_))
-    choose = helper.make_node("If", ["p"], ["c"], then_branch=taken, else_branch=other)
-    made = model(
-        [call("chosen", ["x", "y"], ["z"], "call")],
-        [X, Y],
-        [Z],
-        functions=[function("chosen", [true, choose])],
-        domains=LOCAL,
-    )
+    chosen = """p = Constant <value = bool {1}> ()
+        c = If (p) <
+            then_branch = taken () => (float[k] q) { [div] q = Div(a, b) },
+            else_branch = other () => (float[k] e) { e = Identity(a) }
+        >"""
+    made = calling("[call] z = local.chosen(x, y)", function("chosen", chosen))
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         sonnx_ort.InferenceSession(made).run(None, SHORT)
     assert caught.value.node == "call/div"
 
 
 def test_function_that_passes_an_input_on_keeps_the_names_of_outputs() -> None:
-    passing = function(
-        "passing",
-        [helper.make_node("Div", ["a", "b"], ["c"], name="div")],
-        outputs=("c", "a"),
-    )
-    made = model(
-        [call("passing", ["x", "y"], ["z", "same"], "call")],
-        [X, Y],
-        [Z, tensor("same", "float", ["m"])],
-        functions=[passing],
-        domains=LOCAL,
+    made = calling(
+        "[call] z, same = local.passing(x, y)",
+        function("passing", "[div] c = Div(a, b)", outputs="c, a"),
+        outputs="float[m] z, float[m] same",
     )
     rewritten = sonnx_ort.rewrite(made)
     assert [output.name for output in rewritten.graph.output] == ["z", "same"]
@@ -159,37 +107,21 @@ def test_function_that_passes_an_input_on_keeps_the_names_of_outputs() -> None:
 
 
 def test_function_without_enforced_operators_stays() -> None:
-    other = function("product", [helper.make_node("Mul", ["a", "b"], ["c"])])
-    made = model(
-        [call("product", ["x", "y"], ["m"]), helper.make_node("Div", ["m", "y"], ["z"])],
-        [X, Y],
-        [Z],
-        functions=[other],
-        domains=LOCAL,
-    )
+    product = function("product", "c = Mul(a, b)")
+    made = calling("m = local.product(x, y) z = Div(m, y)", product)
     assert [f.name for f in sonnx_ort.rewrite(made).functions] == ["product"]
 
 
 def test_function_of_another_opset_version_is_enforced_where_the_versions_mean_the_same() -> None:
-    made = model(
-        [call("quotient", ["x", "y"], ["z"], "call")],
-        [X, Y],
-        [Z],
-        functions=[quotient(opset=15)],
-        domains=LOCAL,
-    )
+    older = function("quotient", "[div] c = Div(a, b)", opset=15)
+    made = calling("[call] z = local.quotient(x, y)", older)
     with pytest.raises(sonnx_ort.ContractViolation):
         sonnx_ort.InferenceSession(made).run(None, SHORT)
 
 
 def test_function_of_an_opset_version_that_means_something_else_is_refused() -> None:
-    made = model(
-        [call("quotient", ["x", "y"], ["z"], "call")],
-        [X, Y],
-        [Z],
-        functions=[quotient(opset=13)],
-        domains=LOCAL,
-    )
+    older = function("quotient", "[div] c = Div(a, b)", opset=13)
+    made = calling("[call] z = local.quotient(x, y)", older)
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.rewrite(made)
     assert str(caught.value) == (
@@ -200,41 +132,22 @@ def test_function_of_an_opset_version_that_means_something_else_is_refused() -> 
 
 
 def test_recursive_functions_are_refused() -> None:
-    ping = function("ping", [call("pong", ["a", "b"], ["c"])])
-    pong = function(
-        "pong",
-        [call("ping", ["a", "b"], ["d"]), helper.make_node("Div", ["d", "b"], ["c"], name="div")],
-    )
-    made = model(
-        [call("ping", ["x", "y"], ["z"])], [X, Y], [Z], functions=[ping, pong], domains=LOCAL
-    )
+    ping = function("ping", "c = local.pong(a, b)")
+    pong = function("pong", "d = local.ping(a, b) [div] c = Div(d, b)")
+    made = calling("z = local.ping(x, y)", f"{ping} {pong}")
     with pytest.raises(sonnx_ort.InvalidModel):
         sonnx_ort.rewrite(made)
 
 
 def test_names_inside_a_function_do_not_collide_with_names_of_the_graph() -> None:
-    twice = function(
-        "twice",
-        [
-            helper.make_node("Div", ["a", "b"], ["t"], name="div"),
-            helper.make_node("Add", ["t", "t"], ["c"]),
-        ],
-    )
-    then = helper.make_graph(
-        [helper.make_node("Add", ["w", "x"], ["t"])], "then", [], [tensor("t", "float", ["k"])]
-    )
-    other = helper.make_graph(
-        [helper.make_node("Mul", ["w", "x"], ["t"])], "else", [], [tensor("t", "float", ["k"])]
-    )
-    made = model(
-        [
-            call("twice", ["x", "y"], ["w"], "call"),
-            helper.make_node("If", ["p"], ["z"], then_branch=then, else_branch=other),
-        ],
-        [tensor("p", "bool", []), X, Y],
-        [Z],
-        functions=[twice],
-        domains=LOCAL,
+    made = calling(
+        """[call] w = local.twice(x, y)
+        z = If (p) <
+            then_branch = then () => (float[k] t) { t = Add(w, x) },
+            else_branch = else () => (float[k] t) { t = Mul(w, x) }
+        >""",
+        function("twice", "[div] t = Div(a, b) c = Add(t, t)"),
+        inputs="bool p, float[n] x, float[n] y",
     )
     (result,) = sonnx_ort.InferenceSession(made).run(None, FEEDS | {"p": np.array(True)})
     np.testing.assert_array_equal(result, [2, 3])

@@ -4,11 +4,10 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import TensorProto, helper
 
 import sonnx_ort
 from support.backends import on_each_backend, on_python
-from support.graphs import model, tensor
+from support.graphs import parse
 
 pytestmark = on_each_backend
 
@@ -17,74 +16,57 @@ HALVES = np.full(4, 0.5, np.float32)
 SHORT = np.ones(1, np.float32)
 
 
-def division(name: str = "inner") -> onnx.NodeProto:
-    return helper.make_node("Div", ["x", "y"], ["q"], name=name)
-
-
 def in_if_branch() -> onnx.ModelProto:
-    taken = helper.make_graph([division()], "taken", [], [tensor("q", "float", ["k"])])
-    other = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["e"])], "other", [], [tensor("e", "float", ["k"])]
-    )
-    choose = helper.make_node(
-        "If", ["condition"], ["z"], name="choose", then_branch=taken, else_branch=other
-    )
-    condition = helper.make_node(
-        "Constant", [], ["condition"], value=helper.make_tensor("t", TensorProto.BOOL, [], [True])
-    )
-    return model([condition, choose], _inputs(), [tensor("z", "float", ["m"])])
+    return parse("""(float[n] x, float[n] y) => (float[m] z) {
+        condition = Constant <value = bool {1}> ()
+        [choose] z = If (condition) <
+            then_branch = taken () => (float[k] q) { [inner] q = Div(x, y) },
+            else_branch = other () => (float[k] e) { e = Identity(x) }
+        >
+    }""")
 
 
 def in_two_nested_ifs() -> onnx.ModelProto:
-    inner = in_if_branch().graph
-    taken = helper.make_graph(inner.node, "outer_taken", [], [tensor("z", "float", ["k"])])
-    other = helper.make_graph(
-        [helper.make_node("Identity", ["x"], ["f"])],
-        "outer_other",
-        [],
-        [tensor("f", "float", None)],
-    )
-    constant = helper.make_node(
-        "Constant", [], ["outer"], value=helper.make_tensor("t", TensorProto.BOOL, [], [True])
-    )
-    choose = helper.make_node("If", ["outer"], ["w"], then_branch=taken, else_branch=other)
-    return model([constant, choose], _inputs(), [tensor("w", "float", ["m"])])
+    return parse("""(float[n] x, float[n] y) => (float[m] w) {
+        outer = Constant <value = bool {1}> ()
+        w = If (outer) <
+            then_branch = outer_taken () => (float[k] z) {
+                condition = Constant <value = bool {1}> ()
+                [choose] z = If (condition) <
+                    then_branch = taken () => (float[k] q) { [inner] q = Div(x, y) },
+                    else_branch = other () => (float[k] e) { e = Identity(x) }
+                >
+            },
+            else_branch = outer_other () => (float[] f) { f = Identity(x) }
+        >
+    }""")
 
 
 def in_loop_body() -> onnx.ModelProto:
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["go_on"], ["still"]),
-            helper.make_node("Div", ["x", "carried"], ["quotient"], name="inner"),
-        ],
-        "body",
-        [tensor("i", "int64", []), tensor("go_on", "bool", []), tensor("carried", "float", None)],
-        [tensor("still", "bool", []), tensor("quotient", "float", None)],
-    )
-    trips = helper.make_node("Constant", [], ["trips"], value_int=1)
-    loop = helper.make_node("Loop", ["trips", "", "y"], ["z"], name="loop", body=body)
-    return model([trips, loop], _inputs(), [tensor("z", "float", ["m"])])
+    return parse("""(float[n] x, float[n] y) => (float[m] z) {
+        trips = Constant <value_int = 1> ()
+        [loop] z = Loop (trips, , y) <
+            body = body (int64 i, bool go_on, float[] carried) => (bool still, float[] quotient) {
+                still = Identity(go_on)
+                [inner] quotient = Div(x, carried)
+            }
+        >
+    }""")
 
 
 def in_scan_body() -> onnx.ModelProto:
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["state"], ["kept"]),
-            helper.make_node("Div", ["row", "state"], ["scanned"], name="inner"),
-        ],
-        "body",
-        [tensor("state", "float", None), tensor("row", "float", None)],
-        [tensor("kept", "float", None), tensor("scanned", "float", None)],
-    )
-    rows = helper.make_node("Unsqueeze", ["x", "axes"], ["rows"])
-    axes = helper.make_node("Constant", [], ["axes"], value_ints=[0])
-    scan = helper.make_node("Scan", ["y", "rows"], ["last", "scans"], body=body, num_scan_inputs=1)
-    squeeze = helper.make_node("Squeeze", ["scans", "axes"], ["z"])
-    return model([axes, rows, scan, squeeze], _inputs(), [tensor("z", "float", ["m"])])
-
-
-def _inputs() -> list[onnx.ValueInfoProto]:
-    return [tensor("x", "float", ["n"]), tensor("y", "float", ["n"])]
+    return parse("""(float[n] x, float[n] y) => (float[m] z) {
+        axes = Constant <value_ints = [0]> ()
+        rows = Unsqueeze(x, axes)
+        last, scans = Scan (y, rows) <
+            body = body (float[] state, float[] row) => (float[] kept, float[] scanned) {
+                kept = Identity(state)
+                [inner] scanned = Div(row, state)
+            },
+            num_scan_inputs = 1
+        >
+        z = Squeeze(scans, axes)
+    }""")
 
 
 PLACES = {
@@ -133,24 +115,17 @@ def test_enforced_model_passes_the_checker(nested: onnx.ModelProto) -> None:
 
 
 def test_loop_that_grows_its_state_is_not_rejected() -> None:
-    body = helper.make_graph(
-        [
-            helper.make_node("Identity", ["go_on"], ["still"]),
-            helper.make_node("Concat", ["state", "state"], ["grown"], axis=0),
-            helper.make_node("Div", ["state", "state"], ["ones"], name="inner"),
-        ],
-        "body",
-        [tensor("i", "int64", []), tensor("go_on", "bool", []), tensor("state", "float", None)],
-        [tensor("still", "bool", []), tensor("grown", "float", None)],
-    )
-    trips = helper.make_node("Constant", [], ["trips"], value_int=2)
-    loop = helper.make_node("Loop", ["trips", "", "s"], ["z"], body=body)
-    divide = helper.make_node("Div", ["z", "x"], ["w"], name="after")
-    grown = model(
-        [trips, loop, divide],
-        [tensor("s", "float", [1]), tensor("x", "float", [4])],
-        [tensor("w", "float", ["k"])],
-    )
+    grown = parse("""(float[1] s, float[4] x) => (float[k] w) {
+        trips = Constant <value_int = 2> ()
+        z = Loop (trips, , s) <
+            body = body (int64 i, bool go_on, float[] state) => (bool still, float[] grown) {
+                still = Identity(go_on)
+                grown = Concat <axis = 0> (state, state)
+                [inner] ones = Div(state, state)
+            }
+        >
+        [after] w = Div(z, x)
+    }""")
     session = sonnx_ort.InferenceSession(grown)
     (result,) = session.run(None, {"s": SHORT, "x": HALVES})
     np.testing.assert_array_equal(result, [2, 2, 2, 2])

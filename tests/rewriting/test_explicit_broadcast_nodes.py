@@ -1,14 +1,13 @@
 """What `broadcast="explicit"` puts into a model, and what it spares."""
 
-import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import helper
 
 import sonnx_ort
 from support.backends import on_each_backend, on_python
 from support.broadcasting import broadcast_guards, legacy_model, operators
-from support.graphs import binary_model, model, tensor
+from support.graphs import binary_model, parse, tensor
 
 pytestmark = on_each_backend
 
@@ -60,12 +59,9 @@ def test_only_operands_that_may_lack_the_common_shape_are_expanded(
 
 
 def test_constant_scalar_costs_one_expansion_and_no_copy_of_the_tensor():
-    made = model(
-        [helper.make_node("Sub", ["x", "one"], ["z"], name="subtract")],
-        [tensor("x", "float", ["batch", "length"])],
-        [tensor("z", "float", ["batch", "length"])],
-        initializers=[numpy_helper.from_array(np.array(1, np.float32), "one")],
-    )
+    made = parse("""(float[batch,length] x) => (float[batch,length] z) <float one = {1}> {
+        [subtract] z = Sub(x, one)
+    }""")
     rewritten = explicit(made)
     assert expanded(rewritten) == ["one"]
     subtract = next(node for node in rewritten.graph.node if node.op_type == "Sub")
@@ -79,14 +75,10 @@ def test_equal_shapes_give_what_rejecting_gives():
 
 
 def test_node_between_equal_shapes_is_spared_in_a_model_that_broadcasts_elsewhere():
-    made = model(
-        [
-            helper.make_node("Sub", ["x", "mean"], ["centred"], name="centre"),
-            helper.make_node("Div", ["centred", "x"], ["z"], name="divide"),
-        ],
-        [tensor("x", "float", ["n", 3]), tensor("mean", "float", [3])],
-        [tensor("z", "float", ["n", 3])],
-    )
+    made = parse("""(float[n,3] x, float[3] mean) => (float[n,3] z) {
+        [centre] centred = Sub(x, mean)
+        [divide] z = Div(centred, x)
+    }""")
     assert expanded(explicit(made)) == ["mean"]
 
 
@@ -115,15 +107,8 @@ def test_types_that_no_kernel_takes_are_expanded_in_their_carrier(element_type):
 
 
 def test_unknown_types_are_broadcast_all_the_same():
-    made = model(
-        [
-            helper.make_node("Mystery", ["a"], ["m"], domain="their.domain"),
-            helper.make_node("Div", ["m", "a"], ["c"], name="div"),
-        ],
-        [tensor("a", "float", [2])],
-        [tensor("c", "float", [2])],
-        domains={"their.domain": 1},
-    )
+    text = "(float[2] a) => (float[2] c) { m = their.domain.Mystery(a) [div] c = Div(m, a) }"
+    made = parse(text, domains={"their.domain": 1})
     assert expanded(explicit(made)) == ["m"] or expanded(explicit(made)) == ["m", "a"]
 
 

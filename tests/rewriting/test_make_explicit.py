@@ -4,11 +4,10 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import helper
 
 import sonnx_ort
 from support.backends import on_each_backend
-from support.graphs import model, tensor
+from support.graphs import parse, tensor
 
 pytestmark = on_each_backend
 
@@ -16,16 +15,12 @@ OPTIONS = {"make_explicit": True}
 
 
 def made() -> onnx.ModelProto:
-    return model(
-        [
-            helper.make_node("Softmax", ["a"], ["s"], name="softmax"),
-            helper.make_node("Relu", ["b"], ["r"], name="relu"),
-            helper.make_node("Div", ["s", "r"], ["q"], name="div"),
-            helper.make_node("Sub", ["q", "r"], ["z"], name="sub"),
-        ],
-        [tensor("a", "float", ["n", 3]), tensor("b", "float", ["n", 3])],
-        [tensor("z", "float", ["n", 3])],
-    )
+    return parse("""(float[n,3] a, float[n,3] b) => (float[n,3] z) {
+        [softmax] s = Softmax(a)
+        [relu] r = Relu(b)
+        [div] q = Div(s, r)
+        [sub] z = Sub(q, r)
+    }""")
 
 
 def findings(proto: onnx.ModelProto) -> list[str]:

@@ -8,7 +8,7 @@ from onnx import helper
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
 from support.backends import on_each_backend
-from support.graphs import binary_model, data_type, model, tensor
+from support.graphs import binary_model, parse
 
 pytestmark = on_each_backend
 
@@ -51,21 +51,19 @@ def test_preliminary_edition_names_both_rules_about_shapes() -> None:
 
 
 def test_shapes_that_follow_from_operators() -> None:
-    made = model(
-        [
-            helper.make_node("MatMul", ["a", "w"], ["m"], name="matmul"),
-            helper.make_node("Div", ["m", "b"], ["c"], name="div"),
-        ],
-        [tensor("a", "float", ["n", 4]), tensor("b", "float", ["n", 6])],
-        [tensor("c", "float", ["n", 5])],
-        initializers=[onnx.numpy_helper.from_array(np.ones((4, 5), np.float32), "w")],
+    made = parse(
+        """(float[n,4] a, float[n,6] b) => (float[n,5] c) {
+            [matmul] m = MatMul(a, w)
+            [div] c = Div(m, b)
+        }""",
+        constants={"w": np.ones((4, 5), np.float32)},
     )
     assert violations(made) == [("Div.float.R1", "div", "axis 1 has size 5 in A and 6 in B")]
 
 
 def test_types_that_do_not_match() -> None:
     made = binary_model("Div", "float", [2], [2])
-    made.graph.input[1].type.tensor_type.elem_type = data_type("double")
+    made.graph.input[1].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
     assert violations(made) == [("Div.float.R2", "the_node", "A is float and B is double")]
 
 
@@ -92,25 +90,25 @@ def test_constant_integer_divisor_without_a_zero_is_accepted(place: str) -> None
 
 
 def _with_divisor(place: str, divisor: np.ndarray) -> onnx.ModelProto:
-    a, c = tensor("a", "int64", [2, 2]), tensor("c", "int64", [2, 2])
-    weights = onnx.numpy_helper.from_array(divisor, "w")
-    divide = helper.make_node("Div", ["a", "w"], ["c"], name="div")
+    weights = {"w": divisor}
     match place:
         case "initializer":
-            return model([divide], [a], [c], initializers=[weights])
+            text = "(int64[2,2] a) => (int64[2,2] c) { [div] c = Div(a, w) }"
+            return parse(text, constants=weights)
         case "constant node":
-            return model([helper.make_node("Constant", [], ["w"], value=weights), divide], [a], [c])
+            elements = ", ".join(map(str, divisor.ravel()))
+            return parse(f"""(int64[2,2] a) => (int64[2,2] c) {{
+                w = Constant <value = int64[2,2] {{{elements}}}> ()
+                [div] c = Div(a, w)
+            }}""")
         case _:
-            other = [helper.make_node("Identity", ["a"], ["e"])]
-            choose = helper.make_node(
-                "If",
-                ["p"],
-                ["z"],
-                then_branch=helper.make_graph([divide], "then", [], [c]),
-                else_branch=helper.make_graph(other, "else", [], [tensor("e", "int64", [2, 2])]),
-            )
-            inputs = [tensor("p", "bool", []), a]
-            return model([choose], inputs, [tensor("z", "int64", [2, 2])], initializers=[weights])
+            text = """(bool p, int64[2,2] a) => (int64[2,2] z) {
+                z = If (p) <
+                    then_branch = then () => (int64[2,2] c) { [div] c = Div(a, w) },
+                    else_branch = else () => (int64[2,2] e) { e = Identity(a) }
+                >
+            }"""
+            return parse(text, constants=weights)
 
 
 def _sparse(name: str) -> onnx.SparseTensorProto:
@@ -120,42 +118,27 @@ def _sparse(name: str) -> onnx.SparseTensorProto:
 
 
 def test_sparse_initializer() -> None:
-    made = model(
-        [helper.make_node("Div", ["a", "w"], ["c"], name="div")],
-        [tensor("a", "float", [3])],
-        [tensor("c", "float", [3])],
-    )
+    made = parse("(float[3] a) => (float[3] c) { [div] c = Div(a, w) }")
     made.graph.sparse_initializer.append(_sparse("w"))
     assert violations(made) == [("Div.float.RG1", "div", "B 'w' is sparse")]
 
 
 def test_sparse_constant() -> None:
-    made = model(
-        [
-            helper.make_node("Constant", [], ["w"], sparse_value=_sparse("w")),
-            helper.make_node("Sub", ["a", "w"], ["c"], name="sub"),
-        ],
-        [tensor("a", "float", [3])],
-        [tensor("c", "float", [3])],
-    )
+    made = parse("(float[3] a) => (float[3] c) { [sub] c = Sub(a, w) }")
+    constant = helper.make_node("Constant", [], ["w"], sparse_value=_sparse("w"))
+    made.graph.node.insert(0, constant)
     assert violations(made, "preliminary") == [("Sub.R2", "sub", "B 'w' is sparse")]
 
 
 def test_sparse_input() -> None:
-    made = model(
-        [helper.make_node("Div", ["a", "a"], ["c"], name="div")],
-        [helper.make_sparse_tensor_value_info("a", onnx.TensorProto.FLOAT, [3])],
-        [tensor("c", "float", [3])],
-    )
+    made = parse("(float[3] a) => (float[3] c) { [div] c = Div(a, a) }")
+    sparse = helper.make_sparse_tensor_value_info("a", onnx.TensorProto.FLOAT, [3])
+    made.graph.input[0].CopyFrom(sparse)
     assert violations(made) == [("Div.float.RG1", "div", "A 'a' and B 'a' are sparse")]
 
 
 def test_sparse_tensor_that_no_enforced_operator_reads() -> None:
-    made = model(
-        [helper.make_node("Add", ["a", "w"], ["c"], name="add")],
-        [tensor("a", "float", [3])],
-        [tensor("c", "float", [3])],
-    )
+    made = parse("(float[3] a) => (float[3] c) { [add] c = Add(a, w) }")
     made.graph.sparse_initializer.append(_sparse("w"))
     assert violations(made) == [("GR1", "", "tensor 'w' is sparse")]
 
@@ -176,14 +159,10 @@ def test_legacy_broadcasting_of_shapes_that_may_be_equal() -> None:
 
 
 def test_message_lists_everything() -> None:
-    made = model(
-        [
-            helper.make_node("Sub", ["a", "b"], ["s"], name="center"),
-            helper.make_node("Div", ["s", "i"], ["c"], name="scale"),
-        ],
-        [tensor("a", "float", ["n", 3]), tensor("b", "float", [3]), tensor("i", "int32", [1])],
-        [tensor("c", "float", ["n", 3])],
-    )
+    made = parse("""(float[n,3] a, float[3] b, int32[1] i) => (float[n,3] c) {
+        [center] s = Sub(a, b)
+        [scale] c = Div(s, i)
+    }""")
     with pytest.raises(sonnx_ort.ModelRejected) as caught:
         sonnx_ort.rewrite(made)
     assert str(caught.value) == (

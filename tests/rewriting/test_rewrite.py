@@ -9,7 +9,7 @@ from onnx import helper
 
 import sonnx_ort
 from support.backends import on_each_backend, on_python
-from support.graphs import binary_model, model, tensor
+from support.graphs import binary_model, parse
 
 pytestmark = on_each_backend
 
@@ -82,11 +82,7 @@ def test_rewriting_twice_changes_nothing() -> None:
 
 
 def test_model_without_enforced_operators_is_unchanged() -> None:
-    made = model(
-        [helper.make_node("Add", ["a", "b"], ["c"])],
-        [tensor("a", "float", [2]), tensor("b", "float", [1])],
-        [tensor("c", "float", [2])],
-    )
+    made = parse("(float[2] a, float[1] b) => (float[2] c) { c = Add(a, b) }")
     assert sonnx_ort.rewrite(made) == made
 
 
@@ -115,18 +111,17 @@ def test_path_and_bytes_give_the_same(tmp_path: object) -> None:
 
 @on_python
 def test_everything_else_survives() -> None:
-    made = model(
-        [
-            helper.make_node("Relu", ["a"], ["r"], name="relu", doc_string="about relu"),
-            helper.make_node("Sub", ["r", "b"], ["s"], name="sub", doc_string="about sub"),
-            helper.make_node("Div", ["s", "b"], ["q"], name="div"),
-            helper.make_node("Custom", ["q"], ["z"], name="own", domain="their.domain", depth=3),
-        ],
-        [tensor("a", "float", ["n", 3]), tensor("b", "float", ["n", 3])],
-        [tensor("z", "float", ["n", 3]), tensor("s", "float", ["n", 3])],
-        value_info=[tensor("q", "float", ["n", 3])],
+    made = parse(
+        """(float[n,3] a, float[n,3] b) => (float[n,3] z, float[n,3] s) <float[n,3] q> {
+            [relu] r = Relu(a)
+            [sub] s = Sub(r, b)
+            [div] q = Div(s, b)
+            [own] z = their.domain.Custom <depth = 3> (q)
+        }""",
         domains={"their.domain": 7},
     )
+    for node in made.graph.node[:2]:
+        node.doc_string = f"about {node.name}"
     made.doc_string = "about the model"
     made.producer_name = "producer"
     made.producer_version = "1.2"
@@ -161,14 +156,10 @@ def test_training_info_survives() -> None:
 
 
 def test_new_values_take_no_name_that_is_taken() -> None:
-    made = model(
-        [
-            helper.make_node("Div", ["a", "b"], ["q"], name="div"),
-            helper.make_node("Add", ["q", "q_result"], ["z"]),
-        ],
-        [tensor(name, "float", ["n"]) for name in ("a", "b", "q_result")],
-        [tensor("z", "float", ["n"])],
-    )
+    made = parse("""(float[n] a, float[n] b, float[n] q_result) => (float[n] z) {
+        [div] q = Div(a, b)
+        z = Add(q, q_result)
+    }""")
     options = sonnx_ort.register()
     session = ort.InferenceSession(sonnx_ort.rewrite(made).SerializeToString(), options)
     x = np.ones(2, np.float32)
@@ -204,15 +195,8 @@ def test_every_version_runs(opset: int, attributes: dict[str, object]) -> None:
 
 @on_python
 def test_old_version_with_an_operator_that_changed_is_refused() -> None:
-    made = model(
-        [
-            helper.make_node("Reshape", ["a"], ["r"], shape=[2]),
-            helper.make_node("Div", ["r", "r"], ["c"], name="div"),
-        ],
-        [tensor("a", "float", [2])],
-        [tensor("c", "float", [2])],
-        opset=1,
-    )
+    text = "(float[2] a) => (float[2] c) { r = Reshape <shape = [2]> (a) [div] c = Div(r, r) }"
+    made = parse(text, opset=1)
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.rewrite(made)
     assert str(caught.value) == (
@@ -244,15 +228,8 @@ def test_inputs_and_outputs_without_a_shape_are_accepted() -> None:
 
 @on_python
 def test_unknown_types_are_left_to_the_session() -> None:
-    made = model(
-        [
-            helper.make_node("Mystery", ["a"], ["m"], domain="their.domain"),
-            helper.make_node("Div", ["m", "m"], ["c"], name="div"),
-        ],
-        [tensor("a", "float", [2])],
-        [tensor("c", "float", [2])],
-        domains={"their.domain": 1},
-    )
+    text = "(float[2] a) => (float[2] c) { m = their.domain.Mystery(a) [div] c = Div(m, m) }"
+    made = parse(text, domains={"their.domain": 1})
     (node,) = custom_nodes(sonnx_ort.rewrite(made))
     assert {entry.key: entry.value for entry in node.metadata_props}["sonnx_ort.rules"] == (
         "Div.float.R2 Div.float.RG1 Div.float.R1 "

@@ -8,12 +8,11 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import helper
 
 import sonnx_ort
 from sonnx_ort.custom_ops import violation_log
 from support.backends import on_each_backend, on_python
-from support.graphs import binary_model, model, tensor
+from support.graphs import binary_model, parse
 
 pytestmark = on_each_backend
 
@@ -170,14 +169,10 @@ def test_threads_get_their_own_violations(mode: ort.ExecutionMode) -> None:
 
 
 def test_two_failing_branches_in_parallel_raise_one_of_the_violations() -> None:
-    made = model(
-        [
-            helper.make_node("Div", ["a", "b"], ["c"], name="one"),
-            helper.make_node("Div", ["b", "a"], ["d"], name="other"),
-        ],
-        [tensor("a", "float", ["n"]), tensor("b", "float", ["m"])],
-        [tensor("c", "float", ["k"]), tensor("d", "float", ["l"])],
-    )
+    made = parse("""(float[n] a, float[m] b) => (float[k] c, float[l] d) {
+        [one] c = Div(a, b)
+        [other] d = Div(b, a)
+    }""")
     options = quiet()
     options.execution_mode = ort.ExecutionMode.ORT_PARALLEL
     options.inter_op_num_threads = 2

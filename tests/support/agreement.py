@@ -3,25 +3,25 @@
 To be run in a child process: an integer division that no guard stops can end it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.rewriting.options import Backend
-from support import ort_values
-from support.broadcasting import assert_identical, broadcast_model, quiet
+from support.broadcasting import Outcome, assert_identical, broadcast_model, quiet, run
 from support.graphs import Dimensions, binary_model
 from support.values import assert_same_bits, bits_dtype, special_values
 
 Array = npt.NDArray[Any]
 Sizes = tuple[int, ...]
-Verdict = tuple[object, ...]
 
 NEWEST_OPSET = 23
 FEEDS_PER_DECLARATION = 24
@@ -55,29 +55,19 @@ class Declaration:
     broadcast: str
     opset: int
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the inputs."""
-        if self.operator == "Broadcast":
-            return [f"x{index}" for index in range(len(self.shapes))]
-        return ["A", "B"]
-
     def model(self) -> onnx.ModelProto:
         """The model, not rewritten."""
         if self.operator == "Broadcast":
             return broadcast_model(self.element_types, self.shapes, opset=self.opset)
         return binary_model(self.operator, self.element_types[0], *self.shapes, opset=self.opset)
 
-    def session(self, backend: Backend) -> sonnx_ort.InferenceSession | sonnx_ort.ModelRejected:
+    def session(
+        self, backend: Backend, options: ort.SessionOptions | None = None, **choices: Any
+    ) -> sonnx_ort.InferenceSession | sonnx_ort.ModelRejected:
         """The rewritten model, ready to run; what rejects it if it cannot keep its rules."""
+        choices |= {"edition": self.edition, "broadcast": self.broadcast, "backend": backend}
         try:
-            return sonnx_ort.InferenceSession(
-                self.model(),
-                quiet(),
-                edition=self.edition,
-                broadcast=self.broadcast,
-                backend=backend,
-            )
+            return sonnx_ort.InferenceSession(self.model(), options or quiet(), **choices)
         except sonnx_ort.ModelRejected as rejected:
             return rejected
 
@@ -86,12 +76,7 @@ class RandomCases:
     """Declarations and feeds, the same for the same seed."""
 
     def __init__(self, operator: str, seed: int) -> None:
-        """Start a sequence of them.
-
-        Args:
-            operator: "Div", "Sub" or "Broadcast".
-            seed: Decides everything.
-        """
+        """Start the sequence of an operator and a seed, which decide everything."""
         self._operator = operator
         self._random = np.random.default_rng([seed, *operator.encode()])
 
@@ -112,17 +97,16 @@ class RandomCases:
         )
 
     def feeds(self, declaration: Declaration) -> dict[str, Array]:
-        """Tensors that ONNX Runtime accepts for a declaration.
-
-        Args:
-            declaration: The declaration.
-        """
+        """Tensors that ONNX Runtime accepts for a declaration."""
         shapes = self._shapes_for(declaration.shapes)
         harmless = bool(self._random.integers(0, 2))
+        names = [f"x{index}" for index in range(len(shapes))]
+        if declaration.operator != "Broadcast":
+            names = ["A", "B"]
         return {
             name: self._tensor(element_type, shape, harmless=harmless and name == "B")
             for name, element_type, shape in zip(
-                declaration.names, declaration.element_types, shapes, strict=True
+                names, declaration.element_types, shapes, strict=True
             )
         }
 
@@ -207,34 +191,14 @@ class RandomCases:
         return array.reshape(shape)
 
 
-def run(
-    session: sonnx_ort.InferenceSession, feeds: Mapping[str, Array]
-) -> list[Array] | sonnx_ort.ContractViolation:
-    """The outputs of a run, or its violation."""
-    try:
-        return ort_values.run(session, feeds)
-    except sonnx_ort.ContractViolation as violation:
-        return violation
-
-
-def verdict(violation: sonnx_ort.ContractViolation) -> Verdict:
+def verdict(violation: sonnx_ort.ContractViolation) -> tuple[object, ...]:
     """All that a violation says, apart from its text."""
     v = violation
     return v.rule, v.operator, v.node, v.shapes, v.index, v.values
 
 
-def assert_agreement(
-    operator: str,
-    reference: list[Array] | sonnx_ort.ContractViolation,
-    found: list[Array] | sonnx_ort.ContractViolation,
-) -> None:
-    """Assert that the outcomes of both backends are the same.
-
-    Args:
-        operator: What the model holds.
-        reference: The outcome of the python backend.
-        found: The outcome of the native backend.
-    """
+def assert_agreement(operator: str, reference: Outcome, found: Outcome) -> None:
+    """Assert that the outcomes of both backends on a model with an operator are the same."""
     if isinstance(reference, sonnx_ort.ContractViolation):
         assert isinstance(found, sonnx_ort.ContractViolation), f"unnoticed: {reference}"
         assert verdict(found) == verdict(reference)
@@ -245,37 +209,46 @@ def assert_agreement(
         same(result, expected)
 
 
-def compare(operator: str, seed: int, declarations: int) -> int:
+def agreeing_runs(
+    operator: str, seed: int, declarations: int, native: Callable[[Declaration], Any]
+) -> Iterator[tuple[Declaration, sonnx_ort.InferenceSession, list[Outcome]]]:
     """Compare the backends on random declarations and feeds.
 
     Args:
         operator: "Div", "Sub" or "Broadcast".
         seed: The seed.
         declarations: How many.
+        native: Gives the session of the native backend.
 
-    Returns:
-        How many runs were compared.
+    Yields:
+        The declarations that are not rejected, with the native sessions and their outcomes.
 
     Raises:
         AssertionError: They differ; its notes tell on which model and feeds.
     """
     cases = RandomCases(operator, seed)
-    compared = 0
     for _ in range(declarations):
         declaration = cases.declaration()
         # Where the process ends, this is the last line.
         print(declaration, flush=True)
-        reference, native = (declaration.session(backend) for backend in Backend)
+        reference, session = declaration.session(Backend.PYTHON), native(declaration)
         if isinstance(reference, sonnx_ort.ModelRejected):
-            assert str(native) == str(reference)
+            assert str(session) == str(reference)
             continue
-        assert not isinstance(native, sonnx_ort.ModelRejected), native
+        assert not isinstance(session, sonnx_ort.ModelRejected), session
+        found = []
         for _ in range(FEEDS_PER_DECLARATION):
             feeds = cases.feeds(declaration)
             try:
-                assert_agreement(operator, run(reference, feeds), run(native, feeds))
+                found.append(run(session, feeds))
+                assert_agreement(operator, run(reference, feeds), found[-1])
             except Exception as error:
                 error.add_note(f"{declaration}\n{feeds}")
                 raise
-            compared += 1
-    return compared
+        yield declaration, session, found
+
+
+def compare(operator: str, seed: int, declarations: int) -> int:
+    """Compare the backends on the CPU as `agreeing_runs` does, and count the runs."""
+    native = partial(Declaration.session, backend=Backend.NATIVE)
+    return sum(len(found) for *_, found in agreeing_runs(operator, seed, declarations, native))

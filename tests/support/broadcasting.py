@@ -13,7 +13,7 @@ from onnx import helper
 
 import sonnx_ort
 from support import ort_values
-from support.graphs import OPSET, Dimensions, binary_model, model, tensor
+from support.graphs import OPSET, Dimensions, binary, declared, parse
 
 Array = npt.NDArray[Any]
 Outcome = list[Array] | sonnx_ort.ContractViolation
@@ -21,12 +21,7 @@ Outcome = list[Array] | sonnx_ort.ContractViolation
 
 @st.composite
 def shapes_of_tensors(draw: st.DrawFn, count: int) -> list[tuple[int, ...]]:
-    """Shapes that mostly have a common one, with sizes of 0 and 1 among them, or any shapes.
-
-    Args:
-        draw: Supplied by hypothesis.
-        count: How many shapes.
-    """
+    """Some shapes that mostly have a common one, with sizes of 0 and 1 among them, or any."""
     sizes = {"min_side": 0, "max_side": 3}
     if draw(st.integers(0, 3)):
         fitting = hypothesis_numpy.mutually_broadcastable_shapes(
@@ -54,25 +49,24 @@ def broadcast_model(
         node: The name of the node.
         opset: The version of the default domain.
     """
-    inputs = [f"x{index}" for index in range(len(shapes))]
-    names = [f"z{index}" for index in range(len(shapes))] if outputs is None else outputs
-    declared = [
-        tensor(name, element_type, shape)
-        for name, element_type, shape in zip(inputs, element_types, shapes, strict=True)
-    ]
-    given = [
-        tensor(name, element_type, None)
-        for name, element_type in zip(names, element_types, strict=False)
-        if name
-    ]
-    broadcast = helper.make_node("Broadcast", inputs, names, domain="sonnx", name=node)
-    return model([broadcast], declared, given, domains={"sonnx": 1}, opset=opset)
+    xs = [f"x{index}" for index in range(len(shapes))]
+    zs = [f"z{index}" for index in range(len(shapes))] if outputs is None else outputs
+    types = map(declared, element_types, shapes)
+    inputs = ", ".join(f"{what} {x}" for what, x in zip(types, xs, strict=True))
+    given = ", ".join(f"{t}[] {z}" for t, z in zip(element_types, zs, strict=False) if z)
+    text = f"""({inputs}) => ({given}) {{
+        ["{node}"] {", ".join(zs)} = sonnx.Broadcast({", ".join(xs)})
+    }}"""
+    made = parse(text, domains={"sonnx": 1}, opset=opset)
+    # The parser drops a last output that is left out.
+    made.graph.node[0].output[:] = zs
+    return made
 
 
 def legacy_model(
     operator: str, a_shape: Dimensions, b_shape: Dimensions, opset: int, **attributes: int
 ) -> onnx.ModelProto:
-    """Make a model of one node of opset 1 or 6 with attributes: `A, B -> operator -> C`.
+    """Make a model of one node of opset 1 or 6: `A, B -> operator -> C`, C of A's shape.
 
     Args:
         operator: "Div" or "Sub".
@@ -81,12 +75,8 @@ def legacy_model(
         opset: The version of the default domain.
         **attributes: The attributes, such as `broadcast` and `axis`.
     """
-    made = binary_model(operator, "float", a_shape, b_shape, c_shape=a_shape, opset=opset)
-    if a_shape is None:
-        made.graph.output[0].type.tensor_type.ClearField("shape")
-    made.graph.node[0].attribute.extend(
-        helper.make_attribute(name, value) for name, value in attributes.items()
-    )
+    made = binary(operator, "float", (a_shape, b_shape, a_shape), "the_node", opset=opset)
+    made.graph.node[0].attribute.extend(map(helper.make_attribute, attributes, attributes.values()))
     return made
 
 
@@ -95,6 +85,14 @@ def quiet() -> ort.SessionOptions:
     options = ort.SessionOptions()
     options.log_severity_level = 4
     return options
+
+
+def run(session: sonnx_ort.InferenceSession, feeds: Mapping[str, Array]) -> Outcome:
+    """Run a session on arrays of any numeric type or bool: the outputs, or the violation."""
+    try:
+        return ort_values.run(session, feeds)
+    except sonnx_ort.ContractViolation as violation:
+        return violation
 
 
 def outcome(
@@ -107,37 +105,23 @@ def outcome(
 
     Args:
         made: The model.
-        feeds: The inputs by name, of any numeric type or bool.
+        feeds: The inputs by name.
         options: The session options.
         **choices: The arguments of `rewrite`.
     """
-    session = sonnx_ort.InferenceSession(made, options or quiet(), **choices)
-    try:
-        return ort_values.run(session, feeds)
-    except sonnx_ort.ContractViolation as violation:
-        return violation
+    return run(sonnx_ort.InferenceSession(made, options or quiet(), **choices), feeds)
 
 
-def results(
-    made: onnx.ModelProto,
-    feeds: Mapping[str, Array],
-    options: ort.SessionOptions | None = None,
-    **choices: str,
-) -> list[Array]:
+def results(made: onnx.ModelProto, *how: Any, **choices: str) -> list[Array]:
     """Rewrite and run a model that keeps its rules; arguments as for `outcome`."""
-    found = outcome(made, feeds, options, **choices)
+    found = outcome(made, *how, **choices)
     assert isinstance(found, list), found
     return found
 
 
-def violation(
-    made: onnx.ModelProto,
-    feeds: Mapping[str, Array],
-    options: ort.SessionOptions | None = None,
-    **choices: str,
-) -> sonnx_ort.ContractViolation:
+def violation(made: onnx.ModelProto, *how: Any, **choices: str) -> sonnx_ort.ContractViolation:
     """Rewrite and run a model that breaks a rule; arguments as for `outcome`."""
-    found = outcome(made, feeds, options, **choices)
+    found = outcome(made, *how, **choices)
     assert isinstance(found, sonnx_ort.ContractViolation), found
     return found
 
@@ -153,13 +137,7 @@ def broadcast_guards(made: onnx.ModelProto) -> list[str]:
 
 
 def numbered(shape: Sequence[int], dtype: npt.DTypeLike, first: int = 1) -> Array:
-    """A tensor of positive numbers that differ, as far as the dtype allows.
-
-    Args:
-        shape: Its shape.
-        dtype: Its dtype.
-        first: Its first number.
-    """
+    """A tensor of positive numbers from the first, that differ as far as the dtype allows."""
     count = int(np.prod(shape, dtype=np.int64))
     return (np.arange(count) % 100 + first).reshape(tuple(shape)).astype(dtype)
 

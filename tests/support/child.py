@@ -6,10 +6,17 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
+SCRIPTS = TESTS.parent / "scripts"
+
+_VARIABLES = {
+    "PYTHONPATH": os.pathsep.join(map(str, (TESTS, SCRIPTS))),
+    "PYTHONIOENCODING": "utf-8",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +43,36 @@ class ChildResult:
         return f"exit status {self.exit_status}\n{self.stdout}\n{self.stderr}"
 
 
+def run_program(
+    command: Sequence[str | Path], *, folder: str | None = None, timeout: float
+) -> ChildResult:
+    """Run a program in a child process; `support` and the modules of the scripts can be imported.
+
+    Args:
+        command: The program and its arguments.
+        folder: Where it runs; here unless given.
+        timeout: Seconds until the child is killed and `subprocess.TimeoutExpired` is raised.
+    """
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        check=False,
+        cwd=folder,
+        env=os.environ | _VARIABLES,
+        encoding="utf-8",
+        errors="replace",
+        timeout=timeout,
+    )
+    return ChildResult(done.returncode, done.stdout, done.stderr)
+
+
 def run_python(*parts: str, timeout: float = 120) -> ChildResult:
-    """Run Python code in a child process.
+    """Run Python code in a child process with the same interpreter, in an empty folder of its own.
 
     Args:
         *parts: The code: pieces that follow each other, each with an indentation of its own.
-        timeout: Seconds until the child is killed and `subprocess.TimeoutExpired` is raised.
-
-    Returns:
-        How the child ended. It runs in an empty folder of its own, with the same interpreter, and
-        can import `support`.
+        timeout: As for `run_program`.
     """
     code = "\n".join(textwrap.dedent(part) for part in parts)
     with tempfile.TemporaryDirectory() as folder:
-        finished = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            check=False,
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": str(TESTS), "PYTHONIOENCODING": "utf-8"},
-            encoding="utf-8",
-            errors="replace",
-            timeout=timeout,
-        )
-    return ChildResult(finished.returncode, finished.stdout, finished.stderr)
+        return run_program([sys.executable, "-c", code], folder=folder, timeout=timeout)

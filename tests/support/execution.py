@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.custom_ops.definition import CARRIERS
@@ -16,7 +15,7 @@ from sonnx_ort.oracle import Violation
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.rewriting.options import Backend
-from support import ort_values
+from support.broadcasting import quiet, run
 from support.graphs import binary_model
 from support.kernels import kernel_of
 
@@ -51,31 +50,22 @@ def through_kernel(
 
 
 def through_session(backend: Backend) -> Execution:
-    """Give what enforces a model of one standard node with a backend, and runs it.
-
-    Args:
-        backend: The backend.
-    """
+    """Give what enforces a model of one standard node with a backend, and runs it."""
 
     @functools.cache
     def session(
         operator: str, element_type: ElementType, edition: Edition, a_rank: int, b_rank: int
     ) -> sonnx_ort.InferenceSession:
         model = binary_model(operator, element_type, [None] * a_rank, [None] * b_rank)
-        options = ort.SessionOptions()
-        options.log_severity_level = 4
-        return sonnx_ort.InferenceSession(
-            model, options, edition=edition.value, backend=backend.value
-        )
+        return sonnx_ort.InferenceSession(model, quiet(), edition=edition, backend=backend)
 
     def execution(
         operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
     ) -> Outcome:
-        started = session(operator, element_type, edition, a.ndim, b.ndim)
-        try:
-            (result,) = ort_values.run(started, {"A": a, "B": b})
-        except ContractViolation as violation:
-            return _violation(violation)
+        found = run(session(operator, element_type, edition, a.ndim, b.ndim), {"A": a, "B": b})
+        if isinstance(found, ContractViolation):
+            return _violation(found)
+        (result,) = found
         return result
 
     execution.__name__ = f"through_{backend}_backend"

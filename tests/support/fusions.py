@@ -1,16 +1,12 @@
 """Models with a Div or Sub that ONNX Runtime's optimizers would take away."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import onnx
 import onnxruntime as ort
-from onnx import helper, numpy_helper
 
-from support.graphs import model, tensor
+from support.graphs import parse
 
 Level = ort.GraphOptimizationLevel
 LEVELS = {
@@ -20,8 +16,6 @@ LEVELS = {
     "all": Level.ORT_ENABLE_ALL,
 }
 
-Constants = Mapping[str, npt.ArrayLike]
-
 
 @dataclass(frozen=True)
 class Fusion:
@@ -30,14 +24,14 @@ class Fusion:
     Attributes:
         optimizer: The name under which ONNX Runtime knows the optimizer.
         model: A model that keeps to the profile, with operands of one shape.
-        losses: What the verification says is wrong then.
         level: The lowest level of optimization at which it does so.
+        losses: What the verification says is wrong then.
     """
 
     optimizer: str
     model: onnx.ModelProto
-    losses: str
     level: str
+    losses: str = "Div 'divide' is gone"
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -46,147 +40,96 @@ class Fusion:
         return names[names.index(self.level) :]
 
 
-def fusible(
-    nodes: list[onnx.NodeProto],
-    inputs: Mapping[str, list[int]],
-    constants: Constants,
-    *,
-    element_type: str = "float",
-    opset: int = 17,
-) -> onnx.ModelProto:
-    """Make a model of nodes that give `z`.
-
-    Args:
-        nodes: The nodes.
-        inputs: The shapes of its inputs.
-        constants: Its initializers.
-        element_type: The element type of everything.
-        opset: The version of the standard operators.
-    """
-    dtype = helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(element_type.upper()))
-    initializers = [
-        numpy_helper.from_array(np.asarray(array, np.int64 if name == "axes" else dtype), name)
-        for name, array in constants.items()
-    ]
-    return model(
-        nodes,
-        [tensor(name, element_type, shape) for name, shape in inputs.items()],
-        [tensor("z", element_type, None)],
-        initializers=initializers,
-        opset=opset,
-    )
-
-
-def node(
-    operator: str, inputs: str, output: str, name: str = "", **attributes: object
-) -> onnx.NodeProto:
-    """Make a node.
-
-    Args:
-        operator: The operator.
-        inputs: The names of its inputs, separated by blanks.
-        output: The name of its output.
-        name: Its own.
-        **attributes: Its attributes.
-    """
-    return helper.make_node(operator, inputs.split(), [output], name=name, **attributes)
-
-
 def reciprocal_times_y(element_type: str = "float") -> onnx.ModelProto:
     """`(1 / x) * y`."""
-    nodes = [node("Div", "one x", "r", "divide"), node("Mul", "r y", "z")]
-    return fusible(nodes, {"x": [1], "y": [1]}, {"one": [1]}, element_type=element_type)
+    one = f"{element_type}[1]"
+    return parse(f"""({one} x, {one} y) => ({element_type}[] z) <{one} one = {{1}}> {{
+        [divide] r = Div(one, x)
+        z = Mul(r, y)
+    }}""")
 
 
-def without_effect(operator: str, neutral: float) -> onnx.ModelProto:
+def without_effect(operator: str, neutral: int) -> onnx.ModelProto:
     """`-(abs(x) op neutral)`."""
-    nodes = [
-        node("Abs", "x", "absolute"),
-        node(operator, "absolute neutral", "r", operator.lower()),
-        node("Neg", "r", "z"),
-    ]
-    return fusible(nodes, {"x": [1]}, {"neutral": [neutral]})
+    return parse(f"""(float[1] x) => (float[] z) <float[1] neutral = {{{neutral}}}> {{
+        absolute = Abs(x)
+        [{operator.lower()}] r = {operator}(absolute, neutral)
+        z = Neg(r)
+    }}""")
 
 
 def gelu(opset: int) -> onnx.ModelProto:
     """`x * (erf(x / sqrt(2)) + 1) / 2`, with a product for the last quotient."""
-    nodes = [
-        node("Div", "x root", "scaled", "divide"),
-        node("Erf", "scaled", "e"),
-        node("Add", "e one", "f"),
-        node("Mul", "x f", "g"),
-        node("Mul", "g half", "z"),
-    ]
-    constants = {"root": [math.sqrt(2)], "one": 1, "half": 0.5}
-    return fusible(nodes, {"x": [1]}, constants, opset=opset)
+    text = f"""(float[1] x) => (float[] z)
+    <float[1] root = {{{math.sqrt(2)}}}, float one = {{1}}, float half = {{0.5}}> {{
+        [divide] scaled = Div(x, root)
+        e = Erf(scaled)
+        f = Add(e, one)
+        g = Mul(x, f)
+        z = Mul(g, half)
+    }}"""
+    return parse(text, opset=opset)
 
 
 def layer_normalization(opset: int) -> onnx.ModelProto:
     """`(x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) * w + b`, of one element a row."""
-    nodes = [
-        node("ReduceMean", "x", "mean", axes=[-1]),
-        node("Sub", "x mean", "centred", "centre"),
-        node("Pow", "centred two", "square"),
-        node("ReduceMean", "square", "variance", axes=[-1]),
-        node("Add", "variance epsilon", "sum"),
-        node("Sqrt", "sum", "deviation"),
-        node("Div", "centred deviation", "normal", "divide"),
-        node("Mul", "normal w", "scaled"),
-        node("Add", "scaled b", "z"),
-    ]
-    constants = {"two": 2, "epsilon": 1e-5, "w": [3], "b": [5]}
-    return fusible(nodes, {"x": [2, 1]}, constants, opset=opset)
+    text = """(float[2,1] x) => (float[] z)
+    <float two = {2}, float epsilon = {1e-5}, float[1] w = {3}, float[1] b = {5}> {
+        mean = ReduceMean <axes = [-1]> (x)
+        [centre] centred = Sub(x, mean)
+        square = Pow(centred, two)
+        variance = ReduceMean <axes = [-1]> (square)
+        sum = Add(variance, epsilon)
+        deviation = Sqrt(sum)
+        [divide] normal = Div(centred, deviation)
+        scaled = Mul(normal, w)
+        z = Add(scaled, b)
+    }"""
+    return parse(text, opset=opset)
 
 
 def root_mean_square_normalization() -> onnx.ModelProto:
     """`x / sqrt(mean(x^2) + epsilon) * w`, of one element a row."""
-    nodes = [
-        node("Pow", "x two", "square"),
-        node("ReduceMean", "square", "mean", axes=[-1]),
-        node("Add", "mean epsilon", "sum"),
-        node("Sqrt", "sum", "root"),
-        node("Div", "x root", "normal", "divide"),
-        node("Mul", "normal w", "z"),
-    ]
-    return fusible(nodes, {"x": [2, 1]}, {"two": 2, "epsilon": 1e-5, "w": [3]})
+    return parse("""(float[2,1] x) => (float[] z)
+    <float two = {2}, float epsilon = {1e-5}, float[1] w = {3}> {
+        square = Pow(x, two)
+        mean = ReduceMean <axes = [-1]> (square)
+        sum = Add(mean, epsilon)
+        root = Sqrt(sum)
+        [divide] normal = Div(x, root)
+        z = Mul(normal, w)
+    }""")
 
 
 def scaled_product() -> onnx.ModelProto:
     """`(x @ y) / 3`, of one element."""
-    nodes = [node("MatMul", "x y", "product"), node("Div", "product three", "z", "divide")]
-    return fusible(nodes, {"x": [1, 8], "y": [8, 1]}, {"three": [[3]]})
+    return parse("""(float[1,8] x, float[8,1] y) => (float[] z) <float[1,1] three = {3}> {
+        product = MatMul(x, y)
+        [divide] z = Div(product, three)
+    }""")
 
+
+_NORMALIZED = "Sub 'centre' is gone; Div 'divide' is gone"
 
 FUSIONS = {
     "reciprocal": Fusion(
         "DivMulFusion",
         reciprocal_times_y(),
+        "basic",
         "Div 'divide': its operand A is no longer the constant 'one'",
-        "basic",
     ),
-    "x / 1": Fusion("NoopElimination", without_effect("Div", 1), "Div 'div' is gone", "basic"),
-    "x - 0": Fusion("NoopElimination", without_effect("Sub", 0), "Sub 'sub' is gone", "basic"),
-    "Gelu of opset 20": Fusion("GeluFusionL1", gelu(20), "Div 'divide' is gone", "basic"),
-    "Gelu of opset 17": Fusion("GeluFusionL2", gelu(17), "Div 'divide' is gone", "extended"),
+    "x / 1": Fusion("NoopElimination", without_effect("Div", 1), "basic", "Div 'div' is gone"),
+    "x - 0": Fusion("NoopElimination", without_effect("Sub", 0), "basic", "Sub 'sub' is gone"),
+    "Gelu of opset 20": Fusion("GeluFusionL1", gelu(20), "basic"),
+    "Gelu of opset 17": Fusion("GeluFusionL2", gelu(17), "extended"),
     "LayerNormalization of opset 17": Fusion(
-        "LayerNormFusionL1",
-        layer_normalization(17),
-        "Sub 'centre' is gone; Div 'divide' is gone",
-        "basic",
+        "LayerNormFusionL1", layer_normalization(17), "basic", _NORMALIZED
     ),
     "LayerNormalization of opset 16": Fusion(
-        "LayerNormFusionL2",
-        layer_normalization(16),
-        "Sub 'centre' is gone; Div 'divide' is gone",
-        "extended",
+        "LayerNormFusionL2", layer_normalization(16), "extended", _NORMALIZED
     ),
     "RMSNormalization": Fusion(
-        "SimplifiedLayerNormFusion",
-        root_mean_square_normalization(),
-        "Div 'divide' is gone",
-        "extended",
+        "SimplifiedLayerNormFusion", root_mean_square_normalization(), "extended"
     ),
-    "scaled MatMul": Fusion(
-        "MatMulScaleFusion", scaled_product(), "Div 'divide' is gone", "extended"
-    ),
+    "scaled MatMul": Fusion("MatMulScaleFusion", scaled_product(), "extended"),
 }

@@ -1,24 +1,10 @@
-"""Small ONNX models."""
+"""Small ONNX models: from parts, of one node, or in ONNX's textual syntax as the scripts' are."""
 
 from collections.abc import Mapping, Sequence
 
 import onnx
+from model_builders.graphs import IR_VERSION, OPSET, Dimensions, binary, declared, parse
 from onnx import helper
-
-OPSET = 17
-IR_VERSION = 8
-
-Dimensions = Sequence[int | str | None] | None
-"""One size, symbol or None (unknown) per axis; None instead of all: not even the rank is known."""
-
-
-def data_type(element_type: str) -> int:
-    """The ONNX number of an element type: 1 for "float".
-
-    Args:
-        element_type: Its ONNX name; an `ElementType` is one.
-    """
-    return int(onnx.TensorProto.DataType.Value(element_type.upper()))
 
 
 def tensor(name: str, element_type: str, shape: Dimensions) -> onnx.ValueInfoProto:
@@ -29,7 +15,8 @@ def tensor(name: str, element_type: str, shape: Dimensions) -> onnx.ValueInfoPro
         element_type: Its ONNX element type.
         shape: Its shape.
     """
-    return helper.make_tensor_value_info(name, data_type(element_type), shape)
+    number = onnx.TensorProto.DataType.Value(element_type.upper())
+    return helper.make_tensor_value_info(name, number, shape)
 
 
 def model(
@@ -57,18 +44,11 @@ def model(
         domains: The versions of further domains.
         ir_version: The version of the file format.
     """
-    imports = [helper.make_opsetid("", opset)]
-    imports += [helper.make_opsetid(domain, version) for domain, version in (domains or {}).items()]
-    graph = helper.make_graph(
-        list(nodes),
-        "graph",
-        list(inputs),
-        list(outputs),
-        initializer=list(initializers),
-        value_info=list(value_info),
-    )
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, initializers, value_info=value_info)
+    versions = {"": opset, **(domains or {})}
+    imports = [helper.make_opsetid(domain, version) for domain, version in versions.items()]
     return helper.make_model(
-        graph, opset_imports=imports, functions=list(functions), ir_version=ir_version
+        graph, opset_imports=imports, functions=functions, ir_version=ir_version
     )
 
 
@@ -95,21 +75,11 @@ def binary_model(
     """
     if c_shape is None:
         c_shape = [None] * max(len(a_shape or ()), len(b_shape or ()))
-    return model(
-        [helper.make_node(operator, ["A", "B"], ["C"], name=node)],
-        [tensor("A", element_type, a_shape), tensor("B", element_type, b_shape)],
-        [tensor("C", element_type, c_shape)],
-        opset=opset,
-    )
+    return binary(operator, element_type, (a_shape, b_shape, c_shape), node, opset=opset)
 
 
 def enforced_model(
-    operator: str,
-    element_type: str,
-    rank: int,
-    *,
-    node: str = "the_node",
-    edition: str = "typed",
+    operator: str, element_type: str, rank: int, *, node: str = "the_node", edition: str = "typed"
 ) -> onnx.ModelProto:
     """Make the enforced form of one node by hand, without the rewriting pass.
 
@@ -123,14 +93,11 @@ def enforced_model(
     Returns:
         `A, B -> sonnx::operator -> data, shape -> Reshape -> C`.
     """
-    kernel = helper.make_node(
-        operator, ["A", "B"], ["data", "shape"], domain="sonnx", node=node, edition=edition
-    )
-    channel = helper.make_node("Reshape", ["data", "shape"], ["C"], name=node, allowzero=1)
-    open_shape = [None] * rank
-    return model(
-        [kernel, channel],
-        [tensor("A", element_type, open_shape), tensor("B", element_type, open_shape)],
-        [tensor("C", element_type, open_shape)],
+    operand = declared(element_type, [None] * rank)
+    return parse(
+        f"""({operand} A, {operand} B) => ({operand} C) {{
+            data, shape = sonnx.{operator} <node = "{node}", edition = "{edition}"> (A, B)
+            ["{node}"] C = Reshape <allowzero = 1> (data, shape)
+        }}""",
         domains={"sonnx": 1},
     )

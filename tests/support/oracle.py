@@ -16,13 +16,5 @@ _OPERATORS = {"Div": divide, "Sub": subtract}
 def outcome_of(
     operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
 ) -> Array | Violation:
-    """What `operator(a, b)` of an element type is in an edition.
-
-    Args:
-        operator: "Div" or "Sub".
-        a: The first operand.
-        b: The second operand.
-        element_type: The type of both.
-        edition: The edition of the profile.
-    """
+    """What `operator(a, b)` of an element type is in an edition."""
     return _OPERATORS[operator](a, b, element_type, edition)

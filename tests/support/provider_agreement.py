@@ -9,16 +9,11 @@ import logging
 import sys
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 import sonnx_ort
 from sonnx_ort.rewriting.options import Backend
-from support.agreement import (
-    FEEDS_PER_DECLARATION,
-    Declaration,
-    RandomCases,
-    assert_agreement,
-    run,
-)
+from support.agreement import Declaration, agreeing_runs
 from support.broadcasting import quiet
 from support.plain_runs.run import Failure, failure_in
 
@@ -53,46 +48,30 @@ def compare_on(provider: str, operator: str, seed: int, declarations: int) -> Ta
         seed: The seed of the models and the feeds.
         declarations: How many models.
     """
-    cases = RandomCases(operator, seed)
     tally = Tally()
     assigned: Counter[str] = Counter()
-    for _ in range(declarations):
-        declaration = cases.declaration()
-        reference = declaration.session(Backend.PYTHON)
-        if isinstance(reference, sonnx_ort.ModelRejected):
-            continue
-        native = _native(declaration, provider)
+    native = partial(_native, provider=provider)
+    for declaration, session, outcomes in agreeing_runs(operator, seed, declarations, native):
+        violations = [o for o in outcomes if isinstance(o, sonnx_ort.ContractViolation)]
+        for violation in violations:
+            _assert_told(violation)
         tally.models += 1
-        assigned.update(_assigned(native, declaration))
-        for _ in range(FEEDS_PER_DECLARATION):
-            feeds = cases.feeds(declaration)
-            try:
-                found = run(native, feeds)
-                assert_agreement(operator, run(reference, feeds), found)
-                if isinstance(found, sonnx_ort.ContractViolation):
-                    _assert_told(found)
-                    tally.refused += 1
-            except Exception as error:
-                error.add_note(f"{declaration}\n{feeds}")
-                raise
-            tally.runs += 1
+        tally.runs += len(outcomes)
+        tally.refused += len(violations)
+        assigned.update(_assigned(session, declaration))
     tally.assigned = dict(assigned)
     return tally
 
 
-def _native(declaration: Declaration, provider: str) -> sonnx_ort.InferenceSession:
+def _native(
+    declaration: Declaration, provider: str
+) -> sonnx_ort.InferenceSession | sonnx_ort.ModelRejected:
     options = quiet()
     options.add_session_config_entry(ASSIGNMENTS, "1")
-    session = sonnx_ort.InferenceSession(
-        declaration.model(),
-        options,
-        edition=declaration.edition,
-        broadcast=declaration.broadcast,
-        backend=Backend.NATIVE,
-        providers=[provider],
-    )
-    # ONNX Runtime goes over to the CPU where it cannot make the provider.
-    assert provider in session.get_providers(), f"{provider} is not to be had"
+    session = declaration.session(Backend.NATIVE, options, providers=[provider])
+    if isinstance(session, sonnx_ort.InferenceSession):
+        # ONNX Runtime goes over to the CPU where it cannot make the provider.
+        assert provider in session.get_providers(), f"{provider} is not to be had"
     return session
 
 

@@ -23,12 +23,7 @@ def bits_dtype(element_type: ElementType) -> np.dtype[Any]:
 
 
 def from_bits(bits: Any, element_type: ElementType) -> Array:
-    """Read bit patterns as values of a type.
-
-    Args:
-        bits: Unsigned integers, as an array of any shape or a nested list.
-        element_type: The type.
-    """
+    """Read bit patterns, an array or a nested list, as values of a type."""
     return np.array(bits, bits_dtype(element_type)).view(element_type.dtype)
 
 
@@ -71,12 +66,7 @@ def all_pairs(values: Array) -> tuple[Array, Array]:
 
 
 def random_pairs(element_type: ElementType, size: int) -> tuple[Array, Array]:
-    """Pairs of bit patterns, the same in every run.
-
-    Args:
-        element_type: The type.
-        size: How many.
-    """
+    """Some pairs of bit patterns, the same in every run."""
     generator = np.random.default_rng(20)
     limit = 1 << (8 * element_type.dtype.itemsize)
     dtype = bits_dtype(element_type)
@@ -86,12 +76,7 @@ def random_pairs(element_type: ElementType, size: int) -> tuple[Array, Array]:
 
 @st.composite
 def operand_pairs(draw: st.DrawFn, element_type: ElementType) -> tuple[Array, Array]:
-    """Two tensors of one shape of rank 0 to 5, of special values and of any bit patterns.
-
-    Args:
-        draw: Supplied by hypothesis.
-        element_type: The type of both.
-    """
+    """Two tensors of one shape of rank 0 to 5, of special values and of any bit patterns."""
     shape = draw(hypothesis_numpy.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=3))
     dtype = bits_dtype(element_type)
     special = [int(bits) for bits in special_values(element_type).view(dtype)]
@@ -101,12 +86,7 @@ def operand_pairs(draw: st.DrawFn, element_type: ElementType) -> tuple[Array, Ar
 
 
 def assert_same_bits(actual: Array, expected: Array) -> None:
-    """Assert equal dtype, shape and bits; where a NaN is expected, any quiet NaN will do.
-
-    Args:
-        actual: What was computed.
-        expected: What the oracle says.
-    """
+    """Assert equal dtype, shape and bits; where a NaN is expected, any quiet NaN will do."""
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
     bits = np.dtype(f"u{expected.dtype.itemsize}")

@@ -4,11 +4,10 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import helper, numpy_helper
 
 from sonnx_ort.runtime.session_options import OPTIMIZERS_OF_OPERATORS
 from support.fusions import FUSIONS, LEVELS, reciprocal_times_y
-from support.graphs import model, tensor
+from support.graphs import parse
 
 pytestmark = pytest.mark.upstream
 
@@ -80,14 +79,11 @@ def test_product_with_a_reciprocal_becomes_another_value(element_type, x, y, lev
 
 
 def reshape_after_the_channel():
-    nodes = [
-        helper.make_node("Neg", ["s"], ["computed"]),
-        helper.make_node("Reshape", ["x", "computed"], ["c"], name="the channel"),
-        helper.make_node("Reshape", ["c", "target"], ["y"], name="the model's own"),
-    ]
-    target = numpy_helper.from_array(np.array([2, 2], np.int64), "target")
-    inputs = [tensor("x", "float", [None]), tensor("s", "int64", [None])]
-    return model(nodes, inputs, [tensor("y", "float", [2, 2])], initializers=[target])
+    return parse("""(float[?] x, int64[?] s) => (float[2,2] y) <int64[2] target = {2, 2}> {
+        computed = Neg(s)
+        ["the channel"] c = Reshape(x, computed)
+        ["the model's own"] y = Reshape(c, target)
+    }""")
 
 
 IMPOSSIBLE_SHAPE = {"x": np.ones(4, np.float32), "s": np.array([102])}
@@ -110,28 +106,12 @@ def test_fusion_of_reshapes_can_be_switched_off(tmp_path):
     assert [name for _, name in kept[1:]] == ["the channel", "the model's own"]
 
 
-CONSTANT_IF = model(
-    [
-        helper.make_node(
-            "If",
-            ["yes"],
-            ["y"],
-            name="choose",
-            then_branch=helper.make_graph(
-                [helper.make_node("Reshape", ["x", "s"], ["t"], name="the channel")],
-                "then",
-                [],
-                [tensor("t", "float", [None])],
-            ),
-            else_branch=helper.make_graph(
-                [helper.make_node("Neg", ["x"], ["e"])], "else", [], [tensor("e", "float", [None])]
-            ),
-        )
-    ],
-    [tensor("x", "float", [None]), tensor("s", "int64", [1])],
-    [tensor("y", "float", [None])],
-    initializers=[numpy_helper.from_array(np.array(True), "yes")],
-)
+CONSTANT_IF = parse("""(float[?] x, int64[1] s) => (float[?] y) <bool yes = {1}> {
+    [choose] y = If (yes) <
+        then_branch = then () => (float[?] t) { ["the channel"] t = Reshape(x, s) },
+        else_branch = else () => (float[?] e) { e = Neg(x) }
+    >
+}""")
 
 
 @pytest.mark.parametrize("level", OPTIMIZING)

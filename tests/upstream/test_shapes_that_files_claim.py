@@ -3,9 +3,8 @@
 import numpy as np
 import onnxruntime as ort
 import pytest
-from onnx import helper
 
-from support.graphs import binary_model, model, tensor
+from support.graphs import binary_model, parse
 
 pytestmark = pytest.mark.upstream
 
@@ -27,12 +26,9 @@ def test_inputs_that_share_a_symbolic_dimension_are_silently_broadcast():
 
 def test_wrong_value_info_does_not_stop_a_run():
     """Once it does, `value_info` is a premise that a proof may rest on."""
-    nodes = [
-        helper.make_node("Identity", ["A"], ["a"]),
-        helper.make_node("Identity", ["B"], ["b"]),
-        helper.make_node("Sub", ["a", "b"], ["C"]),
-    ]
-    claims = [tensor(name, "float", [3]) for name in "ab"]
-    inputs = [tensor("A", "float", ["p"]), tensor("B", "float", ["q"])]
-    lying = model(nodes, inputs, [tensor("C", "float", [None])], value_info=claims)
+    lying = parse("""(float[p] A, float[q] B) => (float[?] C) <float[3] a, float[3] b> {
+        a = Identity(A)
+        b = Identity(B)
+        C = Sub(a, b)
+    }""")
     assert run(lying).tolist() == [0, 0, 0]

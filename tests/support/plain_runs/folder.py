@@ -9,7 +9,6 @@ message, or `cannot_hold`, an element type.
 import base64
 import json
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,8 @@ import onnx
 from onnx import helper
 
 from sonnx_ort.runtime.session_options import UNWANTED_OPTIMIZERS
-from support.plain_runs.run import Array, CannotHold, Outcome, ProcessEnded, Run
+from support.child import run_program
+from support.plain_runs.run import Array, CannotHold, Outcome, Run
 
 
 def outcomes_in(program: Sequence[str | Path], runs: Sequence[Run]) -> dict[str, Outcome]:
@@ -37,20 +37,12 @@ def outcomes_in(program: Sequence[str | Path], runs: Sequence[Run]) -> dict[str,
     executable, *arguments = program
     with tempfile.TemporaryDirectory() as folder:
         _write_runs(Path(folder), runs)
-        done = subprocess.run(
-            [shutil.which(executable), *arguments, folder],
-            capture_output=True,
-            check=False,
-            encoding="utf-8",
-            errors="replace",
-            timeout=300,
-        )
-    ended = ProcessEnded(done.returncode, done.stderr)
+        ended = run_program([shutil.which(executable), *arguments, folder], timeout=300)
     outcomes: dict[str, Outcome] = dict.fromkeys((run.name for run in runs), ended)
-    for line in done.stdout.splitlines():
+    for line in ended.stdout.splitlines():
         entry = json.loads(line)
         outcomes[entry["name"]] = _outcome(entry)
-    assert done.returncode == 0 or ended in outcomes.values(), ended
+    assert ended.exit_status == 0 or ended in outcomes.values(), ended
     return outcomes
 
 

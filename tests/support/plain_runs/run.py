@@ -8,26 +8,20 @@ from typing import Any
 import numpy.typing as npt
 import onnx
 
+from support.child import ChildResult
+
 Array = npt.NDArray[Any]
 
 _MESSAGE = re.compile(
     r"Name:'(?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile; the last four digits of "
-    r"the dimension below tell the rule: (?P<rules>[^']*)'.*, got -(?P<dimension>\d+)",
+    r"the dimension below tell the rule: (?P<rules>[^']*)'.*, got -\d*?(?P<code>\d{1,4})\b",
     re.DOTALL,
 )
-_RULE = re.compile(r"(\d+) ([\w.]+)")
-_CODES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What the message of a refused run tells.
-
-    Attributes:
-        operator: The operator, for example "Div".
-        node: The name of the original node.
-        rule: The id of the rule.
-    """
+    """What the message of a refused run tells: the operator, its original node, and the rule."""
 
     operator: str
     node: str
@@ -55,37 +49,17 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class CannotHold:
-    """A run was left out: the language has no tensors of an element type.
-
-    Attributes:
-        element_type: The numpy name of the type.
-    """
+    """A run was left out: the language has no tensors of an element type, by its numpy name."""
 
     element_type: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessEnded:
-    """There is no outcome: the process ended in this run or in one before it.
-
-    Attributes:
-        exit_status: Its exit status; negative for the number of the signal that ended it.
-        stderr: What it wrote to standard error.
-    """
-
-    exit_status: int
-    stderr: str
-
-
-Outcome = dict[str, Array] | str | CannotHold | ProcessEnded
-"""The outputs by name, the message of the error, or why there is neither."""
+Outcome = dict[str, Array] | str | CannotHold | ChildResult
+"""The outputs by name, the message of the error, or why there is neither: the process ended."""
 
 
 def failure_in(message: str) -> Failure:
     """Read what a message of ONNX Runtime tells, as anyone can who has nothing but the message.
-
-    Args:
-        message: The text of the error.
 
     Raises:
         ValueError: It is not the message of a guard.
@@ -93,6 +67,5 @@ def failure_in(message: str) -> Failure:
     found = _MESSAGE.search(message)
     if found is None:
         raise ValueError(f"this message is not a guard's: {message}")
-    rules = {int(code): rule for code, rule in _RULE.findall(found["rules"])}
-    rule = rules[int(found["dimension"]) % _CODES]
-    return Failure(found["operator"], found["node"], rule)
+    rules = dict(re.findall(r"(\d+) ([\w.]+)", found["rules"]))
+    return Failure(found["operator"], found["node"], rules[str(int(found["code"]))])
