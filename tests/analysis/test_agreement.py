@@ -36,7 +36,7 @@ def described(found: Agreement) -> str:
         ),
         pytest.param(
             "(float[n, m] x, float[n, m] y) => (float[] p, float[] q)"
-            " { [d] p = Div(x, y) [s] q = Sub(p, y) }",
+            " { [d] p = Div(x, y) a = Mul(p, p) [s] q = Sub(a, y) }",
             ["n: x[0] y[0] held by d for d s", "m: x[1] y[1] held by d for d s"],
             id="two symbols, the second node by way of the first",
         ),
@@ -48,7 +48,7 @@ def described(found: Agreement) -> str:
         ),
         pytest.param(
             "(float[n] x, float[n] y, float[n] z) => (float[] p, float[] q, float[] r)"
-            " { [d] p = Div(x, y) [e] q = Div(p, y) r = Neg(z) }",
+            " { [d] p = Div(x, y) a = Mul(p, p) [e] q = Div(a, y) r = Neg(z) }",
             ["n: x[0] y[0] held by d for d e"],
             id="an input of the same symbol that no node divides by",
         ),
