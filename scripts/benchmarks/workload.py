@@ -20,8 +20,8 @@ CHAIN_NODES = 100
 CHAIN_ELEMENTS = 16
 """A chain on small tensors shows what a node costs, whatever its data."""
 
-_OPSET = 17
-_IR_VERSION = 10
+OPSET = 17
+IR_VERSION = 10
 _SEED = 0
 
 Feeds = dict[str, npt.NDArray[Any]]
@@ -84,7 +84,7 @@ def make_model(setting: Setting) -> onnx.ModelProto:
         nodes, "divisions", [declared(name) for name in inputs], [declared("C")], constants
     )
     return helper.make_model(
-        graph, ir_version=_IR_VERSION, opset_imports=[helper.make_opsetid("", _OPSET)]
+        graph, ir_version=IR_VERSION, opset_imports=[helper.make_opsetid("", OPSET)]
     )
 
 

