@@ -16,6 +16,9 @@ SKIPPED = 77
 Check = Callable[[], int]
 """Runs a check and gives its exit status."""
 
+_SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_SPLICES": "40", "SONNX_ORT_RUNS": "10"}
+"""How many random trials the soundness tests make unless all is to be thorough."""
+
 _BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
 
 
@@ -38,9 +41,10 @@ def choose_checks(
     Returns:
         The checks by name. All of them are to run, whether or not an earlier one fails.
     """
+    share = {} if thorough else _SHARE
 
     def module(*command: str) -> int:
-        return environment.call(["python", "-m", *command], environment.root)
+        return environment.call(["python", "-m", *command], environment.root, **share)
 
     def pytest(marked: str, *folders: str) -> int:
         return module("pytest", "-n", "auto", "-m", marked, *folders, *pytest_arguments)

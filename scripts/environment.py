@@ -87,20 +87,23 @@ class Environment:
         # Written last: an environment without it is not finished.
         stamp.write_text(made_from, "utf-8")
 
-    def call(self, command: Sequence[str | Path], folder: Path | None = None) -> int:
+    def call(
+        self, command: Sequence[str | Path], folder: Path | None = None, **variables: str
+    ) -> int:
         """Run a command as if the environment were activated.
 
         Args:
             command: The program, by the name or path that it has in the environment, and its
                 arguments.
             folder: Where it runs; where this process runs by default.
+            **variables: Variables of its environment, unless this process has them.
 
         Returns:
             Its exit status, 128 plus the signal's number if a signal ended it.
         """
         program, *arguments = command
         # A pip that is configured to install for the user refuses to install here.
-        variables = {**os.environ, "VIRTUAL_ENV": str(self.folder), "PIP_USER": "0"}
+        variables |= {**os.environ, "VIRTUAL_ENV": str(self.folder), "PIP_USER": "0"}
         variables["PATH"] = os.pathsep.join([str(self.commands), variables.get("PATH", os.defpath)])
         variables.pop("PYTHONPATH", None)
         variables.pop("PYTHONHOME", None)

@@ -18,11 +18,12 @@ from benchmarks.measurement import (
 from benchmarks.report import (
     BACKENDS,
     Row,
-    add_files,
+    add_markdown,
     both,
     describe_run,
     heading,
     markdown_table,
+    new_file,
     positive_count,
     positive_seconds,
     print_row,
@@ -33,13 +34,13 @@ from benchmarks.turns import FEWEST_TURNS, apart
 from benchmarks.workload import CHAIN_ELEMENTS, CHAIN_NODES, ELEMENT_TYPES, ELEMENTS, Setting
 
 _EXPLANATION = """\
-Each line is measured in a process of its own, in which the subjects take turns on the same model
-and inputs. Figures are minimum / median; ratios are that of the minimum times / the median of the
-ratios turn by turn. All are to ONNX Runtime on the model as it is, with its default options, but
-checkify is to jit. native and python are the rewritten model in a plain onnxruntime session,
-InferenceSession is that of sonnx_ort with the native backend, and the plain @onnx_op kernel returns
-a / b (integers: a // b) as it is. checkify has div_checks, which look for zero divisors alone, and
-its error is thrown; JAX knows the shapes when it compiles.
+Each line is measured in a process of its own, on one thread, in which the subjects take turns on
+the same model and inputs. Figures are minimum / median; ratios are that of the minimum times / the
+median of the ratios turn by turn. All are to ONNX Runtime on the model as it is, with its default
+options, but checkify is to jit. native and python are the rewritten model in a plain onnxruntime
+session, InferenceSession is that of sonnx_ort with the native backend, and the plain @onnx_op
+kernel returns a / b (integers: a // b) as it is. checkify has div_checks, which look for zero
+divisors alone, and its error is thrown; JAX knows the shapes when it compiles.
 Data: dividends are random, divisors are random, of both signs and never zero. Each input has a
 dimension with a symbol of its own, so that equal shapes and, for integers, zero divisors and
 smallest / -1 are looked for in the run. In a chain all elements are 1 and each node has a divisor
@@ -60,9 +61,7 @@ def run(arguments: Sequence[str]) -> int:
     described = describe_run("operators", arguments)
     print("\n".join([heading(described), "", _EXPLANATION, *notices]), flush=True)
     start = time.perf_counter()
-    measurements: list[Measurement] = []
-    for threads in (1, 0) if options.all_threads else (1,):
-        measurements += _measured(options, subjects, threads)
+    measurements = list(_measured(options, subjects))
     print(f"\nTargets, decided by the median ({time.perf_counter() - start:.0f} s in all)")
     for target in TARGETS:
         print(target_row(target, measurements))
@@ -73,20 +72,17 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _measured(
-    options: argparse.Namespace, subjects: Sequence[str], threads: int
-) -> Iterator[Measurement]:
-    on = "one thread" if threads == 1 else "all threads"
+def _measured(options: argparse.Namespace, subjects: Sequence[str]) -> Iterator[Measurement]:
     for element_type in options.types:
-        print(f"\none Div, {element_type}, {on}: ratios", flush=True)
+        print(f"\none Div, {element_type}: ratios", flush=True)
         for elements in options.elements:
-            setting = Setting(element_type, elements, threads=threads)
+            setting = Setting(element_type, elements)
             measurement = apart(measure, setting, subjects, options.seconds)
             print_row(ratio_row(measurement), titles=elements == options.elements[0])
             yield measurement
-    print(f"\nchain of {CHAIN_NODES} Div on {CHAIN_ELEMENTS} elements, {on}", flush=True)
+    print(f"\nchain of {CHAIN_NODES} Div on {CHAIN_ELEMENTS} elements", flush=True)
     for index, (element_type, proved) in enumerate(itertools.product(options.types, (False, True))):
-        setting = Setting(element_type, CHAIN_ELEMENTS, CHAIN_NODES, threads, proved)
+        setting = Setting(element_type, CHAIN_ELEMENTS, CHAIN_NODES, proved)
         measurement = apart(measure, setting, subjects, options.seconds)
         print_row(chain_row(measurement), titles=index == 0)
         yield measurement
@@ -106,7 +102,7 @@ def chain_row(measurement: Measurement) -> Row:
     decided = "proved" if measurement.setting.proved else "in the run"
     added = measurement.added_microseconds_per_node
     return {
-        "us added to a node": f"{_type_and_threads(measurement)}, {decided}",
+        "us added to a node": f"{measurement.setting.element_type}, {decided}",
         **{SUBJECTS[name].title: both(added(name)) for name in _compared(measurement)},
     }
 
@@ -115,7 +111,7 @@ def markdown_tables(measurements: Sequence[Measurement]) -> str:
     """The table of single nodes and that of chains in Markdown."""
     singles = [m for m in measurements if m.setting.nodes == 1]
     tables = (
-        [{"one Div": _type_and_threads(m), **ratio_row(m)} for m in singles],
+        [{"one Div": m.setting.element_type, **ratio_row(m)} for m in singles],
         [chain_row(m) for m in measurements if m.setting.nodes > 1],
     )
     return "\n".join(markdown_table(rows) for rows in tables if rows)
@@ -162,11 +158,6 @@ def _compared(measurement: Measurement) -> list[str]:
     return [name for name in measurement.subjects if name not in BASELINES]
 
 
-def _type_and_threads(measurement: Measurement) -> str:
-    setting = measurement.setting
-    return setting.element_type + ("" if setting.threads == 1 else ", all threads")
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="benchmark.py",
@@ -191,16 +182,12 @@ def _parser() -> argparse.ArgumentParser:
         "--types", nargs="+", choices=ELEMENT_TYPES, default=ELEMENT_TYPES, help="element types"
     )
     parser.add_argument(
-        "--all-threads",
-        action="store_true",
-        help="measure with all intra-op threads as well as with one",
-    )
-    parser.add_argument(
         "--backend",
         nargs="+",
         choices=BACKENDS,
         default=BACKENDS,
         help="what enforces the rules in the rewritten models (default: all of these)",
     )
-    add_files(parser)
+    parser.add_argument("--json", type=new_file, metavar="FILE", help="write the figures to FILE")
+    add_markdown(parser)
     return parser

@@ -53,7 +53,7 @@ def run(arguments: Sequence[str], find: Callable[[str], object | None] = find_sp
 
 
 def read_panels(file: Path) -> Panels:
-    """Read what `operators --json` wrote of single nodes on one thread.
+    """Read what `operators --json` wrote of single nodes.
 
     Args:
         file: The file.
@@ -64,7 +64,7 @@ def read_panels(file: Path) -> Panels:
     panels: Panels = {}
     try:
         for figure in json.loads(file.read_text(encoding="utf-8"))["figures"]:
-            if (figure["nodes"], figure["threads"]) == (1, 1) and figure["subject"] in _STYLES:
+            if figure["nodes"] == 1 and figure["subject"] in _STYLES:
                 lines = panels.setdefault(str(figure["element_type"]), {})
                 points = lines.setdefault(figure["subject"], {})
                 points[int(figure["elements"])] = float(figure["ratio"]["median"])
@@ -73,7 +73,7 @@ def read_panels(file: Path) -> Panels:
             f"'{file}' does not hold the figures that 'operators --json' writes: {error!r}"
         ) from error
     if not panels:
-        raise NoFigures(f"'{file}' holds no figures of a single Div on one thread")
+        raise NoFigures(f"'{file}' holds no figures of a single Div")
     return panels
 
 

@@ -24,7 +24,7 @@ Row = Mapping[str, str]
 _PACKAGES = ("sonnx_ort", "numpy", "onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir")
 _OPTIONAL_PACKAGES = ("jax", "jaxlib")
 
-_FIRST_WIDTH, _WIDTH, _GAP = 34, 16, 2
+_WIDTH, _GAP = 16, 2
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +37,8 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_files(parser: argparse.ArgumentParser) -> None:
-    """Let files be named for the figures."""
-    parser.add_argument("--json", type=new_file, metavar="FILE", help="write the figures to FILE")
+def add_markdown(parser: argparse.ArgumentParser) -> None:
+    """Let a file be named for the tables."""
     parser.add_argument(
         "--markdown", type=new_file, metavar="FILE", help="write the tables to FILE"
     )
@@ -114,12 +113,12 @@ def both(spread: Spread, digits: int | None = None) -> str:
     )
 
 
-def print_row(row: Row, *, titles: bool) -> None:
+def print_row(row: Row, *, titles: bool, first_width: int = 34) -> None:
     """Print a row at once, below the titles of its columns or below another row."""
     for cells in (row.keys(), row.values()) if titles else (row.values(),):
         first, *others = zip(cells, row, strict=True)
         aligned = (f"{cell:>{max(_WIDTH, len(title)) + _GAP}}" for cell, title in others)
-        print(f"{first[0]:>{_FIRST_WIDTH}}{''.join(aligned)}", flush=True)
+        print(f"{first[0]:>{first_width}}{''.join(aligned)}", flush=True)
 
 
 def markdown_table(rows: Sequence[Row]) -> str:

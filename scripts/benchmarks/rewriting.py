@@ -3,10 +3,9 @@
 import argparse
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 
-import numpy as np
 import onnx
-from onnx import helper, numpy_helper
 
 from benchmarks.report import (
     Row,
@@ -19,7 +18,6 @@ from benchmarks.report import (
     print_row,
 )
 from benchmarks.turns import Turn, apart, ratio_of, seconds_of
-from benchmarks.workload import IR_VERSION, OPSET
 from sonnx_ort import rewrite
 
 REWRITE = "rewrite"
@@ -27,17 +25,16 @@ LOAD = "load"
 """What takes turns: the rewrite, and `onnx.load` plus shape inference, both from bytes."""
 
 _NODES = (1_000, 1_500, 10_000, 100_000)
-_COLUMNS = 8
 
 _LINKS = (
-    ("Div", "row"),
-    ("Relu", None),
-    ("Sub", "scalar"),
-    ("Mul", "row"),
-    ("Div", "y"),
-    ("Add", "scalar"),
-    ("Sub", "y"),
-    ("Tanh", None),
+    "Div({}, row)",
+    "Relu({})",
+    "Sub({}, scalar)",
+    "Mul({}, row)",
+    "Div({}, y)",
+    "Add({}, scalar)",
+    "Sub({}, y)",
+    "Tanh({})",
 )
 """What a chain repeats: half of it Div and Sub, and half of these broadcast."""
 
@@ -98,24 +95,17 @@ def _measure(nodes: int, seconds: float, backend: str) -> list[Turn]:
 
 def _make_chain(nodes: int) -> onnx.ModelProto:
     """A model in which each node reads the one before it."""
-    chain = []
-    previous = "x"
-    for index in range(nodes):
-        operator, operand = _LINKS[index % len(_LINKS)]
-        inputs = [previous] if operand is None else [previous, operand]
-        previous = f"value_{index}"
-        chain.append(helper.make_node(operator, inputs, [previous], name=f"node_{index}"))
-    x, y, output = (
-        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", _COLUMNS])
-        for name in ("x", "y", previous)
+    values = ["x", *(f"value_{index}" for index in range(nodes))]
+    chain = (
+        f"[node_{index}] {value} = {_LINKS[index % len(_LINKS)].format(previous)}"
+        for index, (previous, value) in enumerate(pairwise(values))
     )
-    constants = [
-        numpy_helper.from_array(np.ones(_COLUMNS, np.float32), "row"),
-        numpy_helper.from_array(np.array(2, np.float32), "scalar"),
-    ]
-    graph = helper.make_graph(chain, "chain", [x, y], [output], constants)
-    opsets = [helper.make_opsetid("", OPSET)]
-    return helper.make_model(graph, ir_version=IR_VERSION, opset_imports=opsets)
+    return onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 17]>'
+        f"chain (float[n, 8] x, float[n, 8] y) => (float[n, 8] {values[-1]})"
+        "<float[8] row = {1, 1, 1, 1, 1, 1, 1, 1}, float scalar = {2}>"
+        "{" + "\n".join(chain) + "}"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:

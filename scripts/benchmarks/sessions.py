@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 
 def start_onnxruntime(setting: Setting, feeds: Feeds) -> Run:
     """The model as it is, in ONNX Runtime."""
-    return _run_of(make_model(setting), _options(setting), feeds)
+    return _run_of(make_model(setting), _options(), feeds)
 
 
 def start_native(setting: Setting, feeds: Feeds) -> Run:
@@ -41,7 +41,7 @@ def start_python(setting: Setting, feeds: Feeds) -> Run:
 def start_session(setting: Setting, feeds: Feeds) -> Run:
     """The model in `sonnx_ort.InferenceSession` with the native backend."""
     session = InferenceSession(
-        make_model(setting), _options(setting), backend="native", providers=_PROVIDERS
+        make_model(setting), _options(), backend="native", providers=_PROVIDERS
     )
     return lambda: session.run(None, feeds)
 
@@ -52,7 +52,7 @@ def start_plain(setting: Setting, feeds: Feeds) -> Run:
     model.opset_import.append(onnx.helper.make_opsetid(_PLAIN_DOMAIN, 1))
     for node in model.graph.node:
         node.domain = _PLAIN_DOMAIN
-    options = _options(setting)
+    options = _options()
     options.register_custom_ops_library(LIBRARY_PATH)
     return _run_of(model, options, feeds)
 
@@ -87,7 +87,7 @@ def start_checkify(setting: Setting, feeds: Feeds) -> Run:
 
 def _start_rewritten(setting: Setting, feeds: Feeds, backend: str) -> Run:
     model = rewrite(make_model(setting).SerializeToString(), backend=backend)
-    return _run_of(model, register(_options(setting)), feeds)
+    return _run_of(model, register(_options()), feeds)
 
 
 def _run_of(model: onnx.ModelProto, options: onnxruntime.SessionOptions, feeds: Feeds) -> Run:
@@ -95,15 +95,14 @@ def _run_of(model: onnx.ModelProto, options: onnxruntime.SessionOptions, feeds: 
     return lambda: session.run(None, feeds)
 
 
-def _options(setting: Setting) -> onnxruntime.SessionOptions:
+def _options() -> onnxruntime.SessionOptions:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = setting.threads
+    options.intra_op_num_threads = 1
     return options
 
 
 def _in_jax(setting: Setting, feeds: Feeds) -> tuple[Any, list[Any]]:
-    if setting.threads > 0:
-        os.environ["NPROC"] = str(setting.threads)  # XLA reads it with the first array
+    os.environ["NPROC"] = "1"  # XLA reads it with the first array
     import jax  # noqa: PLC0415 - it may be missing
 
     configuration: Any = jax.config

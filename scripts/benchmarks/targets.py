@@ -15,7 +15,7 @@ Where = Callable[[Setting], bool]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A figure to reach on one thread. The median decides.
+    """A figure to reach. The median decides.
 
     Attributes:
         sentence: What is to be reached.
@@ -38,9 +38,7 @@ class Target:
         figures = (
             self.figure_of(measurement, *self.subjects)
             for measurement in measurements
-            if measurement.setting.threads == 1
-            and set(self.subjects) <= set(measurement.subjects)
-            and self.where(measurement.setting)
+            if set(self.subjects) <= set(measurement.subjects) and self.where(measurement.setting)
         )
         worst = min if self.at_least else max
         return worst(figures, key=lambda figure: figure.median, default=None)

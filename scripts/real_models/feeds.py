@@ -107,7 +107,7 @@ class _Axis:
         return self.size <= 0  # some exporters write 0 or -1 for a size that is not known
 
 
-def required_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+def _required_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
     """The inputs that no initializer stands in for."""
     defaults = {tensor.name for tensor in model.graph.initializer}
     return [declared for declared in model.graph.input if declared.name not in defaults]
@@ -115,7 +115,7 @@ def required_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 
 def trials_for(model: onnx.ModelProto) -> Sequence[Trial]:
     """Choose what to try a model with; for a model without open axes that is one of each data."""
-    shapes = [list(_axes(declared)) for declared in required_inputs(model)]
+    shapes = [list(_axes(declared)) for declared in _required_inputs(model)]
     if not any(axis.is_open for shape in shapes for axis in shape):
         return [Trial(1, (), data) for data in Data]
     return IMAGES if any(len(shape) == _IMAGE_RANK for shape in shapes) else SEQUENCES
@@ -131,7 +131,7 @@ def make_feeds(model: onnx.ModelProto, trial: Trial) -> Feeds:
     Raises:
         UnknownInput: An input is no tensor of numbers or booleans.
     """
-    shapes = {declared.name: list(_axes(declared)) for declared in required_inputs(model)}
+    shapes = {declared.name: list(_axes(declared)) for declared in _required_inputs(model)}
     # One size for each symbol, whichever inputs it stands in.
     open_axes = [axis for shape in shapes.values() for axis in shape if axis.is_open]
     sizes = {axis.symbol: trial.batch for axis in open_axes if axis.counts_examples}
@@ -145,7 +145,7 @@ def make_feeds(model: onnx.ModelProto, trial: Trial) -> Feeds:
             trial,
             random,
         )
-        for declared in required_inputs(model)
+        for declared in _required_inputs(model)
     }
 
 

@@ -1,26 +1,25 @@
 """`benchmark.py models`: compares and times all models, and prints the table."""
 
 import argparse
-import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import onnx
 from benchmarks.report import (
     Row,
     add_backend,
-    add_files,
+    add_markdown,
     both,
     describe_run,
     heading,
     markdown_table,
     positive_seconds,
     print_row,
-    write_json,
 )
 from benchmarks.rewriting import LOAD, REWRITE, time_rewrites
 from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, seconds_of, take_turns
@@ -94,15 +93,6 @@ class ModelFigures:
             "rewrite": f"{milliseconds:.0f} ms, {to_loading:.1f}x",
         }
 
-    def record(self) -> dict[str, Any]:
-        """What JSON holds of it."""
-        return {
-            "model": self.name,
-            **asdict(self.census),
-            "outcomes": Counter(str(comparison.outcome) for comparison in self.comparisons),
-            "ratios": {name: asdict(ratio) for name, ratio in self.ratios().items()},
-        }
-
 
 def run(arguments: Sequence[str]) -> int:
     """Measure and print.
@@ -111,7 +101,7 @@ def run(arguments: Sequence[str]) -> int:
         arguments: The command line behind the name of the measurement.
 
     Returns:
-        The exit status: 0, or 2 if the models could not be got.
+        The exit status: 0, or 2 if there are no models.
     """
     options = _parser().parse_args(arguments)
     try:
@@ -119,24 +109,19 @@ def run(arguments: Sequence[str]) -> int:
     except PackagesNotFetched as error:
         print(error)
         return 2
-    described = describe_run("models", arguments)
-    print(f"{heading(described)}\n\n{_EXPLANATION}\n", flush=True)
+    print(f"{heading(describe_run('models', arguments))}\n\n{_EXPLANATION}\n", flush=True)
     figures: list[ModelFigures] = []
     for name, path in models.items():
         if options.model in name:
             figures.append(_measure(name, path, options.backend, options.seconds))
-            print_row(figures[-1].row(), titles=len(figures) == 1)
+            print_row(figures[-1].row(), titles=len(figures) == 1, first_width=52)
+    if not figures:
+        print(f"The name of no model contains '{options.model}'.")
+        return 2
     print(f"\n{means(figures)}")
     if options.markdown is not None:
         table = markdown_table([figure.row() for figure in figures])
         options.markdown.write_text(f"{table}\n{means(figures)}\n", encoding="utf-8")
-    if options.json is not None:
-        means_ = geometric_means(figures) if figures else {}
-        content = {
-            "models": [figure.record() for figure in figures],
-            "geometric_means": {name: asdict(mean) for name, mean in means_.items()},
-        }
-        write_json(options.json, described, content)
     return 0
 
 
@@ -144,24 +129,19 @@ def means(figures: Sequence[ModelFigures]) -> str:
     """Say in two lines how long the rewritten models take on average."""
     changed = [figure for figure in figures if figure.census.targets]
     return "\n".join(
-        f"Geometric means over {len(chosen)} {what}: "
-        + "; ".join(f"{name} {both(mean, 2)}" for name, mean in geometric_means(chosen).items())
-        + "."
+        f"Geometric means over {len(chosen)} {what}: {_means(chosen)}."
         for chosen, what in ((figures, "models"), (changed, "models with a Div or Sub"))
         if chosen
     )
 
 
-def geometric_means(figures: Sequence[ModelFigures]) -> dict[str, Spread]:
-    """Average the ratios of the minimum times, and the median ratios, by column."""
+def _means(figures: Sequence[ModelFigures]) -> str:
     ratios = [figure.ratios() for figure in figures]
-    return {
-        name: Spread(
-            statistics.geometric_mean(ratio[name].minimum for ratio in ratios),
-            statistics.geometric_mean(ratio[name].median for ratio in ratios),
-        )
+    return "; ".join(
+        f"{name} {geometric_mean(ratio[name].minimum for ratio in ratios):.2f}"
+        f" / {geometric_mean(ratio[name].median for ratio in ratios):.2f}"
         for name in ratios[0]
-    }
+    )
 
 
 def _measure(name: str, path: Path, backend: str, seconds: float) -> ModelFigures:
@@ -224,5 +204,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--model", default="", help="only models whose names contain this")
     add_backend(parser)
-    add_files(parser)
+    add_markdown(parser)
     return parser

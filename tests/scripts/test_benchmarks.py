@@ -164,7 +164,6 @@ def test_record_holds_each_subject_with_its_baseline():
         "element_type": "float32",
         "elements": 1000,
         "nodes": 1,
-        "threads": 1,
         "proved": False,
         "turns": 3,
         "seconds": {"minimum": pytest.approx(15e-6), "median": pytest.approx(24e-6)},
@@ -194,7 +193,7 @@ def test_panels_hold_the_median_ratios_of_single_nodes_by_size(results):
         ("[]", "does not hold the figures that 'operators --json' writes: TypeError("),
         ("no JSON", "does not hold the figures that 'operators --json' writes: JSONDecodeError("),
         ('{"models": []}', "does not hold the figures that 'operators --json' writes: KeyError("),
-        ('{"figures": []}', "holds no figures of a single Div on one thread"),
+        ('{"figures": []}', "holds no figures of a single Div"),
         (None, "does not hold the figures that 'operators --json' writes: FileNotFoundError("),
     ],
 )
@@ -238,7 +237,7 @@ def call(monkeypatch):
     ("measurement", "options"),
     [
         ("operators", {"--backend", "--elements", "--types", "--seconds", "--json", "--markdown"}),
-        ("models", {"--backend", "--model", "--seconds", "--markdown", "--json"}),
+        ("models", {"--backend", "--model", "--seconds", "--markdown"}),
         ("rewriting", {"--backend", "--nodes", "--seconds"}),
         ("plot", {"RESULTS.json", "PICTURE.svg"}),
     ],

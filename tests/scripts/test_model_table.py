@@ -6,7 +6,7 @@ from onnx import helper
 from real_models.census import Census, refusals, take_census
 from real_models.comparison import Comparison, Outcome
 from real_models.feeds import Trial
-from real_models.measurement import ModelFigures, geometric_means, means
+from real_models.measurement import ModelFigures, means
 
 from support.graphs import binary_model, model, tensor
 
@@ -103,22 +103,3 @@ def test_means_leave_out_no_model_and_then_those_without_div_and_sub():
         "Geometric means over 1 models with a Div or Sub: same options 3.00 / 1.50; "
         "defaults 6.00 / 3.00; not optimized 3.00 / 3.00."
     )
-
-
-def test_record_holds_every_ratio():
-    ratios = {
-        "same options": {"minimum": 3.0, "median": 1.5},
-        "defaults": {"minimum": 6.0, "median": 3.0},
-        "not optimized": {"minimum": 3.0, "median": 3.0},
-    }
-    assert MODEL.record() == {
-        "model": "package/model",
-        "nodes": 9,
-        "targets": 3,
-        "broadcasting": 2,
-        "guards": 3,
-        "outcomes": {"identical": 2, "the original fails": 1},
-        "ratios": ratios,
-    }
-    for name, mean in geometric_means([MODEL]).items():
-        assert (mean.minimum, mean.median) == pytest.approx(tuple(ratios[name].values()))

@@ -17,7 +17,7 @@ from support.soundness.node_cases import (
 )
 
 CHUNKS = 8
-SHARDS = 4
+SHARDS = 8
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
@@ -35,7 +35,9 @@ def test_certain_shapes_are_those_of_the_operators_test_data(variant, chunk):
     assert misfits == []
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize(
+    "shard", [0, *(pytest.param(shard, marks=pytest.mark.thorough) for shard in range(1, SHARDS))]
+)
 def test_certain_shapes_are_those_that_onnxruntime_gives_for_other_sizes(shard):
     numbers = range(shard, len(node_cases()), SHARDS)
     results = list(run_attempts("support.soundness.other_sizes", numbers))
