@@ -91,11 +91,12 @@ def _draw(panels: Panels, file: Path) -> None:
         longest = max(rooms, key=lambda axes: len(axes.get_lines()))
         handles, titles = longest.get_legend_handles_labels()
         figure.legend(handles, titles, loc="outside upper center", ncols=len(titles))
-        figure.savefig(file, format="svg", metadata={"Date": None})
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
 
 
 def _draw_panel(axes: Any, element_type: str, lines: Mapping[str, Mapping[int, float]]) -> None:
     axes.set(title=element_type, xlabel="elements", xscale="log", yscale="log")
+    axes.minorticks_off()
     axes.axhline(1, color="black", linewidth=1)
     for place, (subject, style) in enumerate(_STYLES.items()):
         if subject in lines:
