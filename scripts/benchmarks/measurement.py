@@ -28,15 +28,14 @@ class Subject:
         baseline: The name of the subject that its time is compared with.
         exact: Whether its results have to be those of ONNX Runtime's own operator.
         backend: The backend that it needs; empty for none.
-        package: The package that it needs beyond those of the environment; empty for none. Such a
-            subject runs models of one node only.
+        in_jax: Whether it runs in JAX, which may be missing, and models of one node only.
     """
 
     title: str
     baseline: str = ONNXRUNTIME
     exact: bool = True
     backend: str = ""
-    package: str = ""
+    in_jax: bool = False
 
 
 SUBJECTS: Mapping[str, Subject] = {
@@ -46,8 +45,8 @@ SUBJECTS: Mapping[str, Subject] = {
     PYTHON: Subject("python", backend="python"),
     PLAIN: Subject("plain @onnx_op", exact=False),
     REFERENCE: Subject("onnx.reference"),
-    JIT: Subject("jit", baseline=JIT, package="jax"),
-    CHECKIFY: Subject("checkify / jit", baseline=JIT, package="jax"),
+    JIT: Subject("jit", baseline=JIT, in_jax=True),
+    CHECKIFY: Subject("checkify / jit", baseline=JIT, in_jax=True),
 }
 """The subjects by name. A new one is one more entry, and a function that makes it ready."""
 
@@ -88,7 +87,7 @@ class Measurement:
 
 def choose_subjects(
     backends: Iterable[str], find: Callable[[str], object | None] = find_spec
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[str], str]:
     """Choose what is compared.
 
     Args:
@@ -96,22 +95,15 @@ def choose_subjects(
         find: Gives None for a package that is not installed.
 
     Returns:
-        The names of the subjects, and sentences on those left out for want of a package.
+        The names of the subjects, and a sentence on those left out for want of JAX.
     """
-    packages = dict.fromkeys(subject.package for subject in SUBJECTS.values() if subject.package)
-    missing = [package for package in packages if find(package) is None]
-    chosen = [
-        name
-        for name, subject in SUBJECTS.items()
-        if subject.backend in {"", *backends} and subject.package not in missing
-    ]
-    notices = [
-        f"The package {package} is not installed, so "
-        f"{' and '.join(s.title for s in SUBJECTS.values() if s.package == package)} are left out; "
-        "to measure them: pip install '.[benchmark]'"
-        for package in missing
-    ]
-    return chosen, notices
+    chosen = [name for name, subject in SUBJECTS.items() if subject.backend in {"", *backends}]
+    if find("jax") is not None:
+        return chosen, ""
+    return [name for name in chosen if not SUBJECTS[name].in_jax], (
+        "The package jax is not installed, so jit and checkify / jit are left out; to measure "
+        "them: pip install '.[benchmark]'"
+    )
 
 
 def measure(setting: Setting, names: Sequence[str], seconds: float) -> Measurement:
@@ -130,7 +122,7 @@ def measure(setting: Setting, names: Sequence[str], seconds: float) -> Measureme
     runs: dict[str, Run] = {
         name: resolve_name(f"benchmarks.sessions:start_{name}")(setting, feeds)
         for name in names
-        if setting.nodes == 1 or not SUBJECTS[name].package
+        if setting.nodes == 1 or not SUBJECTS[name].in_jax
     }
     (expected,) = runs[ONNXRUNTIME]()
     for name, run in runs.items():

@@ -22,15 +22,15 @@ from benchmarks.report import (
     both,
     describe_run,
     heading,
+    make_parser,
     markdown_table,
     new_file,
-    positive_count,
-    positive_seconds,
+    positive,
     print_row,
     write_json,
 )
 from benchmarks.targets import TARGETS, Target
-from benchmarks.turns import FEWEST_TURNS, apart
+from benchmarks.turns import apart
 from benchmarks.workload import CHAIN_ELEMENTS, CHAIN_NODES, ELEMENT_TYPES, ELEMENTS, Setting
 
 _EXPLANATION = """\
@@ -57,9 +57,9 @@ def run(arguments: Sequence[str]) -> int:
         The exit status: 0, whether or not the targets were reached.
     """
     options = _parser().parse_args(arguments)
-    subjects, notices = choose_subjects(options.backend)
+    subjects, notice = choose_subjects(options.backend)
     described = describe_run("operators", arguments)
-    print("\n".join([heading(described), "", _EXPLANATION, *notices]), flush=True)
+    print("\n".join([heading(described), "", _EXPLANATION, *filter(None, [notice])]), flush=True)
     start = time.perf_counter()
     measurements = list(_measured(options, subjects))
     print(f"\nTargets, decided by the median ({time.perf_counter() - start:.0f} s in all)")
@@ -159,20 +159,10 @@ def _compared(measurement: Measurement) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="benchmark.py",
-        description="Measure what the SONNX profile costs in ONNX Runtime.",
-    )
-    parser.add_argument(
-        "--seconds",
-        type=positive_seconds,
-        default=2.0,
-        help="time for one setting, shared by the subjects (default: %(default)s); a subject "
-        f"takes {FEWEST_TURNS} turns even if that takes longer",
-    )
+    parser = make_parser("operators", "Measure what the SONNX profile costs in ONNX Runtime.", 2.0)
     parser.add_argument(
         "--elements",
-        type=positive_count,
+        type=positive(int),
         nargs="+",
         default=ELEMENTS,
         metavar="N",

@@ -6,7 +6,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +27,24 @@ _OPTIONAL_PACKAGES = ("jax", "jaxlib")
 _WIDTH, _GAP = 16, 2
 
 
+def make_parser(measurement: str, description: str, seconds: float) -> argparse.ArgumentParser:
+    """Make the parser of a measurement, with the argument that all have.
+
+    Args:
+        measurement: What the first argument calls it.
+        description: What it measures.
+        seconds: The time that it takes for one line of the table unless told otherwise.
+    """
+    parser = argparse.ArgumentParser(prog=f"benchmark.py {measurement}", description=description)
+    parser.add_argument(
+        "--seconds",
+        type=positive(float),
+        default=seconds,
+        help="time for each thing that is measured (default: %(default)s)",
+    )
+    return parser
+
+
 def add_backend(parser: argparse.ArgumentParser) -> None:
     """Let a backend be chosen."""
     parser.add_argument(
@@ -44,22 +62,20 @@ def add_markdown(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def positive_seconds(text: str) -> float:
-    """Read a time, or raise ArgumentTypeError."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is no time; give a number of seconds above 0")
-    return seconds
+def positive(kind: type[int] | type[float]) -> Callable[[str], float]:
+    """Make a reader of numbers of a kind, which raises ArgumentTypeError."""
 
+    def read(text: str) -> float:
+        try:
+            number = kind(text)
+        except ValueError:
+            number = 0
+        if not 0 < number < float("inf"):
+            whole = "whole " if kind is int else ""
+            raise argparse.ArgumentTypeError(f"'{text}' is no {whole}number above 0")
+        return number
 
-def positive_count(text: str) -> int:
-    """Read a size, or raise ArgumentTypeError."""
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is no size; give a number of 1 or more")
-    return int(text)
+    return read
 
 
 def new_file(text: str) -> Path:

@@ -13,8 +13,8 @@ from benchmarks.report import (
     both,
     describe_run,
     heading,
-    positive_count,
-    positive_seconds,
+    make_parser,
+    positive,
     print_row,
 )
 from benchmarks.turns import Turn, apart, ratio_of, seconds_of
@@ -109,20 +109,15 @@ def _make_chain(nodes: int) -> onnx.ModelProto:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="benchmark.py rewriting",
-        description="Measure what the rewrite costs on models of any number of nodes.",
-    )
+    description = "Measure what the rewrite costs on models of any number of nodes."
+    parser = make_parser("rewriting", description, 5.0)
     parser.add_argument(
         "--nodes",
-        type=positive_count,
+        type=positive(int),
         nargs="+",
         default=_NODES,
         metavar="N",
         help="numbers of nodes (default: 1,000 to 100,000, which takes about 2 GB of memory)",
-    )
-    parser.add_argument(
-        "--seconds", type=positive_seconds, default=5.0, help="time for each (default: %(default)s)"
     )
     add_backend(parser)
     return parser

@@ -17,8 +17,8 @@ from benchmarks.report import (
     both,
     describe_run,
     heading,
+    make_parser,
     markdown_table,
-    positive_seconds,
     print_row,
 )
 from benchmarks.rewriting import LOAD, REWRITE, time_rewrites
@@ -192,16 +192,8 @@ def _time_runs(sessions: Mapping[str, Any], feeds: Feeds, seconds: float) -> lis
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="benchmark.py models",
-        description="Compare and time the models of other people's packages, rewritten and not.",
-    )
-    parser.add_argument(
-        "--seconds",
-        type=positive_seconds,
-        default=2.0,
-        help="time for running a model, and again for rewriting it (default: %(default)s)",
-    )
+    description = "Compare and time the models of other people's packages, rewritten and not."
+    parser = make_parser("models", description, 2.0)
     parser.add_argument("--model", default="", help="only models whose names contain this")
     add_backend(parser)
     add_markdown(parser)

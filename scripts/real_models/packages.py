@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from checks import SKIPPED
@@ -30,9 +30,6 @@ _DOWNLOAD = """\
 
 _UNREACHABLE = r"(Connection|Timeout|Resolution|Reset|Proxy|SSL)Error|[Ff]ailed to connect"
 """What pip writes where there is no network, or no registry behind it."""
-
-Download = Callable[[Path, Path], None]
-"""Puts the wheels of a file of requirements into a folder."""
 
 
 class PackagesNotFetched(Exception):  # noqa: N818 - reads as what happened
@@ -71,15 +68,12 @@ def download(requirements: Path, folder: Path) -> None:
         raise PackagesNotFetched(done.stdout)
 
 
-def fetch_models(
-    folder: Path, requirements: Path = PACKAGES, get: Download = download
-) -> dict[str, Path]:
+def fetch_models(folder: Path, requirements: Path = PACKAGES) -> dict[str, Path]:
     """Get the models, unless the folder has those of the same packages already.
 
     Args:
         folder: Where the models are kept. What it holds is replaced.
         requirements: The file that names the packages.
-        get: Downloads them.
 
     Returns:
         The files by the models' names: the package's name, a slash, and the file's without suffix.
@@ -92,7 +86,7 @@ def fetch_models(
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
     if not (stamp.is_file() and stamp.read_text(encoding="utf-8") == digest):
         with tempfile.TemporaryDirectory() as wheels:
-            get(requirements, Path(wheels))
+            download(requirements, Path(wheels))
             shutil.rmtree(folder, ignore_errors=True)
             _unpack_models(sorted(Path(wheels).glob("*.whl")), folder)
         # Written last: a folder without it is not finished.

