@@ -19,6 +19,9 @@ Check = Callable[[], int]
 _SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_SPLICES": "40", "SONNX_ORT_RUNS": "10"}
 """How many random trials the soundness tests make unless all is to be thorough."""
 
+_ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
+"""Options of pytest under which the tests of a module stay together, and share what they make."""
+
 _BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
 
 
@@ -47,7 +50,7 @@ def choose_checks(
         return environment.call(["python", "-m", *command], environment.root, **share)
 
     def pytest(marked: str, *folders: str) -> int:
-        return module("pytest", "-n", "auto", "-m", marked, *folders, *pytest_arguments)
+        return module("pytest", *_ON_ALL_CORES, "-m", marked, *folders, *pytest_arguments)
 
     def real_models() -> int:
         scripts = environment.root / "scripts"

@@ -18,9 +18,7 @@ from environment import Environment, exit_status
 def main() -> int:
     """Prepare the environment and run the checks in it; give 1 if one of them fails."""
     parser = argparse.ArgumentParser(
-        usage="%(prog)s [options] [argument of pytest ...]",
-        description=__doc__,
-        allow_abbrev=False,
+        usage="%(prog)s [options] [argument of pytest ...]", description=__doc__, allow_abbrev=False
     )
     parser.add_argument("--fresh", action="store_true", help="make the environment anew")
     parser.add_argument("--thorough", action="store_true", help="run the long tests too")

@@ -160,10 +160,7 @@ def _axes(declared: onnx.ValueInfoProto) -> Iterator[_Axis]:
 
 
 def _elements(
-    declared: onnx.ValueInfoProto,
-    shape: tuple[int, ...],
-    trial: Trial,
-    random: np.random.Generator,
+    declared: onnx.ValueInfoProto, shape: tuple[int, ...], trial: Trial, random: np.random.Generator
 ) -> Array:
     dtype = helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type)
     if declared.name in KNOWN_ELEMENTS:

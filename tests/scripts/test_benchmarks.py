@@ -11,14 +11,7 @@ import pytest
 from benchmarks import operators, plot, report
 from benchmarks.measurement import choose_subjects
 from benchmarks.targets import TARGETS
-from benchmarks.turns import (
-    FEWEST_TURNS,
-    Spread,
-    difference_of,
-    ratio_of,
-    seconds_of,
-    take_turns,
-)
+from benchmarks.turns import FEWEST_TURNS, Spread, difference_of, ratio_of, seconds_of, take_turns
 
 from support.benchmarks import measurement
 

@@ -186,7 +186,7 @@ def test_demo_hands_on_arguments_and_exit_status(call):
 )
 def test_test_chooses_tests_and_hands_unknown_arguments_to_pytest(call, options, marked):
     done = call("test.py", *options, "-k", "division")
-    assert f"called with -m pytest -n auto -m {marked} -k division\n" in done.stdout
+    assert f" --dist worksteal -m {marked} -k division\n" in done.stdout
     assert ("called with -m ruff check\n" in done.stdout) is ("--models" not in options)
 
 
