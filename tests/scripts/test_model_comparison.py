@@ -12,7 +12,9 @@ from real_models.feeds import Data, Trial
 from support.graphs import binary_model, model, tensor
 
 NAN = np.frombuffer(b"\x00\x00\xc0\x7f", np.float32)
-each_backend = pytest.mark.parametrize("backend", ["python", "native"])
+each_backend = pytest.mark.parametrize(
+    "backend", ["python", pytest.param("native", marks=pytest.mark.thorough)]
+)
 OTHER_NAN = np.frombuffer(b"\x01\x00\xc0\x7f", np.float32)
 
 

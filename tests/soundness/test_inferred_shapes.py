@@ -20,7 +20,12 @@ CHUNKS = 8
 SHARDS = 8
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+def share(parts):
+    """The parts of a whole, of which the first is tried in every run."""
+    return [0, *(pytest.param(part, marks=pytest.mark.thorough) for part in range(1, parts))]
+
+
+@pytest.mark.parametrize("chunk", share(CHUNKS))
 @pytest.mark.parametrize("variant", [with_symbols, with_constants], ids=lambda v: v.__name__)
 def test_certain_shapes_are_those_of_the_operators_test_data(variant, chunk):
     cases = node_cases()[chunk::CHUNKS]
@@ -35,9 +40,7 @@ def test_certain_shapes_are_those_of_the_operators_test_data(variant, chunk):
     assert misfits == []
 
 
-@pytest.mark.parametrize(
-    "shard", [0, *(pytest.param(shard, marks=pytest.mark.thorough) for shard in range(1, SHARDS))]
-)
+@pytest.mark.parametrize("shard", share(SHARDS))
 def test_certain_shapes_are_those_that_onnxruntime_gives_for_other_sizes(shard):
     numbers = range(shard, len(node_cases()), SHARDS)
     results = list(run_attempts("support.soundness.other_sizes", numbers))
