@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import onnxruntime
 from benchmarks.turns import Run, ratio_of, take_turns
@@ -35,37 +35,6 @@ class BackendsDiffer(Exception):  # noqa: N818 - reads as what happened
     """The backends do not agree, or the process ended; the message is what it wrote last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """What was compared.
-
-    Attributes:
-        models: How many models ran.
-        runs: How many runs were compared.
-        refused: How many of them broke a rule.
-        assigned: How many Div and Sub nodes of an element type ran on a provider, by
-            "Div float on CPUExecutionProvider".
-    """
-
-    models: int
-    runs: int
-    refused: int
-    assigned: Mapping[str, int]
-
-    def lines(self, operator: str) -> list[str]:
-        """Put it into words.
-
-        Args:
-            operator: What was tried.
-        """
-        kept = self.runs - self.refused
-        first = (
-            f"{operator}: {self.models} models, {self.runs} runs; {kept} gave the same bits, "
-            f"{self.refused} were refused with the same rule, operator and node"
-        )
-        return [first, *(f"    {count} {what}" for what, count in sorted(self.assigned.items()))]
-
-
 def run(arguments: Sequence[str]) -> int:
     """Try a provider and print.
 
@@ -85,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         for operator in OPERATORS:
             found = compare_backends(provider, operator, options.seed, options.models)
-            print("\n".join(found.lines(operator)), flush=True)
+            print(agreement(operator, found), flush=True)
     except BackendsDiffer as error:
         print(f"{operator}: the native backend differs from the reference on {provider}\n{error}")
         return 1
@@ -121,7 +90,7 @@ def why_not(provider: str) -> str | None:
     return None
 
 
-def compare_backends(provider: str, operator: str, seed: int, models: int) -> Agreement:
+def compare_backends(provider: str, operator: str, seed: int, models: int) -> dict[str, Any]:
     """Compare in a process of its own: an integer division that nothing stops can end it.
 
     Args:
@@ -129,6 +98,10 @@ def compare_backends(provider: str, operator: str, seed: int, models: int) -> Ag
         operator: One of `OPERATORS`.
         seed: Decides the models and the feeds.
         models: How many models are made.
+
+    Returns:
+        How many `models` ran, how many `runs` were compared, how many of these were `refused`, and
+        as `assigned` how many nodes of an element type ran on a provider.
 
     Raises:
         BackendsDiffer: They do not agree.
@@ -145,7 +118,19 @@ def compare_backends(provider: str, operator: str, seed: int, models: int) -> Ag
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).splitlines()[-_SHOWN_LINES:])
         raise BackendsDiffer(f"exit status {done.returncode}\n{last}")
-    return Agreement(**json.loads(done.stdout.splitlines()[-1]))
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def agreement(operator: str, found: Mapping[str, Any]) -> str:
+    """Put into words what `compare_backends` found."""
+    kept = found["runs"] - found["refused"]
+    first = (
+        f"{operator}: {found['models']} models, {found['runs']} runs; {kept} gave the same bits, "
+        f"{found['refused']} were refused with the same rule, operator and node"
+    )
+    assigned = sorted(found["assigned"].items())
+    return "\n".join([first, *(f"    {count} {what}" for what, count in assigned)])
 
 
 def _ratio_row(setting: Setting, provider: str, seconds: float) -> str:

@@ -72,6 +72,6 @@ def test_package_that_cannot_be_built_fails_the_type_check(tmp_path, capsys):
     environment = Environment(tmp_path)
     environment.commands.mkdir(parents=True)
     (environment.commands / "python").symlink_to(sys.executable)
-    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    (tmp_path / "pyproject.toml").write_text("no TOML")
     assert check_types(environment) == 1
     assert capsys.readouterr().out.startswith("The wheel cannot be built:\n")
