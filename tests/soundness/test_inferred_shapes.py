@@ -17,7 +17,7 @@ from support.soundness.node_cases import (
 )
 
 CHUNKS = 8
-SHARDS = 8
+SHARDS = 16
 
 
 def share(parts):
