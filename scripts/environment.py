@@ -74,7 +74,8 @@ class Environment:
         pinned = ("--require-hashes", "--only-binary=:all:", "-r", self.lock)
         commands: tuple[Sequence[str | Path], ...] = (
             (sys.executable, "-I", "-m", "venv", "--clear", self.folder),
-            (*pip, "--disable-pip-version-check", *pinned),
+            # Compiling everything now takes as long as installing it.
+            (*pip, "--disable-pip-version-check", "--no-compile", *pinned),
             (*pip, "--no-deps", "--no-build-isolation", "-e", self.root),
         )
         for command in commands:
