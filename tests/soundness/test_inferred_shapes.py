@@ -17,15 +17,12 @@ from support.soundness.node_cases import (
 )
 
 CHUNKS = 8
-SHARDS = 16
+SHARDS = 4
 
 
-def share(parts):
-    """The parts of a whole, of which the first is tried in every run."""
-    return [0, *(pytest.param(part, marks=pytest.mark.thorough) for part in range(1, parts))]
-
-
-@pytest.mark.parametrize("chunk", share(CHUNKS))
+@pytest.mark.parametrize(
+    "chunk", [0, *(pytest.param(chunk, marks=pytest.mark.thorough) for chunk in range(1, CHUNKS))]
+)
 @pytest.mark.parametrize("variant", [with_symbols, with_constants], ids=lambda v: v.__name__)
 def test_certain_shapes_are_those_of_the_operators_test_data(variant, chunk):
     cases = node_cases()[chunk::CHUNKS]
@@ -40,7 +37,8 @@ def test_certain_shapes_are_those_of_the_operators_test_data(variant, chunk):
     assert misfits == []
 
 
-@pytest.mark.parametrize("shard", share(SHARDS))
+@pytest.mark.thorough
+@pytest.mark.parametrize("shard", range(SHARDS))
 def test_certain_shapes_are_those_that_onnxruntime_gives_for_other_sizes(shard):
     numbers = range(shard, len(node_cases()), SHARDS)
     results = list(run_attempts("support.soundness.other_sizes", numbers))
