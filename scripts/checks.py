@@ -1,149 +1,163 @@
 """The checks of the repository, in the order in which they run."""
 
+import os
 import shutil
+import subprocess
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import node_packages
 from environment import Environment
-from package_wheel import WheelNotBuilt, build_wheel
-
-Check = Callable[[Environment, Sequence[str]], int]
-"""Runs a check with the arguments for pytest; gives an exit status."""
-
-
-def check_style(environment: Environment, pytest_arguments: Sequence[str]) -> int:
-    """Run the linter."""
-    del pytest_arguments
-    return environment.call(["python", "-m", "ruff", "check"], environment.root)
-
-
-def check_format(environment: Environment, pytest_arguments: Sequence[str]) -> int:
-    """Compare the sources with what the formatter would make of them."""
-    del pytest_arguments
-    return environment.call(["python", "-m", "ruff", "format", "--check"], environment.root)
-
-
-def check_types(environment: Environment, pytest_arguments: Sequence[str]) -> int:
-    """Run mypy on the package as the wheel installs it, and on the scripts.
-
-    The sources of one package lie in three folders of the repository, where mypy cannot see them
-    as one.
-    """
-    del pytest_arguments
-    root = environment.root
-    try:
-        installed = unpack_package(environment, environment.folder / "typing")
-    except WheelNotBuilt as error:
-        print(f"The wheel cannot be built:\n{error}")
-        return 1
-    mypy = ["python", "-m", "mypy", "--config-file", str(root / "pyproject.toml")]
-    cache = ["--cache-dir", str(root / ".mypy_cache")]
-    return environment.call([*mypy, *cache, "sonnx_ort", root / "scripts"], installed)
-
-
-def install_node_packages(environment: Environment, pytest_arguments: Sequence[str]) -> int:
-    """Get what some tests need to run models in Node.js; without it these are skipped."""
-    del pytest_arguments
-    return environment.call(["python", environment.root / "scripts" / "fetch_node_packages.py"])
-
-
-def check_behaviour(environment: Environment, pytest_arguments: Sequence[str]) -> int:
-    """Run the tests."""
-    return environment.call(["python", "-m", "pytest", *pytest_arguments], environment.root)
-
-
-def check_real_models(environment: Environment, pytest_arguments: Sequence[str]) -> int:
-    """Run the tests on models of other people's packages; without a network they are skipped."""
-    fetched = environment.call(["python", environment.root / "scripts" / "fetch_models.py"])
-    if fetched != 0:
-        return fetched
-    command = ["python", "-m", "pytest", "-m", "models", *pytest_arguments]
-    return environment.call(command, environment.root)
-
-
-def check_soundness(environment: Environment, pytest_arguments: Sequence[str]) -> int:
-    """Run the tests of what `check` is sure of."""
-    command = ["python", "-m", "pytest", "tests/soundness", *pytest_arguments]
-    return environment.call(command, environment.root)
-
 
 SKIPPED = 77
 """The exit status of a check that could not be made here, which is no failure."""
 
-CHECKS: Mapping[str, Check] = {
-    "ruff check": check_style,
-    "ruff format": check_format,
-    "mypy": check_types,
-    "npm install": install_node_packages,
-    "pytest": check_behaviour,
-}
-"""The checks by name. All of them run, whether or not an earlier one fails."""
+Check = Callable[[], int]
+"""Runs a check and gives its exit status."""
 
-MODEL_CHECKS: Mapping[str, Check] = {"real models": check_real_models}
-"""What `--models` runs instead."""
+_SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_RUNS": "10"}
+"""How many random trials the soundness tests make unless all is to be thorough."""
 
-LOWEST_CHECKS: Mapping[str, Check] = {"soundness, oldest packages": check_soundness}
-"""What `--lowest` runs instead."""
+_ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
+"""Options of pytest under which the tests of a module stay together, and share what they make."""
+
+_BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
 
 
-def unpack_package(environment: Environment, folder: Path) -> Path:
-    """Unpack the wheel of the sources as they are now.
+def choose_checks(
+    environment: Environment,
+    pytest_arguments: Sequence[str],
+    *,
+    models: bool = False,
+    thorough: bool = False,
+) -> dict[str, Check]:
+    """Choose what is checked.
 
     Args:
-        environment: The environment to build it in.
-        folder: What it holds is replaced.
+        environment: The environment to check in; that of the oldest packages is for the soundness
+            tests alone.
+        pytest_arguments: What is handed on to pytest.
+        models: Whether to try the models of packages from the registry instead of all else.
+        thorough: Whether to run the long tests too.
+
+    Returns:
+        The checks by name. All of them are to run, whether or not an earlier one fails.
+    """
+    share = {} if thorough else _SHARE
+
+    def module(*command: str) -> int:
+        return environment.call(["python", "-m", *command], environment.root, **share)
+
+    def pytest(marked: str, *folders: str) -> int:
+        return module("pytest", *_ON_ALL_CORES, "-m", marked, *folders, *pytest_arguments)
+
+    def real_models() -> int:
+        scripts = environment.root / "scripts"
+        fetched = environment.call(["python", "-m", "real_models.packages"], scripts)
+        return fetched or pytest("models")
+
+    if models:
+        return {"real models": real_models}
+    marked = "not models" if thorough else "not models and not thorough"
+    if environment.lowest:
+        return {"soundness, oldest packages": lambda: pytest(marked, "tests/soundness")}
+    return {
+        "ruff check": lambda: module("ruff", "check"),
+        "ruff format": lambda: module("ruff", "format", "--check"),
+        "mypy": lambda: check_types(environment),
+        "npm install": install_node_packages,
+        "pytest": lambda: pytest(marked),
+    }
+
+
+def check_types(environment: Environment) -> int:
+    """Run mypy on the package as a wheel installs it, and on the scripts.
+
+    The sources of one package lie in three folders of the repository, where mypy cannot see them
+    as one.
+
+    Args:
+        environment: The environment to build and check in.
+
+    Returns:
+        The exit status.
+    """
+    root, folder = environment.root, environment.folder / "typing"
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        installed = unpack_wheel(environment.commands / "python", root, folder)
+    except subprocess.CalledProcessError as error:
+        print(f"The wheel cannot be built:\n{error.output}")
+        return 1
+    configuration = ("--config-file", root / "pyproject.toml", "--cache-dir", root / ".mypy_cache")
+    command: tuple[str | Path, ...] = ("python", "-m", "mypy", *configuration)
+    return environment.call([*command, "sonnx_ort", root / "scripts"], installed)
+
+
+def unpack_wheel(python: Path, root: Path, folder: Path) -> Path:
+    """Build the wheel of the sources as they are now, and unpack it.
+
+    Args:
+        python: A Python with setuptools.
+        root: The repository, in which nothing is written.
+        folder: Where everything is put; created, or empty.
 
     Returns:
         The folder that stands for site-packages.
 
     Raises:
-        WheelNotBuilt: The sources make no wheel.
+        CalledProcessError: The sources make no wheel.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    wheel = build_wheel(environment.python, environment.root, folder / "wheel")
+    folder.mkdir(parents=True, exist_ok=True)
+    # setuptools puts all that it finds in an old build folder into the wheel, deleted files too.
+    configuration = folder / "setuptools.cfg"
+    configuration.write_text(
+        f"[build]\nbuild_base = {folder / 'build'}\n[egg_info]\negg_base = {folder}\n",
+        encoding="utf-8",
+    )
+    subprocess.run(
+        [python, "-I", "-c", _BUILD, folder],
+        cwd=root,
+        env=os.environ | {"DIST_EXTRA_CONFIG": str(configuration)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )
+    (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder / "site-packages")
     return folder / "site-packages"
 
 
-def run_checks(
-    checks: Mapping[str, Check], environment: Environment, pytest_arguments: Sequence[str]
-) -> dict[str, int]:
-    """Run checks, each under a heading.
+def install_node_packages() -> int:
+    """Get what some tests need to run models in Node.js; without it these are skipped."""
+    try:
+        return node_packages.install()
+    except node_packages.NodeUnavailable as error:
+        print(error)
+        return SKIPPED
+
+
+def run_checks(checks: Mapping[str, Check]) -> bool:
+    """Run checks, each under a heading, and say of each in a line how it ended.
 
     Args:
         checks: The checks by name.
-        environment: The environment that they run in.
-        pytest_arguments: What is handed on to pytest.
 
     Returns:
-        The exit statuses by the checks' names.
+        Whether none failed.
     """
     statuses: dict[str, int] = {}
     for name, check in checks.items():
         print(f"\n[{name}]", flush=True)
-        statuses[name] = check(environment, pytest_arguments)
-    return statuses
-
-
-def summary(statuses: Mapping[str, int]) -> str:
-    """Say in one line for each check how it ended.
-
-    Args:
-        statuses: The exit statuses by the checks' names.
-    """
+        statuses[name] = check()
     width = max(map(len, statuses))
-    return "\n".join(f"{name:{width}}  {_verdict(status)}" for name, status in statuses.items())
-
-
-def failed(statuses: Mapping[str, int]) -> bool:
-    """Whether a check failed.
-
-    Args:
-        statuses: The exit statuses by the checks' names.
-    """
-    return any(status not in {0, SKIPPED} for status in statuses.values())
+    print(
+        "", *(f"{name:{width}}  {_verdict(status)}" for name, status in statuses.items()), sep="\n"
+    )
+    return all(status in {0, SKIPPED} for status in statuses.values())
 
 
 def _verdict(status: int) -> str:

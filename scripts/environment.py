@@ -1,35 +1,31 @@
 """The virtual environment `.venv` of this repository, made from its lock file.
 
-Uses the standard library only: nothing else is there yet.
+Needs the standard library only: nothing else is there yet.
 """
 
-import enum
 import hashlib
+import importlib
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import installation
-from installation import EnvironmentNotMade
+# An older Python reads this file and what imports it up to here, so that it can say what is wrong.
+if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+    version = "{}.{}".format(*sys.version_info)
+    sys.stderr.write(f"sonnx_ort needs Python 3.11 to 3.13, this is {version}.\n")
+    sys.exit(2)
 
 ROOT = Path(__file__).resolve().parent.parent
 """The repository."""
 
-Run = Callable[[Sequence[str | Path]], None]
-"""Runs a command; raises EnvironmentNotMade if it fails."""
 
-
-class State(enum.Enum):
-    """What is to be done about an environment, and why."""
-
-    READY = "The environment in {} is ready."
-    MISSING = "There is no environment in {} yet."
-    UNFINISHED = "The environment in {} is not finished."
-    OUTDATED = "The environment in {} is from another lock file, Python or folder."
-    OTHER_PROJECT = "pyproject.toml has changed since the environment in {} was made."
+class EnvironmentNotMade(Exception):  # noqa: N818 - reads as what happened
+    """The environment could not be made; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +37,7 @@ class Environment:
         lowest: Whether it holds the oldest supported versions of the packages, not the newest.
     """
 
-    root: Path
+    root: Path = ROOT
     lowest: bool = False
 
     @property
@@ -55,61 +51,63 @@ class Environment:
         return self.folder / ("Scripts" if os.name == "nt" else "bin")
 
     @property
-    def python(self) -> Path:
-        """Its Python."""
-        return self.commands / ("python.exe" if os.name == "nt" else "python")
-
-    @property
     def lock(self) -> Path:
         """The file that pins every package that is installed in it."""
         return self.root / ("requirements.lowest.lock" if self.lowest else "requirements.lock")
 
-    @property
-    def stamp(self) -> Path:
-        """The file in it that says what it was made from; written last, so that it is finished."""
-        return self.folder / "sonnx_ort.stamp"
+    def prepare(self, *, fresh: bool = False) -> None:
+        """Make the environment, unless it is finished and what it was made from is the same.
 
-    def state(self) -> State:
-        """Compare the environment with what it would be made from now."""
-        if not self.folder.exists():
-            return State.MISSING
-        if not (self.stamp.is_file() and self.python.is_file()):
-            return State.UNFINISHED
-        made_from = self.stamp.read_text("utf-8", errors="surrogateescape").splitlines()
-        *packages, project = self._sources()
-        if made_from[: len(packages)] != packages:
-            return State.OUTDATED
-        return State.READY if made_from[len(packages) :] == [project] else State.OTHER_PROJECT
+        Args:
+            fresh: Make it in any case.
 
-    def write_stamp(self) -> None:
-        """Mark the environment as finished."""
-        text = "".join(f"{line}\n" for line in self._sources())
-        self.stamp.write_text(text, "utf-8", errors="surrogateescape")
+        Raises:
+            EnvironmentNotMade: A command failed; the next call begins again.
+        """
+        stamp, made_from = self.folder / "sonnx_ort.stamp", self._made_from()
+        has_python = shutil.which("python", path=str(self.commands)) is not None
+        if has_python and not fresh and stamp.is_file() and stamp.read_text("utf-8") == made_from:
+            return
+        print(f"Making the environment {self.folder.name}: a minute or two.", flush=True)
+        pip = (self.commands / "python", "-I", "-m", "pip", "install", "-q")
+        # Source packages would need a compiler, and build requirements that no hash pins.
+        pinned = ("--require-hashes", "--only-binary=:all:", "-r", self.lock)
+        commands: tuple[Sequence[str | Path], ...] = (
+            (sys.executable, "-I", "-m", "venv", "--clear", self.folder),
+            # Compiling everything now takes as long as installing it.
+            (*pip, "--disable-pip-version-check", "--no-compile", *pinned),
+            (*pip, "--no-deps", "--no-build-isolation", "-e", self.root),
+        )
+        for command in commands:
+            if self.call(command) != 0:
+                raise EnvironmentNotMade(
+                    f"The environment {self.folder.name} could not be made; the lines above say "
+                    "why. Where the package registry is not reached, check the network, or name "
+                    "a mirror in the variable PIP_INDEX_URL."
+                )
+        # Written last: an environment without it is not finished.
+        stamp.write_text(made_from, "utf-8")
 
-    def _sources(self) -> list[str]:
-        """One line for each thing that it is made from, the project last."""
-        return [
-            "python {}.{}".format(*sys.version_info),
-            f"folder {self.folder}",  # an environment does not survive being moved
-            f"lock {_sha256(self.lock)}",
-            f"project {_sha256(self.root / 'pyproject.toml')}",
-        ]
-
-    def call(self, command: Sequence[str | Path], folder: Path | None = None) -> int:
+    def call(
+        self, command: Sequence[str | Path], folder: Path | None = None, **variables: str
+    ) -> int:
         """Run a command as if the environment were activated.
 
         Args:
             command: The program, by the name or path that it has in the environment, and its
                 arguments.
             folder: Where it runs; where this process runs by default.
+            **variables: Variables of its environment, unless this process has them.
 
         Returns:
             Its exit status, 128 plus the signal's number if a signal ended it.
         """
         program, *arguments = command
-        variables = installation.clean_variables()
-        variables["VIRTUAL_ENV"] = str(self.folder)
+        # A pip that is configured to install for the user refuses to install here.
+        variables |= {**os.environ, "VIRTUAL_ENV": str(self.folder), "PIP_USER": "0"}
         variables["PATH"] = os.pathsep.join([str(self.commands), variables.get("PATH", os.defpath)])
+        variables.pop("PYTHONPATH", None)
+        variables.pop("PYTHONHOME", None)
         with subprocess.Popen(
             [self.commands / program, *arguments], cwd=folder, env=variables
         ) as process:
@@ -120,65 +118,43 @@ class Environment:
                 raise
         return status if status >= 0 else 128 - status
 
+    def _made_from(self) -> str:
+        """A digest of everything that decides what is in the environment."""
+        digest = hashlib.sha256(f"{sys.version_info[:2]} {self.folder}".encode(errors="replace"))
+        for file in (self.lock, self.root / "pyproject.toml"):
+            digest.update(file.read_bytes())
+        return digest.hexdigest()
 
-def prepare(environment: Environment, *, fresh: bool = False, run: Run = installation.run) -> None:
-    """Make the environment, as far as it is not ready, and say what is done.
+
+def run_with_package(module: str, arguments: Sequence[str]) -> int:
+    """Run what needs sonnx_ort; where this Python has none, call the script in the environment.
 
     Args:
-        environment: The environment.
-        fresh: Make it again even if it is ready.
-        run: Runs the commands that make it.
-
-    Raises:
-        EnvironmentNotMade: It could not be made; the next call begins again.
+        module: The module whose function `run` takes the arguments and gives an exit status.
+        arguments: What it gets.
     """
-    state = environment.state()
-    if state is State.READY and not fresh:
-        return
-    told = state.value.format(environment.folder.name)
-    # Without its stamp an environment counts as unfinished, whatever happens from here on.
-    if environment.stamp.is_file():
-        environment.stamp.unlink()
+    if importlib.util.find_spec("sonnx_ort") is not None:
+        status: int = importlib.import_module(module).run(arguments)
+        return status
+    environment = Environment()
+    environment.prepare()
+    return environment.call(["python", *sys.argv])
+
+
+def exit_status(command: Callable[[], int]) -> int:
+    """Run a command of this repository, and end it with a sentence where it cannot go on.
+
+    Args:
+        command: Gives an exit status.
+
+    Returns:
+        That status; 2 if the environment could not be made, 130 if the user interrupted.
+    """
     try:
-        if fresh or state is not State.OTHER_PROJECT:
-            exists = environment.folder.exists()
-            _say(f"{told} Making it anew." if exists else told)
-            _install_packages(environment, run)
-        else:
-            _say(told)
-        _install_project(environment, run)
-    except KeyboardInterrupt as interrupt:
-        raise EnvironmentNotMade(
-            "Interrupted. The environment is not finished; the next run makes it anew."
-        ) from interrupt
-    environment.write_stamp()
-    _say("The environment is ready.")
-
-
-def _install_packages(environment: Environment, run: Run) -> None:
-    _say(f"Making a virtual environment in {environment.folder}.")
-    run([sys.executable, "-m", "venv", "--clear", environment.folder])
-    _say(
-        f"Installing the packages of {environment.lock.name} into it, each checked against its "
-        "hash. This takes a minute or two."
-    )
-    # Source packages would need a compiler, and build requirements that no hash pins.
-    run([*_pip(environment), "--require-hashes", "--only-binary=:all:", "-r", environment.lock])
-
-
-def _install_project(environment: Environment, run: Run) -> None:
-    _say("Installing sonnx_ort itself into it, so that it runs from this folder.")
-    run([*_pip(environment), "--no-deps", "--no-build-isolation", "-e", environment.root])
-
-
-def _pip(environment: Environment) -> list[str | Path]:
-    quiet = ["--quiet", "--no-input", "--disable-pip-version-check"]
-    return [environment.python, "-m", "pip", "install", *quiet]
-
-
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def _say(sentence: str) -> None:
-    print(sentence, flush=True)
+        return command()
+    except EnvironmentNotMade as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return 130

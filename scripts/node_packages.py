@@ -1,10 +1,8 @@
 """ONNX Runtime for Node.js, in which the tests run rewritten models without any Python."""
 
-import hashlib
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 from environment import ROOT
@@ -12,64 +10,49 @@ from environment import ROOT
 FOLDER = ROOT / "tests" / "node"
 """The package whose lock file pins what is installed, each with its hash."""
 
-_MODULES = "node_modules"
-_LOCK = "package-lock.json"
-_STAMP = "sonnx_ort.stamp"
-
 _UNREACHABLE = r"\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|E(SOCKET)?TIMEDOUT|E\w+UNREACH)\b"
 """What npm writes where there is no network, or no registry behind it."""
 
-_INSTALL = ("ci", "--no-progress", "--fetch-retries=1", "--fetch-retry-mintimeout=1000")
 
-Find = Callable[[str], str | None]
-"""Gives the path of a program; None if there is none."""
-
-
-class PackagesNotInstalled(Exception):  # noqa: N818 - reads as what happened
-    """The packages could not be installed; the message is what npm wrote."""
+class NodeUnavailable(Exception):  # noqa: N818 - reads as what happened
+    """Node.js, npm or the registry is not there; the message says so in a sentence."""
 
 
-class NodeUnavailable(PackagesNotInstalled):
-    """Node.js or the registry is not there; the message says so in a sentence."""
-
-
-def what_is_missing(folder: Path = FOLDER, find: Find = shutil.which) -> str | None:
+def what_is_missing(folder: Path = FOLDER) -> str | None:
     """Say why nothing can be run in Node.js; None if it can.
 
     Args:
         folder: The package.
-        find: Finds programs.
     """
-    if find("node") is None:
+    if shutil.which("node") is None:
         return "Node.js is not installed."
-    stamp = folder / _MODULES / _STAMP
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == _digest(folder):
+    # npm writes it last.
+    installed = folder / "node_modules" / ".package-lock.json"
+    pinned = folder / "package-lock.json"
+    if installed.is_file() and installed.stat().st_mtime >= pinned.stat().st_mtime:
         return None
-    return (
-        "ONNX Runtime for Node.js is not installed here; python3 scripts/fetch_node_packages.py "
-        "installs it."
-    )
+    return "ONNX Runtime for Node.js is not installed here; run npm ci in tests/node."
 
 
-def install(folder: Path = FOLDER, find: Find = shutil.which) -> None:
+def install(folder: Path = FOLDER) -> int:
     """Install the packages of the lock file, unless they are there already.
 
     Args:
         folder: The package.
-        find: Finds programs.
+
+    Returns:
+        The exit status of npm.
 
     Raises:
         NodeUnavailable: There is no Node.js, no npm or no connection to the registry.
-        PackagesNotInstalled: npm failed otherwise.
     """
-    missing = what_is_missing(folder, find)
-    if missing is None:
-        return
-    npm = find("npm")
-    if find("node") is None or npm is None:
+    if what_is_missing(folder) is None:
+        return 0
+    npm = shutil.which("npm")
+    if shutil.which("node") is None or npm is None:
         raise NodeUnavailable("Node.js or npm is not installed, so no model is run in Node.js.")
     done = subprocess.run(
-        [npm, *_INSTALL],
+        [npm, "ci", "--no-progress", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -78,15 +61,9 @@ def install(folder: Path = FOLDER, find: Find = shutil.which) -> None:
         errors="replace",
         check=False,
     )
-    if done.returncode != 0:
-        if re.search(_UNREACHABLE, done.stdout):
-            raise NodeUnavailable(
-                "The registry of Node.js packages cannot be reached, so no model is run in Node.js."
-            )
-        raise PackagesNotInstalled(done.stdout)
-    # Written last: a folder without it is not finished.
-    (folder / _MODULES / _STAMP).write_text(_digest(folder), encoding="utf-8")
-
-
-def _digest(folder: Path) -> str:
-    return hashlib.sha256((folder / _LOCK).read_bytes()).hexdigest()
+    if done.returncode != 0 and re.search(_UNREACHABLE, done.stdout):
+        raise NodeUnavailable(
+            "The registry of Node.js packages cannot be reached, so no model is run in Node.js."
+        )
+    print(done.stdout, end="")
+    return done.returncode

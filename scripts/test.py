@@ -2,31 +2,26 @@
 
 Makes the environment `.venv` first if there is none (with `--fresh`: in any case), and then runs
 ruff, mypy and pytest in it. Where Node.js and npm are, ONNX Runtime for Node.js is installed in
-tests/node first: some tests run models there. With `--models` it tries models of packages from the
-registry instead, and with `--lowest` the soundness tests on the oldest supported packages, in an
-environment `.venv-lowest`. Other arguments go to pytest.
+tests/node first: some tests run models there. With `--thorough` the long tests run too. With
+`--models` it tries models of packages from the registry instead, and with `--lowest` the soundness
+tests on the oldest supported packages, in an environment `.venv-lowest`. Other arguments go to
+pytest.
 """
 
 import argparse
 import sys
 
-from python_version import require_supported_python
-
-require_supported_python()
-
-from checks import CHECKS, LOWEST_CHECKS, MODEL_CHECKS, failed, run_checks, summary  # noqa: E402 - an old Python cannot read it
-from environment import ROOT, Environment, prepare  # noqa: E402
-from installation import exit_status  # noqa: E402
+from checks import choose_checks, run_checks
+from environment import Environment, exit_status
 
 
 def main() -> int:
     """Prepare the environment and run the checks in it; give 1 if one of them fails."""
     parser = argparse.ArgumentParser(
-        usage="%(prog)s [-h] [--fresh] [argument of pytest ...]",
-        description=__doc__,
-        allow_abbrev=False,
+        usage="%(prog)s [options] [argument of pytest ...]", description=__doc__, allow_abbrev=False
     )
     parser.add_argument("--fresh", action="store_true", help="make the environment anew")
+    parser.add_argument("--thorough", action="store_true", help="run the long tests too")
     parser.add_argument(
         "--models",
         action="store_true",
@@ -36,12 +31,12 @@ def main() -> int:
         "--lowest", action="store_true", help="run the soundness tests on the oldest packages"
     )
     options, pytest_arguments = parser.parse_known_args()
-    environment = Environment(ROOT, lowest=options.lowest)
-    prepare(environment, fresh=options.fresh)
-    checks = LOWEST_CHECKS if options.lowest else MODEL_CHECKS if options.models else CHECKS
-    statuses = run_checks(checks, environment, pytest_arguments)
-    print(f"\n{summary(statuses)}")
-    return 1 if failed(statuses) else 0
+    environment = Environment(lowest=options.lowest)
+    environment.prepare(fresh=options.fresh)
+    checks = choose_checks(
+        environment, pytest_arguments, models=options.models, thorough=options.thorough
+    )
+    return 0 if run_checks(checks) else 1
 
 
 if __name__ == "__main__":

@@ -43,17 +43,24 @@ def models(tmp_path: Path) -> dict[str, Path]:
     ("name", "options", "status"),
     [
         ("proved", [], 0),
-        ("proved", ["--fail-on", "runtime"], 0),
+        pytest.param("proved", ["--fail-on", "runtime"], 0, marks=pytest.mark.thorough),
         ("runtime", [], 0),
         ("runtime", ["--fail-on", "runtime"], 1),
         ("violated", [], 1),
         ("violated", ["--broadcast", "explicit"], 0),
-        ("violated", ["--edition", "preliminary"], 1),
-        ("violated", ["--format", "json"], 1),
-        ("violated", ["--fail-on", "violated"], 1),
-        ("violated", ["--broadcast", "explicit", "--fail-on", "runtime"], 0),
+        pytest.param("violated", ["--edition", "preliminary"], 1, marks=pytest.mark.thorough),
+        pytest.param("violated", ["--format", "json"], 1, marks=pytest.mark.thorough),
+        pytest.param("violated", ["--fail-on", "violated"], 1, marks=pytest.mark.thorough),
+        pytest.param(
+            "violated",
+            ["--broadcast", "explicit", "--fail-on", "runtime"],
+            0,
+            marks=pytest.mark.thorough,
+        ),
         ("runtime", ["--broadcast", "explicit", "--fail-on", "runtime"], 1),
-        ("runtime", ["--fail-on", "runtime", "--format", "json"], 1),
+        pytest.param(
+            "runtime", ["--fail-on", "runtime", "--format", "json"], 1, marks=pytest.mark.thorough
+        ),
     ],
 )
 def test_exit_status(models: dict[str, Path], name: str, options: list[str], status: int) -> None:

@@ -1,15 +1,57 @@
-"""Measures all subjects in one setting."""
+"""What is compared, the ways to run one model on the same inputs, and how it is measured."""
 
-import multiprocessing
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
+from pkgutil import resolve_name
 
 import numpy as np
 
-from benchmarks.subject import ONNXRUNTIME, SUBJECTS
-from benchmarks.turns import Spread, Turn, difference_of, ratio_of, seconds_of, take_turns
+from benchmarks.turns import Run, Spread, Turn, difference_of, ratio_of, seconds_of, take_turns
 from benchmarks.workload import Setting, make_feeds
+
+ONNXRUNTIME = "onnxruntime"
+NATIVE = "native"
+PYTHON = "python"
+PLAIN = "plain"
+REFERENCE = "reference"
+JIT = "jit"
+CHECKIFY = "checkify"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One way to run a model, which `benchmarks.sessions` makes ready.
+
+    Attributes:
+        title: What the tables call it.
+        baseline: The name of the subject that its time is compared with.
+        exact: Whether its results have to be those of ONNX Runtime's own operator.
+        backend: The backend that it needs; empty for none.
+        in_jax: Whether it runs in JAX, which may be missing, and models of one node only.
+    """
+
+    title: str
+    baseline: str = ONNXRUNTIME
+    exact: bool = True
+    backend: str = ""
+    in_jax: bool = False
+
+
+SUBJECTS: Mapping[str, Subject] = {
+    ONNXRUNTIME: Subject("ONNX Runtime"),
+    NATIVE: Subject("native", backend="native"),
+    "session": Subject("InferenceSession", backend="native"),
+    PYTHON: Subject("python", backend="python"),
+    PLAIN: Subject("plain @onnx_op", exact=False),
+    REFERENCE: Subject("onnx.reference"),
+    JIT: Subject("jit", baseline=JIT, in_jax=True),
+    CHECKIFY: Subject("checkify / jit", baseline=JIT, in_jax=True),
+}
+"""The subjects by name. A new one is one more entry, and a function that makes it ready."""
+
+BASELINES = frozenset(subject.baseline for subject in SUBJECTS.values())
+"""The names of the subjects that others are compared with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +71,11 @@ class Measurement:
         """The names of the subjects, in the order in which they took turns."""
         return list(self.turns[0])
 
-    def count(self, subject: str) -> int:
-        """The number of turns that a subject took."""
-        return sum(subject in turn for turn in self.turns)
-
     def seconds(self, subject: str) -> Spread:
         """The time that a subject took for one run."""
         return seconds_of(self.turns, subject)
 
-    def ratio(self, subject: str, reference: str | None = None) -> Spread:
+    def ratio(self, subject: str, reference: str = "") -> Spread:
         """How many times as long a subject took as another, or as its baseline."""
         return ratio_of(self.turns, subject, reference or SUBJECTS[subject].baseline)
 
@@ -47,41 +85,49 @@ class Measurement:
         return added.times(1e6 / self.setting.nodes)
 
 
-def measure_apart(setting: Setting, subjects: Sequence[str], seconds: float) -> Measurement:
-    """Measure in a process of its own: the heap that a setting leaves behind changes the next one.
+def choose_subjects(
+    backends: Iterable[str], find: Callable[[str], object | None] = find_spec
+) -> tuple[list[str], str]:
+    """Choose what is compared.
 
     Args:
-        setting: What to run.
-        subjects: The names of those to measure; those that do not run such a model are left out.
-        seconds: The time that the subjects share, apart from ONNX Runtime itself.
+        backends: The backends that are measured.
+        find: Gives None for a package that is not installed.
 
-    Raises:
-        ValueError: A subject's results are not those of ONNX Runtime's own operator.
-        BrokenProcessPool: A subject ended the process.
+    Returns:
+        The names of the subjects, and a sentence on those left out for want of JAX.
     """
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
-        return executor.submit(measure, setting, subjects, seconds).result()
+    chosen = [name for name, subject in SUBJECTS.items() if subject.backend in {"", *backends}]
+    if find("jax") is not None:
+        return chosen, ""
+    return [name for name in chosen if not SUBJECTS[name].in_jax], (
+        "The package jax is not installed, so jit and checkify / jit are left out; to measure "
+        "them: pip install '.[benchmark]'"
+    )
 
 
-def measure(setting: Setting, subjects: Sequence[str], seconds: float) -> Measurement:
+def measure(setting: Setting, names: Sequence[str], seconds: float) -> Measurement:
     """Measure in this process.
 
     Args:
         setting: What to run.
-        subjects: The names of those to measure; those that do not run such a model are left out.
+        names: The subjects to measure; those that do not run such a model are left out.
         seconds: The time that the subjects share, apart from ONNX Runtime itself.
 
     Raises:
         ValueError: A subject's results are not those of ONNX Runtime's own operator.
     """
     feeds = make_feeds(setting)
-    chosen = {name: SUBJECTS[name] for name in subjects if SUBJECTS[name].runs(setting)}
-    runs = {name: subject.ready(setting, feeds) for name, subject in chosen.items()}
+    # Imported by name where it is timed, because that registers operators.
+    runs: dict[str, Run] = {
+        name: resolve_name(f"benchmarks.sessions:start_{name}")(setting, feeds)
+        for name in names
+        if setting.nodes == 1 or not SUBJECTS[name].in_jax
+    }
     (expected,) = runs[ONNXRUNTIME]()
     for name, run in runs.items():
         (result,) = run()
         if SUBJECTS[name].exact and not np.array_equal(result, expected):
-            raise ValueError(f"{SUBJECTS[name].title} differs from {SUBJECTS[ONNXRUNTIME].title}")
+            raise ValueError(f"{SUBJECTS[name].title} differs from ONNX Runtime")
     del expected, result
     return Measurement(setting, take_turns(runs, seconds, ONNXRUNTIME))

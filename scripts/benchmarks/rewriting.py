@@ -1,118 +1,59 @@
-"""What the rewrite itself costs, on models of any number of nodes."""
+"""`benchmark.py rewriting`: what the rewrite itself costs, on models of any number of nodes."""
 
-import multiprocessing
+import argparse
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from itertools import pairwise
 
-import numpy as np
 import onnx
-from onnx import helper, numpy_helper
 
-from benchmarks.turns import Turn, ratio_of, seconds_of
+from benchmarks.report import (
+    Row,
+    add_backend,
+    both,
+    describe_run,
+    heading,
+    make_parser,
+    positive,
+    print_row,
+)
+from benchmarks.turns import Turn, apart, ratio_of, seconds_of
 from sonnx_ort import rewrite
 
 REWRITE = "rewrite"
 LOAD = "load"
 """What takes turns: the rewrite, and `onnx.load` plus shape inference, both from bytes."""
 
-NODES = (1_000, 1_500, 10_000, 100_000)
-"""The sizes of the models that are measured."""
-
-_OPSET = 17
-_IR_VERSION = 10
-_COLUMNS = 8
+_NODES = (1_000, 1_500, 10_000, 100_000)
 
 _LINKS = (
-    ("Div", "row"),
-    ("Relu", None),
-    ("Sub", "scalar"),
-    ("Mul", "row"),
-    ("Div", "y"),
-    ("Add", "scalar"),
-    ("Sub", "y"),
-    ("Tanh", None),
+    "Div({}, row)",
+    "Relu({})",
+    "Sub({}, scalar)",
+    "Mul({}, row)",
+    "Div({}, y)",
+    "Add({}, scalar)",
+    "Sub({}, y)",
+    "Tanh({})",
 )
 """What a chain repeats: half of it Div and Sub, and half of these broadcast."""
 
 
-HEADING = f"{'nodes':>10}{'seconds':>20}{'us a node':>20}{'times load and inference':>26}"
-"""What stands above the rows: minimum / median."""
-
-
-@dataclass(frozen=True, slots=True)
-class RewritingCost:
-    """What was taken for a model.
-
-    Attributes:
-        nodes: The nodes of the model.
-        turns: The seconds of each rewrite, and of loading the model just after it.
-    """
-
-    nodes: int
-    turns: Sequence[Turn]
-
-    def row(self) -> str:
-        """One line of the table."""
-        spread = seconds_of(self.turns, REWRITE)
-        ratio = ratio_of(self.turns, REWRITE, LOAD)
-        scale = 1e6 / self.nodes
-        return (
-            f"{self.nodes:>10,}{f'{spread.minimum:.3f} / {spread.median:.3f}':>20}"
-            f"{f'{spread.minimum * scale:.0f} / {spread.median * scale:.0f}':>20}"
-            f"{f'{ratio.minimum:.1f} / {ratio.median:.1f}':>26}"
-        )
-
-
-def make_chain(nodes: int) -> onnx.ModelProto:
-    """Build a model in which each node reads the one before it.
+def run(arguments: Sequence[str]) -> int:
+    """Measure each number of nodes and print it.
 
     Args:
-        nodes: How many there are.
+        arguments: The command line behind the name of the measurement.
+
+    Returns:
+        The exit status.
     """
-    chain = []
-    previous = "x"
-    for index in range(nodes):
-        operator, operand = _LINKS[index % len(_LINKS)]
-        inputs = [previous] if operand is None else [previous, operand]
-        previous = f"value_{index}"
-        chain.append(helper.make_node(operator, inputs, [previous], name=f"node_{index}"))
-    graph = helper.make_graph(
-        chain,
-        "chain",
-        [
-            helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", _COLUMNS]),
-            helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", _COLUMNS]),
-        ],
-        [helper.make_tensor_value_info(previous, onnx.TensorProto.FLOAT, ["n", _COLUMNS])],
-        [
-            numpy_helper.from_array(np.ones(_COLUMNS, np.float32), "row"),
-            numpy_helper.from_array(np.array(2, np.float32), "scalar"),
-        ],
-    )
-    return helper.make_model(
-        graph, ir_version=_IR_VERSION, opset_imports=[helper.make_opsetid("", _OPSET)]
-    )
-
-
-def measure_rewriting(nodes: int, seconds: float, backend: str) -> RewritingCost:
-    """Measure in a process of its own, in which everything is imported and was used once.
-
-    Args:
-        nodes: The nodes of the model.
-        seconds: The time to spend; one rewrite is measured even if it takes longer.
-        backend: What is to enforce the rules.
-    """
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
-        return executor.submit(_measure_here, nodes, seconds, backend).result()
-
-
-def _measure_here(nodes: int, seconds: float, backend: str) -> RewritingCost:
-    time_rewrites(make_chain(len(_LINKS)).SerializeToString(), 0, backend)
-    content = make_chain(nodes).SerializeToString()
-    return RewritingCost(nodes, time_rewrites(content, seconds, backend))
+    options = _parser().parse_args(arguments)
+    print(f"{heading(describe_run('rewriting', arguments))}\n", flush=True)
+    for nodes in options.nodes:
+        turns = apart(_measure, nodes, options.seconds, options.backend)
+        print_row(row(nodes, turns), titles=nodes == options.nodes[0])
+    return 0
 
 
 def time_rewrites(content: bytes, seconds: float, backend: str, fewest: int = 1) -> list[Turn]:
@@ -133,3 +74,50 @@ def time_rewrites(content: bytes, seconds: float, backend: str, fewest: int = 1)
         end = time.perf_counter()
         turns.append({REWRITE: middle - start, LOAD: end - middle})
     return turns
+
+
+def row(nodes: int, turns: Sequence[Turn]) -> Row:
+    """What was taken for a model: minimum / median."""
+    seconds = seconds_of(turns, REWRITE)
+    return {
+        "nodes": f"{nodes:,}",
+        "seconds": both(seconds, 3),
+        "us a node": both(seconds.times(1e6 / nodes), 0),
+        "times load and inference": both(ratio_of(turns, REWRITE, LOAD), 1),
+    }
+
+
+def _measure(nodes: int, seconds: float, backend: str) -> list[Turn]:
+    """Measure where everything is imported and was used once."""
+    time_rewrites(_make_chain(len(_LINKS)).SerializeToString(), 0, backend)
+    return time_rewrites(_make_chain(nodes).SerializeToString(), seconds, backend)
+
+
+def _make_chain(nodes: int) -> onnx.ModelProto:
+    """A model in which each node reads the one before it."""
+    values = ["x", *(f"value_{index}" for index in range(nodes))]
+    chain = (
+        f"[node_{index}] {value} = {_LINKS[index % len(_LINKS)].format(previous)}"
+        for index, (previous, value) in enumerate(pairwise(values))
+    )
+    return onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 17]>'
+        f"chain (float[n, 8] x, float[n, 8] y) => (float[n, 8] {values[-1]})"
+        "<float[8] row = {1, 1, 1, 1, 1, 1, 1, 1}, float scalar = {2}>"
+        "{" + "\n".join(chain) + "}"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    description = "Measure what the rewrite costs on models of any number of nodes."
+    parser = make_parser("rewriting", description, 5.0)
+    parser.add_argument(
+        "--nodes",
+        type=positive(int),
+        nargs="+",
+        default=_NODES,
+        metavar="N",
+        help="numbers of nodes (default: 1,000 to 100,000, which takes about 2 GB of memory)",
+    )
+    add_backend(parser)
+    return parser

@@ -1,12 +1,15 @@
-"""Makes the sessions ready that are timed."""
+"""Makes ready what is timed: each function gives a call that computes the outputs of a model."""
 
-from typing import Any, Protocol
+import os
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import onnx
 import onnxruntime
 from onnx.reference import ReferenceEvaluator
+from onnxruntime_extensions import PyOp, onnx_op
 
-from benchmarks.plain_kernel import in_plain_domain
 from benchmarks.turns import Run
 from benchmarks.workload import Feeds, Setting, make_model
 from sonnx_ort import InferenceSession, register, rewrite
@@ -15,86 +18,107 @@ from sonnx_ort import InferenceSession, register, rewrite
 from sonnx_ort.custom_ops.registration import LIBRARY_PATH
 
 _PROVIDERS = ["CPUExecutionProvider"]
+_PLAIN_DOMAIN = "plain"
+
+Array = npt.NDArray[Any]
 
 
-class Session(Protocol):
-    """The part of a session that is timed."""
-
-    def run(self, output_names: None, feeds: Feeds, /) -> Any:
-        """Compute all outputs."""
-        ...
+def start_onnxruntime(setting: Setting, feeds: Feeds) -> Run:
+    """The model as it is, in ONNX Runtime."""
+    return _run_of(make_model(setting), _options(), feeds)
 
 
-def start_original(setting: Setting, feeds: Feeds) -> Run:
-    """Make the model as it is ready in ONNX Runtime.
-
-    Args:
-        setting: What the model is.
-        feeds: Its inputs.
-    """
-    return _run_of(_session(make_model(setting), _options(setting)), feeds)
+def start_native(setting: Setting, feeds: Feeds) -> Run:
+    """The model rewritten with the native backend, in ONNX Runtime."""
+    return _start_rewritten(setting, feeds, "native")
 
 
-def start_rewritten(setting: Setting, feeds: Feeds, *, backend: str) -> Run:
-    """Make the rewritten model ready in ONNX Runtime.
-
-    Args:
-        setting: What the model is.
-        feeds: Its inputs.
-        backend: What enforces the rules.
-    """
-    model = rewrite(make_model(setting).SerializeToString(), backend=backend)
-    return _run_of(_session(model, register(_options(setting))), feeds)
+def start_python(setting: Setting, feeds: Feeds) -> Run:
+    """The model rewritten with the python backend, in ONNX Runtime."""
+    return _start_rewritten(setting, feeds, "python")
 
 
-def start_own(setting: Setting, feeds: Feeds, *, backend: str) -> Run:
-    """Make the model ready in `sonnx_ort.InferenceSession`.
-
-    Args:
-        setting: What the model is.
-        feeds: Its inputs.
-        backend: What enforces the rules.
-    """
+def start_session(setting: Setting, feeds: Feeds) -> Run:
+    """The model in `sonnx_ort.InferenceSession` with the native backend."""
     session = InferenceSession(
-        make_model(setting), _options(setting), backend=backend, providers=_PROVIDERS
+        make_model(setting), _options(), backend="native", providers=_PROVIDERS
     )
-    return _run_of(session, feeds)
+    return lambda: session.run(None, feeds)
 
 
-def start_plain_kernel(setting: Setting, feeds: Feeds) -> Run:
-    """Make the model ready with the kernel that anyone would write first in Python.
-
-    Args:
-        setting: What the model is.
-        feeds: Its inputs.
-    """
-    options = _options(setting)
+def start_plain(setting: Setting, feeds: Feeds) -> Run:
+    """The model with the kernel that anyone would write first in Python."""
+    model = make_model(setting)
+    model.opset_import.append(onnx.helper.make_opsetid(_PLAIN_DOMAIN, 1))
+    for node in model.graph.node:
+        node.domain = _PLAIN_DOMAIN
+    options = _options()
     options.register_custom_ops_library(LIBRARY_PATH)
-    return _run_of(_session(in_plain_domain(make_model(setting)), options), feeds)
+    return _run_of(model, options, feeds)
 
 
 def start_reference(setting: Setting, feeds: Feeds) -> Run:
-    """Make the model ready in the reference evaluator of ONNX, which numpy computes.
-
-    Args:
-        setting: What the model is.
-        feeds: Its inputs.
-    """
-    return _run_of(ReferenceEvaluator(make_model(setting)), feeds)
+    """The model in the reference evaluator of ONNX, which numpy computes."""
+    evaluator = ReferenceEvaluator(make_model(setting))
+    return lambda: evaluator.run(None, feeds)
 
 
-def _session(model: onnx.ModelProto, options: onnxruntime.SessionOptions) -> Session:
-    session: Session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=_PROVIDERS
-    )
-    return session
+def start_jit(setting: Setting, feeds: Feeds) -> Run:
+    """The same division compiled by JAX. The operands lie on the device before it is timed."""
+    jax, operands = _in_jax(setting, feeds)
+    divide = jax.jit(jax.lax.div)
+    return lambda: [divide(*operands).block_until_ready()]
 
 
-def _options(setting: Setting) -> onnxruntime.SessionOptions:
+def start_checkify(setting: Setting, feeds: Feeds) -> Run:
+    """The division of JAX with `div_checks`, which look for zero divisors alone."""
+    jax, operands = _in_jax(setting, feeds)
+    from jax.experimental import checkify  # noqa: PLC0415 - JAX may be missing
+
+    divide = jax.jit(checkify.checkify(jax.lax.div, errors=checkify.div_checks))
+
+    def run() -> list[Any]:
+        error, quotient = divide(*operands)
+        error.throw()  # without this nobody would learn of an error
+        return [quotient.block_until_ready()]
+
+    return run
+
+
+def _start_rewritten(setting: Setting, feeds: Feeds, backend: str) -> Run:
+    model = rewrite(make_model(setting).SerializeToString(), backend=backend)
+    return _run_of(model, register(_options()), feeds)
+
+
+def _run_of(model: onnx.ModelProto, options: onnxruntime.SessionOptions, feeds: Feeds) -> Run:
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=_PROVIDERS)
+    return lambda: session.run(None, feeds)
+
+
+def _options() -> onnxruntime.SessionOptions:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = setting.threads
+    options.intra_op_num_threads = 1
     return options
 
 
-def _run_of(session: Session, feeds: Feeds) -> Run:
-    return lambda: session.run(None, feeds)
+def _in_jax(setting: Setting, feeds: Feeds) -> tuple[Any, list[Any]]:
+    os.environ["NPROC"] = "1"  # XLA reads it with the first array
+    import jax  # noqa: PLC0415 - it may be missing
+
+    configuration: Any = jax.config
+    configuration.update("jax_platforms", "cpu")
+    configuration.update("jax_enable_x64", True)  # else an int64 becomes an int32
+    # Else a division is handed to another thread, whose waking is most of what is measured.
+    configuration.update("jax_cpu_enable_async_dispatch", False)
+    return jax, [jax.device_put(feeds[name]) for name in ("A", *setting.divisors)]
+
+
+def _quotient(a: Array, b: Array) -> Array:
+    """Checks nothing, and floors negative integer quotients."""
+    # A double is as wide as an int64, and its bits would be taken for one.
+    return np.asarray(a / b if a.dtype.kind == "f" else a // b)
+
+
+# At import: one more operator in a domain after a session exists would end the process.
+for _type in (PyOp.dt_float, PyOp.dt_int32, PyOp.dt_int64):
+    onnx_op(op_type=f"{_PLAIN_DOMAIN}::Div", inputs=[_type, _type], outputs=[_type])(_quotient)

@@ -1,11 +1,14 @@
 """Paired timing: what is compared takes turns, so that all of it sees the same machine."""
 
 import math
+import multiprocessing
+import operator
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +21,8 @@ _TURN_SECONDS = 2e-4
 _SEED = 0
 
 Run = Callable[[], Any]
+
+Result = TypeVar("Result")
 
 Turn = Mapping[str, float]
 """The seconds of one run of each subject; a slow one sits out when its time is used up."""
@@ -36,12 +41,7 @@ class Spread:
 
 
 def seconds_of(turns: Sequence[Turn], subject: str) -> Spread:
-    """The time that a subject took for one run.
-
-    Args:
-        turns: What was taken.
-        subject: Its name.
-    """
+    """The time that a subject took for one run."""
     figures = [turn[subject] for turn in turns if subject in turn]
     return Spread(min(figures), statistics.median(figures))
 
@@ -49,38 +49,20 @@ def seconds_of(turns: Sequence[Turn], subject: str) -> Spread:
 def ratio_of(turns: Sequence[Turn], subject: str, reference: str) -> Spread:
     """How many times as long a subject took as another.
 
-    Args:
-        turns: What was taken.
-        subject: The one's name.
-        reference: The other's name.
-
     Returns:
         The quotient of the shortest times, and the median of the quotients turn by turn. The
         smallest of those would be that of a turn in which the reference was disturbed.
     """
-    both = [turn for turn in turns if subject in turn and reference in turn]
-    return Spread(
-        min(turn[subject] for turn in both) / min(turn[reference] for turn in both),
-        statistics.median(turn[subject] / turn[reference] for turn in both),
-    )
+    return _compare(operator.truediv, turns, subject, reference)
 
 
 def difference_of(turns: Sequence[Turn], subject: str, reference: str) -> Spread:
     """How many seconds longer a subject took than another.
 
-    Args:
-        turns: What was taken.
-        subject: The one's name.
-        reference: The other's name.
-
     Returns:
         The difference of the shortest times, and the median of the differences turn by turn.
     """
-    both = [turn for turn in turns if subject in turn and reference in turn]
-    return Spread(
-        min(turn[subject] for turn in both) - min(turn[reference] for turn in both),
-        statistics.median(turn[subject] - turn[reference] for turn in both),
-    )
+    return _compare(operator.sub, turns, subject, reference)
 
 
 def take_turns(runs: Mapping[str, Run], seconds: float, reference: str) -> list[Turn]:
@@ -110,6 +92,26 @@ def take_turns(runs: Mapping[str, Run], seconds: float, reference: str) -> list[
         for name in taking_part:
             spent[name] += turn[name] * repetitions
         turns.append({name: turn[name] for name in names})
+
+
+def apart(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Call in a process of its own: the heap that one measurement leaves changes the next one.
+
+    Raises:
+        BrokenProcessPool: The call ended the process.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
+        return executor.submit(function, *arguments).result()
+
+
+def _compare(
+    compare: Callable[[float, float], float], turns: Sequence[Turn], subject: str, reference: str
+) -> Spread:
+    both = [(turn[subject], turn[reference]) for turn in turns if {subject, reference} <= set(turn)]
+    ours, theirs = zip(*both, strict=True)
+    median = statistics.median(compare(one, other) for one, other in both)
+    return Spread(compare(min(ours), min(theirs)), median)
 
 
 def _timed(run: Run, repetitions: int) -> float:

@@ -1,14 +1,13 @@
 """What is run: models of Div nodes, with their inputs."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import helper, numpy_helper
 
 ELEMENT_TYPES = ("float32", "int32", "int64")
 """The element types that are measured, by their numpy names."""
@@ -20,8 +19,6 @@ CHAIN_NODES = 100
 CHAIN_ELEMENTS = 16
 """A chain on small tensors shows what a node costs, whatever its data."""
 
-_OPSET = 17
-_IR_VERSION = 10
 _SEED = 0
 
 Feeds = dict[str, npt.NDArray[Any]]
@@ -30,26 +27,19 @@ Feeds = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a model is, and how it is run.
+    """What a model is.
 
     Attributes:
         element_type: The numpy name of the element type.
         elements: The number of elements of each operand.
         nodes: The number of Div nodes in a row.
-        threads: The intra-op threads; 0 stands for all.
         proved: Whether the model itself shows that every rule is kept.
     """
 
     element_type: str
     elements: int
     nodes: int = 1
-    threads: int = 1
     proved: bool = False
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The element type."""
-        return np.dtype(self.element_type)
 
     @property
     def divisors(self) -> Sequence[str]:
@@ -65,26 +55,27 @@ def make_model(setting: Setting) -> onnx.ModelProto:
             symbol of its own, so that shapes and integer divisors are known only in a run.
             Otherwise shapes are static and the divisor is a constant.
     """
-    element_type = helper.np_dtype_to_tensor_dtype(setting.dtype)
+    of_type = {"float32": "float"}.get(setting.element_type, setting.element_type)
     values = ["A", *(f"quotient_{index}" for index in range(1, setting.nodes)), "C"]
+
+    def declared(name: str) -> str:
+        return f"{of_type}[{setting.elements if setting.proved else f'length_of_{name}'}] {name}"
+
     inputs = ["A"] if setting.proved else ["A", *setting.divisors]
-
-    def declared(name: str) -> onnx.ValueInfoProto:
-        dimension = setting.elements if setting.proved else f"length of {name}"
-        return helper.make_tensor_value_info(name, element_type, [dimension])
-
-    nodes = [
-        helper.make_node("Div", [dividend, divisor], [quotient], name=f"division_{index}")
+    ones = ", ".join(["1"] * setting.elements) if setting.proved else ""
+    nodes = (
+        f"[division_{index}] {quotient} = Div({dividend}, {divisor})"
         for index, ((dividend, quotient), divisor) in enumerate(
-            zip(itertools.pairwise(values), setting.divisors, strict=True)
+            zip(pairwise(values), setting.divisors, strict=True)
         )
-    ]
-    constants = [numpy_helper.from_array(_ones(setting), "B")] if setting.proved else []
-    graph = helper.make_graph(
-        nodes, "divisions", [declared(name) for name in inputs], [declared("C")], constants
     )
-    return helper.make_model(
-        graph, ir_version=_IR_VERSION, opset_imports=[helper.make_opsetid("", _OPSET)]
+    return onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 17]>'
+        f"divisions ({', '.join(map(declared, inputs))}) => ({declared('C')})"
+        + (f"<{declared('B')} = {{{ones}}}>" if setting.proved else "")
+        + "{"
+        + "\n".join(nodes)
+        + "}"
     )
 
 
@@ -103,13 +94,13 @@ def make_feeds(setting: Setting) -> Feeds:
     if setting.nodes > 1:
         return {name: _ones(setting) for name in ("A", *setting.divisors)}
     random = np.random.default_rng(_SEED)
-    if setting.dtype.kind == "f":
+    if setting.element_type == "float32":
         a, b = random.standard_normal((2, setting.elements))
     else:
         a = random.integers(-(2**30), 2**30, setting.elements)
         b = random.integers(1, 1000, setting.elements) * random.choice([-1, 1], setting.elements)
-    return {"A": a.astype(setting.dtype), "B_0": b.astype(setting.dtype)}
+    return {"A": a.astype(setting.element_type), "B_0": b.astype(setting.element_type)}
 
 
 def _ones(setting: Setting) -> npt.NDArray[Any]:
-    return np.ones(setting.elements, setting.dtype)
+    return np.ones(setting.elements, setting.element_type)

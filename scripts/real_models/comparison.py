@@ -1,22 +1,26 @@
 """Runs a model and its rewritten form on the same inputs, in a process that either may end."""
 
 import enum
+import functools
 import multiprocessing
-import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import onnx
+import onnxruntime
 
-from real_models.feeds import Feeds, make_feeds
-from real_models.outputs import difference
-from real_models.session import Session, original_session, rewritten_session
-from real_models.trial import Trial
+from real_models.feeds import Trial, make_feeds
+from sonnx_ort import register, rewrite
 
 _PATIENCE = 300.0
 """Seconds that one run may take."""
+
+_FATAL = 4
 
 
 class Outcome(enum.StrEnum):
@@ -53,12 +57,39 @@ class ModelNotTried(Exception):  # noqa: N818 - reads as what happened
 
 
 @dataclass(frozen=True, slots=True)
-class _NotTried:
+class _Failure:
+    """Why there is no result; after some there is no process either."""
+
     reason: str
+    ended: bool = False
 
 
-_Message = Outcome | Comparison | _NotTried
-"""What a child process sends; an Outcome is what it means if the next run ends the process."""
+def start_session(
+    path: Path, backend: str = "", *, optimized: bool, enforcing: bool = False
+) -> onnxruntime.InferenceSession:
+    """Start a session of ONNX Runtime on a model, on one thread.
+
+    Args:
+        path: The model.
+        backend: What enforces the rules, after `rewrite` with `broadcast="explicit"`; empty for the
+            model as it is.
+        optimized: Whether ONNX Runtime may optimize the graph.
+        enforcing: Whether to set the options that a rewritten model needs for any other, too.
+
+    Raises:
+        SonnxError: As for `rewrite`.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = _FATAL
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if backend or enforcing:
+        register(options)
+    model: Path | bytes = path
+    if backend:
+        model = rewrite(path, broadcast="explicit", backend=backend).SerializeToString()
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def compare(path: Path, trials: Sequence[Trial], backend: str) -> list[Comparison]:
@@ -76,86 +107,112 @@ def compare(path: Path, trials: Sequence[Trial], backend: str) -> list[Compariso
         ModelNotTried: One of both cannot be run at all.
     """
     comparisons: list[Comparison] = []
+    context = multiprocessing.get_context("spawn")
     while len(comparisons) < len(trials):
-        comparisons += _compare_apart(path, trials[len(comparisons) :], backend)
+        with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
+            started = _call(executor, _start, path, backend)
+            if isinstance(started, _Failure):
+                raise ModelNotTried(started.reason)
+            for trial in trials[len(comparisons) :]:
+                expected = _call(executor, _run, path, "", trial)
+                failed = isinstance(expected, _Failure)
+                actual = expected if failed else _call(executor, _run, path, backend, trial)
+                comparisons.append(_judge(trial, expected, actual))
+                if isinstance(actual, _Failure) and actual.ended:
+                    break
     return comparisons
 
 
-def _compare_apart(path: Path, trials: Sequence[Trial], backend: str) -> list[Comparison]:
-    """Compare in a process of its own, up to the trial that ends it."""
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(
-        target=_compare_here, args=(path, trials, backend, sender), daemon=True
+def difference(expected: Any, actual: Any) -> str | None:
+    """Find where two outputs are not the same, bit by bit.
+
+    Args:
+        expected: An output of one session: an array, a number, a text, or a list or dict of them.
+        actual: The same output of the other.
+
+    Returns:
+        What differs, in words; None if nothing does. Zeros of different signs differ, and so do
+        NaNs of different bits.
+    """
+    if type(expected) is not type(actual):
+        return f"{type(expected).__name__} against {type(actual).__name__}"
+    match expected:
+        case np.ndarray():
+            return _array_difference(expected, actual)
+        case list():
+            return _item_difference(dict(enumerate(expected)), dict(enumerate(actual)))
+        case dict():
+            return _item_difference(expected, actual)
+        case float():
+            return _array_difference(np.asarray(expected), np.asarray(actual))
+        case _:
+            return None if expected == actual else f"{expected!r} against {actual!r}"
+
+
+def _item_difference(expected: Mapping[Any, Any], actual: Mapping[Any, Any]) -> str | None:
+    if expected.keys() != actual.keys():
+        return f"items {list(expected)} against {list(actual)}"
+    found = ((key, difference(item, actual[key])) for key, item in expected.items())
+    return next((f"item {key}: {what}" for key, what in found if what is not None), None)
+
+
+def _array_difference(expected: np.ndarray, actual: np.ndarray) -> str | None:
+    if expected.dtype != actual.dtype:
+        return f"dtype {expected.dtype} against {actual.dtype}"
+    if expected.shape != actual.shape:
+        return f"shape {expected.shape} against {actual.shape}"
+    if expected.dtype == object:
+        return difference(expected.ravel().tolist(), actual.ravel().tolist())
+    if expected.tobytes() == actual.tobytes():
+        return None
+    one, other = (
+        np.frombuffer(array.tobytes(), np.uint8).reshape(array.size, -1)
+        for array in (expected, actual)
     )
-    process.start()
-    sender.close()
-    comparisons: list[Comparison] = []
-    running: Outcome | None = None
-    with receiver:
-        for message in _received(receiver):
-            match message:
-                case Comparison():
-                    comparisons.append(message)
-                    running = None
-                case Outcome():
-                    running = message
-                case _NotTried(reason):
-                    raise ModelNotTried(reason)
-    process.kill()  # it has ended, unless patience did
-    process.join()
-    if len(comparisons) == len(trials):
-        return comparisons
-    end = _end(process.exitcode)
-    if running is None:
-        raise ModelNotTried(end)
-    return [*comparisons, Comparison(trials[len(comparisons)], running, end)]
+    differing = np.flatnonzero((one != other).any(axis=1))
+    place = np.unravel_index(differing[0], expected.shape)
+    return (
+        f"{len(differing)} of {expected.size} elements; the first at {[*map(int, place)]}: "
+        f"{expected[place]!r} against {actual[place]!r}"
+    )
 
 
-def _received(receiver: Connection) -> Iterator[_Message]:
-    """All messages, until the process at the other end ends or takes too long."""
-    try:
-        while receiver.poll(_PATIENCE):
-            yield receiver.recv()
-    except EOFError:
-        return
-
-
-def _compare_here(path: Path, trials: Sequence[Trial], backend: str, sender: Connection) -> None:
-    """Send a comparison for each trial, or the reason why there is none."""
-    try:
-        model = onnx.load(path)
-        original = original_session(path, optimized=False)
-        rewritten = rewritten_session(path, backend, optimized=False)
-        for trial in trials:
-            feeds = make_feeds(model, trial)
-            sender.send(_comparison(original, rewritten, trial, feeds, sender))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is to be reported
-        sender.send(_NotTried(_describe(error)))
-
-
-def _comparison(
-    original: Session, rewritten: Session, trial: Trial, feeds: Feeds, sender: Connection
-) -> Comparison:
-    sender.send(Outcome.ORIGINAL_FAILS)
-    try:
-        expected = original.run(None, feeds)
-    except Exception as error:  # noqa: BLE001 - those of onnxruntime have no base of their own
-        return Comparison(trial, Outcome.ORIGINAL_FAILS, _describe(error))
-    sender.send(Outcome.REWRITTEN_FAILS)
-    try:
-        actual = rewritten.run(None, feeds)
-    except Exception as error:  # noqa: BLE001 - those of onnxruntime have no base of their own
-        return Comparison(trial, Outcome.REWRITTEN_FAILS, _describe(error))
+def _judge(trial: Trial, expected: Any, actual: Any) -> Comparison:
+    if isinstance(expected, _Failure):
+        return Comparison(trial, Outcome.ORIGINAL_FAILS, expected.reason)
+    if isinstance(actual, _Failure):
+        return Comparison(trial, Outcome.REWRITTEN_FAILS, actual.reason)
     found = difference(expected, actual)
     return Comparison(trial, Outcome.DIFFERENT if found else Outcome.IDENTICAL, found or "")
 
 
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _call(executor: ProcessPoolExecutor, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call in the other process; gives a `_Failure` where that ends or takes too long."""
+    try:
+        return executor.submit(function, *arguments).result(_PATIENCE)
+    except BrokenProcessPool:
+        return _Failure("it ended its process", ended=True)
+    except TimeoutError:
+        for process in multiprocessing.active_children():
+            process.kill()
+        return _Failure(f"it took more than {_PATIENCE:.0f} seconds", ended=True)
 
 
-def _end(exit_status: int | None) -> str:
-    if exit_status is None or exit_status >= 0:
-        return f"the process ended with status {exit_status}"
-    return f"the process was ended by {signal.Signals(-exit_status).name}"
+def _start(path: Path, backend: str) -> _Failure | None:
+    try:
+        _session(path, ""), _session(path, backend)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is to be reported
+        return _Failure(f"{type(error).__name__}: {error}")
+    return None
+
+
+def _run(path: Path, backend: str, trial: Trial) -> Any:
+    try:
+        return _session(path, backend).run(None, make_feeds(onnx.load(path), trial))
+    except Exception as error:  # noqa: BLE001 - those of onnxruntime have no base of their own
+        return _Failure(f"{type(error).__name__}: {error}")
+
+
+@functools.cache
+def _session(path: Path, backend: str) -> onnxruntime.InferenceSession:
+    return start_session(path, backend, optimized=False)

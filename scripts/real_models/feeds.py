@@ -1,9 +1,10 @@
-"""Inputs for a model that is known by its declarations only.
+"""What a model is tried with: inputs for a model that is known by its declarations only.
 
 General rules give every open axis a size and every input its elements; what one input cannot do
 without stands in a table by its name.
 """
 
+import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -14,31 +15,64 @@ import numpy.typing as npt
 import onnx
 from onnx import helper
 
-from real_models.trial import IMAGES, SEQUENCES, Data, Trial
-
 Array = npt.NDArray[Any]
 Feeds = dict[str, Array]
 """The inputs of a model by name."""
 
-Dimension = onnx.TensorShapeProto.Dimension
-
 _SEED = 20
 _BYTE = 256
-
 _IMAGE_RANK = 4
 
 
+class Data(enum.StrEnum):
+    """What the inputs hold."""
+
+    RANDOM = "random"
+    """Floats between -1 and 1, integers that fit into a byte."""
+
+    ZEROS = "zeros"
+    """Silence, or a black image: quotients of zeros come up."""
+
+
 @dataclass(frozen=True, slots=True)
-class KnownInput:
-    """What an input cannot do without.
+class Trial:
+    """One run.
 
     Attributes:
-        batch_axis: The axis that counts examples.
-        elements: Gives its elements, from its shape and the trial.
+        batch: The size of the axes that count examples.
+        extents: The sizes of the other open axes, in the order in which they are declared.
+        data: What the inputs hold.
     """
 
-    batch_axis: int = 0
-    elements: Callable[[tuple[int, ...], Trial], Array] | None = None
+    batch: int
+    extents: tuple[int, ...]
+    data: Data = Data.RANDOM
+
+    def __str__(self) -> str:
+        """Name it for people."""
+        return f"batch of {self.batch}, {' x '.join(map(str, self.extents))}, {self.data}"
+
+
+SEQUENCES: Sequence[Trial] = (
+    Trial(1, (16000,)),  # a second of speech
+    Trial(2, (24000,)),
+    Trial(2, (8000,), Data.ZEROS),
+    Trial(1, (576,)),  # a frame of a voice detector with its context
+    Trial(2, (512,)),
+    Trial(2, (576,), Data.ZEROS),
+    Trial(3, (64,)),
+)
+"""For sound, text and everything else with axes in a row; realistic sizes come first."""
+
+IMAGES: Sequence[Trial] = (
+    Trial(1, (48, 320)),  # a line of text
+    Trial(1, (320, 480)),  # a page; much larger ones need more memory than a small machine has
+    Trial(2, (48, 192)),
+    Trial(2, (64, 96)),
+    Trial(1, (32, 64), Data.ZEROS),
+    Trial(1, (48, 192), Data.ZEROS),
+)
+"""For inputs of four axes; realistic sizes come first."""
 
 
 def _lengths(shape: tuple[int, ...], trial: Trial) -> Array:
@@ -46,37 +80,43 @@ def _lengths(shape: tuple[int, ...], trial: Trial) -> Array:
     return np.array([trial.extents[0] >> index for index in range(shape[0])])
 
 
-KNOWN_INPUTS: Mapping[str, KnownInput] = {
-    "waveforms_lens": KnownInput(elements=_lengths),
-    "sr": KnownInput(elements=lambda *_: np.array(16000)),  # the sampling rate, in hertz
-    "state": KnownInput(batch_axis=1),  # of a recurrent layer, whose first axis counts layers
+KNOWN_ELEMENTS: Mapping[str, Callable[[tuple[int, ...], Trial], Array]] = {
+    "waveforms_lens": _lengths,
+    "sr": lambda *_: np.array(16000),  # the sampling rate, in hertz
 }
-"""By the inputs' names. Any other input follows the general rules."""
+"""Inputs whose elements follow no general rule, by name."""
+
+BATCH_AXES: Mapping[str, int] = {"state": 1}
+"""The axis that counts examples where that is not the first: one of a recurrent layer, say."""
 
 
 class UnknownInput(Exception):  # noqa: N818 - reads as what happened
     """An input is of a kind that no rule makes elements for."""
 
 
-def required_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
-    """The inputs that no initializer stands in for.
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """An axis of an input; where no symbol names its size, no other axis has its symbol."""
 
-    Args:
-        model: The model.
-    """
+    symbol: str
+    size: int
+    counts_examples: bool
+
+    @property
+    def is_open(self) -> bool:
+        return self.size <= 0  # some exporters write 0 or -1 for a size that is not known
+
+
+def _required_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """The inputs that no initializer stands in for."""
     defaults = {tensor.name for tensor in model.graph.initializer}
     return [declared for declared in model.graph.input if declared.name not in defaults]
 
 
 def trials_for(model: onnx.ModelProto) -> Sequence[Trial]:
-    """Choose what to try a model with; for a model without open axes that is one of each data.
-
-    Args:
-        model: The model.
-    """
-    inputs = required_inputs(model)
-    shapes = [_dimensions(declared) for declared in inputs]
-    if not any(_is_open(dimension) for shape in shapes for dimension in shape):
+    """Choose what to try a model with; for a model without open axes that is one of each data."""
+    shapes = [list(_axes(declared)) for declared in _required_inputs(model)]
+    if not any(axis.is_open for shape in shapes for axis in shape):
         return [Trial(1, (), data) for data in Data]
     return IMAGES if any(len(shape) == _IMAGE_RANK for shape in shapes) else SEQUENCES
 
@@ -91,45 +131,40 @@ def make_feeds(model: onnx.ModelProto, trial: Trial) -> Feeds:
     Raises:
         UnknownInput: An input is no tensor of numbers or booleans.
     """
-    inputs = required_inputs(model)
-    sizes = _sizes(inputs, trial)
+    shapes = {declared.name: list(_axes(declared)) for declared in _required_inputs(model)}
+    # One size for each symbol, whichever inputs it stands in.
+    open_axes = [axis for shape in shapes.values() for axis in shape if axis.is_open]
+    sizes = {axis.symbol: trial.batch for axis in open_axes if axis.counts_examples}
+    others = dict.fromkeys(axis.symbol for axis in open_axes if axis.symbol not in sizes)
+    sizes |= dict(zip(others, cycle(trial.extents), strict=False))
     random = np.random.default_rng(_SEED)
-    feeds: Feeds = {}
-    for declared in inputs:
-        shape = tuple(
-            sizes[symbol] if _is_open(dimension) else dimension.dim_value
-            for symbol, dimension in _axes(declared)
+    return {
+        declared.name: _elements(
+            declared,
+            tuple(sizes[a.symbol] if a.is_open else a.size for a in shapes[declared.name]),
+            trial,
+            random,
         )
-        feeds[declared.name] = _elements(declared, shape, trial, random)
-    return feeds
+        for declared in _required_inputs(model)
+    }
 
 
-def _sizes(inputs: Sequence[onnx.ValueInfoProto], trial: Trial) -> dict[str, int]:
-    """The size of every open axis: one for each symbol, whichever inputs it stands in."""
-    open_axes = [
-        (symbol, axis == _known(declared).batch_axis)
-        for declared in inputs
-        for axis, (symbol, dimension) in enumerate(_axes(declared))
-        if _is_open(dimension)
-    ]
-    sizes = {symbol: trial.batch for symbol, counts_examples in open_axes if counts_examples}
-    extents = cycle(trial.extents)
-    for symbol, _ in open_axes:
-        if symbol not in sizes:
-            sizes[symbol] = next(extents)
-    return sizes
+def _axes(declared: onnx.ValueInfoProto) -> Iterator[_Axis]:
+    if declared.type.WhichOneof("value") != "tensor_type":
+        raise UnknownInput(f"the input '{declared.name}' is no tensor")
+    for place, dimension in enumerate(declared.type.tensor_type.shape.dim):
+        name = str(dimension.dim_param)
+        names_something = any(map(str.isalpha, name))  # "?" and "" do not
+        symbol = name if names_something else f"{declared.name}, axis {place}"
+        yield _Axis(symbol, dimension.dim_value, place == BATCH_AXES.get(declared.name, 0))
 
 
 def _elements(
-    declared: onnx.ValueInfoProto,
-    shape: tuple[int, ...],
-    trial: Trial,
-    random: np.random.Generator,
+    declared: onnx.ValueInfoProto, shape: tuple[int, ...], trial: Trial, random: np.random.Generator
 ) -> Array:
     dtype = helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type)
-    known = _known(declared).elements
-    if known is not None:
-        return known(shape, trial).astype(dtype).reshape(shape)
+    if declared.name in KNOWN_ELEMENTS:
+        return KNOWN_ELEMENTS[declared.name](shape, trial).astype(dtype).reshape(shape)
     if trial.data is Data.ZEROS and dtype.kind in "biuf":
         return np.zeros(shape, dtype)
     match dtype.kind:
@@ -142,27 +177,3 @@ def _elements(
             return random.integers(0, 2, shape).astype(dtype)
         case _:
             raise UnknownInput(f"no rule makes elements of {dtype} for '{declared.name}'")
-
-
-def _axes(declared: onnx.ValueInfoProto) -> Iterator[tuple[str, Dimension]]:
-    """The dimensions with their symbols; where one is not named, no other axis has its symbol."""
-    for axis, dimension in enumerate(_dimensions(declared)):
-        name = str(dimension.dim_param)
-        names_something = any(map(str.isalpha, name))  # "?" and "" do not
-        yield name if names_something else f"{declared.name}, axis {axis}", dimension
-
-
-def _dimensions(declared: onnx.ValueInfoProto) -> Sequence[Dimension]:
-    if declared.type.WhichOneof("value") != "tensor_type":
-        raise UnknownInput(f"the input '{declared.name}' is no tensor")
-    dimensions: Sequence[Dimension] = declared.type.tensor_type.shape.dim
-    return dimensions
-
-
-def _is_open(dimension: Dimension) -> bool:
-    # Some exporters write 0 or -1 for a size that is not known.
-    return dimension.dim_value <= 0
-
-
-def _known(declared: onnx.ValueInfoProto) -> KnownInput:
-    return KNOWN_INPUTS.get(declared.name, KnownInput())

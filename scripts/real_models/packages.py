@@ -1,4 +1,8 @@
-"""Gets the models out of packages of the registry. Nothing of the packages is installed or run."""
+"""Gets the models out of packages of the registry. Nothing of the packages is installed or run.
+
+`python -m real_models.packages`, called in the folder `scripts`, gets those that `scripts/test.py
+--models` tries, and ends with status 77 if the package registry cannot be reached.
+"""
 
 import hashlib
 import re
@@ -7,10 +11,11 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from installation import UNREACHABLE, clean_variables
+from checks import SKIPPED
+from environment import ROOT
 
 PACKAGES = Path(__file__).with_name("packages.txt")
 """The packages, pinned with their hashes."""
@@ -18,17 +23,13 @@ PACKAGES = Path(__file__).with_name("packages.txt")
 CACHE = Path("build") / "real_models"
 """Where the models are kept in the repository, which ignores the folder."""
 
-_STAMP = "packages.sha256"
-
 # One build for all platforms: only the models in it are of interest, and its hash is known.
-_DOWNLOAD = [
-    *("-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"),
-    *("--no-deps", "--only-binary=:all:", "--require-hashes"),
-    *("--platform", "manylinux_2_28_x86_64", "--python-version", "3.11"),
-]
+_DOWNLOAD = """\
+-I -m pip download --quiet --no-input --disable-pip-version-check --no-deps --only-binary=:all:
+--require-hashes --platform manylinux_2_28_x86_64 --python-version 3.11"""
 
-Download = Callable[[Path, Path], None]
-"""Puts the wheels of a file of requirements into a folder."""
+_UNREACHABLE = r"(Connection|Timeout|Resolution|Reset|Proxy|SSL)Error|[Ff]ailed to connect"
+"""What pip writes where there is no network, or no registry behind it."""
 
 
 class PackagesNotFetched(Exception):  # noqa: N818 - reads as what happened
@@ -51,8 +52,7 @@ def download(requirements: Path, folder: Path) -> None:
         PackagesNotFetched: pip failed otherwise.
     """
     done = subprocess.run(
-        [sys.executable, *_DOWNLOAD, "--dest", folder, "--requirement", requirements],
-        env=clean_variables(),
+        [sys.executable, *_DOWNLOAD.split(), "--dest", folder, "--requirement", requirements],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -60,24 +60,20 @@ def download(requirements: Path, folder: Path) -> None:
         errors="replace",
         check=False,
     )
-    if done.returncode == 0:
-        return
-    if re.search(UNREACHABLE, done.stdout):
+    if done.returncode != 0 and re.search(_UNREACHABLE, done.stdout):
         raise RegistryUnreachable(
             "The package registry cannot be reached, so the models in its packages were not tried."
         )
-    raise PackagesNotFetched(done.stdout)
+    if done.returncode != 0:
+        raise PackagesNotFetched(done.stdout)
 
 
-def fetch_models(
-    folder: Path, requirements: Path = PACKAGES, get: Download = download
-) -> dict[str, Path]:
+def fetch_models(folder: Path, requirements: Path = PACKAGES) -> dict[str, Path]:
     """Get the models, unless the folder has those of the same packages already.
 
     Args:
         folder: Where the models are kept. What it holds is replaced.
         requirements: The file that names the packages.
-        get: Downloads them.
 
     Returns:
         The files by the models' names: the package's name, a slash, and the file's without suffix.
@@ -86,29 +82,46 @@ def fetch_models(
         PackagesNotFetched: They could not be downloaded; the folder is as it was.
         ValueError: Two models of a package have the same name.
     """
-    stamp = folder / _STAMP
+    stamp = folder / "packages.sha256"
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()
     if not (stamp.is_file() and stamp.read_text(encoding="utf-8") == digest):
         with tempfile.TemporaryDirectory() as wheels:
-            get(requirements, Path(wheels))
+            download(requirements, Path(wheels))
             shutil.rmtree(folder, ignore_errors=True)
             _unpack_models(sorted(Path(wheels).glob("*.whl")), folder)
         # Written last: a folder without it is not finished.
         stamp.write_text(digest, encoding="utf-8")
-    files = sorted(folder.glob("*/*.onnx"))
-    return {f"{file.parent.name}/{file.stem}": file for file in files}
+    return {f"{file.parent.name}/{file.stem}": file for file in sorted(folder.glob("*/*.onnx"))}
 
 
 def _unpack_models(wheels: Sequence[Path], folder: Path) -> None:
     for wheel in wheels:
-        package = wheel.name.partition("-")[0].replace("_", "-")
-        place = folder / package
-        place.mkdir(parents=True)
+        package = folder / wheel.name.partition("-")[0].replace("_", "-")
+        package.mkdir(parents=True)
         with zipfile.ZipFile(wheel) as archive:
-            for member in archive.infolist():
-                name = Path(member.filename).name
-                if not name.endswith(".onnx"):
-                    continue
-                if (place / name).exists():
-                    raise ValueError(f"the package {package} has two models called {name}")
-                (place / name).write_bytes(archive.read(member))
+            for member in archive.namelist():
+                model = package / Path(member).name
+                if model.exists():
+                    raise ValueError(
+                        f"the package {package.name} has two models called {model.name}"
+                    )
+                if model.suffix == ".onnx":
+                    model.write_bytes(archive.read(member))
+
+
+def main() -> int:
+    """Get the models, say what there is, and give the exit status."""
+    try:
+        models = fetch_models(ROOT / CACHE)
+    except RegistryUnreachable as error:
+        print(error)
+        return SKIPPED
+    except PackagesNotFetched as error:
+        print(f"The packages with the models could not be downloaded:\n{error}")
+        return 1
+    print(f"{len(models)} models are in {CACHE}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

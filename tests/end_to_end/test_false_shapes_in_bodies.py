@@ -34,7 +34,7 @@ except Exception as error:
     ("state", "outcome"),
     [((3,), "[(3,), (4, 2), (2,)]"), ((4, 2), "InvalidArgument"), ((4,), "InvalidArgument")],
 )
-@pytest.mark.parametrize("backend", [None, "python"])
+@pytest.mark.parametrize("backend", [pytest.param(None, marks=pytest.mark.thorough), "python"])
 def test_scan_that_is_enforced_fails_just_as_the_original_does(state, outcome, backend):
     """A smaller rank without sizes would end the process (tests/upstream/test_scan_ranks.py)."""
     start = "session = ort.InferenceSession(model.SerializeToString(), options)"

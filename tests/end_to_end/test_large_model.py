@@ -58,7 +58,7 @@ def large(tmp_path: Path) -> Path:
     "work",
     [
         "report = sonnx_ort.check({source!r}); assert report.ok",
-        "sonnx_ort.rewrite_file({source!r}, {beside!r})",
+        pytest.param("sonnx_ort.rewrite_file({source!r}, {beside!r})", marks=pytest.mark.thorough),
         "sonnx_ort.rewrite_file({source!r}, {elsewhere!r}, external_data='link')",
     ],
     ids=["check", "rewrite beside", "rewrite elsewhere"],

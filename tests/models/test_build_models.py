@@ -42,7 +42,7 @@ def files_in(folder):
 WITHOUT_SCIKIT_LEARN = "sys.modules['sklearn'] = None"
 
 
-@pytest.mark.parametrize("hash_seed", ["1", "2"])
+@pytest.mark.parametrize("hash_seed", ["1", pytest.param("2", marks=pytest.mark.thorough)])
 def test_committed_files_are_what_the_code_builds(hash_seed):
     result = build(ROOT, "--check", code=WITHOUT_SCIKIT_LEARN, hash_seed=hash_seed)
     assert result.returncode == 0, result.stdout + result.stderr
@@ -56,13 +56,15 @@ def test_committed_files_are_what_the_code_builds(hash_seed):
             lambda models: (models / "data" / "digits.onnx").write_bytes(b""),
             "data/digits.onnx is not what the code builds",
         ),
-        (
+        pytest.param(
             lambda models: (models / "data" / "digits.npz").unlink(),
             "data/digits.npz is not what the code builds",
+            marks=pytest.mark.thorough,
         ),
-        (
+        pytest.param(
             lambda models: (models / "manifest.json").write_text("{}", encoding="utf-8"),
             "manifest.json is not what the code builds",
+            marks=pytest.mark.thorough,
         ),
         (
             lambda models: (models / "data" / "stray.onnx").write_bytes(b""),
@@ -80,6 +82,7 @@ def test_check_names_what_differs_and_changes_nothing(checkout, spoil, line):
     assert files_in(checkout / "models") == spoilt
 
 
+@pytest.mark.thorough
 def test_building_mends_every_difference(checkout):
     data = checkout / "models" / "data"
     (data / "digits.onnx").write_bytes(b"")

@@ -1,95 +1,77 @@
+"""What the checks do where something is missing, and what the wheel holds that mypy checks."""
+
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
-from checks import CHECKS, MODEL_CHECKS, SKIPPED, failed, run_checks, summary
+from checks import check_types, unpack_wheel
 from environment import Environment
 
-
-@pytest.fixture
-def environment(tmp_path):
-    return Environment(tmp_path)
-
-
-def test_checks_run_in_their_order_with_pytest_last():
-    assert list(CHECKS) == ["ruff check", "ruff format", "mypy", "npm install", "pytest"]
+ROOT = Path(__file__).resolve().parents[2]
+SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+    "setuptools"
+]
+SOURCES = {ROOT / source: package for package, source in SETUPTOOLS["package-dir"].items()}
 
 
-def test_every_check_runs_even_if_one_fails(environment, capsys):
-    checks = {"first": lambda *_: 0, "second": lambda *_: 3, "third": lambda *_: 0}
-    assert run_checks(checks, environment, []) == {"first": 0, "second": 3, "third": 0}
-    assert capsys.readouterr().out.split() == ["[first]", "[second]", "[third]"]
+def installed_name(file):
+    """Where a source file lies in the wheel."""
+    source, package = next((s, p) for s, p in SOURCES.items() if file.is_relative_to(s))
+    return "/".join([*package.split("."), *file.relative_to(source).parts])
 
 
-def test_pytest_gets_the_arguments(environment, monkeypatch):
-    called = []
-    monkeypatch.setattr(Environment, "call", lambda *arguments: called.append(arguments) or 0)
-    run_checks({"pytest": CHECKS["pytest"]}, environment, ["-k", "division"])
-    [(_, command, folder)] = called
-    assert command[-2:] == ["-k", "division"]
-    assert Path(folder) == environment.root
+@pytest.fixture(scope="module")
+def names(tmp_path_factory):
+    """The names of the files in the wheel."""
+    folder = unpack_wheel(Path(sys.executable), ROOT, tmp_path_factory.mktemp("wheel"))
+    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
 
 
-def test_summary_names_each_check_and_how_it_ended():
-    assert summary({"ruff check": 0, "mypy": 1, "pytest": 134}) == (
-        "ruff check  passed\n"
-        "mypy        FAILED (exit status 1)\n"
-        "pytest      FAILED (exit status 134)"
+def test_project_names_every_package_folder():
+    packages = {
+        ".".join([package, *init.parent.relative_to(source).parts])
+        for source, package in SOURCES.items()
+        for init in source.rglob("__init__.py")
+    }
+    assert sorted(SETUPTOOLS["packages"]) == sorted(packages)
+
+
+def test_wheel_holds_every_source_file_and_no_other(names):
+    sources = {installed_name(file) for folder in SOURCES for file in folder.rglob("*.py")}
+    assert {name for name in names if name.endswith(".py")} == sources
+
+
+def test_wheel_holds_the_bundled_models_the_marker_of_types_and_the_command(names):
+    data = {installed_name(file) for file in (ROOT / "models" / "data").iterdir()}
+    others = {"sonnx_ort/py.typed", "sonnx_ort/models/README.md", "sonnx_ort/models/manifest.json"}
+    assert {name for name in names if name.startswith("sonnx_ort/") and name[-3:] != ".py"} == {
+        *data,
+        *others,
+    }
+    assert any(name.endswith(".dist-info/entry_points.txt") for name in names)
+
+
+def test_wheel_has_nothing_of_an_earlier_build_and_leaves_nothing_among_the_sources(tmp_path):
+    root = tmp_path / "small"
+    for file in ("small/__init__.py", "build/lib/small/deleted.py"):
+        (root / file).parent.mkdir(parents=True)
+        (root / file).touch()
+    (root / "pyproject.toml").write_text(
+        "[build-system]\nrequires = ['setuptools']\nbuild-backend = 'setuptools.build_meta'\n"
+        "[project]\nname = 'small'\nversion = '1'\n"
+        "[tool.setuptools]\npackages = ['small']\n"
     )
+    before = sorted(root.rglob("*"))
+    installed = unpack_wheel(Path(sys.executable), root, tmp_path / "wheel")
+    assert [file.name for file in installed.rglob("*.py")] == ["__init__.py"]
+    assert sorted(root.rglob("*")) == before
 
 
-def test_summary_says_what_was_skipped():
-    assert summary({"real models": SKIPPED}) == "real models  skipped, see above"
-
-
-@pytest.mark.parametrize(
-    ("statuses", "outcome"),
-    [((0, 0), False), ((0, 1), True), ((SKIPPED, 0), False), ((SKIPPED, 134), True)],
-)
-def test_what_was_skipped_has_not_failed(statuses, outcome):
-    assert failed(dict(zip("ab", statuses, strict=True))) is outcome
-
-
-@pytest.fixture
-def calls(monkeypatch):
-    """What is called in the environment; the first call ends with the status that is put there."""
-
-    class Calls(list):
-        first_status = 0
-
-    made = Calls()
-
-    def call(_, command, folder=None):
-        made.append(([str(part) for part in command], folder))
-        return made.first_status if len(made) == 1 else 0
-
-    monkeypatch.setattr(Environment, "call", call)
-    return made
-
-
-def test_models_are_got_before_they_are_tried(environment, calls):
-    assert MODEL_CHECKS["real models"](environment, ["-k", "vad"]) == 0
-    assert calls == [
-        (["python", str(environment.root / "scripts" / "fetch_models.py")], None),
-        (["python", "-m", "pytest", "-m", "models", "-k", "vad"], environment.root),
-    ]
-
-
-def test_packages_for_node_are_got_before_the_tests(environment, calls):
-    run_checks({"npm install": CHECKS["npm install"]}, environment, ["-k", "division"])
-    script = environment.root / "scripts" / "fetch_node_packages.py"
-    assert calls == [(["python", str(script)], None)]
-
-
-@pytest.mark.parametrize("status", [SKIPPED, 1])
-def test_models_that_were_not_got_are_not_tried(environment, calls, status):
-    calls.first_status = status
-    assert MODEL_CHECKS["real models"](environment, []) == status
-    assert len(calls) == 1
-
-
-def test_package_that_cannot_be_built_fails_the_type_check(environment, capsys):
+def test_package_that_cannot_be_built_fails_the_type_check(tmp_path, capsys):
+    environment = Environment(tmp_path)
     environment.commands.mkdir(parents=True)
-    environment.python.symlink_to(sys.executable)
-    assert CHECKS["mypy"](environment, []) == 1
+    (environment.commands / "python").symlink_to(sys.executable)
+    (tmp_path / "pyproject.toml").write_text("no TOML")
+    assert check_types(environment) == 1
     assert capsys.readouterr().out.startswith("The wheel cannot be built:\n")

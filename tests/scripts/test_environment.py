@@ -1,262 +1,216 @@
+"""The environment is made once, by commands that a stand-in for Python notes down."""
+
+import ast
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from environment import Environment, State, prepare
-from installation import EnvironmentNotMade
+from environment import Environment, EnvironmentNotMade, exit_status
 
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
-class Recorder:
-    """Stands in for what runs commands: notes them, and makes the files that venv would make."""
-
-    def __init__(self, environment, *, failing=None, error=None):
-        self.environment = environment
-        self.failing = failing
-        self.error = error
-        self.commands = []
-
-    def __call__(self, command):
-        self.commands.append([str(argument) for argument in command])
-        if len(self.commands) - 1 == self.failing:
-            raise self.error
-        if "venv" in command:
-            self.environment.commands.mkdir(parents=True, exist_ok=True)
-            self.environment.python.touch()
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-ins are shell scripts")
 
 
 @pytest.fixture
 def environment(tmp_path):
     """An environment that is not made yet."""
-    root = tmp_path / "repository"
-    root.mkdir()
-    (root / "requirements.lock").write_text("one==1\ntwo==2 ; sys_platform == 'win32'\n")
-    (root / "pyproject.toml").write_text("[project]\n")
-    return Environment(root)
+    (tmp_path / "requirements.lock").write_text("one==1\n")
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    return Environment(tmp_path)
 
 
 @pytest.fixture
-def finished(environment, capsys):
-    """An environment that is made."""
-    prepare(environment, run=Recorder(environment))
+def commands(monkeypatch):
+    """The commands that are called; one that is put into `failing` fails."""
+
+    class Commands(list):
+        failing = None
+
+    called = Commands()
+
+    def call(environment, command, folder=None):
+        del folder
+        called.append([str(part) for part in command])
+        put_command(environment.commands, "python", "")
+        return int(called.failing is not None and called.failing in called[-1])
+
+    monkeypatch.setattr(Environment, "call", call)
+    return called
+
+
+def test_environment_is_made_from_the_lock_file_with_hashes(environment, commands):
+    environment.prepare()
+    venv, packages, project = commands
+    assert venv == [sys.executable, "-I", "-m", "venv", "--clear", str(environment.folder)]
+    assert packages[-4:] == ["--require-hashes", "--only-binary=:all:", "-r", str(environment.lock)]
+    assert project[-2:] == ["-e", str(environment.root)]
+
+
+def test_finished_environment_is_left_alone_without_a_word(environment, commands, capsys):
+    environment.prepare()
     capsys.readouterr()
-    return environment
-
-
-def make_packages(environment):
-    python = str(environment.python)
-    pip = [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-    lock = str(environment.lock)
-    return [
-        [sys.executable, "-m", "venv", "--clear", str(environment.folder)],
-        [*pip, "--require-hashes", "--only-binary=:all:", "-r", lock],
-        [*pip, "--no-deps", "--no-build-isolation", "-e", str(environment.root)],
-    ]
-
-
-def remove_folder(environment):
-    environment.python.unlink()
-    environment.stamp.unlink()
-    environment.commands.rmdir()
-    environment.folder.rmdir()
-
-
-def append(path, text):
-    path.write_text(path.read_text() + text)
-
-
-CHANGES = {
-    "nothing": (lambda _: None, State.READY),
-    "no folder": (remove_folder, State.MISSING),
-    "no stamp": (lambda e: e.stamp.unlink(), State.UNFINISHED),
-    "no Python": (lambda e: e.python.unlink(), State.UNFINISHED),
-    "empty stamp": (lambda e: e.stamp.write_text(""), State.OUTDATED),
-    "stamp that is no text": (lambda e: e.stamp.write_bytes(b"\xff\x00"), State.OUTDATED),
-    "other lock file": (lambda e: append(e.lock, "three==3\n"), State.OUTDATED),
-    "other pyproject.toml": (
-        lambda e: append(e.root / "pyproject.toml", "name = 'x'\n"),
-        State.OTHER_PROJECT,
-    ),
-}
-
-
-@pytest.mark.parametrize(("change", "state"), CHANGES.values(), ids=CHANGES)
-def test_state_tells_what_has_changed_since_the_environment_was_made(finished, change, state):
-    change(finished)
-    assert finished.state() is state
-
-
-def test_environment_of_another_python_is_outdated(finished, monkeypatch):
-    monkeypatch.setattr(sys, "version_info", (3, 99, 0, "final", 0))
-    assert finished.state() is State.OUTDATED
-
-
-def test_environment_that_was_moved_is_outdated(finished, tmp_path):
-    moved = finished.root.rename(tmp_path / "elsewhere")
-    assert Environment(moved).state() is State.OUTDATED
-
-
-@pytest.mark.skipif(os.name == "nt", reason="names are Unicode there")
-def test_folder_may_have_a_name_that_is_no_unicode_text(tmp_path):
-    root = tmp_path / os.fsdecode(b"\xff")
-    root.mkdir()
-    (root / "requirements.lock").touch()
-    (root / "pyproject.toml").touch()
-    environment = Environment(root)
-    prepare(environment, run=Recorder(environment))
-    assert environment.state() is State.READY
-
-
-def test_ready_environment_is_left_alone_without_a_word(finished, capsys):
-    recorder = Recorder(finished)
-    prepare(finished, run=recorder)
-    assert recorder.commands == []
+    environment.prepare()
+    assert len(commands) == 3
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("name", ["requirements.lock", "pyproject.toml", ".venv/sonnx_ort.stamp"])
+def test_whatever_it_is_made_from_makes_it_anew(environment, commands, name):
+    environment.prepare()
+    (environment.root / name).write_text("changed")
+    environment.prepare()
+    assert commands[3:] == commands[:3]
+
+
+def test_fresh_and_another_folder_make_it_anew(environment, commands, tmp_path):
+    environment.prepare()
+    environment.prepare(fresh=True)
+    moved = Environment(environment.root.rename(tmp_path.with_name("moved")))
+    moved.prepare()
+    assert len(commands) == 9
+
+
+def test_environment_whose_python_is_gone_is_made_anew(environment, commands):
+    environment.prepare()
+    (environment.commands / "python").unlink()
+    environment.prepare()
+    assert len(commands) == 6
+
+
+@pytest.mark.parametrize("failing", ["venv", "-r", "-e"])
+def test_half_made_environment_is_said_and_made_anew(environment, commands, failing):
+    commands.failing = failing
+    with pytest.raises(EnvironmentNotMade, match=r"^The environment \.venv could not be made; "):
+        environment.prepare()
+    made = len(commands)
+    commands.failing = None
+    environment.prepare()
+    assert len(commands) == made + 3
+
+
 @pytest.mark.parametrize(
-    "name", [name for name, (_, state) in CHANGES.items() if state is not State.READY]
+    ("body", "status"),
+    [("exit $#", 2), ("kill -ABRT $$", 134), ('test "$PYTHONPATH$PYTHONHOME" = ""', 0)],
 )
-def test_environment_is_ready_after_it_was_prepared(finished, name):
-    change, _ = CHANGES[name]
-    change(finished)
-    prepare(finished, run=Recorder(finished))
-    assert finished.state() is State.READY
+def test_call_gives_the_exit_status_of_the_command(environment, monkeypatch, body, status):
+    monkeypatch.setenv("PYTHONPATH", "somewhere")
+    put_command(environment.commands, "command", body)
+    assert environment.call(["command", "one", "two"]) == status
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("error", "status", "sentence"),
     [
-        name
-        for name, (_, state) in CHANGES.items()
-        if state not in {State.READY, State.OTHER_PROJECT}
+        (EnvironmentNotMade("The disk is full."), 2, "The disk is full.\n"),
+        (KeyboardInterrupt(), 130, "Interrupted.\n"),
     ],
+    ids=["environment not made", "interrupted"],
 )
-def test_packages_are_installed_from_the_lock_file_with_hashes(finished, name):
-    change, _ = CHANGES[name]
-    change(finished)
-    recorder = Recorder(finished)
-    prepare(finished, run=recorder)
-    assert recorder.commands == make_packages(finished)
+def test_command_that_cannot_go_on_ends_with_a_sentence(capsys, error, status, sentence):
+    def command():
+        raise error
+
+    assert exit_status(command) == status
+    assert capsys.readouterr() == ("", sentence)
 
 
-def test_changed_project_is_installed_again_without_its_packages(finished):
-    append(finished.root / "pyproject.toml", "name = 'x'\n")
-    recorder = Recorder(finished)
-    prepare(finished, run=recorder)
-    assert recorder.commands == make_packages(finished)[-1:]
+@pytest.mark.parametrize("name", ["environment", "node_packages", "checks", "demo", "test"])
+def test_what_runs_before_the_refusal_is_readable_by_an_old_python(name):
+    ast.parse((SCRIPTS / f"{name}.py").read_text(encoding="utf-8"), feature_version=(3, 7))
 
 
-def test_fresh_makes_a_ready_environment_anew(finished):
-    recorder = Recorder(finished)
-    prepare(finished, fresh=True, run=recorder)
-    assert recorder.commands == make_packages(finished)
-
-
-@pytest.mark.parametrize("error", [EnvironmentNotMade("no network"), KeyboardInterrupt()], ids=type)
-@pytest.mark.parametrize("failing", [0, 1, 2])
-def test_environment_that_failed_half_way_is_not_taken_for_a_finished_one(finished, failing, error):
-    with pytest.raises(EnvironmentNotMade):
-        prepare(finished, fresh=True, run=Recorder(finished, failing=failing, error=error))
-    assert finished.state() is State.UNFINISHED
-
-
-def test_failure_while_the_project_is_installed_again_leaves_it_unfinished(finished):
-    append(finished.root / "pyproject.toml", "name = 'x'\n")
-    recorder = Recorder(finished, failing=0, error=EnvironmentNotMade("no disk"))
-    with pytest.raises(EnvironmentNotMade):
-        prepare(finished, run=recorder)
-    assert finished.state() is State.UNFINISHED
-
-
-def test_interruption_says_what_comes_next(environment):
-    recorder = Recorder(environment, failing=1, error=KeyboardInterrupt())
-    with pytest.raises(EnvironmentNotMade) as raised:
-        prepare(environment, run=recorder)
-    assert str(raised.value) == (
-        "Interrupted. The environment is not finished; the next run makes it anew."
+@pytest.mark.parametrize("version", [(3, 9), (3, 10), (3, 14)])
+def test_python_that_is_not_supported_is_refused_in_a_sentence(version):
+    code = f"import sys; sys.version_info = {version}; import environment"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=SCRIPTS, capture_output=True, text=True, check=False
+    )
+    this = "{}.{}".format(*version)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"sonnx_ort needs Python 3.11 to 3.13, this is {this}.\n",
     )
 
 
-def test_first_run_says_what_it_does(environment, capsys):
-    prepare(environment, run=Recorder(environment))
-    assert capsys.readouterr().out.splitlines() == [
-        "There is no environment in .venv yet.",
-        f"Making a virtual environment in {environment.folder}.",
-        (
-            "Installing the packages of requirements.lock into it, each checked against its hash. "
-            "This takes a minute or two."
-        ),
-        "Installing sonnx_ort itself into it, so that it runs from this folder.",
-        "The environment is ready.",
-    ]
+NO_WHEEL = 'test "$1" = -I && exit 1'
 
 
-@pytest.mark.parametrize(
-    ("name", "first"),
-    [
-        ("no stamp", "The environment in .venv is not finished. Making it anew."),
-        (
-            "other lock file",
-            "The environment in .venv is from another lock file, Python or folder. Making it anew.",
-        ),
-        (
-            "other pyproject.toml",
-            "pyproject.toml has changed since the environment in .venv was made.",
-        ),
-    ],
-)
-def test_later_run_says_why_it_makes_the_environment_again(finished, capsys, name, first):
-    change, _ = CHANGES[name]
-    change(finished)
-    prepare(finished, run=Recorder(finished))
-    assert capsys.readouterr().out.splitlines()[0] == first
-
-
-needs_scripts = pytest.mark.skipif(os.name == "nt", reason="commands are shell scripts here")
+def put_command(folder, name, body):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{body}\n")
+    (folder / name).chmod(0o755)
 
 
 @pytest.fixture
-def with_command(finished):
-    """Puts a command with a body in Python into the environment."""
+def call(tmp_path, monkeypatch):
+    """Calls a script of a copy of the repository, in which every command only says its name."""
+    shutil.copytree(SCRIPTS, tmp_path / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "requirements.lock").touch()
+    (tmp_path / "pyproject.toml").touch()
+    environment = Environment(tmp_path)
+    put_command(environment.commands, "python", "")
+    with monkeypatch.context() as patch:
+        patch.setattr(Environment, "call", lambda *_: 0)
+        environment.prepare()
 
-    def put(body):
-        command = finished.commands / "command"
-        command.write_text(f"#!{sys.executable}\n{body}\n")
-        command.chmod(0o755)
-        return finished
+    def run(script, *arguments, body=""):
+        for name in ("python", "sonnx-ort"):
+            put_command(environment.commands, name, f'{NO_WHEEL}\necho called with "$@"\n{body}')
+        return subprocess.run(
+            [sys.executable, tmp_path / "scripts" / script, *arguments],
+            env=os.environ | {"PATH": "/nowhere"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
-    return put
+    return run
 
 
-@needs_scripts
+def test_demo_hands_on_arguments_and_exit_status(call):
+    done = call("demo.py", "--plain", "x", body="exit 3")
+    assert (done.returncode, done.stdout) == (3, "called with demo --plain x\n")
+
+
 @pytest.mark.parametrize(
-    ("body", "status"),
+    ("options", "marked"),
     [
-        ("", 0),
-        ("import sys; sys.exit(3)", 3),
-        ("import sys; sys.exit(len(sys.argv))", 3),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGABRT)", 134),
+        ([], "not models and not thorough"),
+        (["--thorough"], "not models"),
+        (["--models", "--thorough"], "models"),
     ],
 )
-def test_call_gives_the_exit_status_of_the_command(with_command, body, status):
-    assert with_command(body).call(["command", "one", "two"]) == status
+def test_test_chooses_tests_and_hands_unknown_arguments_to_pytest(call, options, marked):
+    done = call("test.py", *options, "-k", "division")
+    assert f" --dist worksteal -m {marked} -k division\n" in done.stdout
+    assert ("called with -m ruff check\n" in done.stdout) is ("--models" not in options)
 
 
-@needs_scripts
-def test_call_runs_as_if_the_environment_were_activated(with_command, monkeypatch, tmp_path):
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    report = tmp_path / "report"
-    environment = with_command(
-        "import os, pathlib\n"
-        "names = 'VIRTUAL_ENV', 'PATH', 'PYTHONPATH'\n"
-        f"pathlib.Path({str(report)!r}).write_text(\n"
-        "    '\\n'.join([os.getcwd()] + [os.environ.get(name, 'unset') for name in names]))"
+def test_test_fails_if_one_check_fails_and_runs_the_others(call):
+    done = call("test.py", body='case "$*" in "-m ruff check") exit 5; esac')
+    assert done.returncode == 1
+    assert "\nruff check   FAILED (exit status 5)\nruff format  passed\n" in done.stdout
+    assert "\nnpm install  skipped, see above\npytest       passed\n" in done.stdout
+
+
+def test_models_that_cannot_be_got_are_skipped(call):
+    done = call("test.py", "--models", body="exit 77")
+    assert done.returncode == 0
+    assert "pytest" not in done.stdout
+    assert done.stdout.endswith("\nreal models  skipped, see above\n")
+
+
+@pytest.mark.usefixtures("call")
+@pytest.mark.parametrize("script", ["demo.py", "test.py"])
+def test_environment_that_cannot_be_made_ends_with_status_2_and_a_sentence(tmp_path, script):
+    shutil.rmtree(tmp_path / ".venv")
+    (tmp_path / ".venv").touch()
+    done = subprocess.run(
+        [sys.executable, tmp_path / "scripts" / script], capture_output=True, text=True, check=False
     )
-    environment.call(["command"], tmp_path)
-    assert report.read_text().splitlines() == [
-        str(Path(tmp_path).resolve()),
-        str(environment.folder),
-        f"{environment.commands}{os.pathsep}{os.environ['PATH']}",
-        "unset",
-    ]
+    assert done.returncode == 2
+    assert "The environment .venv could not be made; the lines above say why." in done.stderr

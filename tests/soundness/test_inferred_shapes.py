@@ -20,7 +20,9 @@ CHUNKS = 8
 SHARDS = 4
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize(
+    "chunk", [0, *(pytest.param(chunk, marks=pytest.mark.thorough) for chunk in range(1, CHUNKS))]
+)
 @pytest.mark.parametrize("variant", [with_symbols, with_constants], ids=lambda v: v.__name__)
 def test_certain_shapes_are_those_of_the_operators_test_data(variant, chunk):
     cases = node_cases()[chunk::CHUNKS]
@@ -35,6 +37,7 @@ def test_certain_shapes_are_those_of_the_operators_test_data(variant, chunk):
     assert misfits == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_certain_shapes_are_those_that_onnxruntime_gives_for_other_sizes(shard):
     numbers = range(shard, len(node_cases()), SHARDS)

@@ -12,6 +12,8 @@ import pytest
 
 from support.soundness.isolated import run_attempts
 
+pytestmark = pytest.mark.thorough
+
 SHARDS = 2
 DEFAULT = 400
 GRAPHS = int(os.environ.get("SONNX_ORT_SPLICES", str(DEFAULT)))

@@ -1,1 +1,0 @@
-"""Trying the native backend on an execution provider of ONNX Runtime."""

@@ -1,0 +1,200 @@
+"""`benchmark.py models`: compares and times all models, and prints the table."""
+
+import argparse
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+import onnx
+from benchmarks.report import (
+    Row,
+    add_backend,
+    add_markdown,
+    both,
+    describe_run,
+    heading,
+    make_parser,
+    markdown_table,
+    print_row,
+)
+from benchmarks.rewriting import LOAD, REWRITE, time_rewrites
+from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, seconds_of, take_turns
+from environment import ROOT
+
+from real_models.census import Census, take_census
+from real_models.comparison import Comparison, Outcome, compare, start_session
+from real_models.feeds import Feeds, make_feeds, trials_for
+from real_models.packages import CACHE, PackagesNotFetched, fetch_models
+
+ORIGINAL = "original"
+DEFAULTS = "defaults"
+REWRITTEN = "rewritten"
+"""What takes turns: a model with the options of its rewritten form, with the default ones, and
+that form."""
+
+_FEWEST_REWRITES = 3
+
+_EXPLANATION = """\
+Each model is run as it is and rewritten (broadcast="explicit"), on the same inputs and in turns;
+one thread. Time ratios are rewritten over original: that of the shortest times / the median turn by
+turn. The original has the same session options as the rewritten model, or only ONNX Runtime's
+default ones, or both are not optimized. Outputs are compared bit by bit without optimizations. The
+last column is the median time of the rewrite, and how many times that of onnx.load plus shape
+inference it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """All that is known of a model.
+
+    Attributes:
+        name: What it is called.
+        census: What it holds.
+        comparisons: Whether its rewritten form gives the same.
+        optimized: The seconds of one run of each, turn by turn, optimized by ONNX Runtime as far as
+            the options allow.
+        plain: The same without optimizations, where the default options make no difference.
+        rewriting: The seconds of each rewrite, and of loading the model.
+    """
+
+    name: str
+    census: Census
+    comparisons: Sequence[Comparison]
+    optimized: Sequence[Turn]
+    plain: Sequence[Turn]
+    rewriting: Sequence[Turn]
+
+    def ratios(self) -> dict[str, Spread]:
+        """How many times as long the rewritten model takes as the original, by column."""
+        return {
+            "same options": ratio_of(self.optimized, REWRITTEN, ORIGINAL),
+            "defaults": ratio_of(self.optimized, REWRITTEN, DEFAULTS),
+            "not optimized": ratio_of(self.plain, REWRITTEN, ORIGINAL),
+        }
+
+    def row(self) -> Row:
+        """Its row in the table."""
+        outcomes = Counter(comparison.outcome for comparison in self.comparisons)
+        milliseconds = seconds_of(self.rewriting, REWRITE).median * 1000
+        to_loading = ratio_of(self.rewriting, REWRITE, LOAD).median
+        return {
+            "model": self.name,
+            "nodes": str(self.census.nodes),
+            "Div and Sub": str(self.census.targets),
+            "broadcasting": str(self.census.broadcasting),
+            "guards": str(self.census.guards),
+            "identical": f"{outcomes[Outcome.IDENTICAL]} of "
+            f"{outcomes.total() - outcomes[Outcome.ORIGINAL_FAILS]}",
+            **{name: both(ratio, 2) for name, ratio in self.ratios().items()},
+            "rewrite": f"{milliseconds:.0f} ms, {to_loading:.1f}x",
+        }
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Measure and print.
+
+    Args:
+        arguments: The command line behind the name of the measurement.
+
+    Returns:
+        The exit status: 0, or 2 if there are no models.
+    """
+    options = _parser().parse_args(arguments)
+    try:
+        models = fetch_models(ROOT / CACHE)
+    except PackagesNotFetched as error:
+        print(error)
+        return 2
+    print(f"{heading(describe_run('models', arguments))}\n\n{_EXPLANATION}\n", flush=True)
+    figures: list[ModelFigures] = []
+    for name, path in models.items():
+        if options.model in name:
+            figures.append(_measure(name, path, options.backend, options.seconds))
+            print_row(figures[-1].row(), titles=len(figures) == 1, first_width=52)
+    if not figures:
+        print(f"The name of no model contains '{options.model}'.")
+        return 2
+    print(f"\n{means(figures)}")
+    if options.markdown is not None:
+        table = markdown_table([figure.row() for figure in figures])
+        options.markdown.write_text(f"{table}\n{means(figures)}\n", encoding="utf-8")
+    return 0
+
+
+def means(figures: Sequence[ModelFigures]) -> str:
+    """Say in two lines how long the rewritten models take on average."""
+    changed = [figure for figure in figures if figure.census.targets]
+    return "\n".join(
+        f"Geometric means over {len(chosen)} {what}: {_means(chosen)}."
+        for chosen, what in ((figures, "models"), (changed, "models with a Div or Sub"))
+        if chosen
+    )
+
+
+def _means(figures: Sequence[ModelFigures]) -> str:
+    ratios = [figure.ratios() for figure in figures]
+    return "; ".join(
+        f"{name} {geometric_mean(ratio[name].minimum for ratio in ratios):.2f}"
+        f" / {geometric_mean(ratio[name].median for ratio in ratios):.2f}"
+        for name in ratios[0]
+    )
+
+
+def _measure(name: str, path: Path, backend: str, seconds: float) -> ModelFigures:
+    census = take_census(path, backend)
+    comparisons = compare(path, trials_for(onnx.load(path)), backend)
+    return ModelFigures(name, census, comparisons, *apart(_time, path, backend, seconds))
+
+
+def _time(path: Path, backend: str, seconds: float) -> tuple[list[Turn], list[Turn], list[Turn]]:
+    """Time a model in both kinds of sessions, and the rewrite, for so long each."""
+    feeds = _first_that_runs(path)
+    optimized = {
+        ORIGINAL: start_session(path, optimized=True, enforcing=True),
+        DEFAULTS: start_session(path, optimized=True),
+        REWRITTEN: start_session(path, backend, optimized=True),
+    }
+    plain = {
+        ORIGINAL: start_session(path, optimized=False, enforcing=True),
+        REWRITTEN: start_session(path, backend, optimized=False),
+    }
+    return (
+        _time_runs(optimized, feeds, seconds),
+        _time_runs(plain, feeds, seconds),
+        time_rewrites(path.read_bytes(), seconds, backend, _FEWEST_REWRITES),
+    )
+
+
+def _first_that_runs(path: Path) -> Feeds:
+    model = onnx.load(path)
+    session = start_session(path, optimized=False)
+    for trial in trials_for(model):
+        feeds = make_feeds(model, trial)
+        try:
+            session.run(None, feeds)
+        except Exception:  # noqa: BLE001, S112 - those of onnxruntime have no base of their own
+            continue
+        return feeds
+    raise ValueError(f"{path.name} runs in none of its trials")
+
+
+def _time_runs(sessions: Mapping[str, Any], feeds: Feeds, seconds: float) -> list[Turn]:
+    runs: dict[str, Run] = {
+        name: partial(session.run, None, feeds) for name, session in sessions.items()
+    }
+    for warm_up in runs.values():
+        warm_up()
+    return take_turns(runs, seconds, ORIGINAL)
+
+
+def _parser() -> argparse.ArgumentParser:
+    description = "Compare and time the models of other people's packages, rewritten and not."
+    parser = make_parser("models", description, 2.0)
+    parser.add_argument("--model", default="", help="only models whose names contain this")
+    add_backend(parser)
+    add_markdown(parser)
+    return parser

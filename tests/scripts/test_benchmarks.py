@@ -1,0 +1,273 @@
+"""What is timed and how, the figures as tables, JSON and a picture, and the commands."""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from itertools import pairwise
+
+import benchmark
+import pytest
+from benchmarks import operators, plot, report
+from benchmarks.measurement import choose_subjects
+from benchmarks.targets import TARGETS
+from benchmarks.turns import FEWEST_TURNS, Spread, difference_of, ratio_of, seconds_of, take_turns
+
+from support.benchmarks import measurement
+
+TURNS = [{"a": 1.0, "b": 3.0}, {"a": 2.0, "b": 3.0}, {"a": 4.0, "b": 6.0}, {"a": 1.5}]
+
+SINGLE = measurement(
+    1000, onnxruntime=[10, 20, 40], native=[15, 24, 44], jit=[5, 5, 5], checkify=[10, 20, 15]
+)
+CHAIN = measurement(
+    16, "int32", nodes=100, onnxruntime=[100, 200, 100], native=[350, 500, 400], plain=[9, 9, 9]
+)
+
+
+def test_figures_are_those_of_the_shortest_times_and_the_median_turn_by_turn():
+    assert seconds_of(TURNS, "b") == Spread(3.0, 3.0)
+    assert ratio_of(TURNS, "b", "a") == Spread(3.0, 1.5)
+    assert difference_of(TURNS, "b", "a") == Spread(2.0, 2.0)
+    assert Spread(1.0, 2.5).times(2) == Spread(2.0, 5.0)
+
+
+def test_order_changes_from_turn_to_turn():
+    order = []
+    runs = {name: lambda name=name: order.append(name) for name in ("a", "b", "c")}
+    turns = take_turns(runs, 0.0, "a")
+    assert [sorted(turn) for turn in turns] == [["a", "b", "c"]] * FEWEST_TURNS
+    followers_of_a = {after for before, after in pairwise(order) if before == "a"} - {"a"}
+    assert followers_of_a == {"b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("backends", "own"),
+    [
+        (["native"], ["native", "session"]),
+        (["python"], ["python"]),
+        (["python", "native"], ["native", "session", "python"]),
+    ],
+)
+def test_only_the_chosen_backends_take_part(backends, own):
+    others = ["plain", "reference", "jit", "checkify"]
+    assert choose_subjects(backends, find=str) == (["onnxruntime", *own, *others], "")
+
+
+def test_missing_jax_is_said_and_everything_else_measured():
+    chosen, notice = choose_subjects(["native"], find=lambda _: None)
+    assert chosen == ["onnxruntime", "native", "session", "plain", "reference"]
+    assert notice.startswith("The package jax is not installed, so jit and checkify / jit are left")
+
+
+def test_markdown_has_a_table_for_single_nodes_and_one_for_chains():
+    assert operators.markdown_tables([SINGLE, CHAIN]).splitlines() == [
+        "| one Div | elements | ONNX Runtime, us | native | checkify / jit |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| float32 | 1,000 | 10.0 / 20.0 | 1.50 / 1.20 | 2.00 / 3.00 |",
+        "",
+        "| us added to a node | native | plain @onnx_op |",
+        "| --- | ---: | ---: |",
+        "| int32, in the run | 2.50 / 3.00 | -0.91 / -0.91 |",
+    ]
+
+
+def test_columns_of_text_stand_under_each_other(capsys):
+    report.print_row({"x": "1", "a title of a column": "2", "z": "3"}, titles=True)
+    titles, row = capsys.readouterr().out.splitlines()
+    assert [titles.index(title) for title in "xz"] == [row.index(cell) for cell in "13"]
+    assert len(titles) == len(row)
+
+
+@pytest.mark.parametrize(
+    ("figure", "text"),
+    [(0.994, "0.99"), (-0.002, "0.00"), (12.34, "12.3"), (-12.34, "-12.3"), (1234.5, "1,234")],
+)
+def test_figures_have_three_digits_or_so(figure, text):
+    assert report.number(figure) == text
+
+
+def outcomes(*measurements):
+    """The rows of the targets that were measured."""
+    rows = [operators.target_row(target, measurements) for target in TARGETS]
+    return [row for row in rows if not row.startswith("not measured")]
+
+
+@pytest.mark.parametrize(
+    ("measured", "outcome"),
+    [
+        (
+            measurement(16, nodes=100, proved=True, onnxruntime=[100] * 2, native=[100, 101]),
+            "reached       native: 1.00 times ONNX Runtime where all is proved: 1.00 / 1.00",
+        ),
+        (
+            measurement(16, nodes=100, onnxruntime=[100], native=[351]),
+            "MISSED        native: a node adds at most 2.5 us on small float32: 2.51 / 2.51",
+        ),
+        (
+            measurement(1_000_000, "int32", onnxruntime=[10, 10, 10], native=[10, 17, 19]),
+            "MISSED        native: at most 1.6 times ONNX Runtime at 1,000,000 int32: 1.00 / 1.70",
+        ),
+        (
+            measurement(1_000_000, "int64", onnxruntime=[10], native=[16]),
+            "reached       native: at most 1.6 times ONNX Runtime at 1,000,000 int64: 1.60 / 1.60",
+        ),
+        (
+            measurement(16, "int64", nodes=10, onnxruntime=[100], python=[200]),
+            "reached       python: a node adds at most 10 us on small tensors: 10.0 / 10.0",
+        ),
+    ],
+)
+def test_target_is_decided_by_the_median(measured, outcome):
+    assert outcomes(measured) == [outcome]
+
+
+def test_worst_size_decides_about_checkify():
+    measured = [
+        measurement(elements, "int32", onnxruntime=[100], native=[n], jit=[10], checkify=[c])
+        for elements, n, c in ((1, 200, 40), (10, 150, 12), (100, 110, 11))
+    ]
+    (row,) = outcomes(*measured)
+    assert row.startswith("MISSED        native over ONNX Runtime: at most checkify over jit at ")
+    assert row.endswith(" every size of int32: 1.25 / 1.25")
+
+
+def test_plain_kernel_is_compared_with_the_python_backend():
+    measured = measurement(onnxruntime=[10], python=[20], plain=[1000])
+    assert outcomes(measured)[1:] == [
+        "reached       python: at least 50 times faster than the plain kernel there: 50.0 / 50.0"
+    ]
+
+
+def test_record_holds_each_subject_with_its_baseline():
+    figures = operators.record([SINGLE])["figures"]
+    assert [(figure["subject"], figure["baseline"]) for figure in figures] == [
+        ("onnxruntime", "onnxruntime"),
+        ("native", "onnxruntime"),
+        ("jit", "jit"),
+        ("checkify", "jit"),
+    ]
+    assert figures[1] == {
+        "subject": "native",
+        "element_type": "float32",
+        "elements": 1000,
+        "nodes": 1,
+        "proved": False,
+        "turns": 3,
+        "seconds": {"minimum": pytest.approx(15e-6), "median": pytest.approx(24e-6)},
+        "baseline": "onnxruntime",
+        "ratio": {"minimum": pytest.approx(1.5), "median": pytest.approx(1.2)},
+        "added_microseconds_per_node": {"minimum": pytest.approx(5), "median": pytest.approx(4)},
+    }
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A file of figures."""
+    file = tmp_path / "results.json"
+    report.write_json(file, {"cores": "2", "command": "x"}, operators.record([SINGLE, CHAIN]))
+    return file
+
+
+def test_panels_hold_the_median_ratios_of_single_nodes_by_size(results):
+    assert plot.read_panels(results) == {
+        "float32": {"native": {1000: pytest.approx(1.2)}, "checkify": {1000: pytest.approx(3)}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("[]", "does not hold the figures that 'operators --json' writes: TypeError("),
+        ("no JSON", "does not hold the figures that 'operators --json' writes: JSONDecodeError("),
+        ('{"models": []}', "does not hold the figures that 'operators --json' writes: KeyError("),
+        ('{"figures": []}', "holds no figures of a single Div"),
+        (None, "does not hold the figures that 'operators --json' writes: FileNotFoundError("),
+    ],
+)
+def test_file_without_figures_ends_with_status_2_and_a_sentence(tmp_path, capsys, content, reason):
+    file = tmp_path / "results.json"
+    if content is not None:
+        file.write_text(content)
+    assert plot.run([str(file), str(tmp_path / "picture.svg")]) == 2
+    assert capsys.readouterr().out.startswith(f"'{file}' {reason}")
+
+
+def test_missing_matplotlib_ends_with_status_2_and_a_sentence(results, tmp_path, capsys):
+    picture = tmp_path / "picture.svg"
+    assert plot.run([str(results), str(picture)], find=lambda _: None) == 2
+    assert capsys.readouterr().out == (
+        "The package matplotlib is not installed; to plot: pip install '.[benchmark]'\n"
+    )
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is None, reason="matplotlib is not installed")
+def test_picture_names_panels_and_lines_as_text_and_is_the_same_again(results, tmp_path):
+    pictures = [tmp_path / "one.svg", tmp_path / "other.svg"]
+    assert [plot.run([str(results), str(picture)]) for picture in pictures] == [0, 0]
+    one, other = (picture.read_text(encoding="utf-8") for picture in pictures)
+    assert one == other
+    assert all(f">{text}</text>" in one for text in ("float32", "native", "checkify / jit"))
+
+
+@pytest.fixture
+def call(monkeypatch):
+    """Calls the command here."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["benchmark.py", *map(str, arguments)])
+        return benchmark.main()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("measurement", "options"),
+    [
+        ("operators", {"--backend", "--elements", "--types", "--seconds", "--json", "--markdown"}),
+        ("models", {"--backend", "--model", "--seconds", "--markdown"}),
+        ("rewriting", {"--backend", "--nodes", "--seconds"}),
+        ("plot", {"RESULTS.json", "PICTURE.svg"}),
+    ],
+)
+def test_help_names_the_options(call, capsys, measurement, options):
+    with pytest.raises(SystemExit) as ended:
+        call(measurement, "--help")
+    assert ended.value.code == 0
+    assert options <= set(capsys.readouterr().out.replace("]", " ").replace("[", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--seconds", "0"], "'0' is no number above 0"),
+        (["--elements", "1.5"], "'1.5' is no whole number above 0"),
+        (["--json", "no/file"], "there is no folder 'no'; make it first"),
+        (["plot", "a.json", "a.png"], "'a.png' is no SVG; name a file that ends in .svg"),
+    ],
+)
+def test_wrong_argument_is_refused_in_a_sentence(call, capsys, arguments, sentence):
+    with pytest.raises(SystemExit) as ended:
+        call(*arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f": {sentence}\n")
+
+
+@pytest.mark.thorough
+def test_smallest_measurement_prints_a_row_for_each_size_and_writes_the_figures(tmp_path):
+    file = tmp_path / "figures.json"
+    done = subprocess.run(
+        [
+            *(sys.executable, benchmark.__file__, "operators", "--seconds", "0.001"),
+            *("--elements", "1", "3", "--types", "int32", "--backend", "native", "--json", file),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split()[0] for line in done.stdout.splitlines() if line]
+    assert lines.count("1") == lines.count("3") == 1
+    assert lines.count("int32,") == 2
+    recorded = json.loads(file.read_text(encoding="utf-8"))
+    assert {"machine", "command", "figures", "targets"} == recorded.keys()
