@@ -1,6 +1,5 @@
 """The command: what it prints, and its exit status."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,22 +9,8 @@ import onnx
 import pytest
 
 import sonnx_ort
+from support.command import command
 from support.graphs import binary_model
-
-COMMAND = [sys.executable, "-m", "sonnx_ort"]
-
-
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "160"}
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        check=False,
-        text=True,
-        encoding="utf-8",
-        env=environment,
-        timeout=120,
-    )
 
 
 @pytest.fixture
@@ -151,3 +136,22 @@ def test_no_arguments_show_the_help() -> None:
 def test_version() -> None:
     done = command("--version")
     assert (done.returncode, done.stdout) == (0, f"sonnx-ort {sonnx_ort.__version__}\n")
+
+
+@pytest.mark.parametrize("name", ["good", "bad", "missing"])
+def test_process_of_its_own_writes_and_ends_just_so(
+    good: Path, bad: Path, tmp_path: Path, name: str
+) -> None:
+    del good, bad
+    arguments = ["check", tmp_path / f"{name}.onnx", "--format", "json"]
+    within = command(*arguments)
+    done = subprocess.run(
+        [sys.executable, "-m", "sonnx_ort", *arguments],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        timeout=120,
+    )
+    ended = (done.returncode, done.stdout, done.stderr)
+    assert ended == (within.returncode, within.stdout, within.stderr)
+    assert done.returncode == {"good": 0, "bad": 1, "missing": 2}[name]
