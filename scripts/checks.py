@@ -16,7 +16,7 @@ SKIPPED = 77
 Check = Callable[[], int]
 """Runs a check and gives its exit status."""
 
-_SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_RUNS": "10"}
+_SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_RUNS": "5"}
 """How many random trials the soundness tests make unless all is to be thorough."""
 
 _ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
