@@ -138,7 +138,7 @@ def test_sparse_input() -> None:
 
 
 def test_sparse_tensor_that_no_enforced_operator_reads() -> None:
-    made = parse("(float[3] a) => (float[3] c) { [add] c = Add(a, w) }")
+    made = parse("(float[3] a) => (float[6] c) { [joined] c = Concat<axis = 0>(a, w) }")
     made.graph.sparse_initializer.append(_sparse("w"))
     assert violations(made) == [("GR1", "", "tensor 'w' is sparse")]
 

@@ -141,7 +141,7 @@ def rewired(enforced, consumer, operand, value):
 TWO = graph(
     [
         *guarded("x", "y", "c", "d"),
-        node("Add", "c_guarded c", "e"),
+        node("MatMul", "c_guarded c", "e"),
         *guarded("e", "x", "z", "s", "Sub"),
         node("Neg", "z_guarded", "w"),
     ],
@@ -224,7 +224,7 @@ HARMLESS = {
             node("Div", "x y", "c", "d"),
             node("Shape", "c", "s"),
             node("ConstantOfShape", "s", "ones"),
-            node("Add", "ones x", "z"),
+            node("Concat", "ones x", "z", axis=0),
         ],
         {"x": [3], "y": [3]},
         "z",
