@@ -53,7 +53,7 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
     report = json.loads(command("check", models["violated"], "--format", "json").stdout)
     assert list(report) == [
         *("format", "model", "versions", "edition", "broadcast", "ok", "counts"),
-        *("rules", "obligations", "findings", "not_covered"),
+        *("operands", "rules", "obligations", "findings", "not_covered"),
     ]
     assert report["format"] == "sonnx_ort.report/1"
     assert report["counts"] == {"proved": 2, "runtime": 0, "violated": 1}

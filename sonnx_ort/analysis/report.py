@@ -1,5 +1,6 @@
 """What `check` says of a model: every obligation, every finding, and what it was looked at with."""
 
+import dataclasses
 import functools
 import importlib.metadata
 import json
@@ -123,6 +124,21 @@ def _version(package: str) -> str:
     return importlib.metadata.version(package)
 
 
+@dataclass(frozen=True, slots=True)
+class KnownOperands:
+    """Of how many operands of constrained nodes the shape is known before any run.
+
+    Attributes:
+        count: How many operands there are.
+        known_rank: Of how many the rank is known.
+        known_sizes: Of how many every size is known to be a number.
+    """
+
+    count: int
+    known_rank: int
+    known_sizes: int
+
+
 FORMAT = "sonnx_ort.report/1"
 """The name and version of the JSON form; a change that breaks readers raises the version."""
 
@@ -184,6 +200,7 @@ class Report:
             "broadcast": self.broadcasting.value,
             "ok": self.ok,
             "counts": dict(self.counts),
+            "operands": dataclasses.asdict(self.operands),
             "rules": {
                 rule.id: _rule(rule)
                 for rule in dict.fromkeys(obligation.rule for obligation in self.obligations)
@@ -195,6 +212,19 @@ class Report:
             ],
             "not_covered": dict(self.not_covered),
         }
+
+    @cached_property
+    def operands(self) -> KnownOperands:
+        """Of how many operands of the nodes that rules bind the shape is known."""
+        by_node = {}
+        for obligation in self.obligations:
+            if obligation.operator:
+                # That of a Broadcast in front comes behind the node's own, and is told of the same.
+                by_node.setdefault((obligation.node, obligation.path), obligation.operands)
+        shapes = [operand.shape for operands in by_node.values() for operand in operands]
+        known = [shape for shape in shapes if shape is not None]
+        whole = [shape for shape in known if all(isinstance(size, int) for size in shape)]
+        return KnownOperands(len(shapes), len(known), len(whole))
 
     @property
     def counts(self) -> Mapping[str, int]:

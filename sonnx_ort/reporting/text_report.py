@@ -4,7 +4,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from sonnx_ort.analysis.report import Finding, Obligation, Report
+from sonnx_ort.analysis.report import Finding, KnownOperands, Obligation, Report
 from sonnx_ort.profile.judgement import Status
 
 WIDTH = 100
@@ -23,7 +23,11 @@ def text_report(report: Report) -> str:
         the findings, and what no rule covers.
     """
     sections = [
-        [*_wrapped(report.summary(), ""), *_wrapped(f"model {report.identity.sha256}", "")],
+        [
+            *_wrapped(report.summary(), ""),
+            *_wrapped(f"model {report.identity.sha256}", ""),
+            *_operands(report.operands),
+        ],
         _obligations(report, Status.VIOLATED, "violated: these fail in every run"),
         _obligations(report, Status.RUNTIME, "decided in each run; the enforced model checks them"),
         _obligations(report, Status.PROVED, "proved: these hold in every run"),
@@ -31,6 +35,13 @@ def text_report(report: Report) -> str:
         _not_covered(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _operands(known: KnownOperands) -> list[str]:
+    if not known.count:
+        return []
+    ranks = f"the rank of {known.known_rank} of {known.count} is known"
+    return [f"operands: {ranks}, and all sizes of {known.known_sizes}"]
 
 
 def _obligations(report: Report, status: Status, title: str) -> list[str]:

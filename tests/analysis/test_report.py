@@ -155,6 +155,7 @@ class TestJson:
             "broadcast": "reject",
             "ok": False,
             "counts": {"proved": 8, "runtime": 0, "violated": 1},
+            "operands": {"count": 6, "known_rank": 6, "known_sizes": 3},
             "rules": None,
             "obligations": None,
             "findings": None,

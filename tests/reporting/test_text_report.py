@@ -23,6 +23,7 @@ TEXT = """\
 edition typed, broadcast reject: 11 obligations: 8 proved, 2 runtime, 1 violated; 6 findings; 2
   nodes not covered by any rule
 model {digest}
+operands: the rank of 6 of 6 is known, and all sizes of 3
 
 violated: these fail in every run (1)
   Div.float.R1 at Div 'ratio'
@@ -93,6 +94,7 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
         "0 findings; 0 nodes\n"
         "  not covered by any rule\n"
         f"model {report.identity.sha256}\n"
+        "operands: the rank of 2 of 2 is known, and all sizes of 0\n"
         "\n"
         "proved: these hold in every run (3)\n"
         "  Sub.float.R2 at Sub 'difference'\n"

@@ -163,7 +163,9 @@ def test_new_values_take_no_name_that_is_taken() -> None:
     options = sonnx_ort.register()
     session = ort.InferenceSession(sonnx_ort.rewrite(made).SerializeToString(), options)
     x = np.ones(2, np.float32)
-    np.testing.assert_array_equal(session.run(None, {"a": x, "b": x, "q_result": x})[0], [1, 1, 1, 1])
+    np.testing.assert_array_equal(
+        session.run(None, {"a": x, "b": x, "q_result": x})[0], [1, 1, 1, 1]
+    )
 
 
 @pytest.mark.parametrize(
