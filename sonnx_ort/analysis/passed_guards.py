@@ -37,7 +37,7 @@ class PassedGuards:
         """
         self._version = version
         self._labels: list[str] = []
-        self._held: list[int] = []
+        self._holder: dict[ir.Value, int] = {}
         self._values: list[ir.Value] = []
         self._behind: dict[ir.Value, int] = {}
         self._bits: dict[ir.Value, int] = {}
@@ -57,6 +57,7 @@ class PassedGuards:
         rule = rule_for(node, self._version)
         if rule is not None and rule.shapes is like_first and node.inputs[0] is not None:
             self._shaped_like[node.outputs[0]] = self._alike(node.inputs[0])
+            self._holder[node.outputs[0]] = self._holder.get(node.inputs[0], -1)
 
     def settle(self, examined: ExaminedNode) -> ExaminedNode:
         """Take for proved what nodes that come before have made certain.
@@ -80,15 +81,13 @@ class PassedGuards:
         self._labels.append(f"{target.operator.name} '{target.label}'")
         passed = self._nodes_before(target.inputs) | own
         self._behind.update(dict.fromkeys(target.node.outputs, passed))
-        held = 0
         if target.operator is not BROADCAST:
-            held = reduce(or_, map(self._alike, _of_the_result_shape(examined)), 0)
-            self._shaped_like[target.output] = held
-            held |= self._alike(target.output)
-        self._held.append(held)
+            alike = map(self._alike, _of_the_result_shape(examined))
+            self._shaped_like[target.output] = reduce(or_, alike, 0)
+            self._holder[target.output] = len(self._labels) - 1
         for obligation in examined.obligations:
             key = _decided_by(obligation, examined)
-            if key is not None and obligation.status is Status.RUNTIME:
+            if key is not None:
                 self._decided[key] = self._decided.get(key, 0) | own
 
     def _settled(self, obligation: Obligation, examined: ExaminedNode) -> Obligation:
@@ -112,10 +111,9 @@ class PassedGuards:
         common = reduce(and_, map(self._alike, inputs))
         if not common:
             return None
-        before = self._nodes_before(inputs)
-        holders = [n for n, held in enumerate(self._held) if before >> n & 1 and held & common]
-        if holders:
-            return f"{self._labels[holders[-1]]}, which comes before, holds them to one shape"
+        holder = max(self._holder.get(value, -1) for value in inputs)
+        if holder >= 0:
+            return f"{self._labels[holder]}, which comes before, holds them to one shape"
         value = self._values[common.bit_length() - 1]
         return f"all have the shape of '{value.name}'"
 
@@ -164,9 +162,10 @@ def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
 def _decided_by(
     obligation: Obligation, examined: ExaminedNode
 ) -> tuple[type, tuple[ir.Value, ...]] | None:
-    """What is decided, and the values that decide it; None if it depends on more than values."""
+    """What a run decides, and the values that decide it; None if it depends on more than these."""
     requirement = obligation.rule.requirement
-    if not isinstance(requirement, DecidedByOperands):
+    looked_at = obligation.status is Status.RUNTIME and requirement.subject is Subject.ELEMENTS
+    if not looked_at or not isinstance(requirement, DecidedByOperands):
         return None
     target = examined.target
     names = target.operand_names

@@ -216,7 +216,7 @@ class Report:
     @cached_property
     def operands(self) -> KnownOperands:
         """Of how many operands of the nodes that rules bind the shape is known."""
-        by_node = {}
+        by_node: dict[tuple[str, tuple[str, ...]], tuple[Operand, ...]] = {}
         for obligation in self.obligations:
             if obligation.operator:
                 # That of a Broadcast in front comes behind the node's own, and is told of the same.
