@@ -1,7 +1,9 @@
 """The obligations of one node, with or without a Broadcast in front of it."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan, plan_broadcast
 from sonnx_ort.analysis.facts import Facts
@@ -13,7 +15,7 @@ from sonnx_ort.profile.judgement import Judgement, Status, at_run_time, proved, 
 from sonnx_ort.profile.operand import Operand, broadcast_shape
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.requirements.same_shape import hint_to_expand
-from sonnx_ort.profile.rule import JudgesResults, Rule, Subject
+from sonnx_ort.profile.rule import JudgesResults, Requirement, Rule, Subject
 
 Operands = tuple[Operand, ...]
 
@@ -154,7 +156,7 @@ def _expanded(aligned: Operands) -> Operands:
 
 def _declaration_broken(rule: Rule, target: Target, operands: Operands) -> Obligation | None:
     """The obligation, if what the file declares of the results alone breaks the rule."""
-    if not isinstance(rule.requirement, JudgesResults):
+    if not _judges_results(rule.requirement):
         return None
     spoken_of = rule.spoken_of(target.operand_names, operands)
     judgement = rule.requirement.judge_results(spoken_of, target.declared_results)
@@ -164,10 +166,20 @@ def _declaration_broken(rule: Rule, target: Target, operands: Operands) -> Oblig
     return replace(_obligation(rule, target, operands, judgement), hint=hint)
 
 
+def _judges_results(requirement: Requirement) -> TypeGuard[JudgesResults]:
+    return _is_judge_of_results(type(requirement))
+
+
+# Asking a protocol takes longer than most rules, and there are few kinds of requirements.
+@functools.cache
+def _is_judge_of_results(kind: type) -> bool:
+    return issubclass(kind, JudgesResults)
+
+
 def _oblige(rule: Rule, target: Target, operands: Operands) -> Obligation:
-    judgement = rule.requirement.judge(operands)
     if not (target.asks_for_broadcasting and rule.requirement.subject is Subject.EQUAL_SHAPES):
         return _oblige_plainly(rule, target, operands)
+    judgement = rule.requirement.judge(rule.spoken_of(target.operand_names, operands))
     if judgement.status is not Status.VIOLATED:
         judgement = violated("the attribute broadcast=1 asks for legacy broadcasting")
     hint = _legacy_hint(rule, target, operands)

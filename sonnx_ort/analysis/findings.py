@@ -8,7 +8,7 @@ from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.declarations import declared_shape, declared_type
 from sonnx_ort.analysis.facts import Facts
-from sonnx_ort.analysis.onnx_schemas import Assumption, assumptions, convertible_inputs, schema_of
+from sonnx_ort.analysis.onnx_schemas import Assumption, assumptions, convertible_inputs
 from sonnx_ort.analysis.report import Finding
 from sonnx_ort.analysis.targets import label_of
 from sonnx_ort.loading.traversal import defined_values
@@ -58,14 +58,16 @@ def _left_to_inference(model: ir.Model, facts: Facts) -> Iterator[Finding]:
 
 def _conversions(node: ir.Node, version: int, facts: Facts) -> Iterator[Finding]:
     """Operands of two types where the operator would take them of one as well."""
-    schema = schema_of(node.op_type, version, node.domain)
-    for one, other in convertible_inputs(node.op_type, version, node.domain):
-        if other >= len(node.inputs) or schema is None:
+    pairs = convertible_inputs(node.op_type, version, node.domain)
+    if not pairs:
+        return
+    types = [None if v is None else facts.element_type(v) for v in node.inputs]
+    for one, other in pairs:
+        if other.position >= len(types):
             continue
-        types = [None if v is None else facts.element_type(v) for v in node.inputs]
-        if None not in (types[one], types[other]) and types[one] != types[other]:
-            first, second = schema.inputs[one].name, schema.inputs[other].name
-            detail = f"{first} is {types[one]} and {second} is {types[other]}; one is converted"
+        first, second = types[one.position], types[other.position]
+        if None not in (first, second) and first != second:
+            detail = f"{one.name} is {first} and {other.name} is {second}; one is converted"
             yield Finding(GR3, _place(node), detail)
             return
 

@@ -4,6 +4,7 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import onnx.defs
 import onnx.helper
@@ -60,14 +61,21 @@ class Assumption:
     assumed: str
 
 
-def schema_of(name: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
-    """The schema of an operator; None if there is none.
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input of an operator.
 
-    Args:
-        name: The operator.
-        version: The version of its domain that a model imports.
-        domain: The domain.
+    Attributes:
+        name: Its name.
+        position: Its position.
     """
+
+    name: str
+    position: int
+
+
+def _schema_of(name: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
+    """The schema of an operator; None if there is none."""
     try:
         return onnx.defs.get_schema(name, version, domain)
     except onnx.defs.SchemaError:
@@ -96,7 +104,7 @@ def numeric_types(name: str, version: int, domain: str) -> tuple[frozenset[Eleme
 
 
 @functools.cache
-def convertible_inputs(name: str, version: int, domain: str) -> tuple[tuple[int, int], ...]:
+def convertible_inputs(name: str, version: int, domain: str) -> tuple[tuple[Input, Input], ...]:
     """The pairs of inputs that take the same numeric types but need not be of one type.
 
     Where their types differ, the operator converts one. Sizes, axes and indices are no operands
@@ -107,17 +115,15 @@ def convertible_inputs(name: str, version: int, domain: str) -> tuple[tuple[int,
         version: The version of its domain that a model imports.
         domain: The domain.
     """
-    schema = schema_of(name, version, domain)
+    schema = _schema_of(name, version, domain)
     if schema is None or name in _CONVERTS_NOTHING:
         return ()
     types = numeric_types(name, version, domain)
     operands = [index for index, allowed in enumerate(types) if not allowed <= _INDEX_TYPES]
     return tuple(
-        (one, other)
-        for one in operands
-        for other in operands
-        if one < other
-        and schema.inputs[one].type_str != schema.inputs[other].type_str
+        (Input(schema.inputs[one].name, one), Input(schema.inputs[other].name, other))
+        for one, other in combinations(operands, 2)
+        if schema.inputs[one].type_str != schema.inputs[other].type_str
         and len(types[one] & types[other]) > 1
     )
 
@@ -131,7 +137,7 @@ def assumptions(name: str, version: int, domain: str) -> tuple[Assumption, ...]:
         version: The version of its domain that a model imports.
         domain: The domain.
     """
-    schema = schema_of(name, version, domain)
+    schema = _schema_of(name, version, domain)
     return () if schema is None else (*_of_attributes(schema), *_of_inputs(schema))
 
 

@@ -19,7 +19,7 @@ from sonnx_ort.analysis.shapes.catalog import reads_elements_of, rule_for
 from sonnx_ort.analysis.shapes.elementwise import like_first
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.operand import broadcast_shape
+from sonnx_ort.profile.operand import broadcast_shape, has_known_sizes
 from sonnx_ort.profile.rule import DecidedByOperands, Subject
 
 
@@ -50,12 +50,13 @@ class PassedGuards:
         Args:
             node: The node.
         """
-        read = [node.inputs[index] for index in reads_elements_of(node, self._version)]
-        passed = self._nodes_before(read)
+        rule = rule_for(node, self._version)
+        if rule is None:
+            return
+        passed = self._nodes_before(node.inputs[index] for index in reads_elements_of(node))
         if passed:
             self._behind.update(dict.fromkeys(node.outputs, passed))
-        rule = rule_for(node, self._version)
-        if rule is not None and rule.shapes is like_first and node.inputs[0] is not None:
+        if rule.shapes is like_first and node.inputs[0] is not None:
             self._shaped_like[node.outputs[0]] = self._alike(node.inputs[0])
             self._holder[node.outputs[0]] = self._holder.get(node.inputs[0], -1)
 
@@ -155,8 +156,7 @@ def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
     """
     common = broadcast_shape(*(operand.shape for operand in examined.operands))
     shapes = [*(operand.shape for operand in examined.operands), common]
-    whole = any(s is not None and all(isinstance(size, int) for size in s) for s in shapes)
-    return whole or any(examined.mistakable)
+    return any(map(has_known_sizes, shapes)) or any(examined.mistakable)
 
 
 def _decided_by(

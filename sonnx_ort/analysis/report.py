@@ -14,7 +14,7 @@ import onnx
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.general import Restriction
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.operand import Operand, has_known_sizes
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.profile.rule import Rule
 
@@ -222,9 +222,8 @@ class Report:
                 # That of a Broadcast in front comes behind the node's own, and is told of the same.
                 by_node.setdefault((obligation.node, obligation.path), obligation.operands)
         shapes = [operand.shape for operands in by_node.values() for operand in operands]
-        known = [shape for shape in shapes if shape is not None]
-        whole = [shape for shape in known if all(isinstance(size, int) for size in shape)]
-        return KnownOperands(len(shapes), len(known), len(whole))
+        ranks = sum(shape is not None for shape in shapes)
+        return KnownOperands(len(shapes), ranks, sum(map(has_known_sizes, shapes)))
 
     @property
     def counts(self) -> Mapping[str, int]:

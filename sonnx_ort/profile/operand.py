@@ -101,6 +101,15 @@ def format_shape(shape: Shape | None) -> str:
     return f"({entries[0]},)" if len(entries) == 1 else f"({', '.join(entries)})"
 
 
+def has_known_sizes(shape: Shape | None) -> bool:
+    """Whether every size of a shape is known to be a number.
+
+    Args:
+        shape: The shape; None if the rank is unknown.
+    """
+    return shape is not None and all(isinstance(size, int) for size in shape)
+
+
 def contradict(one: Shape | None, other: Shape | None) -> bool:
     """Whether no value can have both shapes: their ranks or two sizes differ, where known.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import onnx_ir as ir
 
 from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan
+from sonnx_ort.analysis.declarations import declared_type
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.element_type import ElementType
@@ -219,5 +220,4 @@ def _gathered(nodes: StandardNodes, value: ir.Value, common: ir.Value) -> ir.Val
 
 def _element_type(examined: ExaminedNode, index: int) -> str | None:
     known = examined.operands[index].element_type
-    claimed = examined.target.inputs[index].dtype
-    return known if known is not None or claimed is None else claimed.name.lower()
+    return known or declared_type(examined.target.inputs[index])

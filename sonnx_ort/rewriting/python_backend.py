@@ -32,7 +32,12 @@ from sonnx_ort.rewriting.hidden_shapes import hide_declarations, readers_of, sca
 from sonnx_ort.rewriting.options import Enforcement
 from sonnx_ort.rewriting.replacement import put_behind_inputs, record_rules, replace_node
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
-from sonnx_ort.rewriting.value_info import DATA_TYPES, declare_output, element_type_of
+from sonnx_ort.rewriting.value_info import (
+    DATA_TYPES,
+    converted_operands,
+    declare_output,
+    element_type_of,
+)
 
 _RESHAPE_BY_INPUT = 5
 """From here on `Reshape` takes its shape as an input."""
@@ -125,12 +130,7 @@ class PythonBackend:
         carrier = _carrier(examined)
         operands: Sequence[ir.Value] = target.inputs
         if carrier is not None:
-            operands = tuple(
-                value
-                if name in target.operator.operand_types
-                else nodes.cast(value, DATA_TYPES[carrier], f"{value.name}_as_{carrier}")
-                for name, value in zip(target.operand_names, operands, strict=True)
-            )
+            operands = converted_operands(nodes, target, carrier)
         operands = expand_operands(nodes, examined, operands, self.decisions())
         result = self._enforced(nodes, examined, operands)
         element_type = element_type_of(examined)

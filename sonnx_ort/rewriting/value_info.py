@@ -1,7 +1,7 @@
 """What an enforced model declares of its values: what follows, and nothing that does not."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import onnx_ir as ir
@@ -11,12 +11,14 @@ from onnx_ir.traversal import RecursiveGraphIterator
 from sonnx_ort.analysis.declarations import collected_by_loops
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.facts import Facts
+from sonnx_ort.analysis.targets import Target
 from sonnx_ort.loading.traversal import defined_values, subgraphs_of
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Shape, broadcast_shape
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 DATA_TYPES: dict[ElementType, ir.DataType] = {
     element_type: ir.DataType.from_numpy(element_type.dtype) for element_type in ElementType
@@ -58,6 +60,27 @@ def element_type_of(examined: ExaminedNode) -> ElementType | None:
             if value.dtype == data_type:
                 return element_type
     return None
+
+
+def converted_operands(
+    nodes: StandardNodes, target: Target, carrier: ElementType
+) -> Sequence[ir.Value]:
+    """Convert a node's operands to the type that it is computed in.
+
+    Args:
+        nodes: Takes the new nodes.
+        target: The node.
+        carrier: The type.
+
+    Returns:
+        The operands; one of a type of its own is as it was.
+    """
+    return [
+        value
+        if name in target.operator.operand_types
+        else nodes.cast(value, DATA_TYPES[carrier], f"{value.name}_as_{carrier}")
+        for name, value in zip(target.operand_names, target.inputs, strict=True)
+    ]
 
 
 def declare_output(examined: ExaminedNode) -> None:

@@ -41,16 +41,15 @@ def rule_for(node: ir.Node, version: int) -> ShapeRule | None:
     return rule
 
 
-def reads_elements_of(node: ir.Node, version: int) -> Sequence[int]:
+def reads_elements_of(node: ir.Node) -> Sequence[int]:
     """The positions of the inputs whose elements every output of a node is computed from.
 
     ONNX Runtime leaves nothing of that out: no Shape, which it may know before a run, no ratio of a
     Dropout, no type that is asked for.
 
     Args:
-        node: The node.
-        version: The version of the standard operators that the model imports.
+        node: A node that a rule was verified for.
     """
-    if rule_for(node, version) is None or node.op_type not in _COMPUTED:
+    if node.op_type not in _COMPUTED:
         return ()
     return range(len(node.inputs)) if node.op_type in ELEMENTWISE else (0,)

@@ -28,7 +28,12 @@ from sonnx_ort.rewriting.native.record import GroupRecorder, Original, write_enf
 from sonnx_ort.rewriting.options import Enforcement
 from sonnx_ort.rewriting.replacement import record_rules, replace_node
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
-from sonnx_ort.rewriting.value_info import DATA_TYPES, declare_output, element_type_of
+from sonnx_ort.rewriting.value_info import (
+    DATA_TYPES,
+    converted_operands,
+    declare_output,
+    element_type_of,
+)
 
 _GUARDS = 9
 """The first version that has Where, and constants of integers."""
@@ -144,9 +149,7 @@ class NativeBackend:
         node = GuardedNode(examined, element_type, DATA_TYPES[carrier or element_type])
         operands: Operands = target.inputs
         if carrier is not None:
-            operands = [
-                _converted(nodes, node, position, carrier) for position in range(len(operands))
-            ]
+            operands = converted_operands(nodes, target, carrier)
         if examined.broadcast is not None:
             operands = expand_operands(nodes, examined, operands, self.decisions())
         elif guards.any_in_front:
@@ -172,17 +175,6 @@ def _known_element_type(examined: ExaminedNode) -> ElementType:
             "declared; declare it in value_info, or use the python backend"
         )
     return element_type
-
-
-def _converted(
-    nodes: StandardNodes, node: GuardedNode, position: int, carrier: ElementType
-) -> ir.Value:
-    """An operand in the type that it is computed in; one of a type of its own as it is."""
-    target = node.examined.target
-    value = target.inputs[position]
-    if target.operand_names[position] in target.operator.operand_types:
-        return value
-    return nodes.cast(value, node.computed_in, f"{value.name}_as_{carrier}")
 
 
 def _behind(

@@ -11,6 +11,7 @@ from functools import reduce
 import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.profile.operand import has_known_sizes
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.rewriting.native.guard import GuardedNode, Operands
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
@@ -90,10 +91,7 @@ def _passing(examined: ExaminedNode) -> Sequence[bool]:
     everything = (True,) * len(examined.operands)
     if examined.broadcast is not None or len(everything) != 2:
         return everything
-    a_known, b_known = (
-        operand.shape is not None and all(isinstance(size, int) for size in operand.shape)
-        for operand in examined.operands
-    )
+    a_known, b_known = (has_known_sizes(operand.shape) for operand in examined.operands)
     a, b = examined.target.inputs
     if b_known and not a_known:
         return not _open_input(a), True
