@@ -4,6 +4,9 @@ A guard is a `Reshape`. Where a rule is broken it is asked for a shape with a di
 and what ONNX Runtime says then holds the guard's name and that dimension. Its last four digits are
 the code of the rule; what stands before them, if anything, is the serial number of an error in the
 log of the kernels.
+
+A guard of one rule may also be a `Reshape` or an `Expand` to a shape that what breaks the rule
+cannot take. Its name alone tells the code.
 """
 
 import re
@@ -27,6 +30,19 @@ _GUARD_AT_THE_START = re.compile(
     re.DOTALL,
 )
 """What ONNX Runtime says where it knows before all runs that a guard refuses what reaches it."""
+
+GUARDING_OPERATORS = frozenset({"Reshape", "Expand"})
+"""The operators that guards are."""
+
+_REFUSAL = re.compile(
+    rf".*running (?:{'|'.join(sorted(GUARDING_OPERATORS))}) node\. "
+    rf"Name:'{_LABEL.format('?')} the rule: (?P<code>\d+) [^']*' Status Message: "
+    r"(?:(?!Status Message: ).)*"
+    r"(?:invalid expand shape|cannot be reshaped to the requested shape)"
+    r"(?:(?!Status Message: ).)*",
+    re.DOTALL,
+)
+"""What ONNX Runtime says of a guard that refuses what cannot take a shape."""
 
 _DIMENSION = re.compile(r"A dimension cannot be less than -1, got -(\d+)")
 
@@ -69,6 +85,17 @@ def guard_name(operator: str, node: str, rules: Sequence[Rule], remark: str = ""
     )
 
 
+def refusing_guard_name(operator: str, node: str, rule: Rule) -> str:
+    """Name a guard that refuses whatever breaks one rule, and nothing else.
+
+    Args:
+        operator: The operator's name.
+        node: The name of the original node.
+        rule: The rule.
+    """
+    return f"{operator} '{node}' breaks the SONNX profile; the rule: {rule.code} {rule.id}"
+
+
 def guarded_node(name: str) -> str | None:
     """What a guard speaks of: "Div 'scale'".
 
@@ -95,6 +122,9 @@ def failed_guards(message: str) -> list[FailedGuard]:
         guard = _GUARD_IN_A_MESSAGE.search(message)
         labels = (guard["operator"], guard["node"]) if guard else ("", "")
         return [FailedGuard(ticket, *labels) for ticket in tickets]
+    refusal = _REFUSAL.fullmatch(message)
+    if refusal is not None:
+        return [FailedGuard(int(refusal["code"]), refusal["operator"], refusal["node"])]
     guard = _GUARD_AT_THE_START.fullmatch(message)
     if guard is None:
         return []

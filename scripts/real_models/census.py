@@ -25,13 +25,16 @@ class Census:
     """What a model holds.
 
     Attributes:
-        nodes: All nodes, with those of bodies and of model-local functions.
+        nodes: All nodes, with those of subgraphs and of model-local functions.
+        added: How many more the rewritten model has. Constants do not count: ONNX Runtime makes
+            initializers of them.
         targets: Those that are standard Div and Sub.
         broadcasting: Those that get a Broadcast in front.
         guards: The nodes of the rewritten model that fail where a rule is broken.
     """
 
     nodes: int
+    added: int
     targets: int
     broadcasting: int
     guards: int
@@ -48,14 +51,19 @@ def take_census(path: Path, backend: str) -> Census:
         SonnxError: As for `rewrite` with `broadcast="explicit"`.
     """
     nodes = list(_all_nodes(onnx.load(path)))
-    rewritten = _all_nodes(rewrite(path, broadcast="explicit", backend=backend))
+    rewritten = list(_all_nodes(rewrite(path, broadcast="explicit", backend=backend)))
     obligations = check(path, broadcast="explicit").obligations
     return Census(
         nodes=len(nodes),
+        added=_computing(rewritten) - _computing(nodes),
         targets=sum(n.op_type in _ENFORCED and n.domain == STANDARD_DOMAIN for n in nodes),
         broadcasting=sum(obligation.rule is E1 for obligation in obligations),
-        guards=sum(n.op_type == "Reshape" and _GUARD in n.name for n in rewritten),
+        guards=sum(_GUARD in node.name for node in rewritten),
     )
+
+
+def _computing(nodes: Iterable[onnx.NodeProto]) -> int:
+    return sum(node.op_type != "Constant" for node in nodes)
 
 
 def refusals(path: Path) -> list[Refusal]:

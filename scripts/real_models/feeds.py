@@ -64,6 +64,13 @@ SEQUENCES: Sequence[Trial] = (
 )
 """For sound, text and everything else with axes in a row; realistic sizes come first."""
 
+TEXTS: Sequence[Trial] = (
+    Trial(1, (100,), Data.ZEROS),  # a sentence; zero is in every vocabulary
+    Trial(2, (24,), Data.ZEROS),
+    Trial(3, (64,)),
+)
+"""For inputs of integers alone; what looks at all pairs of places cannot take much longer ones."""
+
 IMAGES: Sequence[Trial] = (
     Trial(1, (48, 320)),  # a line of text
     Trial(1, (320, 480)),  # a page; much larger ones need more memory than a small machine has
@@ -118,6 +125,8 @@ def trials_for(model: onnx.ModelProto) -> Sequence[Trial]:
     shapes = [list(_axes(declared)) for declared in _required_inputs(model)]
     if not any(axis.is_open for shape in shapes for axis in shape):
         return [Trial(1, (), data) for data in Data]
+    if all(_element_dtype(declared).kind in "iu" for declared in _required_inputs(model)):
+        return TEXTS
     return IMAGES if any(len(shape) == _IMAGE_RANK for shape in shapes) else SEQUENCES
 
 
@@ -159,10 +168,15 @@ def _axes(declared: onnx.ValueInfoProto) -> Iterator[_Axis]:
         yield _Axis(symbol, dimension.dim_value, place == BATCH_AXES.get(declared.name, 0))
 
 
+def _element_dtype(declared: onnx.ValueInfoProto) -> np.dtype[Any]:
+    dtype: np.dtype[Any] = helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type)
+    return dtype
+
+
 def _elements(
     declared: onnx.ValueInfoProto, shape: tuple[int, ...], trial: Trial, random: np.random.Generator
 ) -> Array:
-    dtype = helper.tensor_dtype_to_np_dtype(declared.type.tensor_type.elem_type)
+    dtype = _element_dtype(declared)
     if declared.name in KNOWN_ELEMENTS:
         return KNOWN_ELEMENTS[declared.name](shape, trial).astype(dtype).reshape(shape)
     if trial.data is Data.ZEROS and dtype.kind in "biuf":

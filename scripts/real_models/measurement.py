@@ -3,6 +3,7 @@
 import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,9 +27,16 @@ from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, seconds_of, tak
 from environment import ROOT
 
 from real_models.census import Census, take_census
-from real_models.comparison import Comparison, Outcome, compare, start_session
-from real_models.feeds import Feeds, make_feeds, trials_for
+from real_models.comparison import (
+    Comparison,
+    ModelNotTried,
+    Outcome,
+    compare,
+    start_session,
+)
+from real_models.feeds import Feeds, UnknownInput, make_feeds, trials_for
 from real_models.packages import CACHE, PackagesNotFetched, fetch_models
+from sonnx_ort import SonnxError
 
 ORIGINAL = "original"
 DEFAULTS = "defaults"
@@ -45,6 +53,14 @@ turn. The original has the same session options as the rewritten model, or only 
 default ones, or both are not optimized. Outputs are compared bit by bit without optimizations. The
 last column is the median time of the rewrite, and how many times that of onnx.load plus shape
 inference it is."""
+
+
+class RunsInNoTrial(Exception):  # noqa: N818 - reads as what happened
+    """The original cannot be run with the inputs that are made for it."""
+
+
+_NOT_MEASURED = (SonnxError, ModelNotTried, RunsInNoTrial, UnknownInput, BrokenProcessPool)
+"""Why a model may be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +100,7 @@ class ModelFigures:
         return {
             "model": self.name,
             "nodes": str(self.census.nodes),
+            "added": str(self.census.added),
             "Div and Sub": str(self.census.targets),
             "broadcasting": str(self.census.broadcasting),
             "guards": str(self.census.guards),
@@ -105,24 +122,38 @@ def run(arguments: Sequence[str]) -> int:
     """
     options = _parser().parse_args(arguments)
     try:
-        models = fetch_models(ROOT / CACHE)
+        models = _files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
     except PackagesNotFetched as error:
         print(error)
         return 2
+    chosen = {name: path for name, path in models.items() if options.model in name}
+    if not chosen:
+        print(f"There is no model whose name contains '{options.model}'.")
+        return 2
     print(f"{heading(describe_run('models', arguments))}\n\n{_EXPLANATION}\n", flush=True)
     figures: list[ModelFigures] = []
-    for name, path in models.items():
-        if options.model in name:
+    for name, path in chosen.items():
+        try:
             figures.append(_measure(name, path, options.backend, options.seconds))
-            print_row(figures[-1].row(), titles=len(figures) == 1, first_width=52)
+        except _NOT_MEASURED as error:
+            print(f"{name} is left out: {error}", flush=True)
+            continue
+        print_row(figures[-1].row(), titles=len(figures) == 1, first_width=52)
     if not figures:
-        print(f"The name of no model contains '{options.model}'.")
         return 2
     print(f"\n{means(figures)}")
     if options.markdown is not None:
         table = markdown_table([figure.row() for figure in figures])
         options.markdown.write_text(f"{table}\n{means(figures)}\n", encoding="utf-8")
     return 0
+
+
+def _files_by_name(paths: Sequence[Path]) -> dict[str, Path]:
+    """The models among files and in folders, each under its folder's name and its own."""
+    files = [
+        f for path in paths for f in (sorted(path.rglob("*.onnx")) if path.is_dir() else [path])
+    ]
+    return {f"{file.resolve().parent.name}/{file.stem}": file for file in files}
 
 
 def means(figures: Sequence[ModelFigures]) -> str:
@@ -147,6 +178,8 @@ def _means(figures: Sequence[ModelFigures]) -> str:
 def _measure(name: str, path: Path, backend: str, seconds: float) -> ModelFigures:
     census = take_census(path, backend)
     comparisons = compare(path, trials_for(onnx.load(path)), backend)
+    if all(comparison.outcome is Outcome.ORIGINAL_FAILS for comparison in comparisons):
+        raise RunsInNoTrial(f"it runs in none of its trials: {comparisons[0].detail}")
     return ModelFigures(name, census, comparisons, *apart(_time, path, backend, seconds))
 
 
@@ -179,7 +212,7 @@ def _first_that_runs(path: Path) -> Feeds:
         except Exception:  # noqa: BLE001, S112 - those of onnxruntime have no base of their own
             continue
         return feeds
-    raise ValueError(f"{path.name} runs in none of its trials")
+    raise RunsInNoTrial("it runs in none of its trials")
 
 
 def _time_runs(sessions: Mapping[str, Any], feeds: Feeds, seconds: float) -> list[Turn]:
@@ -194,6 +227,12 @@ def _time_runs(sessions: Mapping[str, Any], feeds: Feeds, seconds: float) -> lis
 def _parser() -> argparse.ArgumentParser:
     description = "Compare and time the models of other people's packages, rewritten and not."
     parser = make_parser("models", description, 2.0)
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        help="models, or folders with models (default: those of the published table)",
+    )
     parser.add_argument("--model", default="", help="only models whose names contain this")
     add_backend(parser)
     add_markdown(parser)

@@ -41,12 +41,14 @@ class ShapeDecisions:
 
     Attributes:
         common: Gives the common shape of values; reading it fails where there is none.
+        expanded: Gives values of the common shape; reading all of them fails where there is none.
         aligned: Gives the second value's shape with the axes of size 1 behind its own by which it
             lines up with the first; reading it fails where it does not.
         oldest_opset: The oldest version of the standard operators in which it can.
     """
 
     common: Callable[[StandardNodes, str, Sequence[ir.Value], BroadcastPlan], ir.Value]
+    expanded: Callable[[StandardNodes, str, Sequence[ir.Value], BroadcastPlan], Sequence[ir.Value]]
     aligned: Callable[[StandardNodes, str, Sequence[ir.Value], Alignment], ir.Value]
     oldest_opset: int
 
@@ -106,7 +108,10 @@ def expand_operands(
     if plan.alignment is not None:
         a, b = aligned
         aligned = (a, _lined_up(nodes, label, (a, b), plan, decisions))
-    return tuple(expand(nodes, aligned, plan, common_shape(nodes, label, aligned, plan, decisions)))
+    known = _known_common_shape(plan.operands)
+    if known is not None:
+        return expand(nodes, aligned, plan, nodes.constant(known, "common_shape"))
+    return decisions.expanded(nodes, label, aligned, _without_doubtful_shapes(plan))
 
 
 def _lined_up(
@@ -150,8 +155,13 @@ def common_shape(
     known = _known_common_shape(plan.operands)
     if known is not None:
         return nodes.constant(known, "common_shape")
+    return decisions.common(nodes, label, values, _without_doubtful_shapes(plan))
+
+
+def _without_doubtful_shapes(plan: BroadcastPlan) -> BroadcastPlan:
+    """The plan as it is where a tensor of any rank may stand for a scalar."""
     operands = (replace(o, shape=None) if o.scalar_inputs else o for o in plan.operands)
-    return decisions.common(nodes, label, values, replace(plan, operands=tuple(operands)))
+    return replace(plan, operands=tuple(operands))
 
 
 def _known_common_shape(operands: Sequence[Operand]) -> list[int] | None:

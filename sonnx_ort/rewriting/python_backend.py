@@ -27,7 +27,7 @@ from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Operand
-from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand_operands
+from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand, expand_operands
 from sonnx_ort.rewriting.hidden_shapes import hide_declarations, readers_of, scalars_behind
 from sonnx_ort.rewriting.options import Enforcement
 from sonnx_ort.rewriting.replacement import put_behind_inputs, record_rules, replace_node
@@ -210,6 +210,12 @@ def _common_shape(
     return nodes.enforced(BROADCAST_SHAPE.name, inputs, attributes, guard=guard)
 
 
+def _expanded(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
+) -> Sequence[ir.Value]:
+    return expand(nodes, values, plan, _common_shape(nodes, label, values, plan))
+
+
 def _aligned_shape(
     nodes: StandardNodes, label: str, values: Sequence[ir.Value], alignment: Alignment
 ) -> ir.Value:
@@ -243,5 +249,7 @@ def _ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Va
     return nodes.add("Concat", [nodes.shape(shape) for shape in shapes], "ranks", {"axis": 0})
 
 
-BY_KERNELS = ShapeDecisions(common=_common_shape, aligned=_aligned_shape, oldest_opset=1)
+BY_KERNELS = ShapeDecisions(
+    common=_common_shape, expanded=_expanded, aligned=_aligned_shape, oldest_opset=1
+)
 """The custom operators of the domain `sonnx`."""

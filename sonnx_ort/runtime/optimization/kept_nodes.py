@@ -9,7 +9,7 @@ from types import MappingProxyType
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.custom_ops.failure_channel import guarded_node
+from sonnx_ort.custom_ops.failure_channel import GUARDING_OPERATORS, guarded_node
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
@@ -102,7 +102,7 @@ def enforced_nodes(model: ir.Model, guards: Mapping[str, str]) -> Iterator[KeptN
             yield KeptNode(node)
         elif _is_guard(node):
             yield KeptNode(node, node.name)
-        elif node.op_type == "Reshape" and stem(node.outputs[0]) in guards:
+        elif node.op_type in GUARDING_OPERATORS and stem(node.outputs[0]) in guards:
             yield KeptNode(node, guards[stem(node.outputs[0])])
 
 
@@ -149,4 +149,4 @@ def _match_by_operands(
 
 
 def _is_guard(node: ir.Node) -> bool:
-    return node.op_type == "Reshape" and guarded_node(node.name or "") is not None
+    return node.op_type in GUARDING_OPERATORS and guarded_node(node.name or "") is not None
