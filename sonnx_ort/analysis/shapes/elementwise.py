@@ -26,6 +26,10 @@ def _dropped_out(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     return (inputs.shape(0), inputs.shape(0))
 
 
+def _with_scale_and_zero_point(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    return (inputs.shape(0), (), ())
+
+
 def _common(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     return (common_shape([inputs.shape(index) for index in range(len(inputs.node.inputs))]),)
 
@@ -133,6 +137,7 @@ ELEMENTWISE = {
     "CumSum": ShapeRule((11, 14), like_first, {"exclusive": FLAG, "reverse": FLAG}),
     "DequantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
     "Dropout": ShapeRule((7, 22), _dropped_out, {"ratio": ANY, "seed": ANY}),
+    "DynamicQuantizeLinear": ShapeRule((11, 11), _with_scale_and_zero_point),
     "Elu": ShapeRule((6, 22), like_first, _ALPHA),
     "Gelu": ShapeRule((20, 20), like_first, {"approximate": ("none", "tanh")}),
     "HardSigmoid": ShapeRule((6, 22), like_first, {"alpha": ANY, "beta": ANY}),

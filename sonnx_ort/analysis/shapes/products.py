@@ -184,6 +184,7 @@ _RECURRENT: Mapping[str, Container[object]] = {
 PRODUCTS = {
     "AveragePool": ShapeRule((7, 22), _pooled, {**_POOLING, "count_include_pad": FLAG}),
     "Conv": ShapeRule((1, 22), _convolved, {**_WINDOW, "group": POSITIVE}),
+    "ConvInteger": ShapeRule((10, 10), _convolved, {**_WINDOW, "group": POSITIVE}),
     "ConvTranspose": ShapeRule(
         (1, 22),
         _convolved_back,

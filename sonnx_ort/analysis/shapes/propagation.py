@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.declarations import SYMBOL
 from sonnx_ort.analysis.inference import Inference
-from sonnx_ort.analysis.iteration import Iteration, iteration_of
+from sonnx_ort.analysis.iteration import Iteration, State, iteration_of
 from sonnx_ort.analysis.shapes.catalog import rule_for
 from sonnx_ort.analysis.shapes.elementwise import common_shape
 from sonnx_ort.analysis.shapes.rule import KnownInputs, Unknown
@@ -108,22 +108,30 @@ class _Propagation:
     def _iterate(self, iteration: Iteration) -> None:
         """Go through a body that is run again and again.
 
-        A state has its initial shape in every iteration, if the body gives that shape back where
-        all states have theirs.
+        A state has the sizes in every iteration that it has at first, and that the body gives back
+        where all states have theirs.
         """
         self._enter(iteration)
-        steady = [state for state in iteration.states if state.initial in self.shapes]
+        steady: list[tuple[State, PartialSizes]] = [
+            (state, self.shapes[state.initial])
+            for state in iteration.states
+            if state.initial in self.shapes
+        ]
         while True:
-            for state in steady:
-                self.shapes[state.taken] = self.shapes[state.initial]
+            for state, sizes in steady:
+                self._record(state.taken, sizes)
             self.follow(iteration.body)
-            kept = [s for s in steady if self.shapes.get(s.given) == self.shapes[s.initial]]
-            if len(kept) == len(steady):
+            kept = [
+                (state, common)
+                for state, sizes in steady
+                if (common := _agreed([sizes, self.shapes.get(state.given)])) is not None
+            ]
+            if kept == steady:
                 break
-            self._forget(iteration.body, {state.taken for state in steady})
+            self._forget(iteration.body, {state.taken for state, _ in steady})
             steady = kept
-        for state in steady:
-            self.shapes[state.final] = self.shapes[state.initial]
+        for state, sizes in steady:
+            self._record(state.final, sizes)
         self._collect(iteration)
 
     def _enter(self, iteration: Iteration) -> None:
@@ -258,7 +266,7 @@ def _shared_names(graph: ir.Graph) -> frozenset[str]:
     return frozenset(name for name, count in names.items() if count > 1)
 
 
-def _agreed(shapes: Sequence[Sizes | None]) -> PartialSizes | None:
+def _agreed(shapes: Sequence[PartialSizes | None]) -> PartialSizes | None:
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
         return None

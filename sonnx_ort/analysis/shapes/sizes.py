@@ -3,7 +3,9 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import starmap
 
+import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.analysis.constants import constant_tensor
@@ -154,6 +156,39 @@ def _like_first_rank(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     return ((None,) * len(inputs.shape(0)),)
 
 
+def _resized(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    """The sizes that are asked for, or each size times its scale, as the kernel rounds it."""
+    shape = inputs.shape(0)
+    asked: PartialSizes = (None,) * len(shape)
+    plain = {"axes", "keep_aspect_ratio_policy"}.isdisjoint(inputs.node.attributes)
+    cropped = inputs.attribute("coordinate_transformation_mode") == "tf_crop_and_resize"
+    if not plain or cropped:
+        return (asked,)
+    if inputs.value(_SIZES_OF_RESIZE) is not None:
+        asked = inputs.elements(_SIZES_OF_RESIZE)
+    else:
+        given = inputs.value(1 if inputs.version < _RESIZE_WITH_SIZES else _SCALES_OF_RESIZE)
+        scales = None if given is None else small_constant(given)
+        if scales is not None and scales.size == len(shape):
+            asked = tuple(starmap(_scaled, zip(shape, scales.ravel(), strict=True)))
+    if len(asked) != len(shape):
+        raise Unknown
+    return (asked,)
+
+
+def _scaled(size: Size, scale: np.float32) -> Size | None:
+    if not isinstance(size, int) or not 0 < scale < _LARGEST_SCALE:
+        return None
+    return int(np.float32(size) * scale)
+
+
+_SIZES_OF_RESIZE, _SCALES_OF_RESIZE = 3, 2
+"""Where Resize takes sizes, and scales if it can take sizes."""
+
+_RESIZE_WITH_SIZES = 11
+_LARGEST_SCALE = 2**20
+
+
 def _one_hot(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     shape = inputs.shape(0)
     axis = counted_from_the_front(inputs.attribute("axis", -1), len(shape) + 1)
@@ -192,7 +227,7 @@ SIZES = {
     "OneHot": ShapeRule((9, 11), _one_hot, {"axis": ANY}),
     "Range": ShapeRule((11, 11), _range),
     "Reshape": ShapeRule((5, 25), _reshaped, {"allowzero": FLAG}),
-    "Resize": ShapeRule((10, 19), _like_first_rank, _RESIZING),
+    "Resize": ShapeRule((10, 19), _resized, _RESIZING),
     "STFT": ShapeRule((17, 17), _spectrum, {"onesided": FLAG}),
     "Shape": ShapeRule((1, 25), _shape_of, {"start": ANY, "end": ANY}),
     "Size": ShapeRule((1, 25), _scalar),

@@ -448,7 +448,7 @@ class _Maker:
             return [x], attributes, 2 if self.operator == "MaxPool" and self.maybe(0.3) else 1
         group = self.rng.choice([1, 1, 2])
         inside, outside = (group * self.rng.choice([1, 2]) for _ in range(2))
-        if self.operator == "Conv":
+        if self.operator != "ConvTranspose":
             filters = [outside, inside // group, *kernel]
         else:
             filters = [inside, outside // group, *kernel]
@@ -459,6 +459,14 @@ class _Maker:
         bias = [self.array([outside], "float32")] if self.maybe(0.3) else []
         x = self.array([batch, inside, *spatial], "float32")
         return [x, self.array(filters, "float32"), *bias], attributes | {"group": group}, 1
+
+    def integer_windows(self) -> Made:
+        (image, filters, *_), attributes, _ = self.windows()
+        return (
+            [self.array(x.shape, "uint8") for x in (image, filters) if x is not None],
+            attributes,
+            1,
+        )
 
     def recurrent(self) -> Made:
         gates = {"GRU": 3, "LSTM": 4, "RNN": 1}[self.operator]
@@ -524,9 +532,14 @@ class _Maker:
         depth = np.array(self.rng.choice([1, 3]), np.int64)
         return [indices, depth.reshape(self.rng.choice([[], [1]])), values], {"axis": axis}, 1
 
+    def dynamically_quantized(self) -> Made:
+        return [self.array(self.shape(), "float32")], {}, 3
+
     def resized(self) -> Made:
-        shape = [1, 1, self.rng.randint(1, 4), self.rng.randint(1, 4)]
-        scales = np.array([1, 1, self.rng.choice([1, 2, 0.5]), 2], np.float32)
+        shape = [1, 1, self.rng.randint(1, 25), self.rng.randint(1, 25)]
+        scales = np.array([1, 1, self.rng.choice([1, 2, 0.5, 0.3]), 2], np.float32)
+        if self.maybe():
+            scales[2:] = [self.rng.uniform(0.2, 4), self.rng.randint(1, 60) / 7]
         x = self.array(shape, "float32")
         attributes = {"mode": self.rng.choice(["nearest", "linear"])}
         if self.operator == "Upsample" and self.version < 9:
@@ -570,11 +583,13 @@ MAKERS: Mapping[str, Callable[[_Maker], Made]] = {
     ),
     **{name: _Maker.reduced for name in SHAPE_RULES if name.startswith(("Reduce", "Arg"))},
     **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), _Maker.windows),
+    "ConvInteger": _Maker.integer_windows,
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _Maker.recurrent),
     **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), _Maker.matrices),
     **dict.fromkeys(("BatchNormalization", "InstanceNormalization"), _Maker.normalized),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _Maker.layer_normalized),
     **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _Maker.quantized),
+    "DynamicQuantizeLinear": _Maker.dynamically_quantized,
     **dict.fromkeys(("ScatterElements", "ScatterND"), _Maker.scattered),
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _Maker.rearranged),
     **dict.fromkeys(("Resize", "Upsample"), _Maker.resized),
