@@ -44,6 +44,11 @@ class Lowering(Protocol):
         """
         ...
 
+    @staticmethod
+    def leaves(examined: ExaminedNode) -> bool:
+        """Whether it leaves a node as it is, and nothing has to be done for it in the model."""
+        ...
+
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Do what concerns several nodes together, before the first is enforced.
 
@@ -84,9 +89,9 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> None:
     Raises:
         SonnxError: A node cannot be enforced in the model as it is.
     """
-    if not examination.nodes:
-        return
     lowering = _LOWERINGS[choices.backend]
+    if all(map(lowering.leaves, examination.nodes)):
+        return
     before = model.opset_imports.get(STANDARD_DOMAIN, 1)
     oldest = max(_oldest_opset(examined, lowering) for examined in examination.nodes)
     raise_opset(model, (examined.target.node for examined in examination.nodes), oldest)

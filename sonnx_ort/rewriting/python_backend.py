@@ -25,12 +25,20 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.rule import Subject
 from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand, expand_operands
 from sonnx_ort.rewriting.hidden_shapes import hide_declarations, readers_of, scalars_behind
 from sonnx_ort.rewriting.options import Enforcement
-from sonnx_ort.rewriting.replacement import put_behind_inputs, record_rules, replace_node
+from sonnx_ort.rewriting.replacement import (
+    computed,
+    drop_legacy_attributes,
+    put_behind_inputs,
+    record_rules,
+    replace_node,
+)
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import (
     DATA_TYPES,
@@ -75,6 +83,15 @@ class PythonBackend:
             examined: The node, without a Broadcast in front.
         """
         return _CAST_BY_NUMBER if _carrier(examined) is not None else _RESHAPE_BY_INPUT
+
+    @staticmethod
+    def leaves(examined: ExaminedNode) -> bool:
+        """Whether it leaves a node as it is: one that is the same in every run.
+
+        Args:
+            examined: The node.
+        """
+        return examined.broadcast is None and _same_in_every_run(examined)
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Give all nodes as they are: what is proved is checked in the run as well.
@@ -127,6 +144,9 @@ class PythonBackend:
         _require_kernel(examined)
         target = examined.target
         nodes = self.nodes(str(target.output.name))
+        if _same_in_every_run(examined):
+            self._leave(nodes, examined)
+            return
         carrier = _carrier(examined)
         operands: Sequence[ir.Value] = target.inputs
         if carrier is not None:
@@ -138,6 +158,17 @@ class PythonBackend:
             result = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
         declare_output(examined)
         self.replace(examined, nodes.nodes, {target.output: result})
+
+    def _leave(self, nodes: StandardNodes, examined: ExaminedNode) -> None:
+        """Let the standard operator compute, behind the Broadcast if there has to be one."""
+        if examined.broadcast is None:
+            record_rules(examined.target.node, examined)
+            drop_legacy_attributes(examined)
+            return
+        operands = expand_operands(nodes, examined, examined.target.inputs, self.decisions())
+        result = computed(nodes, examined, operands)
+        declare_output(examined)
+        self.replace(examined, nodes.nodes, {examined.target.output: result})
 
     def _enforced(
         self, nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
@@ -160,6 +191,27 @@ class PythonBackend:
         kernel.metadata_props.update(target.node.metadata_props)
         record_rules(kernel, examined)
         return result
+
+
+def _same_in_every_run(examined: ExaminedNode) -> bool:
+    """Whether ONNX Runtime may compute the node before all runs, as it is and by its own kernel.
+
+    It never computes a custom operator before a run, nor anything that depends on one.
+    """
+    element_type = element_type_of(examined)
+    return (
+        element_type is not None
+        and all(examined.foldable)
+        and all(o.status is Status.PROVED for o in examined.obligations)
+        and not examined.rests_on_guards
+        and _carrier(examined) is None
+        # What a rule says of the elements of floats is what the result has to be.
+        and (element_type.family is Family.INTEGER or not _speaks_of_elements(examined))
+    )
+
+
+def _speaks_of_elements(examined: ExaminedNode) -> bool:
+    return any(o.rule.requirement.subject is Subject.ELEMENTS for o in examined.obligations)
 
 
 def _carrier(examined: ExaminedNode) -> ElementType | None:

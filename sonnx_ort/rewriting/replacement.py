@@ -6,6 +6,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.profile.judgement import Status
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 RULES = "sonnx_ort.rules"
 """The key in a node's metadata under which the ids of the rules stand that bind it."""
@@ -79,3 +80,43 @@ def record_rules(node: ir.Node, examined: ExaminedNode) -> None:
     proved = (o.rule.id for o in own if o.status is Status.PROVED)
     node.metadata_props[RULES] = " ".join(o.rule.id for o in own)
     node.metadata_props[PROVED] = " ".join(proved)
+
+
+def computed(
+    nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
+) -> ir.Value:
+    """Let the node itself compute, on other operands.
+
+    Args:
+        nodes: Takes the new node.
+        examined: The node; its attributes that ask for broadcasting are taken away.
+        operands: What it reads now.
+
+    Returns:
+        The result.
+    """
+    original, result = examined.target.node, nodes.value("result")
+    drop_legacy_attributes(examined)
+    node = ir.node(
+        original.op_type,
+        operands,
+        outputs=[result],
+        name=original.name,
+        doc_string=original.doc_string,
+        metadata_props=original.metadata_props,
+    )
+    node.attributes.update(original.attributes)
+    record_rules(node, examined)
+    nodes.nodes.append(node)
+    return result
+
+
+def drop_legacy_attributes(examined: ExaminedNode) -> None:
+    """Take away what asks for broadcasting, which the version that the model gets does not know.
+
+    Args:
+        examined: The node.
+    """
+    attributes = examined.target.node.attributes
+    for name in [name for name in attributes if name not in examined.target.further_attributes]:
+        del attributes[name]

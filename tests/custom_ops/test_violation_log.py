@@ -95,3 +95,38 @@ def test_log_that_threads_overfill_keeps_to_its_capacity():
 )
 def test_tickets_are_read_from_an_error_message(message, found):
     assert [guard.ticket for guard in failed_guards(message)] == found
+
+
+REFUSING = "Name:'Broadcast 'n' breaks the SONNX profile; the rule: 71 Broadcast.E1"
+FAILED = f"Non-zero status code returned while running Expand node. {REFUSING}' Status Message: "
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        pytest.param(f"{FAILED}invalid expand shape", [71], id="an Expand"),
+        pytest.param(
+            f"while running If node. Name:'i' Status Message: {FAILED}invalid expand shape",
+            [71],
+            id="in a branch",
+        ),
+        pytest.param(
+            f"{FAILED.replace('Expand', 'Reshape')}The input tensor cannot be reshaped to the "
+            "requested shape. Input shape:{0}, requested shape:{1}",
+            [71],
+            id="a Reshape",
+        ),
+        pytest.param(f"{FAILED}Failed to allocate memory", [], id="another failure"),
+        pytest.param(
+            f"{FAILED.replace('Expand', 'Conv')}invalid expand shape", [], id="another operator"
+        ),
+        pytest.param(
+            f"{FAILED}while running Expand node. Name:'their own' Status Message: "
+            "invalid expand shape",
+            [],
+            id="another node within",
+        ),
+    ],
+)
+def test_refusal_of_a_guard_of_one_rule_is_read_from_its_name(message, found):
+    assert [guard.code for guard in failed_guards(message)] == found

@@ -43,7 +43,7 @@ def with_a_body() -> onnx.ModelProto:
 
 def test_census_counts_bodies_too(saved):
     assert take_census(saved(with_a_body()), "python") == Census(
-        nodes=5, targets=3, broadcasting=1, guards=4
+        nodes=5, added=15, targets=3, broadcasting=1, guards=4
     )
 
 
@@ -73,7 +73,7 @@ def figures(name, census, outcomes, original, rewritten):
 
 MODEL = figures(
     "package/model",
-    Census(9, 3, 2, 3),
+    Census(9, 5, 3, 2, 3),
     [Outcome.IDENTICAL, Outcome.IDENTICAL, Outcome.ORIGINAL_FAILS],
     [1.0, 2.0, 4.0],
     [3.0, 3.0, 6.0],
@@ -84,6 +84,7 @@ def test_row_has_all_figures():
     assert MODEL.row() == {
         "model": "package/model",
         "nodes": "9",
+        "added": "5",
         "Div and Sub": "3",
         "broadcasting": "2",
         "guards": "3",
@@ -96,7 +97,7 @@ def test_row_has_all_figures():
 
 
 def test_means_leave_out_no_model_and_then_those_without_div_and_sub():
-    unchanged = figures("package/other", Census(1, 0, 0, 0), [], [6.0], [1.0])
+    unchanged = figures("package/other", Census(1, 0, 0, 0, 0), [], [6.0], [1.0])
     assert means([MODEL, unchanged]) == (
         "Geometric means over 2 models: same options 0.71 / 0.50; defaults 1.41 / 1.00; "
         "not optimized 0.71 / 0.71.\n"

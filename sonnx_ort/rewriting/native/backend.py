@@ -26,7 +26,12 @@ from sonnx_ort.rewriting.native.guard import GuardedNode, Operands, pass_if_deci
 from sonnx_ort.rewriting.native.inputs import prepare_inputs
 from sonnx_ort.rewriting.native.record import GroupRecorder, Original, write_enforcement
 from sonnx_ort.rewriting.options import Enforcement
-from sonnx_ort.rewriting.replacement import record_rules, replace_node
+from sonnx_ort.rewriting.replacement import (
+    computed,
+    drop_legacy_attributes,
+    record_rules,
+    replace_node,
+)
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import (
     DATA_TYPES,
@@ -80,6 +85,16 @@ class NativeBackend:
             return _GUARDS
         return examined.target.operator.oldest_kernels
 
+    @staticmethod
+    def leaves(examined: ExaminedNode) -> bool:
+        """Whether it leaves a node as it is: none, it takes down what is proved of each.
+
+        Args:
+            examined: The node.
+        """
+        del examined
+        return False
+
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Guard the inputs where that decides the shapes of several nodes.
 
@@ -131,7 +146,7 @@ class NativeBackend:
         result = self._guarded(added, examined)
         if result is None:
             record_rules(target.node, examined)
-            _drop_legacy_attributes(examined)
+            drop_legacy_attributes(examined)
             if target.output.is_graph_output() and target.node.graph is not self._model.graph:
                 # A Scan does not run without its body's shapes.
                 declare_output(examined)
@@ -157,7 +172,7 @@ class NativeBackend:
         operands = _behind(nodes, operands, node, guards)
         if not nodes.nodes and not guards.results:
             return None
-        result = _computed(nodes, examined, operands)
+        result = computed(nodes, examined, operands)
         for form in guards.results:
             result = form(nodes, result, operands, node)
         if carrier is not None and target.operator.result_type is None:
@@ -189,28 +204,3 @@ def _behind(
         name = guard_name(target.operator.name, target.label, [rule for rule, _ in guards.elements])
         operands = pass_if_decided(nodes, operands, node, guards.elements, name)
     return operands
-
-
-def _computed(nodes: StandardNodes, examined: ExaminedNode, operands: Operands) -> ir.Value:
-    """The node itself, on other operands."""
-    original, result = examined.target.node, nodes.value("result")
-    _drop_legacy_attributes(examined)
-    node = ir.node(
-        original.op_type,
-        operands,
-        outputs=[result],
-        name=original.name,
-        doc_string=original.doc_string,
-        metadata_props=original.metadata_props,
-    )
-    node.attributes.update(original.attributes)
-    record_rules(node, examined)
-    nodes.nodes.append(node)
-    return result
-
-
-def _drop_legacy_attributes(examined: ExaminedNode) -> None:
-    """Take away what asks for broadcasting, which the version that the model gets does not know."""
-    attributes = examined.target.node.attributes
-    for name in [name for name in attributes if name not in examined.target.further_attributes]:
-        del attributes[name]

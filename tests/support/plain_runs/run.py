@@ -12,11 +12,13 @@ from support.child import ChildResult
 
 Array = npt.NDArray[Any]
 
+_GUARD = r"Name:'(?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile; "
 _MESSAGE = re.compile(
-    r"Name:'(?P<operator>\w+) '(?P<node>.*?)' breaks the SONNX profile; the last four digits of "
-    r"the dimension below tell the rule: (?P<rules>[^']*)'.*, got -\d*?(?P<code>\d{1,4})\b",
+    rf"{_GUARD}the last four digits of the dimension below tell the rule: (?P<rules>[^']*)'"
+    r".*, got -\d*?(?P<code>\d{1,4})\b",
     re.DOTALL,
 )
+_REFUSAL = re.compile(rf"{_GUARD}the rule: (?P<rules>(?P<code>\d+) [\w.]+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def failure_in(message: str) -> Failure:
     Raises:
         ValueError: It is not the message of a guard.
     """
-    found = _MESSAGE.search(message)
+    found = _MESSAGE.search(message) or _REFUSAL.search(message)
     if found is None:
         raise ValueError(f"this message is not a guard's: {message}")
     rules = dict(re.findall(r"(\d+) ([\w.]+)", found["rules"]))
