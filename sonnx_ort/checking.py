@@ -12,7 +12,8 @@ from sonnx_ort.rewriting.recognition import load_and_recognize
 def check(model: ModelSource, *, edition: str = "typed", broadcast: str = "reject") -> Report:
     """Find, for every rule at every node, whether it holds in every run, and why.
 
-    Runs nothing, and loads no weights. `rewrite` rejects a model exactly if this report has
+    Runs nothing but small nodes of integers that depend on constants alone, and loads no weights.
+    `rewrite` rejects a model exactly if this report has
     violations. The report of a model that is enforced already is that of the model it was made
     from.
 

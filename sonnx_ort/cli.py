@@ -95,7 +95,7 @@ def check(
         ),
     ] = FailOn.VIOLATED,
 ) -> None:
-    """Tell for every rule at every node whether it holds, and why. Runs nothing."""
+    """Tell for every rule at every node whether it holds, and why. Runs no model."""
     from sonnx_ort.checking import check as check_model
     from sonnx_ort.reporting.text_report import text_report
 

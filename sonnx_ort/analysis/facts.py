@@ -8,11 +8,13 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from sonnx_ort.analysis.bounds import integer_bounds
+from sonnx_ort.analysis.computed_constants import ComputedConstants
 from sonnx_ort.analysis.constants import constant_tensor
 from sonnx_ort.analysis.declarations import is_sparse, type_name
 from sonnx_ort.analysis.inference import Inference
 from sonnx_ort.analysis.input_dependencies import Provenance, has_scalars, shared_symbols
 from sonnx_ort.analysis.shapes.propagation import certain_shapes
+from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.operand import Operand, Shape
 
 
@@ -31,6 +33,8 @@ class Facts:
         # Many nodes depend on the same inputs.
         self._shared_symbols = functools.cache(shared_symbols)
         self._has_scalars = functools.cache(has_scalars)
+        version = model.opset_imports.get(STANDARD_DOMAIN, 1)
+        self._computed = ComputedConstants(version, self.shape)
         self._bounds = integer_bounds(model, self.element_type)
 
     def element_type(self, value: ir.Value) -> str | None:
@@ -47,9 +51,11 @@ class Facts:
         return self._shapes.get(value)
 
     def constant(self, value: ir.Value) -> npt.NDArray[Any] | None:
-        """The elements, if they are the same in every run."""
+        """The elements, if they are the same in every run and large only in an initializer."""
         tensor = constant_tensor(value)
-        return None if tensor is None else tensor.numpy()
+        if tensor is not None:
+            return tensor.numpy()
+        return self._computed.elements(value) if self.foldable(value) else None
 
     def origin(self, value: ir.Value) -> str:
         """Where the value comes from, in words: "input", "Conv 'c1'"."""
