@@ -57,6 +57,9 @@ class Weights:
             SonnxError: A file is another, or has been written to.
         """
 
+    def let_go(self) -> None:
+        """Give up memory that only the start of a session needs."""
+
 
 INSIDE = Weights()
 """All weights are in the graph."""
@@ -165,12 +168,18 @@ class WeightsInFile(WeightsInMemory):
         self._file = os.open(path, os.O_RDONLY)
         weakref.finalize(self, os.close, self._file)
         self._state = _state(self._file)
-        super().__init__(mmap.mmap(self._file, 0, access=mmap.ACCESS_READ))
+        self._mapped = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
+        super().__init__(self._mapped)
 
     def require_unchanged(self) -> None:
         """Refuse a file that has been written to."""
         if _state(self._file) != self._state:
             raise _changed(self._path)
+
+    def let_go(self) -> None:
+        """Let the system take back the pages that were read; they can be read again."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _belongs_to_graph(tensor: onnx.TensorProto) -> None:
