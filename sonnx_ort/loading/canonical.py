@@ -11,7 +11,7 @@ from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.functions import inline_enforceable_functions
 from sonnx_ort.loading.opset import resolve_default_domain
 from sonnx_ort.loading.process import silenced
-from sonnx_ort.loading.source import ModelSource, read
+from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.sparse import densify_declarations
 from sonnx_ort.loading.validity import check_validity, refuse_impostors
 
@@ -34,14 +34,15 @@ class LoadedModel:
     sha256: str
 
 
-def load(model: ModelSource) -> LoadedModel:
+def load(model: ModelSource | ReadModel) -> LoadedModel:
     """Read a model, check it, and bring its graph into the canonical form.
 
     The canonical form imports the default domain as "", and has the bodies of model-local
     functions with a Div or Sub in them inlined.
 
     Args:
-        model: A path, the bytes of a file, or a model object, which is not modified.
+        model: A path, the bytes of a file, or a model object, which is not modified; or one that
+            was read.
 
     Returns:
         The model.

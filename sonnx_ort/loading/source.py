@@ -29,11 +29,12 @@ class ReadModel:
     sha256: str
 
 
-def read(model: ModelSource) -> ReadModel:
+def read(model: ModelSource | ReadModel) -> ReadModel:
     """Read a model; external data stays where it is.
 
     Args:
-        model: A path, the bytes of a file, or a model object, which is not modified.
+        model: A path, the bytes of a file, or a model object, which is not modified; or one that
+            was read, which is given back.
 
     Returns:
         The model as a protocol buffer, and the folder of its external data.
@@ -43,6 +44,8 @@ def read(model: ModelSource) -> ReadModel:
         TypeError: The argument is of none of these types.
     """
     match model:
+        case ReadModel():
+            return model
         case onnx.ModelProto():
             return ReadModel(model, None, _digest(_content(model)))
         case ir.Model():

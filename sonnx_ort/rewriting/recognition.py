@@ -14,7 +14,7 @@ from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.report import Obligation, Report
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load
-from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.loading.source import ModelSource, ReadModel
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.judgement import Status
@@ -56,7 +56,9 @@ class NativelyEnforced:
             )
 
 
-def load_and_recognize(model: ModelSource) -> tuple[LoadedModel, NativelyEnforced | None]:
+def load_and_recognize(
+    model: ModelSource | ReadModel,
+) -> tuple[LoadedModel, NativelyEnforced | None]:
     """Load a model, and find out whether the native backend made it.
 
     Args:

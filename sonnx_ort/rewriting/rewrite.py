@@ -14,7 +14,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.process import collector_paused
-from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.loading.source import ModelSource, ReadModel
 from sonnx_ort.rewriting.lowering import lower
 from sonnx_ort.rewriting.options import Backend, Choices
 from sonnx_ort.rewriting.recognition import load_and_recognize, restored
@@ -119,11 +119,11 @@ def rewrite(
         return enforced.model if isinstance(model, ir.Model) else enforced.to_complete_proto()
 
 
-def enforce(model: ModelSource, choices: Choices) -> Enforced:
+def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
     """Do what `rewrite` does, without making a protocol buffer of the outcome.
 
     Args:
-        model: As for `rewrite`.
+        model: As for `rewrite`, or one that was read.
         choices: How to rewrite it.
 
     Raises:

@@ -15,6 +15,7 @@ from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.rewriting.rewrite import reference_of, require_serializable
 from sonnx_ort.runtime.registration import register
 from sonnx_ort.runtime.violations import interrupts_deferred, violation_behind
+from sonnx_ort.runtime.weights import INSIDE, Weights
 
 Run = Callable[[onnxruntime.InferenceSession], object]
 
@@ -24,14 +25,21 @@ _FATAL = 4
 class ReferenceRun:
     """The python backend's form of a natively enforced model, made when it is first needed."""
 
-    def __init__(self, model: bytes, options: onnxruntime.SessionOptions) -> None:
+    def __init__(
+        self,
+        model: bytes,
+        options: onnxruntime.SessionOptions,
+        weights: Weights = INSIDE,
+    ) -> None:
         """Keep the model.
 
         Args:
             model: What the native backend made, serialized.
             options: Those of the session that runs it.
+            weights: Where its large weights lie.
         """
         self._model = model
+        self._weights = weights
         # An optimizer can change the sizes that reach a node.
         self._level = options.graph_optimization_level
         self._session: onnxruntime.InferenceSession | None = None
@@ -94,9 +102,13 @@ class ReferenceRun:
                 options.log_severity_level = _FATAL
                 options.graph_optimization_level = self._level
                 content = require_serializable(reference_of(self._model))
-                self._session = onnxruntime.InferenceSession(
+                self._weights.attach(options)
+                started = onnxruntime.InferenceSession(
                     content, options, providers=["CPUExecutionProvider"]
                 )
+                self._weights.require_unchanged()
+                self._weights.let_go()
+                self._session = started
             return self._session
 
 

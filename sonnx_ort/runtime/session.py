@@ -3,17 +3,20 @@
 from collections.abc import Callable
 from typing import Any
 
+import onnx
 import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.rewriting.options import Backend, Choices
-from sonnx_ort.rewriting.rewrite import enforce, require_serializable
+from sonnx_ort.rewriting.rewrite import Enforced, enforce, require_serializable
 from sonnx_ort.runtime.optimization.recorded import recorded_optimization
 from sonnx_ort.runtime.reference_run import ReferenceRun, Run
 from sonnx_ort.runtime.registration import prepare
+from sonnx_ort.runtime.separation import place, separate
 from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised
+from sonnx_ort.runtime.weights import INSIDE, Weights
 
 
 class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
@@ -55,21 +58,57 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         """
         choices = Choices.of(edition, broadcast, backend)
         with collector_paused():
-            enforced = enforce(model, choices)
-            proto = enforced.to_complete_proto()
-        content = require_serializable(proto)
+            enforced, weights = _enforce(model, choices)
+            proto = enforced.to_proto() if weights.apart else enforced.to_complete_proto()
         self._renamed = NOT_RENAMED
         prepared = onnxruntime.SessionOptions() if options is None else options
-        native = enforced.backend is Backend.NATIVE
-        self._reference = ReferenceRun(content, prepared) if native else None
-        self._verifies_proofs = verify_proofs
         prepare(prepared, enforced.backend)
+        self._weights, self._own_options = place(
+            weights, proto, prepared, shared=options is not None
+        )
+        if self._own_options is not prepared:
+            prepare(self._own_options, enforced.backend)
+        self._content = require_serializable(proto)
+        native = enforced.backend is Backend.NATIVE
+        self._reference = (
+            ReferenceRun(self._content, self._own_options, self._weights) if native else None
+        )
+        self._verifies_proofs = verify_proofs
+        start = super().__init__
+        self._start(proto, lambda: start(self._content, self._own_options, **kwargs))
+
+    def set_providers(self, providers: Any = None, provider_options: Any = None) -> None:
+        """Start the session anew with other execution providers.
+
+        Raises:
+            SonnxError: ONNX Runtime's optimizer undid the enforcement; the session is unusable.
+        """
+        restart = super().set_providers
+        proto = onnx.load_model_from_string(self._content)
+        try:
+            self._start(proto, lambda: restart(providers, provider_options))
+        except SonnxError:
+            # What was refused must not run.
+            self._sess = None
+            raise
+
+    def _start(self, proto: onnx.ModelProto, start: Callable[[], None]) -> None:
+        """Start the session, and look at the graph that it runs.
+
+        Args:
+            proto: The enforced model.
+            start: Has ONNX Runtime make the session.
+        """
         if self._reference is None:
             with violations_raised():
-                super().__init__(content, prepared, **kwargs)
+                start()
+            self._weights.require_unchanged()
+            self._weights.let_go()
             return
-        with violations_raised(), recorded_optimization(prepared) as record:
-            super().__init__(content, prepared, **kwargs)
+        with violations_raised(), recorded_optimization(self._own_options) as record:
+            start()
+        self._weights.require_unchanged()
+        self._weights.let_go()
         self._renamed = record.require_enforced(proto)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
@@ -175,3 +214,14 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         if isinstance(found, ContractViolation):
             return self._reference.explain(found, run)
         return found
+
+
+def _enforce(model: ModelSource, choices: Choices) -> tuple[Enforced, Weights]:
+    separated = separate(model)
+    try:
+        return enforce(separated.source, choices), separated.weights
+    except SonnxError:
+        if not separated.weights.apart:
+            raise
+    # What is wrong is said of the whole model, with its own digest.
+    return enforce(model, choices), INSIDE

@@ -1,6 +1,9 @@
 """What enforcement asks of session options: exact arithmetic, and some graph optimizers off."""
 
-from collections.abc import Iterable, Mapping
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 
 import onnxruntime
@@ -9,6 +12,46 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import OPERATORS
 
 _FLUSH_DENORMALS = "session.set_denormal_as_zero"
+
+WEIGHTS_FOLDER = "session.model_external_initializers_file_folder_path"
+"""The key of the folder in which the external data of a model lies that is given as bytes."""
+
+OPTIMIZED_WEIGHTS = "session.optimized_model_external_initializers_file_name"
+"""The key of the file for the weights of an optimized model that is written."""
+
+_OPTIMIZED_WEIGHTS_SIZE = "session.optimized_model_external_initializers_min_size_in_bytes"
+
+_locks: "weakref.WeakKeyDictionary[onnxruntime.SessionOptions, threading.RLock]" = (
+    weakref.WeakKeyDictionary()
+)
+_locks_lock = threading.Lock()
+
+
+def locked(options: onnxruntime.SessionOptions) -> threading.RLock:
+    """Give the lock of session options, held while they are other than the caller left them.
+
+    Args:
+        options: The options.
+    """
+    with _locks_lock:
+        return _locks.setdefault(options, threading.RLock())
+
+
+@contextmanager
+def attribute(options: onnxruntime.SessionOptions, name: str, value: object) -> Iterator[None]:
+    """Set an attribute of session options until the block ends.
+
+    Args:
+        options: The options, whose lock is held.
+        name: The attribute's name.
+        value: Its value in the block.
+    """
+    previous = getattr(options, name)
+    setattr(options, name, value)
+    try:
+        yield
+    finally:
+        setattr(options, name, previous)
 
 
 def config_entry(options: onnxruntime.SessionOptions, key: str) -> str:
@@ -74,3 +117,15 @@ def switch_off_optimizers(
     missing = [name for name in names if name not in off]
     if missing:
         options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join([*off, *missing]))
+
+
+def write_weights_apart(options: onnxruntime.SessionOptions) -> None:
+    """Have the weights of an optimized model written to a file of their own, which may be no file.
+
+    Args:
+        options: The options to change. Entries that they have stay, because ONNX Runtime warns
+            where one is overwritten.
+    """
+    for key, value in ((OPTIMIZED_WEIGHTS, "weights"), (_OPTIMIZED_WEIGHTS_SIZE, "1024")):
+        if not config_entry(options, key):
+            options.add_session_config_entry(key, value)

@@ -227,6 +227,7 @@ def call(monkeypatch):
         ("operators", {"--backend", "--elements", "--types", "--seconds", "--json", "--markdown"}),
         ("models", {"--backend", "--model", "--seconds", "--markdown"}),
         ("rewriting", {"--backend", "--nodes", "--seconds"}),
+        ("sessions", {"MODEL", "--backend", "--megabytes", "--seconds", "--markdown"}),
         ("plot", {"RESULTS.json", "PICTURE.svg"}),
     ],
 )

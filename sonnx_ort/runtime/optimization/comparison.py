@@ -41,26 +41,42 @@ def compare(expected: ir.Model, optimized: ir.Model, guards: Mapping[str, str]) 
         optimized: The optimized model.
         guards: The names of the guards by their outputs.
     """
-    live = live_nodes(expected)
     wanted = [node for node in enforced_nodes(expected, guards) if not _is_decided(node)]
     pairs = matched(wanted, list(enforced_nodes(optimized, guards)))
-    classes = _classes(expected, wanted)
-    kept = {classes[node] for node in pairs}
-    before = Dependencies(expected, {node.node: classes[node] for node in wanted})
-    after = Dependencies(optimized, {now.node: classes[node] for node, now in pairs.items()})
-    # A node that no output needs may be the one that stays of several that compute the same.
-    gone = (node for node in wanted if node.node in live and classes[node] not in kept)
-    losses = [f"{node.label} is gone" for node in gone]
-    judge = _Judge(before, after, {classes[node]: node for node in wanted if node in pairs})
-    for node, now in pairs.items():
-        losses.extend(judge.operands(node, now))
-    losses.extend(judge.outputs(expected.graph, optimized.graph))
+    losses: list[str] = []
+    every_node_is_there = len(pairs) == len(wanted)
+    if every_node_is_there:
+        losses = _losses(expected, optimized, pairs, _told_apart(wanted))
+    if losses or not every_node_is_there:
+        # One that computes the same may have taken the place of another.
+        losses = _losses(expected, optimized, pairs, _classes(expected, wanted))
     renamed = {
         now.node.name: now.guard
         for now in pairs.values()
         if now.guard is not None and now.node.name and now.node.name != now.guard
     }
     return Comparison(tuple(losses), renamed)
+
+
+def _losses(
+    expected: ir.Model,
+    optimized: ir.Model,
+    pairs: Mapping[KeptNode, KeptNode],
+    classes: Mapping[KeptNode, int],
+) -> list[str]:
+    """What is wrong, if nodes with the same bit may stand for each other."""
+    live = live_nodes(expected)
+    kept = {classes[node] for node in pairs}
+    before = Dependencies(expected, {node.node: bit for node, bit in classes.items()})
+    after = Dependencies(optimized, {now.node: classes[node] for node, now in pairs.items()})
+    # A node that no output needs may be the one that stays of several that compute the same.
+    gone = (n for n in classes if n.node in live and classes[n] not in kept)
+    losses = [f"{node.label} is gone" for node in gone]
+    judge = _Judge(before, after, {bit: node for node, bit in classes.items() if node in pairs})
+    for node, now in pairs.items():
+        losses.extend(judge.operands(node, now))
+    losses.extend(judge.outputs(expected.graph, optimized.graph))
+    return losses
 
 
 class _Judge:
@@ -101,6 +117,11 @@ def _is_decided(node: KeptNode) -> bool:
     shape = node.operands[1]
     constant = None if shape.is_graph_input() else shape.const_value
     return constant is not None and bool((constant.numpy() >= -1).all())
+
+
+def _told_apart(nodes: list[KeptNode]) -> dict[KeptNode, int]:
+    """A bit of its own for each node."""
+    return {node: VARYING << (place + 1) for place, node in enumerate(nodes)}
 
 
 def _classes(model: ir.Model, nodes: list[KeptNode]) -> dict[KeptNode, int]:

@@ -143,7 +143,8 @@ def _attributes(attributes: Iterable[ir.Attr]) -> Hashable:
     for attribute in attributes:
         match attribute.type:
             case ir.AttributeType.TENSOR:
-                content = _content(attribute.as_tensor())
+                # as_tensor would look at each method of the tensor first.
+                content = _content(attribute.value)
                 if content is None:
                     return None
                 contents.append((attribute.name, content))

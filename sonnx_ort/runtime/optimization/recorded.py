@@ -1,10 +1,9 @@
 """Lets ONNX Runtime write down what its optimizers made of a model, and looks at it."""
 
+import os
 import tempfile
-import threading
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import onnx
@@ -16,13 +15,23 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.runtime.optimization.comparison import compare
 from sonnx_ort.runtime.optimization.kept_nodes import guards_by_output
-from sonnx_ort.runtime.session_options import DISABLED_OPTIMIZERS, config_entry
+from sonnx_ort.runtime.session_options import (
+    DISABLED_OPTIMIZERS,
+    OPTIMIZED_WEIGHTS,
+    WEIGHTS_FOLDER,
+    attribute,
+    config_entry,
+    locked,
+    write_weights_apart,
+)
 
-_WEIGHTS_APART = {
-    "session.optimized_model_external_initializers_file_name": "weights",
-    "session.optimized_model_external_initializers_min_size_in_bytes": "1024",
-}
-"""Entries by which large weights go to a file of their own, which need not be read."""
+_WRITE_FAILURES = (
+    "Protobuf serialization failed",
+    "Failed to write external initializers",
+    "Failed writing",
+    "Failed to flush",
+)
+"""What ONNX Runtime says where a disk is full."""
 
 _FORMAT = "session.save_model_format"
 _ERRORS_ONLY = 3
@@ -61,11 +70,6 @@ _FUSIONS = (
 )
 """The optimizers of the level ORT_ENABLE_BASIC that do more than fold constants, leave out nodes
 that give back what they read, and move Transpose."""
-
-_locks: "weakref.WeakKeyDictionary[onnxruntime.SessionOptions, threading.RLock]" = (
-    weakref.WeakKeyDictionary()
-)
-_locks_lock = threading.Lock()
 
 
 class RecordedOptimization:
@@ -132,11 +136,11 @@ class RecordedOptimization:
         """The model after the optimizations that take nothing away that enforces the profile."""
         options = self._options
         with (
-            _lock_of(options),
-            tempfile.TemporaryDirectory() as folder,
-            _attribute(options, "graph_optimization_level", _Level.ORT_ENABLE_BASIC),
-            _attribute(options, "log_severity_level", _FATAL_ONLY),
-            _written(options, Path(folder)) as path,
+            locked(options),
+            _temporary_folder() as folder,
+            attribute(options, "graph_optimization_level", _Level.ORT_ENABLE_BASIC),
+            attribute(options, "log_severity_level", _FATAL_ONLY),
+            _written(options, folder) as path,
         ):
             onnxruntime.InferenceSession(
                 model.SerializeToString(),
@@ -165,17 +169,17 @@ def recorded_optimization(
         SonnxError: The options ask for the format ORT, in which nothing can be found again.
     """
     record = RecordedOptimization(options)
-    with _lock_of(options), ExitStack() as restored:
+    with locked(options), ExitStack() as restored:
         _require_readable_format(options)
         if options.optimized_model_filepath:
             path = Path(options.optimized_model_filepath)
         else:
-            folder = Path(restored.enter_context(tempfile.TemporaryDirectory()))
+            folder = restored.enter_context(_temporary_folder())
             if (
                 options.graph_optimization_level not in _QUIET_LEVELS
                 and options.log_severity_level < 0
             ):
-                restored.enter_context(_attribute(options, "log_severity_level", _ERRORS_ONLY))
+                restored.enter_context(attribute(options, "log_severity_level", _ERRORS_ONLY))
             path = restored.enter_context(_written(options, folder))
         yield record
         record.read(path)
@@ -191,25 +195,49 @@ def _require_readable_format(options: onnxruntime.SessionOptions) -> None:
 
 
 @contextmanager
-def _written(options: onnxruntime.SessionOptions, folder: Path) -> Iterator[Path]:
-    """Have the optimized model written, with its weights in a file of their own."""
-    path = folder / "optimized.onnx"
-    # ONNX Runtime warns where an entry is overwritten, so these stay.
-    for key, value in _WEIGHTS_APART.items():
-        if not config_entry(options, key):
-            options.add_session_config_entry(key, value)
-    with _attribute(options, "optimized_model_filepath", str(path)):
-        yield path
+def _temporary_folder() -> Iterator[Path]:
+    """A folder that nobody else can read, and that is gone after the block."""
+    try:
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    except OSError as error:
+        raise _no_room(error) from error
+    with folder as name:
+        yield Path(name)
 
 
 @contextmanager
-def _attribute(options: onnxruntime.SessionOptions, name: str, value: object) -> Iterator[None]:
-    previous = getattr(options, name)
-    setattr(options, name, value)
-    try:
-        yield
-    finally:
-        setattr(options, name, previous)
+def _written(options: onnxruntime.SessionOptions, folder: Path) -> Iterator[Path]:
+    """Have the optimized model written, without its weights.
+
+    References to weights in other files stay what they are. What lies in memory would be written
+    as well, so it goes where nothing is kept.
+    """
+    path = folder / "optimized.onnx"
+    if not config_entry(options, WEIGHTS_FOLDER):
+        write_weights_apart(options)
+    weights = config_entry(options, OPTIMIZED_WEIGHTS)
+    if weights:
+        _discard(folder / weights)
+    with attribute(options, "optimized_model_filepath", str(path)):
+        try:
+            yield path
+        except Exception as error:
+            if any(failure in str(error) for failure in _WRITE_FAILURES):
+                raise _no_room(error) from error
+            raise
+
+
+def _discard(file: Path) -> None:
+    """Let nothing be kept of what is written to a file, where the system can do that."""
+    with suppress(OSError, NotImplementedError):
+        file.symlink_to(os.devnull)
+
+
+def _no_room(error: Exception) -> SonnxError:
+    return SonnxError(
+        f"the optimized graph cannot be written to a temporary folder, to be checked: {error}. "
+        "Make room there, or name another folder in the environment variable TMPDIR"
+    )
 
 
 def _inlined(model: onnx.ModelProto) -> ir.Model:
@@ -234,11 +262,6 @@ def _read(path: Path) -> onnx.ModelProto:
         for node in repeated:
             graph.node.remove(node)
     return model
-
-
-def _lock_of(options: onnxruntime.SessionOptions) -> threading.RLock:
-    with _locks_lock:
-        return _locks.setdefault(options, threading.RLock())
 
 
 def _message(losses: tuple[str, ...]) -> str:

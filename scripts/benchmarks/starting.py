@@ -1,0 +1,283 @@
+"""`benchmark.py sessions`: what it takes to start a session, in time and in memory."""
+
+import argparse
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+
+from benchmarks.report import (
+    Row,
+    add_backend,
+    add_markdown,
+    both,
+    describe_run,
+    heading,
+    make_parser,
+    markdown_table,
+    number,
+    positive,
+    print_row,
+)
+from benchmarks.turns import FEWEST_TURNS, Run, Spread, Turn, apart, ratio_of, seconds_of
+from sonnx_ort import InferenceSession, models, register, rewrite
+
+PLAIN = "ONNX Runtime"
+REWRITE = "rewrite"
+REWRITTEN = "ONNX Runtime, rewritten"
+OURS = "InferenceSession"
+"""What takes turns: a session of ONNX Runtime on the model as it is and on what `rewrite` makes of
+it, the rewrite alone, and our session, which does both and looks at the optimized graph."""
+
+_PROVIDERS = ["CPUExecutionProvider"]
+_BUNDLED = ("div_int32", "normalization_broadcast", "digits")
+_LAYERS = 16
+_STATUS = Path("/proc/self/status")
+_RESET_PEAK = Path("/proc/self/clear_refs")
+
+_EXPLANATION = """\
+Times of starting a session on one thread, minimum / median of turns in one process, from the file
+or the bytes until it can run. `rewrite` gives a model with all its weights, which InferenceSession
+does not need. Memory is what the peak of a process grows by, and what is held afterwards, each in
+a process of its own: ONNX Runtime -> InferenceSession. The caller's own bytes do not count; pages
+of a file that is mapped into memory do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A model, and how it is given to a session.
+
+    Attributes:
+        name: What the table calls it.
+        path: Its file.
+        as_bytes: Whether the content of the file is given, not its name.
+    """
+
+    name: str
+    path: Path
+    as_bytes: bool = False
+
+    def source(self) -> str | bytes:
+        """What a session is made of."""
+        return self.path.read_bytes() if self.as_bytes else str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What starting a session takes, in bytes; None where the system does not tell it."""
+
+    peak: int | None
+    held: int | None
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Measure each model and print it.
+
+    Args:
+        arguments: The command line behind the name of the measurement.
+
+    Returns:
+        The exit status.
+    """
+    options = _parser().parse_args(arguments)
+    print(f"{heading(describe_run('sessions', arguments))}\n\n{_EXPLANATION}\n", flush=True)
+    rows: list[Row] = []
+    with _subjects(options.models, options.megabytes) as subjects:
+        for subject in subjects:
+            turns = apart(_time, subject, options.backend, options.seconds)
+            memory = {
+                name: apart(_memory, subject, name, options.backend) for name in (PLAIN, OURS)
+            }
+            rows.append(row(subject.name, turns, memory[PLAIN], memory[OURS]))
+            print_row(rows[-1], titles=len(rows) == 1, first_width=40)
+    if options.markdown is not None:
+        options.markdown.write_text(markdown_table(rows), encoding="utf-8")
+    return 0
+
+
+def row(name: str, turns: Sequence[Turn], plain: Memory, ours: Memory) -> Row:
+    """What was taken for a model.
+
+    Args:
+        name: Of the model.
+        turns: The seconds of each start.
+        plain: What ONNX Runtime needs.
+        ours: What our session needs.
+    """
+    return {
+        "model": name,
+        **{f"{what}, ms": both(_milliseconds(turns, what)) for what in turns[0]},
+        "over ONNX Runtime": both(ratio_of(turns, OURS, PLAIN), 2),
+        "peak, MB": f"{_megabytes(plain.peak)} -> {_megabytes(ours.peak)}",
+        "held, MB": f"{_megabytes(plain.held)} -> {_megabytes(ours.held)}",
+    }
+
+
+def make_weighted(megabytes: float, folder: Path) -> tuple[Path, Path]:
+    """Make a model of Div behind MatMul, with weights of a given size.
+
+    Args:
+        megabytes: The size of all weights.
+        folder: Where to write.
+
+    Returns:
+        A file with the weights in it, and one with the same weights as external data.
+    """
+    size = max(int((megabytes * 2**20 / 4 / _LAYERS) ** 0.5), 1)
+    random = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array(random.standard_normal((size, size), np.float32), f"w{layer}")
+        for layer in range(_LAYERS)
+    ]
+    values = ["x", *(f"x{layer}" for layer in range(_LAYERS))]
+    nodes: list[onnx.NodeProto] = []
+    for layer, (before, after) in enumerate(pairwise(values)):
+        nodes.append(helper.make_node("MatMul", [before, f"w{layer}"], [f"h{layer}"]))
+        nodes.append(helper.make_node("Div", [f"h{layer}", "y"], [after], name=f"d{layer}"))
+    declare = partial(helper.make_tensor_value_info, elem_type=onnx.TensorProto.FLOAT)
+    graph = helper.make_graph(
+        nodes,
+        "weighted",
+        [declare("x", shape=["n", size]), declare("y", shape=["m", size])],
+        [declare(values[-1], shape=None)],
+        weights,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    whole, external = folder / "whole.onnx", folder / "external.onnx"
+    onnx.save(model, whole)
+    onnx.save(model, external, save_as_external_data=True, location="external.data")
+    return whole, external
+
+
+@contextmanager
+def _subjects(files: Sequence[Path], megabytes: float) -> Iterator[list[Subject]]:
+    chosen = [Subject(name, models.path(name)) for name in _BUNDLED]
+    for file in files:
+        found = sorted(file.rglob("*.onnx")) if file.is_dir() else [file]
+        chosen += [Subject(path.stem, path) for path in found]
+    with tempfile.TemporaryDirectory() as folder:
+        whole, external = make_weighted(megabytes, Path(folder))
+        size = f"{megabytes:g} MB of weights"
+        chosen += [
+            Subject(f"{size}, external data", external),
+            Subject(f"{size}, in the file", whole),
+            Subject(f"{size}, bytes", whole, as_bytes=True),
+        ]
+        yield chosen
+
+
+def _starts(subject: Subject, backend: str) -> dict[str, Run]:
+    source = subject.source()
+    enforced = rewrite(source, broadcast="explicit", backend=backend).SerializeToString()
+    return {
+        PLAIN: lambda: onnxruntime.InferenceSession(source, _options(), providers=_PROVIDERS),
+        REWRITTEN: lambda: onnxruntime.InferenceSession(
+            enforced, register(_options()), providers=_PROVIDERS
+        ),
+        REWRITE: lambda: rewrite(source, broadcast="explicit", backend=backend),
+        OURS: partial(_start_ours, source, backend),
+    }
+
+
+def _start_ours(source: str | bytes, backend: str) -> InferenceSession:
+    return InferenceSession(
+        source, _options(), broadcast="explicit", backend=backend, providers=_PROVIDERS
+    )
+
+
+def _time(subject: Subject, backend: str, seconds: float) -> list[Turn]:
+    starts = _starts(subject, backend)
+    for start in starts.values():
+        start()
+    random = np.random.default_rng(0)
+    turns: list[Turn] = []
+    spent = 0.0
+    while spent < seconds or len(turns) < FEWEST_TURNS:
+        turn: dict[str, float] = {}
+        for name in random.permutation(list(starts)):
+            begun = time.perf_counter()
+            starts[name]()
+            turn[str(name)] = time.perf_counter() - begun
+        turns.append({name: turn[name] for name in starts})
+        spent += sum(turn.values())
+    return turns
+
+
+def _memory(subject: Subject, name: str, backend: str) -> Memory:
+    # Whatever is imported and set up once is not counted.
+    _start_ours(str(models.path(_BUNDLED[0])), backend)
+    source = subject.source()
+    before = _reset_peak()
+    session = (
+        _start_ours(source, backend)
+        if name == OURS
+        else onnxruntime.InferenceSession(source, _options(), providers=_PROVIDERS)
+    )
+    peak, held = _kilobytes("VmHWM"), _kilobytes("VmRSS")
+    del session
+    if before is None or peak is None or held is None:
+        return Memory(None, None)
+    return Memory((peak - before) * 1024, (held - before) * 1024)
+
+
+def _reset_peak() -> int | None:
+    """Forget the peak so far where the system can do that, and give what is held."""
+    if not _RESET_PEAK.exists():
+        return None
+    _RESET_PEAK.write_text("5", encoding="ascii")
+    return _kilobytes("VmRSS")
+
+
+def _kilobytes(figure: str) -> int | None:
+    if not _STATUS.exists():
+        return None
+    found = re.search(rf"^{figure}:\s+(\d+) kB", _STATUS.read_text(encoding="ascii"), re.MULTILINE)
+    return None if found is None else int(found[1])
+
+
+def _options() -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    return options
+
+
+def _milliseconds(turns: Sequence[Turn], subject: str) -> Spread:
+    return seconds_of(turns, subject).times(1e3)
+
+
+def _megabytes(size: int | None) -> str:
+    return "unknown" if size is None else number(size / 2**20)
+
+
+def _parser() -> argparse.ArgumentParser:
+    description = "Measure what it takes to start a session on bundled, given and large models."
+    parser = make_parser("sessions", description, 3.0)
+    parser.add_argument(
+        "models",
+        nargs="*",
+        type=Path,
+        metavar="MODEL",
+        help="more models: files, or folders that are searched for them",
+    )
+    parser.add_argument(
+        "--megabytes",
+        type=positive(float),
+        default=1000.0,
+        metavar="N",
+        help="the weights of the large model (default: %(default)s; takes four times as much disk "
+        "and memory)",
+    )
+    add_backend(parser)
+    add_markdown(parser)
+    return parser
