@@ -93,8 +93,8 @@ class ElementGuard:
     decide: Callable[[StandardNodes, Operands, GuardedNode, int, ir.Value], ir.Value]
     binds: Callable[[ElementType], bool]
     passing: Callable[[GuardedNode], Sequence[int]]
-    sufficient: Sequence[Sufficient]
-    passes: int
+    sufficient: Sequence[Sufficient] = ()
+    passes: int = 1
 
 
 def pass_if_decided(

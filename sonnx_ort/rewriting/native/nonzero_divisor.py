@@ -43,7 +43,6 @@ NONZERO_DIVISOR = ElementGuard(
     lambda kind: kind.family is Family.INTEGER,
     _passing,
     sufficient=[Sufficient(-1, lambda _: 1)],
-    passes=1,
 )
 """No element of the last operand is zero, if it is an integer."""
 
