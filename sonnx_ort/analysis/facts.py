@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.analysis.bounds import integer_bounds
+from sonnx_ort.analysis.bounds.propagation import integer_bounds
 from sonnx_ort.analysis.computed_constants import ComputedConstants
 from sonnx_ort.analysis.constants import constant_tensor
 from sonnx_ort.analysis.declarations import is_sparse, type_name

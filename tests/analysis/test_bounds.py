@@ -79,6 +79,9 @@ def bounds_of(nodes: str, dtype: str, inputs: str = "") -> Bounds | None:
     return operands[-1][0].bounds
 
 
+ONE_AND_NINE = "p = Constant<value = int32 {1}>() q = Constant<value = int32 {9}>()"
+
+
 @pytest.mark.parametrize(
     ("dtype", "node", "expected"),
     [
@@ -100,6 +103,33 @@ def bounds_of(nodes: str, dtype: str, inputs: str = "") -> Bounds | None:
         ("int8", "s = Constant<value_ints = [0]>() d = Unsqueeze(b, s)", Bounds(1, 5)),
         ("int8", "d = Transpose(b)", Bounds(1, 5)),
         ("int8", "d = Flatten<axis = 0>(b)", Bounds(1, 5)),
+        ("int8", "d = Neg(a)", Bounds(-100, -1)),
+        ("int8", "c = Sub(b, a) d = Abs(c)", Bounds(0, 99)),
+        ("int8", "d = Sign(a)", Bounds(1, 1)),
+        ("int8", "c = Sub(b, a) d = Sign(c)", Bounds(-1, 1)),
+        ("int8", "d = Mod(y, b)", Bounds(0, 4)),
+        ("int8", "d = Mod<fmod = 1>(y, b)", Bounds(-4, 4)),
+        ("int8", "d = Mod<fmod = 1>(a, b)", Bounds(0, 4)),
+        ("int8", "d = Div(a, b)", Bounds(0, 100)),
+        ("int8", "i = Constant<value = int8 {7}>() d = Clip(y, i)", Bounds(7, 127)),
+        ("int8", 'i = Constant<value = int8 {7}>() d = Clip(y, "", i)', Bounds(-128, 7)),
+        ("int8", "d = Relu(y)", Bounds(0, 127)),
+        ("int32", f"{ONE_AND_NINE} d = Range(p, q, p)", Bounds(1, 8)),
+        ("int32", f"{ONE_AND_NINE} n = Neg(p) d = Range(q, p, n)", Bounds(2, 9)),
+        ("int32", "c = Equal(y, a) d = Cast<to = 6>(c)", Bounds(0, 1)),
+        ("int32", "c = Equal(y, a) e = Not(c) d = Cast<to = 6>(e)", Bounds(0, 1)),
+        ("int32", "c = Cast<to = 9>(y) d = Cast<to = 6>(c)", Bounds(0, 1)),
+        ("int32", "c = Equal(y, a) d = Where(c, a, b)", Bounds(1, 100)),
+        ("uint8", 'd = BitShift<direction = "RIGHT">(a, y)', Bounds(0, 100)),
+        ("int64", "d = ArgMax(y)", Bounds(0, 2**63 - 1)),
+        ("int64", "d = NonZero(y)", Bounds(0, 2**63 - 1)),
+        ("int64", "k = Constant<value_ints = [1]>() v, d = TopK(y, k)", Bounds(0, 2**63 - 1)),
+        ("int64", "u, i, v, d = Unique(y)", Bounds(1, 2**63 - 1)),
+        (
+            "int8",
+            "s = Constant<value_ints = [2]>() d = ConstantOfShape<value = int8[1] {3}>(s)",
+            Bounds(3, 3),
+        ),
         ("int8", "c = Cast<to = 6>(a) k = Mul(c, c) d = Cast<to = 3>(c)", Bounds(1, 100)),
     ],
     ids=str,
@@ -124,9 +154,20 @@ def test_interval_of_operators(dtype: str, node: str, expected: Bounds) -> None:
         ("int32", f"a = {constant('int32', 1)} d = Add(y, a)"),
         ("int32", f"a = {constant('int32', 1)} d = Concat<axis = 0>(a, y)"),
         ("int32", "d = Identity(y)"),
-        ("int32", f"a = {constant('int32', 1)} b = Neg(a) d = Mul(a, b)"),
         ("int32", f"a = {constant('float', 1)} d = Cast<to = 6>(a)"),
         ("int32", f"a = {constant('bool', 1)} d = Cast<to = 6>(a)"),
+        ("int32", f"a = {constant('bool', 1)} b = Or(a, a) d = Cast<to = 6>(b)"),
+        ("int32", f"a = {constant('bool', 1)} b = Not(a) d = Cast<to = 6>(b)"),
+        ("int8", "d = Neg(y)"),
+        ("int8", "d = Abs(y)"),
+        ("int8", f"a = {constant('int8', -1, 1)} d = Div(y, a)"),
+        ("int8", f"a = {constant('int8', -128)} b = {constant('int8', -1)} d = Div(a, b)"),
+        ("int8", f"a = {constant('int8', 3)} d = Mod<fmod = 2>(y, a)"),
+        ("uint8", f'a = {constant("uint8", 3)} d = BitShift<direction = "LEFT">(a, y)'),
+        (
+            "int32",
+            f"a = {constant('int32', -(2**31))} b = {constant('int32', 9)} d = Range(b, a, a)",
+        ),
     ],
     ids=str,
 )

@@ -21,7 +21,12 @@ SAME_RANK_AND_SHAPE = [
 SMALL_ZERO = ["Cast", "Constant", "Equal"]
 ZERO = {"int32": ["Constant", "Equal"], "int64": ["Constant", "Equal"]}
 NONE_ZERO = ["Cast", "ReduceMax", "Cast", "Where"]
-NO_OVERFLOW = ["Constant", "Equal", "Constant", "Constant", "Cast", "ReduceMax", "Cast", "If"]
+SETTLED = ["ReduceMin", "Constant", "Greater", "If"]
+NO_OVERFLOW = [
+    *("Constant", "Equal", "Cast", "ReduceMax", "Cast"),
+    *("Cast", "Constant", "Reshape", "Reshape", "Tile", "Reshape", "Tile"),
+    *("Constant", "Equal", "And", "Cast", "ReduceMax", "Cast", "Constant", "Where"),
+]
 INFINITY = [*SMALL_ZERO, "Constant", "Where"]
 FLOATS = ["float16", "float", "double"]
 SIGNED = ["int8", "int16", "int32", "int64"]
@@ -35,6 +40,16 @@ TELLS = "breaks the SONNX profile; the last four digits of the dimension below t
 
 def no_zero(element_type: str) -> list[str]:
     return ["Constant", *ZERO.get(element_type, SMALL_ZERO), *NONE_ZERO]
+
+
+def settled(element_type: str) -> list[str]:
+    return SETTLED if element_type == "int32" else ["Cast", *SETTLED]
+
+
+def branches(made: onnx.ModelProto) -> dict[str, list[str]]:
+    """The operators in the branches of the only If."""
+    (node,) = [node for node in made.graph.node if node.op_type == "If"]
+    return {a.name: [n.op_type for n in a.g.node] for a in node.attribute}
 
 
 def with_constant_divisor(element_type: str, divisor: list[int]) -> onnx.ModelProto:
@@ -87,13 +102,15 @@ def test_ranks_that_are_not_proved_equal_are_compared_first(shapes: tuple[list[s
 
 
 @pytest.mark.parametrize("element_type", SIGNED)
-def test_signed_divisors_are_searched_for_zero_and_the_quotient_for_overflow(
+def test_one_pass_over_the_divisor_settles_both_rules_where_it_is_positive(
     element_type: str,
 ) -> None:
-    made = binary_model("Div", element_type, [2], [2])
-    assert operators(sonnx_ort.rewrite(made)) == [
-        "Shape", *no_zero(element_type), *NO_OVERFLOW, "Reshape", "Div",
-    ]  # fmt: skip
+    made = sonnx_ort.rewrite(binary_model("Div", element_type, [2], [2]))
+    assert operators(made) == ["Shape", *settled(element_type), "Reshape", "Div"]
+    assert branches(made) == {
+        "then_branch": ["Identity"],
+        "else_branch": [*NO_OVERFLOW, *no_zero(element_type)],
+    }
 
 
 @pytest.mark.parametrize("element_type", UNSIGNED)
@@ -116,9 +133,43 @@ def test_constant_divisor_without_zero_and_minus_one_is_not_searched() -> None:
     assert operators(sonnx_ort.rewrite(made)) == ["Div"]
 
 
-def test_constant_divisor_with_minus_one_leaves_the_search_for_overflow() -> None:
-    made = with_constant_divisor("int32", [1, 2, -1])
-    assert operators(sonnx_ort.rewrite(made)) == ["Shape", *NO_OVERFLOW, "Reshape", "Div"]
+def test_one_pass_over_the_dividend_settles_what_a_divisor_of_minus_one_leaves() -> None:
+    made = sonnx_ort.rewrite(with_constant_divisor("int32", [1, 2, -1]))
+    assert operators(made) == ["Shape", *SETTLED, "Reshape", "Div"]
+    assert branches(made) == {"then_branch": ["Identity"], "else_branch": NO_OVERFLOW}
+    (settling,) = [node for node in made.graph.node if node.op_type == "ReduceMin"]
+    assert list(settling.input) == ["A"]
+
+
+def test_dividend_that_is_never_the_smallest_leaves_one_search_for_zero() -> None:
+    made = binary_model("Div", "int64", [2], [2])
+    made.graph.node[0].input[0] = "sizes"
+    made.graph.node.insert(0, helper.make_node("Shape", ["two_axes"], ["sizes"]))
+    made.graph.input.append(tensor("two_axes", "float", ["n", "m"]))
+    del made.graph.input[0]
+    assert operators(sonnx_ort.rewrite(made))[1:] == ["Shape", *no_zero("int64"), "Reshape", "Div"]
+
+
+@pytest.mark.parametrize("element_type", SIGNED)
+def test_branch_of_an_if_has_all_searches_and_no_if(element_type: str) -> None:
+    made = binary_model("Div", element_type, [2], [2])
+    (node,) = made.graph.node
+    copy = helper.make_node("Identity", ["A"], ["other"])
+    branch = helper.make_graph([node], "divides", [], [tensor("C", element_type, [2])])
+    other = helper.make_graph([copy], "copies", [], [tensor("other", element_type, [2])])
+    chosen = helper.make_node("If", ["yes"], ["D"], then_branch=branch, else_branch=other)
+    chosen.name = "choose"
+    del made.graph.node[:]
+    made.graph.node.append(chosen)
+    made.graph.input.append(tensor("yes", "bool", []))
+    made.graph.output[0].name = "D"
+    (divides,) = [
+        [n.op_type for n in a.g.node]
+        for rewritten in sonnx_ort.rewrite(made).graph.node
+        for a in rewritten.attribute
+        if a.name == "then_branch" and rewritten.op_type == "If"
+    ]
+    assert divides == ["Shape", *NO_OVERFLOW, *no_zero(element_type), "Reshape", "Div"]
 
 
 @pytest.mark.parametrize("element_type", FLOATS)

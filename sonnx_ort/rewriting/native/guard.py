@@ -17,6 +17,19 @@ from sonnx_ort.rewriting.standard_nodes import StandardNodes
 _SMALL_REDUCTION = 12
 """The first version of the standard operators that reduces 8-bit integers."""
 
+_REDUCED_AS = {
+    ir.DataType.INT8: ir.DataType.INT32,
+    ir.DataType.INT16: ir.DataType.INT32,
+    ir.DataType.INT32: ir.DataType.INT32,
+    # ONNX Runtime finds the smallest float in less than half the time.
+    ir.DataType.INT64: ir.DataType.FLOAT,
+}
+"""The signed integers, and the type in which the smallest of them is looked for.
+
+To round keeps the order of numbers, and 0, -1 and the smallest numbers of all types are floats: one
+of them that is smaller than all rounded numbers is smaller than all numbers.
+"""
+
 Operands = Sequence[ir.Value]
 
 
@@ -49,6 +62,19 @@ It takes what gives new nodes, the operands, the node, the rules and the guard's
 
 
 @dataclass(frozen=True, slots=True)
+class Sufficient:
+    """What keeps a rule whatever else is in the operands: no element of one is below a number.
+
+    Attributes:
+        position: The position of that operand.
+        least: The number, by the type of the operands.
+    """
+
+    position: int
+    least: Callable[[ElementType], int]
+
+
+@dataclass(frozen=True, slots=True)
 class ElementGuard:
     """Decides about the elements of operands of one shape.
 
@@ -60,11 +86,15 @@ class ElementGuard:
             decided so far.
         binds: Whether a run can break the rule with elements of a type.
         passing: The positions of further operands that have to pass, besides the first.
+        sufficient: Each of these alone keeps the rule; the likeliest comes first.
+        passes: How often it goes over operands itself.
     """
 
     decide: Callable[[StandardNodes, Operands, GuardedNode, int, ir.Value], ir.Value]
     binds: Callable[[ElementType], bool]
     passing: Callable[[GuardedNode], Sequence[int]]
+    sufficient: Sequence[Sufficient] = ()
+    passes: int = 1
 
 
 def pass_if_decided(
@@ -89,10 +119,7 @@ def pass_if_decided(
     names = node.examined.target.operand_names
     scalar = node.may_be_scalar
     shape = nodes.shape(operands[0])
-    decided = nodes.shape(shape) if scalar else shape
-    for rule, guard in guards:
-        spoken_of = rule.spoken_of(names, operands)
-        decided = guard.decide(nodes, spoken_of, node, rule.code, decided)
+    decided = _decided(nodes, operands, node, guards, nodes.shape(shape) if scalar else shape)
     if scalar:
         # A scalar's shape has no element that a code could take the place of, but its rank is one.
         decided = nodes.add("Reshape", [shape, decided], "shape_if_defined", name=name)
@@ -105,6 +132,84 @@ def pass_if_decided(
             "Reshape", [operand, decided], "defined", name="" if scalar else own
         )
     return behind
+
+
+def _decided(
+    nodes: StandardNodes,
+    operands: Operands,
+    node: GuardedNode,
+    guards: Sequence[tuple[Rule, ElementGuard]],
+    undecided: ir.Value,
+) -> ir.Value:
+    """A shape, or the code of the first rule that is broken.
+
+    One pass over one operand settles most tensors, and only the others are looked at closer.
+    """
+    settling = _settling(node, [guard for _, guard in guards])
+    if settling is None:
+        return _looked_at_closely(nodes, operands, node, guards, undecided)
+    position, least = settling
+    settled = _none_below(nodes, operands[position], node.computed_in, least)
+    usual, rare = nodes.body(), nodes.body()
+    kept = usual.add("Identity", [undecided], "shape_or_code")
+    closely = _looked_at_closely(rare, operands, node, guards, undecided)
+    branches = {
+        "then_branch": _branch(usual, kept, "rules_kept"),
+        "else_branch": _branch(rare, closely, "look_closely"),
+    }
+    return nodes.add("If", [settled], "shape_or_code", branches)
+
+
+def _looked_at_closely(
+    nodes: StandardNodes,
+    operands: Operands,
+    node: GuardedNode,
+    guards: Sequence[tuple[Rule, ElementGuard]],
+    undecided: ir.Value,
+) -> ir.Value:
+    names = node.examined.target.operand_names
+    decided = undecided
+    # A later decision covers an earlier one.
+    for rule, guard in reversed(guards):
+        spoken_of = rule.spoken_of(names, operands)
+        decided = guard.decide(nodes, spoken_of, node, rule.code, decided)
+    return decided
+
+
+def _settling(node: GuardedNode, guards: Sequence[ElementGuard]) -> tuple[int, int] | None:
+    """The operand of which one pass can settle all rules, and how small its elements may be.
+
+    None where that is not worth a pass, or cannot be had: ONNX Runtime's optimizer does not survive
+    some Ifs in branches that it puts in the place of their If.
+    """
+    if node.computed_in not in _REDUCED_AS or node.examined.target.in_branch:
+        return None
+    if sum(guard.passes for guard in guards) == 1:
+        return None
+    first, *others = guards
+    for one in first.sufficient:
+        same = [[s for s in guard.sufficient if s.position == one.position] for guard in others]
+        if all(same):
+            alike = [one, *(found[0] for found in same)]
+            return one.position, max(s.least(node.element_type) for s in alike)
+    return None
+
+
+def _none_below(
+    nodes: StandardNodes, operand: ir.Value, element_type: ir.DataType, least: int
+) -> ir.Value:
+    """Whether no element is below a number; of no elements ONNX Runtime may say either."""
+    carrier = _REDUCED_AS[element_type]
+    if carrier is not element_type:
+        operand = nodes.cast(operand, carrier, "in_order")
+    smallest = nodes.add("ReduceMin", [operand], "smallest_element", {"keepdims": 0})
+    too_small = nodes.constant(least - 1, "too_small", carrier)
+    return nodes.add("Greater", [smallest, too_small], "settled")
+
+
+def _branch(nodes: StandardNodes, output: ir.Value, name: str) -> ir.Graph:
+    output.type = ir.TensorType(ir.DataType.INT64)
+    return ir.Graph([], [output], nodes=nodes.nodes, name=name)
 
 
 def any_true(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:

@@ -6,7 +6,13 @@ import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.rewriting.native.guard import ElementGuard, GuardedNode, Operands, any_true
+from sonnx_ort.rewriting.native.guard import (
+    ElementGuard,
+    GuardedNode,
+    Operands,
+    Sufficient,
+    any_true,
+)
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 _COMPARED = (ir.DataType.INT32, ir.DataType.INT64)
@@ -32,7 +38,12 @@ def _passing(node: GuardedNode) -> Sequence[int]:
     return [last] if node.examined.foldable[last] else []
 
 
-NONZERO_DIVISOR = ElementGuard(_decide, lambda kind: kind.family is Family.INTEGER, _passing)
+NONZERO_DIVISOR = ElementGuard(
+    _decide,
+    lambda kind: kind.family is Family.INTEGER,
+    _passing,
+    sufficient=[Sufficient(-1, lambda _: 1)],
+)
 """No element of the last operand is zero, if it is an integer."""
 
 

@@ -1,0 +1,1 @@
+"""Intervals that the integers of a model stay in."""

@@ -1,0 +1,156 @@
+"""Intervals of what is computed element by element."""
+
+from collections.abc import Mapping, Sequence
+
+from sonnx_ort.analysis.bounds.rule import BOOLEAN, BoundedInputs, BoundsRule, Unbounded
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.operand import Bounds
+
+
+def _sum(inputs: BoundedInputs) -> Sequence[Bounds]:
+    a, b = inputs.all_bounds()
+    return [Bounds(a.lower + b.lower, a.upper + b.upper)]
+
+
+def _difference(inputs: BoundedInputs) -> Sequence[Bounds]:
+    a, b = inputs.all_bounds()
+    return [Bounds(a.lower - b.upper, a.upper - b.lower)]
+
+
+def _product(inputs: BoundedInputs) -> Sequence[Bounds]:
+    a, b = inputs.all_bounds()
+    corners = [x * y for x in (a.lower, a.upper) for y in (b.lower, b.upper)]
+    return [Bounds(min(corners), max(corners))]
+
+
+def _quotient(inputs: BoundedInputs) -> Sequence[Bounds]:
+    """Truncated towards zero, which keeps the order of dividends and that of divisors of a sign."""
+    a, b = inputs.all_bounds()
+    if 0 in b:
+        raise Unbounded
+    corners = [_truncated(x, y) for x in (a.lower, a.upper) for y in (b.lower, b.upper)]
+    return [Bounds(min(corners), max(corners))]
+
+
+def _truncated(dividend: int, divisor: int) -> int:
+    magnitude = abs(dividend) // abs(divisor)
+    return magnitude if (dividend < 0) == (divisor < 0) else -magnitude
+
+
+def _remainder(inputs: BoundedInputs) -> Sequence[Bounds]:
+    """It has the sign of the divisor, or with `fmod` that of the dividend, and is smaller."""
+    a, b = inputs.all_bounds()
+    match inputs.attribute("fmod", 0):
+        case 0:
+            return [Bounds(min(b.lower + 1, 0), max(b.upper - 1, 0))]
+        case 1:
+            largest = max(abs(b.lower), abs(b.upper), 1) - 1
+            return [Bounds(-largest if a.lower < 0 else 0, largest if a.upper > 0 else 0)]
+    raise Unbounded
+
+
+def _magnitude(inputs: BoundedInputs) -> Sequence[Bounds]:
+    a = inputs.bounds(0)
+    if a.lower == inputs.limits.lower < 0:
+        # The smallest number is its own magnitude.
+        raise Unbounded
+    return [Bounds(max(a.lower, -a.upper, 0), max(abs(a.lower), abs(a.upper)))]
+
+
+def _negative(inputs: BoundedInputs) -> Sequence[Bounds]:
+    a = inputs.bounds(0)
+    return [Bounds(-a.upper, -a.lower)]
+
+
+def _sign(inputs: BoundedInputs) -> Sequence[Bounds]:
+    a = inputs.bounds(0)
+    return [Bounds(_sign_of(a.lower), _sign_of(a.upper))]
+
+
+def _sign_of(number: int) -> int:
+    return (number > 0) - (number < 0)
+
+
+def _not_negative(inputs: BoundedInputs) -> Sequence[Bounds]:
+    a = inputs.bounds(0)
+    return [Bounds(max(a.lower, 0), max(a.upper, 0))]
+
+
+def _largest(inputs: BoundedInputs) -> Sequence[Bounds]:
+    bounds = inputs.all_bounds()
+    return [Bounds(max(b.lower for b in bounds), max(b.upper for b in bounds))]
+
+
+def _smallest(inputs: BoundedInputs) -> Sequence[Bounds]:
+    bounds = inputs.all_bounds()
+    return [Bounds(min(b.lower for b in bounds), min(b.upper for b in bounds))]
+
+
+def _clipped(inputs: BoundedInputs) -> Sequence[Bounds]:
+    """Where the limits cross, the upper one counts."""
+    clipped = inputs.bounds(0)
+    if inputs.given(1):
+        low = inputs.bounds(1)
+        clipped = Bounds(max(clipped.lower, low.lower), max(clipped.upper, low.upper))
+    if inputs.given(2):
+        high = inputs.bounds(2)
+        clipped = Bounds(min(clipped.lower, high.lower), min(clipped.upper, high.upper))
+    return [clipped]
+
+
+def _converted(inputs: BoundedInputs) -> Sequence[Bounds]:
+    to_bool = inputs.element_type(inputs.node.outputs[0]) == "bool"
+    if to_bool and ElementType.named(inputs.element_type(inputs.value(0))) is not None:
+        return [BOOLEAN]
+    return [inputs.bounds(0)]
+
+
+def _truth(inputs: BoundedInputs) -> Sequence[Bounds]:
+    """Operators that compare numbers give 0 or 1; what they make of other bools is not known."""
+    for index in range(len(inputs.node.inputs)):
+        if inputs.element_type(inputs.value(index)) in ("bool", None):
+            inputs.bounds(index)
+    return [BOOLEAN]
+
+
+def _combined_truths(inputs: BoundedInputs) -> Sequence[Bounds]:
+    """ONNX Runtime combines the bytes of bools, whatever they are."""
+    inputs.all_bounds()
+    return [BOOLEAN]
+
+
+def _shifted(inputs: BoundedInputs) -> Sequence[Bounds]:
+    if inputs.attribute("direction", None) != "RIGHT":
+        raise Unbounded
+    return [Bounds(0, inputs.bounds(0).upper)]
+
+
+def _common_bits(inputs: BoundedInputs) -> Sequence[Bounds]:
+    """No more bits than those of any operand that is not negative."""
+    uppers = [b.upper for b in inputs.all_bounds() if b.lower >= 0]
+    if not uppers:
+        raise Unbounded
+    return [Bounds(0, min(uppers))]
+
+
+ARITHMETIC: Mapping[str, BoundsRule] = {
+    **dict.fromkeys(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"), _truth),
+    **dict.fromkeys(("IsInf", "IsNaN"), _truth),
+    **dict.fromkeys(("And", "Not", "Or", "Xor"), _combined_truths),
+    "Abs": _magnitude,
+    "Add": _sum,
+    "BitShift": _shifted,
+    "BitwiseAnd": _common_bits,
+    "Cast": _converted,
+    "Clip": _clipped,
+    "Div": _quotient,
+    "Max": _largest,
+    "Min": _smallest,
+    "Mod": _remainder,
+    "Mul": _product,
+    "Neg": _negative,
+    "Relu": _not_negative,
+    "Sign": _sign,
+    "Sub": _difference,
+}
+"""The operators of this file by name."""
