@@ -49,8 +49,7 @@ _EXPLANATION = """\
 Times of starting a session on one thread, minimum / median of turns in one process, from the file
 or the bytes until it can run. `rewrite` gives a model with all its weights, which InferenceSession
 does not need. Memory is what the peak of a process grows by, and what is held afterwards, each in
-a process of its own: ONNX Runtime -> InferenceSession. The caller's own bytes do not count; pages
-of a file that is mapped into memory do."""
+a process of its own: ONNX Runtime -> InferenceSession. The caller's own bytes do not count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 import onnx
 import onnxruntime
 from onnx import helper
-from onnxruntime.capi import _pybind_state
 
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.domain import DOMAIN
@@ -12,8 +11,13 @@ from sonnx_ort.runtime.session_options import attribute, locked
 _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft", DOMAIN})
 """Domains that ONNX Runtime or this package brings along."""
 
-_EMPTY_MODEL: bytes = helper.make_model(
-    helper.make_graph([], "empty", [], []),
+_SMALLEST_MODEL: bytes = helper.make_model(
+    helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])],
+        "smallest",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [])],
+    ),
     opset_imports=[helper.make_opsetid("", 17)],
     ir_version=8,
 ).SerializeToString()
@@ -41,8 +45,10 @@ def private_copy(
         profiling = options.enable_profiling
         # Otherwise the session that is made for the copy would begin a file of its own.
         with attribute(options, "enable_profiling", False):
-            made = _pybind_state.InferenceSession(options, _EMPTY_MODEL, False, False)
-        copy = made.session_options
+            made = onnxruntime.InferenceSession(
+                _SMALLEST_MODEL, options, providers=["CPUExecutionProvider"]
+            )
+        copy = made.get_session_options()
         copy.enable_profiling = profiling
     return copy
 

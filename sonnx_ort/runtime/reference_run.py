@@ -107,7 +107,6 @@ class ReferenceRun:
                     content, options, providers=["CPUExecutionProvider"]
                 )
                 self._weights.require_unchanged()
-                self._weights.let_go()
                 self._session = started
             return self._session
 

@@ -14,7 +14,6 @@ from sonnx_ort.runtime.private_options import private_copy
 from sonnx_ort.runtime.weights import (
     INSIDE,
     Weights,
-    WeightsInFile,
     WeightsInFolder,
     WeightsInMemory,
 )
@@ -52,8 +51,9 @@ def place(
     """
     if not weights.apart:
         return weights, options
-    own = private_copy(options, graph) if shared else options
-    if own is None or options.optimized_model_filepath:
+    saved = bool(options.optimized_model_filepath)
+    own = private_copy(options, graph) if shared and not saved else options
+    if own is None or saved:
         weights.put_into(graph)
         return INSIDE, options
     weights.put_needed_into(graph)
@@ -86,12 +86,11 @@ def separate(model: ModelSource) -> SeparatedModel:
 
 def _separate_file(path: Path) -> SeparatedModel | None:
     try:
-        weights = WeightsInFile(path) if path.stat().st_size >= LARGE else None
-    except (OSError, ValueError):
+        separated = _separate_bytes(path.read_bytes())
+    except OSError:
         return None
-    separated = None if weights is None else weights.separated()
-    if weights is not None and separated is not None:
-        return SeparatedModel(separated, weights)
+    if separated is not None:
+        return separated
     source = read(path)
     if source.folder is None or not any(external_tensors(source.proto)):
         return SeparatedModel(source, INSIDE)

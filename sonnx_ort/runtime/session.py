@@ -103,12 +103,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             with violations_raised():
                 start()
             self._weights.require_unchanged()
-            self._weights.let_go()
             return
         with violations_raised(), recorded_optimization(self._own_options) as record:
             start()
         self._weights.require_unchanged()
-        self._weights.let_go()
         self._renamed = record.require_enforced(proto)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:

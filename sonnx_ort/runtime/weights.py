@@ -1,9 +1,6 @@
 """Where the large weights of a session's model lie, so that starting it copies none of them."""
 
-import mmap
-import os
 import secrets
-import weakref
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -56,9 +53,6 @@ class Weights:
         Raises:
             SonnxError: A file is another, or has been written to.
         """
-
-    def let_go(self) -> None:
-        """Give up memory that only the start of a session needs."""
 
 
 INSIDE = Weights()
@@ -115,11 +109,11 @@ class WeightsInFolder(Weights):
 
 
 class WeightsInMemory(Weights):
-    """Weights in the caller's bytes, or in a file that is mapped into memory."""
+    """Weights in the bytes of a serialized model."""
 
     apart = True
 
-    def __init__(self, content: bytes | mmap.mmap) -> None:
+    def __init__(self, content: bytes) -> None:
         """Keep the memory, as long as options may refer to it.
 
         Args:
@@ -150,47 +144,15 @@ class WeightsInMemory(Weights):
         )
 
 
-class WeightsInFile(WeightsInMemory):
-    """Weights inside of the model's own file."""
-
-    def __init__(self, path: Path) -> None:
-        """Map the file into memory.
-
-        Args:
-            path: The file.
-
-        Raises:
-            OSError: It cannot be read.
-            ValueError: It is empty.
-        """
-        self._path = path
-        # What replaces the file leaves this one as it is; what writes into it is noticed.
-        self._file = os.open(path, os.O_RDONLY)
-        weakref.finalize(self, os.close, self._file)
-        self._state = _state(self._file)
-        self._mapped = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
-        super().__init__(self._mapped)
-
-    def require_unchanged(self) -> None:
-        """Refuse a file that has been written to."""
-        if _state(self._file) != self._state:
-            raise _changed(self._path)
-
-    def let_go(self) -> None:
-        """Let the system take back the pages that were read; they can be read again."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._mapped.madvise(mmap.MADV_DONTNEED)
-
-
 def _belongs_to_graph(tensor: onnx.TensorProto) -> None:
     tensor.ClearField("external_data")
     tensor.ClearField("data_location")
 
 
-def _state(file: Path | int) -> tuple[int, int, int] | None:
+def _state(file: Path) -> tuple[int, int, int] | None:
     """By what a change of a file is seen; None if there is no file."""
     try:
-        status = os.stat(file)  # noqa: PTH116 - a path, or a file that is open
+        status = file.stat()
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns
