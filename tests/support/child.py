@@ -44,23 +44,31 @@ class ChildResult:
 
 
 def run_program(
-    command: Sequence[str | Path], *, folder: str | None = None, timeout: float
+    command: Sequence[str | Path],
+    *,
+    folder: str | None = None,
+    given: str = "",
+    timeout: float,
+    **variables: str,
 ) -> ChildResult:
     """Run a program in a child process; `support` and the modules of the scripts can be imported.
 
     Args:
         command: The program and its arguments.
         folder: Where it runs; here unless given.
+        given: What it reads from standard input.
         timeout: Seconds until the child is killed and `subprocess.TimeoutExpired` is raised.
+        **variables: Variables of its environment.
     """
     done = subprocess.run(
         command,
         capture_output=True,
         check=False,
         cwd=folder,
-        env=os.environ | _VARIABLES,
+        env=os.environ | _VARIABLES | variables,
         encoding="utf-8",
         errors="replace",
+        input=given,
         timeout=timeout,
     )
     return ChildResult(done.returncode, done.stdout, done.stderr)

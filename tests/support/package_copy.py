@@ -27,7 +27,8 @@ class PackageCopy:
             folder: An empty folder.
         """
         package = folder / "sonnx_ort"
-        ignored = shutil.ignore_patterns("__pycache__")
+        # What is compiled saves the child the time; a file that is just being written has a number.
+        ignored = shutil.ignore_patterns("*.pyc.*")
         shutil.copytree(REPOSITORY / "sonnx_ort", package, ignore=ignored)
         for part in ("custom_ops", "models"):
             shutil.copytree(REPOSITORY / part, package / part, ignore=ignored)

@@ -91,7 +91,7 @@ class Evaluation:
     def graph(
         self, graph: onnx.GraphProto, given: Environment, path: str, *, live: bool
     ) -> list[Value]:
-        """Evaluate a graph or a body.
+        """Evaluate a graph or a subgraph.
 
         Args:
             graph: The graph.
@@ -174,16 +174,16 @@ class Evaluation:
         *,
         live: bool,
     ) -> Sequence[Value]:
-        bodies = {a.name: a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH}
+        subgraphs = {a.name: a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH}
         match node.op_type, arrays:
             case "If", [condition] if condition is not None and condition.size == 1:
-                taken = bodies["then_branch" if condition.item() else "else_branch"]
+                taken = subgraphs["then_branch" if condition.item() else "else_branch"]
                 return self.graph(taken, dict(environment), path, live=live)
             case "Loop", [trips, condition, *states] if trips is not None and trips.size == 1:
-                run = functools.partial(self.graph, bodies["body"], path=path, live=live)
+                run = functools.partial(self.graph, subgraphs["body"], path=path, live=live)
                 return self._loop(node, run, trips, condition, states, environment)
             case "Scan", _:
-                run = functools.partial(self.graph, bodies["body"], path=path, live=live)
+                run = functools.partial(self.graph, subgraphs["body"], path=path, live=live)
                 return self._scan(node, run, arrays, environment)
             case _:
                 return self._unknown(node)

@@ -34,7 +34,7 @@ def compute_leaf(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: in
     """Compute a node through `onnx.reference`.
 
     Args:
-        node: The node; it has no body.
+        node: The node; it has no subgraph.
         arrays: Its inputs.
         opset: The version of the standard operators.
 

@@ -1,4 +1,4 @@
-"""Random nodes without bodies."""
+"""Random nodes without subgraphs."""
 
 from typing import Any
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
+from support.sessions import on_one_thread
 from support.soundness.node_cases import (
     inferred_shapes,
     misfit,
@@ -46,10 +47,8 @@ def attempt(number: int) -> list[str]:
     names = [declared.name for declared in model.graph.input]
     if all(shape is None for shape in shapes) or not len(arrays) == len(inputs) == len(names):
         return []
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
-        session = ort.InferenceSession(model.SerializeToString(), options)
+        session = ort.InferenceSession(model.SerializeToString(), on_one_thread())
     except Exception:  # noqa: BLE001 - whatever ONNX Runtime has no kernel for
         return []
     rng = random.Random(number)  # noqa: S311 - no cryptography

@@ -1,4 +1,4 @@
-"""A graph or a body while it is made, with the tensors that one run gives in it.
+"""A graph or a subgraph while it is made, with the tensors that one run gives in it.
 
 Every node is computed as soon as it is added, on the tensors of one nominal run. One that cannot
 be computed there is left out, so that whatever is made runs at least once.
@@ -63,13 +63,13 @@ class Draft:
 
 @dataclass
 class Scope:
-    """A graph, a body or a function.
+    """A graph, a subgraph or a function.
 
     Attributes:
         draft: The model that it belongs to.
         values: Every value that can be read in it, with the tensor of the nominal run.
         takes_initializers: Whether constants may be initializers: in the main graph and below.
-        depth: How many bodies it lies in.
+        depth: How many nodes with subgraphs it lies in.
         nodes: Its nodes, in order.
         made: The names of the values that its nodes made, those of hopeless nodes included.
     """
@@ -91,7 +91,7 @@ class Scope:
         return self.rng.random() < probability
 
     def inner(self, given: dict[str, Array], *, isolated: bool = False) -> "Scope":
-        """Start a body, or a function.
+        """Start a subgraph, or a function.
 
         Args:
             given: Its inputs.

@@ -1,4 +1,4 @@
-"""Random nodes with bodies, and calls of model-local functions."""
+"""Random nodes with subgraphs, and calls of model-local functions."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ _DEEPEST = 2
 
 
 def fill(scope: Scope, tries: int) -> None:
-    """Add nodes to a graph or a body.
+    """Add nodes to a graph or a subgraph.
 
     Args:
-        scope: The graph or body.
+        scope: The graph or subgraph.
         tries: How many nodes are tried; those that the nominal run fails in are left out.
     """
     makers = WEIGHTED | (_BODIES if scope.depth < _DEEPEST else {})
@@ -134,13 +134,13 @@ def _small_scalar(array: Array) -> bool:
 
 
 def _of_type(body: Scope, dtype: np.dtype[Any], fallback: str) -> str:
-    """A value of that type: one that the body made, if there is any."""
+    """A value of that type: one that the subgraph made, if there is any."""
     own = [name for name, made in body.made.items() if made == dtype]
     return body.rng.choice(own[-3:]) if own else fallback
 
 
 def _given_back(body: Scope, name: str) -> str:
-    """An output of the body: a value that nothing else is."""
+    """An output of the subgraph: a value that nothing else is."""
     copy = body.draft.fresh("o")
     node = helper.make_node("Identity", [name], [copy], name=body.draft.fresh("identity"))
     body.nodes.append(node)
