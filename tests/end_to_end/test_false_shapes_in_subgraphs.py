@@ -1,15 +1,15 @@
-"""Models whose bodies are declared with shapes that their values do not have."""
+"""Models whose subgraphs are declared with shapes that their values do not have."""
 
 import pytest
 
 from support.child import run_python
 
 SCAN = """
-import numpy as np, onnx.parser, onnxruntime as ort, sonnx_ort
+import numpy as np, onnxruntime as ort, sonnx_ort
+from support.graphs import parse
 
-model = onnx.parser.parse_model('''
-    <ir_version: 8, opset_import: ["" : 17]>
-    g (float[] s, float[k, 2] x, float[2] d) => (float[] a, float[] b, float[] z)
+model = parse('''
+    (float[] s, float[k, 2] x, float[2] d) => (float[] a, float[] b, float[] z)
     {
         a, b = Scan<num_scan_inputs = 1, body = body (float[] t, float[2] e) =>
             (float[3] o, float[2] p) { o = Identity(t) p = Identity(e) }>(s, x)
