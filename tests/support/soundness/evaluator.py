@@ -289,11 +289,7 @@ def _other_ranks(body: onnx.GraphProto, states: Sequence[Value], after: Sequence
 
 
 def lenient(visit: Visit) -> list[Array] | Missing:
-    """What ONNX computes, which broadcasts; a zero divisor of an integer gives 0.
-
-    Args:
-        visit: The node.
-    """
+    """What ONNX computes, which broadcasts; a zero divisor of an integer gives 0."""
     try:
         operands = np.broadcast_arrays(*visit.operands)
     except ValueError:

@@ -5,6 +5,7 @@ of ONNX Runtime differs from the document. Here the operands of one Div or Sub a
 original model, at every level of optimization.
 """
 
+import copy
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -39,8 +40,7 @@ def operands_at_each_level(sample: Sample) -> dict[str, list[Array]]:
         sample: A model whose last node is a Div or Sub and gives its only output, and one run.
     """
     (feeds,) = sample.runs
-    operands = onnx.ModelProto()
-    operands.CopyFrom(sample.model)
+    operands = copy.deepcopy(sample.model)
     last = operands.graph.node.pop()
     (output,) = operands.graph.output
     del operands.graph.output[:]

@@ -39,11 +39,7 @@ class RandomModel:
 
 
 def random_model(rng: random.Random) -> RandomModel:
-    """Make a model.
-
-    Args:
-        rng: Chooses.
-    """
+    """Make a model."""
     draft = Draft(rng, rng.choice([13, 17, 17, 21]))
     inputs = _random_inputs(rng, draft)
     main = Scope(draft, dict(inputs))
@@ -72,10 +68,6 @@ def random_feeds(rng: random.Random, model: RandomModel) -> Feeds:
     """Choose other elements, and often other sizes, that the declared shapes allow.
 
     ONNX Runtime holds no two dimensions to one size, be they declared with one symbol or not.
-
-    Args:
-        rng: Chooses.
-        model: The model.
     """
     sizes = {size: size for size in range(6)}
     symbols: dict[str, int] = {}

@@ -1,5 +1,6 @@
 """The node cases of the onnx package: one node with inputs and outputs, for most operators."""
 
+import copy
 import functools
 import math
 import re
@@ -57,13 +58,8 @@ def tensors(values: Sequence[Any]) -> list[Array | None]:
 
 
 def with_symbols(case: Any) -> tuple[onnx.ModelProto, dict[str, int]]:
-    """One symbol for each dimension of each input, and what they stand for in the case's data.
-
-    Args:
-        case: The case.
-    """
-    model = onnx.ModelProto()
-    model.CopyFrom(case.model)
+    """One symbol for each dimension of each input, and what they stand for in the case's data."""
+    model = copy.deepcopy(case.model)
     sizes: dict[str, int] = {}
     inputs = tensors(case.data_sets[0][0])
     for number, (declared, array) in enumerate(zip(model.graph.input, inputs, strict=False)):
@@ -75,13 +71,8 @@ def with_symbols(case: Any) -> tuple[onnx.ModelProto, dict[str, int]]:
 
 
 def with_constants(case: Any) -> tuple[onnx.ModelProto, dict[str, int]]:
-    """Inputs of known sizes; all but the first are constants where they could be shapes or axes.
-
-    Args:
-        case: The case.
-    """
-    model = onnx.ModelProto()
-    model.CopyFrom(case.model)
+    """Inputs of known sizes; all but the first are constants where they could be shapes or axes."""
+    model = copy.deepcopy(case.model)
     inputs = tensors(case.data_sets[0][0])
     for number, (declared, array) in enumerate(zip(case.model.graph.input, inputs, strict=False)):
         if array is None:

@@ -31,9 +31,6 @@ ATTEMPTS = 1000
 def attempt(number: int) -> dict[str, Any] | None:
     """Try one node.
 
-    Args:
-        number: Decides everything.
-
     Returns:
         `version`, the operator's; `refused`, why ONNX Runtime did not run it; or `certain`, of how
         many outputs the shape was certain, and `misfit`, what contradicts it. None for a model

@@ -32,9 +32,6 @@ ort.set_default_logger_severity(4)
 def attempt(number: int) -> list[str]:
     """Run one case on other sizes.
 
-    Args:
-        number: The number of the case.
-
     Returns:
         What does not fit.
     """
@@ -69,12 +66,7 @@ def attempt(number: int) -> list[str]:
 
 
 def other_sizes(rng: random.Random, array: Array) -> Array:
-    """Give a tensor other sizes: 0, 1, one less or twice as many.
-
-    Args:
-        rng: Decides which.
-        array: The tensor.
-    """
+    """Give a tensor other sizes: 0, 1, one less or twice as many."""
     for axis in range(array.ndim):
         match rng.choice(["one", "one", "none", "twice", "fewer", "same", "same", "same"]):
             case "one" if array.shape[axis]:

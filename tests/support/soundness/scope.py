@@ -47,11 +47,7 @@ class Draft:
     _serial: int = 0
 
     def fresh(self, stem: str) -> str:
-        """A name that nothing in the model has.
-
-        Args:
-            stem: What it starts with.
-        """
+        """A name that nothing in the model has."""
         self._serial += 1
         return f"{stem}{self._serial}"
 
@@ -112,11 +108,7 @@ class Scope:
         return self.rng.choice(names[-4:] if self.chance(0.6) else names)
 
     def constant(self, array: Array) -> str:
-        """Add a constant: a node, or an initializer.
-
-        Args:
-            array: Its elements.
-        """
+        """Add a constant: a node, or an initializer."""
         name = self.draft.fresh("c")
         if self.takes_initializers and self.chance(0.5):
             self.draft.initializers[name] = array

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
@@ -88,7 +89,7 @@ def _one_output(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     """Keep one of the outputs."""
     if len(model.graph.output) > 1:
         for output in model.graph.output:
-            smaller = _copy(model)
+            smaller = deepcopy(model)
             del smaller.graph.output[:]
             smaller.graph.output.append(output)
             yield smaller
@@ -100,7 +101,7 @@ def _without_unread(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     read.update(output.name for graph in all_graphs(model) for output in graph.output)
     read.update(output for function in model.functions for output in function.output)
     called = {(node.domain, node.op_type) for node in all_nodes(model)}
-    nodes, values, functions = (_copy(model) for _ in range(3))
+    nodes, values, functions = (deepcopy(model) for _ in range(3))
     for each in _node_lists(nodes):
         _keep(each, lambda node: not read.isdisjoint(node.output))
     _keep(values.graph.initializer, lambda tensor: tensor.name in read)
@@ -112,7 +113,7 @@ def _without_unread(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
 def _without_claims(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     """Leave out what is said of values between."""
     if any(graph.value_info for graph in all_graphs(model)):
-        smaller = _copy(model)
+        smaller = deepcopy(model)
         for graph in all_graphs(smaller):
             graph.ClearField("value_info")
         yield smaller
@@ -123,7 +124,7 @@ def _without_node(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
     for position, nodes in enumerate(_node_lists(model)):
         for index in reversed(range(len(nodes))):
             for instead in dict.fromkeys(nodes[index].input) or [""]:
-                smaller = _copy(model)
+                smaller = deepcopy(model)
                 removed = _node_lists(smaller)[position].pop(index)
                 _rename(all_nodes(smaller), dict.fromkeys(removed.output, instead))
                 for value in (v for graph in all_graphs(smaller) for v in graph.output):
@@ -152,10 +153,10 @@ def _replaced(
     inside: tuple[Sequence[str], Sequence[onnx.NodeProto], Sequence[str]],
 ) -> onnx.ModelProto:
     """The model with the inputs, nodes and outputs of something in the place of a node."""
-    smaller = _copy(model)
+    smaller = deepcopy(model)
     nodes = _node_lists(smaller)[position]
     before, node, behind = [*nodes[:index]], nodes[index], [*nodes[index + 1 :]]
-    inputs, copies, outputs = inside[0], [_copy(each) for each in inside[1]], inside[2]
+    inputs, copies, outputs = inside[0], [deepcopy(each) for each in inside[1]], inside[2]
     names = {name: f"{node.name}_{name}" for each in copies for name in each.output}
     # The first output of a Loop's subgraph is none of the node's: whether to go on.
     names |= dict(zip(outputs[-len(node.output) :], node.output, strict=False))
@@ -175,7 +176,7 @@ def _with_constant(sample: AnySample) -> Iterator[AnySample]:
     for declared in sample.model.graph.input:
         if declared.name not in feeds:
             continue
-        smaller = _copy(sample.model)
+        smaller = deepcopy(sample.model)
         smaller.graph.input.remove(declared)
         _keep(smaller.graph.initializer, lambda tensor, name=declared.name: tensor.name != name)
         smaller.graph.initializer.append(
@@ -200,9 +201,3 @@ def _keep(values: Any, wanted: Callable[[Any], bool]) -> None:
     if len(kept) < len(values):
         del values[:]
         values.extend(kept)
-
-
-def _copy(message: Any) -> Any:
-    copy = type(message)()
-    copy.CopyFrom(message)
-    return copy

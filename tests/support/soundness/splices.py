@@ -5,6 +5,7 @@ other operand has the real shape of the output, the one that inference tells, a 
 somewhere, or is an input of the node. Attempts for `support.soundness.isolated`.
 """
 
+import copy
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -50,11 +51,7 @@ logging.getLogger("sonnx_ort").disabled = True
 
 
 def attempt(number: int) -> dict[str, int]:
-    """Judge one graph, and give what was looked at.
-
-    Args:
-        number: Decides everything.
-    """
+    """Judge one graph, and give what was looked at."""
     sample = splice(number)
     if sample is None:
         return {"no graph": 1}
@@ -65,11 +62,7 @@ def attempt(number: int) -> dict[str, int]:
 
 
 def original_alone(number: int) -> None:
-    """Run what a graph is made of without this project, which may end the process by itself.
-
-    Args:
-        number: That of the graph.
-    """
+    """Run what a graph is made of without this project, which may end the process by itself."""
     sample = splice(number)
     if sample is not None:
         operands_at_each_level(sample)
@@ -85,11 +78,7 @@ def shrunk(number: int) -> str:
 
 
 def splice(number: int) -> Sample | None:
-    """Make the graph of a number; None if its node does not run.
-
-    Args:
-        number: Decides everything.
-    """
+    """Make the graph of a number; None if its node does not run."""
     rng = random.Random(number)  # noqa: S311 - no cryptography
     case = rng.choice(_CASES)
     # Half of the graphs declare all sizes, so that there is something to prove.
@@ -97,8 +86,7 @@ def splice(number: int) -> Sample | None:
     if rng.random() < (2 / 3 if declare is _fixed else 1 / 3):
         model, _ = with_constants(case)
     else:
-        model = onnx.ModelProto()
-        model.CopyFrom(case.model)
+        model = copy.deepcopy(case.model)
     model.ir_version = min(model.ir_version, 10)
     given = dict(zip([i.name for i in case.model.graph.input], case.data_sets[0][0], strict=False))
     arrays = [tensors([given[declared.name]])[0] for declared in model.graph.input]
@@ -157,8 +145,7 @@ def _shapes(
     model: onnx.ModelProto, feeds: Mapping[str, Array], name: str
 ) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
     """The shape that an output really has, and the one that inference tells."""
-    bare = onnx.ModelProto()
-    bare.CopyFrom(model)
+    bare = copy.deepcopy(model)
     for output in bare.graph.output:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.ClearField("shape")

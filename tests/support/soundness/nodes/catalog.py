@@ -71,11 +71,7 @@ VERSIONS = _versions()
 
 
 def believed_versions(operator: str) -> list[int]:
-    """The versions of an operator whose shapes are believed, oldest first.
-
-    Args:
-        operator: Its name.
-    """
+    """The versions of an operator whose shapes are believed, oldest first."""
     first, last = SHAPE_RULES[operator].since
     return [version for version in VERSIONS[operator] if first <= version <= last]
 
