@@ -8,6 +8,7 @@ import pytest
 
 from sonnx_ort.loading.traversal import all_nodes
 from support.graphs import parse
+from support.soundness import isolated
 from support.soundness.isolated import failures_of, run_attempts
 from support.soundness.shrinking import Sample, shrink, smallest
 from support.soundness.trials import make_trial
@@ -121,6 +122,13 @@ def test_failures_are_told_with_the_smallest_input():
     assert first.endswith("The smallest on which it does so:\n2")
     assert second.startswith("-1: Traceback")
     assert second.endswith("ValueError: factorial() not defined for negative values\n")
+
+
+def test_failure_that_takes_too_long_to_shrink_is_told_all_the_same(monkeypatch):
+    monkeypatch.setattr(isolated, "_SECONDS_TO_START", 0)
+    monkeypatch.setattr(isolated, "_SECONDS_TO_SHRINK", 0.5)
+    (told,) = failures_of([{"number": 9, "error": "what is wrong"}], "time:sleep")
+    assert told.startswith("9: what is wrong\nIt was not shrunk: ")
 
 
 def test_random_graph_is_shrunk_to_its_text():

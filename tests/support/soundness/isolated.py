@@ -9,17 +9,21 @@ a process that has imported everything but started nothing.
 import faulthandler
 import json
 import os
+import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pkgutil import resolve_name
 from typing import Any
 
 from support.child import run_program
 
+_SECONDS_TO_START = 60
 _SECONDS_PER_CALL = 10
-"""Beyond any that was seen, by far."""
+_SECONDS_TO_SHRINK = 300
+"""Beyond any that were seen, by far."""
 
 Line = dict[str, Any]
 """What came of a call: its `number`, and one of three. `result` is what it gave, as JSON holds it;
@@ -34,9 +38,10 @@ def run_attempts(function: str, numbers: Sequence[int], processes: int = 1) -> l
         numbers: The numbers.
         processes: How many share them.
     """
-    parts = [numbers[first::processes] for first in range(processes)]
+    run = partial(_run, function, seconds=_SECONDS_PER_CALL)
     with ThreadPoolExecutor(processes) as threads:
-        return [line for part in threads.map(_run, [function] * processes, parts) for line in part]
+        parts = threads.map(run, (numbers[first::processes] for first in range(processes)))
+        return [line for part in parts for line in part]
 
 
 def failures_of(lines: Iterable[Line], shrunk: str, most: int = 3) -> list[str]:
@@ -49,10 +54,14 @@ def failures_of(lines: Iterable[Line], shrunk: str, most: int = 3) -> list[str]:
         most: How many of them are shrunk.
     """
     failed = [line for line in lines if "result" not in line]
-    inputs = run_attempts(shrunk, [line["number"] for line in failed[:most]])
     found = [f"{line['number']}: {line.get('error') or line}" for line in failed]
-    for index, line in enumerate(inputs):
-        found[index] += f"\nThe smallest on which it does so:\n{line.get('result') or line}"
+    for index, line in enumerate(failed[:most]):
+        try:
+            (smallest,) = _run(shrunk, [line["number"]], seconds=_SECONDS_TO_SHRINK)
+        except subprocess.TimeoutExpired as error:
+            found[index] += f"\nIt was not shrunk: {error}"
+            continue
+        found[index] += f"\nThe smallest on which it does so:\n{smallest.get('result') or smallest}"
     return found
 
 
@@ -63,18 +72,22 @@ def how_it_ends(function: Callable[[Any], object], argument: object) -> str:
         function: The function.
         argument: What it gets.
     """
-    (line,) = _forked(lambda given: function(given) and None, [argument])
+
+    def call(given: object) -> None:
+        function(given)
+
+    (line,) = _forked(call, [argument])
     return f"status {line['death']}" if "death" in line else line.get("raised", "")
 
 
-def _run(function: str, numbers: Sequence[int]) -> list[Line]:
+def _run(function: str, numbers: Sequence[int], *, seconds: float) -> list[Line]:
     if not numbers:
         return []
     # Sets of names have one order in all runs with a seed.
     ended = run_program(
         [sys.executable, "-m", "support.soundness.isolated", function],
         given=json.dumps(list(numbers)),
-        timeout=60 + _SECONDS_PER_CALL * len(numbers),
+        timeout=_SECONDS_TO_START + seconds * len(numbers),
         PYTHONHASHSEED="0",
     )
     assert ended.exit_status == 0, ended
