@@ -21,11 +21,7 @@ class PackageCopy:
 
     @classmethod
     def in_folder(cls, folder: Path) -> "PackageCopy":
-        """Copy the package.
-
-        Args:
-            folder: An empty folder.
-        """
+        """Copy the package."""
         package = folder / "sonnx_ort"
         # What is compiled saves the child the time; a file that is just being written has a number.
         ignored = shutil.ignore_patterns("*.pyc.*")

@@ -9,17 +9,14 @@ in which a runtime takes independent nodes.
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 
 from support.soundness import rules
+from support.soundness.arrays import Array
 from support.soundness.leaves import LARGEST, Abandoned, LeafError, compute_leaf
 from support.soundness.liveness import needed_nodes, operators_within
-
-Array = npt.NDArray[Any]
 
 LONGEST = 8
 """Loops of more iterations end an evaluation."""
@@ -124,14 +121,7 @@ class Evaluation:
     def node(
         self, node: onnx.NodeProto, environment: Environment, path: str, *, live: bool
     ) -> Sequence[Value]:
-        """Evaluate a node.
-
-        Args:
-            node: The node.
-            environment: The values that it can see.
-            path: The path of calls that led here.
-            live: Whether an output of the model depends on it.
-        """
+        """Evaluate a node."""
         inputs = [environment[name] if name else None for name in node.input]
         if any(isinstance(value, Missing) for value in inputs):
             self._leave_out(node)

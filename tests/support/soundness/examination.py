@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 
@@ -16,12 +15,12 @@ from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.profile.judgement import Status
 from support.sessions import on_one_thread
 from support.soundness import rules
+from support.soundness.arrays import Array
 from support.soundness.evaluator import Evaluation, Missing, Value, Visit
 from support.soundness.leaves import Abandoned
 from support.soundness.outcomes import assert_alike, refused_for_its_shapes
 from support.soundness.shrinking import Feeds, Sample
 
-Array = npt.NDArray[Any]
 Violation = tuple[str, str]
 """The label of a node, and the id of the first rule that it breaks."""
 
@@ -163,10 +162,6 @@ def examine(trial: Trial, tally: Tally) -> None:
 
     A session that does not start because of a rule stands for runs that all break it, if they reach
     the node.
-
-    Args:
-        trial: The model, and what it is run with.
-        tally: Counts what was looked at.
     """
     tally["graphs"] += 1
     content = trial.model.SerializeToString()
@@ -308,9 +303,6 @@ def _assert_equal(
 
 def declared_sizes(proto: onnx.ModelProto) -> dict[str, list[list[int]]]:
     """What a model declares of the sizes of values, in its main graph and in subgraphs.
-
-    Args:
-        proto: The model.
 
     Returns:
         The declared sizes by name, one list for each declaration; 0 stands for an open size.

@@ -8,10 +8,8 @@ original model, at every level of optimization.
 import copy
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 
@@ -20,9 +18,8 @@ from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.options import Backend
 from sonnx_ort.runtime.registration import prepare
 from support.sessions import LEVELS, on_one_thread
+from support.soundness.arrays import Array
 from support.soundness.shrinking import Feeds, Sample
-
-Array = npt.NDArray[Any]
 
 _REFUSALS = (
     # It runs no Scan where inference leaves a shape of its body open.

@@ -3,14 +3,12 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-Array = npt.NDArray[Any]
+from support.soundness.arrays import Array
 
 LARGEST = 2_000
 """Tensors of more elements end an evaluation."""

@@ -14,11 +14,6 @@ def needed_nodes(
     """The positions of the nodes that outputs depend on.
 
     ONNX Runtime leaves out what only the shape is needed of, where it knows that shape.
-
-    Args:
-        nodes: The nodes of one graph or function, in order.
-        wanted: The names of its outputs.
-        functions: The functions that they may call.
     """
     return _needed(nodes, wanted, functions)[0]
 
@@ -55,12 +50,7 @@ def _subgraphs(node: onnx.NodeProto) -> list[onnx.GraphProto]:
 
 
 def operators_within(node: onnx.NodeProto, functions: Functions) -> set[str]:
-    """The operator of a node, and those in its subgraphs and in the functions that it calls.
-
-    Args:
-        node: The node.
-        functions: The functions that it may call.
-    """
+    """The operator of a node, and those in its subgraphs and in the functions that it calls."""
     function = functions.get((node.domain, node.op_type))
     inner = [each for body in _subgraphs(node) for each in body.node]
     inner += function.node if function is not None else []

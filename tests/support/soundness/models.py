@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
-from support.soundness.arrays import random_array
+from support.soundness.arrays import Array, random_array
 from support.soundness.scope import Draft, Scope
 from support.soundness.subgraphs import fill
 
-Array = npt.NDArray[Any]
 Feeds = dict[str, Array]
 Declared = tuple[int | str | None, ...] | None
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
@@ -17,8 +16,7 @@ from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.profile.operand import Dimension, Shape
-
-Array = npt.NDArray[Any]
+from support.soundness.arrays import Array
 
 _OPEN = re.compile(r"\?\d+")
 """The name of a size that only a run tells."""
@@ -48,11 +46,7 @@ def node_cases() -> Sequence[Any]:
 
 
 def tensors(values: Sequence[Any]) -> list[Array | None]:
-    """The tensors among the inputs or outputs of a case; None for sequences and the like.
-
-    Args:
-        values: The inputs or the outputs.
-    """
+    """The tensors among the inputs or outputs of a case; None for sequences and the like."""
     arrays = [numpy_helper.to_array(v) if isinstance(v, onnx.TensorProto) else v for v in values]
     return [np.asarray(a) if isinstance(a, np.ndarray | np.generic) else None for a in arrays]
 
@@ -88,12 +82,7 @@ def with_constants(case: Any) -> tuple[onnx.ModelProto, dict[str, int]]:
 
 
 def symbols(number: int, array: Array) -> list[str]:
-    """The symbols of an input's dimensions.
-
-    Args:
-        number: The number of the input.
-        array: A tensor of its rank.
-    """
+    """The symbols of an input's dimensions."""
     return [f"s{number}_{axis}" for axis in range(array.ndim)]
 
 

@@ -6,7 +6,6 @@ Attempts for `support.soundness.isolated`: `NUMBER // ATTEMPTS` chooses the oper
 import random
 from typing import Any
 
-import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 from onnx import helper, numpy_helper
@@ -18,10 +17,9 @@ from sonnx_ort.loading.canonical import load
 from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.profile.operand import Shape
 from support.sessions import on_one_thread
+from support.soundness.arrays import Array
 from support.soundness.node_cases import misfit
 from support.soundness.nodes.catalog import NodeCase, random_case
-
-Array = npt.NDArray[Any]
 
 OPERATORS = sorted(SHAPE_RULES)
 ATTEMPTS = 1000

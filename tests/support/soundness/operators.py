@@ -1,16 +1,13 @@
 """Random nodes without subgraphs."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from onnx import TensorProto
 
-from support.soundness.arrays import FLOATS, INTEGERS, random_array
+from support.soundness.arrays import FLOATS, INTEGERS, Array, random_array
 from support.soundness.scope import Scope
-
-Array = npt.NDArray[Any]
 
 _ELEMENT_TYPES = {
     "int64": TensorProto.INT64,

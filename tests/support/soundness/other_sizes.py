@@ -5,13 +5,12 @@ Attempts for `support.soundness.isolated`: the number is that of the case.
 
 import os
 import random
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnxruntime as ort
 
 from support.sessions import on_one_thread
+from support.soundness.arrays import Array
 from support.soundness.node_cases import (
     inferred_shapes,
     misfit,
@@ -20,8 +19,6 @@ from support.soundness.node_cases import (
     tensors,
     with_symbols,
 )
-
-Array = npt.NDArray[Any]
 
 TRIALS = int(os.environ.get("SONNX_ORT_TRIALS", "8"))
 

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
+from support.soundness.arrays import Array
 from support.soundness.evaluator import Evaluation, Missing, lenient
 from support.soundness.leaves import Abandoned
-
-Array = npt.NDArray[Any]
 
 DOMAIN = "local"
 """The domain of the model-local functions."""
@@ -97,11 +95,7 @@ class Scope:
         return Scope(self.draft, values, not isolated and self.takes_initializers, self.depth + 1)
 
     def pick(self, fits: Callable[[Array], bool]) -> str | None:
-        """Choose a value, more often than not one of the last.
-
-        Args:
-            fits: Whether a tensor will do.
-        """
+        """Choose a value, more often than not one of the last."""
         names = [name for name, array in self.values.items() if fits(array)]
         if not names:
             return None

@@ -9,10 +9,8 @@ import copy
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 from onnx import helper
@@ -20,12 +18,12 @@ from onnx import helper
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_nodes
 from support.sessions import on_one_thread
+from support.soundness.arrays import Array
 from support.soundness.kernel_truth import judge, operands_at_each_level
 from support.soundness.node_cases import node_cases, tensors, with_constants
 from support.soundness.other_sizes import other_sizes
 from support.soundness.shrinking import Sample, smallest
 
-Array = npt.NDArray[Any]
 Declare = Callable[[random.Random, str, Sequence[int]], list[int | str] | None]
 """Gives what an input of a name and a shape is declared with; None for an unknown rank."""
 

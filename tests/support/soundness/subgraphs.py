@@ -3,14 +3,12 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import helper
 
+from support.soundness.arrays import Array
 from support.soundness.operators import KINDS, Kind, numeric, wide
 from support.soundness.scope import DOMAIN, Scope
-
-Array = npt.NDArray[Any]
 
 _DEEPEST = 2
 

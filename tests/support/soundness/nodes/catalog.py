@@ -40,12 +40,7 @@ class NodeCase:
 
 
 def random_case(rng: random.Random, operator: str) -> NodeCase:
-    """Make a node of an operator.
-
-    Args:
-        rng: Decides everything.
-        operator: The operator's name.
-    """
+    """Make a node of an operator."""
     version = rng.choice(believed_versions(operator))
     # Kernels begin at version 7 for most operators.
     opset = max(version, min(7, _next_version(operator, version) - 1))

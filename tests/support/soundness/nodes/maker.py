@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from onnx import defs
 
-Array = npt.NDArray[Any]
+from support.soundness.arrays import Array
+
 Inputs = Sequence[Array | None]
 Attributes = dict[str, Any]
 Made = tuple[Inputs, Attributes, int]
