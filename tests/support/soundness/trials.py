@@ -12,8 +12,6 @@ from support.soundness.shrinking import smallest
 
 _RUNS = 6
 
-logging.getLogger("sonnx_ort").disabled = True
-
 
 def make_trial(number: int) -> Trial:
     """Make the trial of a number."""
@@ -27,11 +25,17 @@ def make_trial(number: int) -> Trial:
 
 def attempt(number: int) -> dict[str, int]:
     """Examine the trial of a number, and give what was looked at."""
-    tally = Tally()
-    examine(make_trial(number), tally)
-    return tally
+    return _examined(make_trial(number))
 
 
 def shrunk(number: int) -> str:
     """Give the smallest trial on which the same goes wrong as on that of a number."""
-    return str(smallest(make_trial(number), lambda trial: examine(trial, Tally())))
+    return str(smallest(make_trial(number), _examined))
+
+
+def _examined(trial: Trial) -> Tally:
+    # The kernels log each of the thousands of violations.
+    logging.getLogger("sonnx_ort").disabled = True
+    tally = Tally()
+    examine(trial, tally)
+    return tally
