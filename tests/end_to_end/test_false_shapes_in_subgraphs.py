@@ -22,23 +22,22 @@ options.log_severity_level = 4
 """
 
 RUN = """
-try:
-    ones = np.ones(STATE, np.float32), np.ones((4, 2), np.float32), np.ones(2, np.float32)
-    print([output.shape for output in session.run(None, dict(zip("sxd", ones)))])
-except Exception as error:
-    print(type(error).__name__)
+for state in (3,), (4, 2), (4,):
+    try:
+        ones = np.ones(state, np.float32), np.ones((4, 2), np.float32), np.ones(2, np.float32)
+        print([output.shape for output in session.run(None, dict(zip("sxd", ones)))])
+    except Exception as error:
+        print(type(error).__name__)
 """
 
 
-@pytest.mark.parametrize(
-    ("state", "outcome"),
-    [((3,), "[(3,), (4, 2), (2,)]"), ((4, 2), "InvalidArgument"), ((4,), "InvalidArgument")],
-)
 @pytest.mark.parametrize("backend", [pytest.param(None, marks=pytest.mark.thorough), "python"])
-def test_scan_that_is_enforced_fails_just_as_the_original_does(state, outcome, backend):
+def test_scan_that_is_enforced_fails_just_as_the_original_does(backend):
     """A smaller rank without sizes would end the process (tests/upstream/test_scan_ranks.py)."""
     start = "session = ort.InferenceSession(model.SerializeToString(), options)"
     if backend is not None:
         start = f"session = sonnx_ort.InferenceSession(model, options, backend='{backend}')"
-    child = run_python(SCAN, start, f"STATE = {state}", RUN)
-    assert (child.exit_status, child.stdout) == (0, f"{outcome}\n"), child
+    child = run_python(SCAN, start, RUN)
+    assert child.exit_status == 0, child
+    outcomes = ["[(3,), (4, 2), (2,)]", "InvalidArgument", "InvalidArgument"]
+    assert child.stdout.splitlines() == outcomes, child
