@@ -114,6 +114,10 @@ def test_smallest_ends_as_the_large_one_does(check, kept):
     assert {node.op_type for node in all_nodes(smallest(large(), check).model)} == kept
 
 
+def test_what_does_not_fail_is_left_as_it_is():
+    assert str(smallest(large(), str)) == str(large())
+
+
 def test_failures_are_told_with_the_smallest_input():
     lines = run_attempts("math:factorial", [3, -1, -2, 4], processes=2)
     assert [line["result"] for line in lines if "result" in line] == [6, 24]

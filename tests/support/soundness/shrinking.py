@@ -65,11 +65,11 @@ def smallest(sample: AnySample, check: Callable[[AnySample], object]) -> AnySamp
     """Shrink what a check raises an error on, or ends the process, as long as it ends so.
 
     Args:
-        sample: The sample.
+        sample: The sample; it comes back as it is where the check does not fail.
         check: The check, which runs in forks of this process.
     """
     wanted = how_it_ends(check, sample)
-    return shrink(sample, lambda smaller: how_it_ends(check, smaller) == wanted)
+    return shrink(sample, lambda smaller: wanted != "" and how_it_ends(check, smaller) == wanted)
 
 
 def _smaller(sample: AnySample) -> Iterator[AnySample]:
@@ -126,9 +126,12 @@ def _without_node(model: onnx.ModelProto) -> Iterator[onnx.ModelProto]:
             for instead in dict.fromkeys(nodes[index].input) or [""]:
                 smaller = deepcopy(model)
                 removed = _node_lists(smaller)[position].pop(index)
-                _rename(all_nodes(smaller), dict.fromkeys(removed.output, instead))
+                names = dict.fromkeys(removed.output, instead)
+                _rename(all_nodes(smaller), names)
                 for value in (v for graph in all_graphs(smaller) for v in graph.output):
-                    value.name = instead if value.name in removed.output else value.name
+                    value.name = names.get(value.name, value.name)
+                for function in smaller.functions:
+                    function.output[:] = [names.get(name, name) for name in function.output]
                 yield smaller
 
 
