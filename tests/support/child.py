@@ -74,13 +74,15 @@ def run_program(
     return ChildResult(done.returncode, done.stdout, done.stderr)
 
 
-def run_python(*parts: str, timeout: float = 120) -> ChildResult:
+def run_python(*parts: str, timeout: float = 120, **variables: str) -> ChildResult:
     """Run Python code in a child process with the same interpreter, in an empty folder of its own.
 
     Args:
         *parts: The code: pieces that follow each other, each with an indentation of its own.
         timeout: As for `run_program`.
+        **variables: As for `run_program`.
     """
     code = "\n".join(textwrap.dedent(part) for part in parts)
     with tempfile.TemporaryDirectory() as folder:
-        return run_program([sys.executable, "-c", code], folder=folder, timeout=timeout)
+        command = [sys.executable, "-c", code]
+        return run_program(command, folder=folder, timeout=timeout, **variables)
