@@ -113,8 +113,8 @@ def failed_guards(message: str) -> list[FailedGuard]:
     """Find the guards that refused something in the text of an ONNX Runtime error.
 
     Args:
-        message: The text. That of a node with a body ends in that of the body; what stands before
-            the last status is names, which a model chooses.
+        message: The text. That of a node with a subgraph ends in that of the subgraph; what stands
+            before the last status is names, which a model chooses.
     """
     _, _, status = message.rpartition("Status Message:")
     tickets = [int(ticket) for ticket in _DIMENSION.findall(status)]

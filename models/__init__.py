@@ -8,13 +8,13 @@ from sonnx_ort.models.comparison import same_elements
 from sonnx_ort.models.description import describe, describe_difference
 from sonnx_ort.models.example import (
     Case,
+    Citation,
     Classification,
     Example,
     Expectation,
     Outputs,
     Rejection,
     RunViolation,
-    Source,
     StaticViolation,
 )
 from sonnx_ort.models.files import load, names, path
@@ -22,13 +22,13 @@ from sonnx_ort.models.manifest import example, examples
 
 __all__ = [
     "Case",
+    "Citation",
     "Classification",
     "Example",
     "Expectation",
     "Outputs",
     "Rejection",
     "RunViolation",
-    "Source",
     "StaticViolation",
     "describe",
     "describe_difference",

@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Citation:
     """Where a model's numbers come from.
 
     Attributes:
@@ -133,5 +133,5 @@ class Example:
 
     name: str
     shows: str
-    sources: tuple[Source, ...]
+    sources: tuple[Citation, ...]
     cases: tuple[Case, ...]

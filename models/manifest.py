@@ -13,13 +13,13 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.models import tensor_json
 from sonnx_ort.models.example import (
     Case,
+    Citation,
     Classification,
     Example,
     Expectation,
     Outputs,
     Rejection,
     RunViolation,
-    Source,
     StaticViolation,
 )
 from sonnx_ort.profile.options import Edition
@@ -73,7 +73,7 @@ def _example(entry: Entry) -> Example:
     return Example(
         name=entry["name"],
         shows=entry["shows"],
-        sources=tuple(Source(**source) for source in entry["sources"]),
+        sources=tuple(Citation(**source) for source in entry["sources"]),
         cases=tuple(_case(case) for case in entry["cases"]),
     )
 

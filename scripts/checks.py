@@ -16,8 +16,8 @@ SKIPPED = 77
 Check = Callable[[], int]
 """Runs a check and gives its exit status."""
 
-_SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_RUNS": "5"}
-"""How many random trials the soundness tests make unless all is to be thorough."""
+_SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_RUNS": "5", "SONNX_ORT_EXAMPLES": "24"}
+"""How many random trials the tests make unless all is to be thorough."""
 
 _ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
 """Options of pytest under which the tests of a module stay together, and share what they make."""

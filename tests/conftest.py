@@ -1,11 +1,23 @@
-"""Fixtures of all tests."""
+"""Fixtures of all tests, and how hypothesis makes examples for them."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import sonnx_ort
 from sonnx_ort.rewriting.options import Backend
+
+settings.register_profile(
+    "reproducible",
+    max_examples=int(os.environ.get("SONNX_ORT_EXAMPLES", "120")),
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+settings.load_profile("reproducible")
 
 _CHOOSING = (sonnx_ort.rewrite, sonnx_ort.rewrite_file, sonnx_ort.InferenceSession.__init__)
 

@@ -138,7 +138,10 @@ def test_version() -> None:
     assert (done.returncode, done.stdout) == (0, f"sonnx-ort {sonnx_ort.__version__}\n")
 
 
-@pytest.mark.parametrize("name", ["good", "bad", "missing"])
+@pytest.mark.parametrize(
+    "name",
+    ["bad", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("good", "missing"))],
+)
 def test_process_of_its_own_writes_and_ends_just_so(
     good: Path, bad: Path, tmp_path: Path, name: str
 ) -> None:

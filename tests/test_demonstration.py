@@ -10,7 +10,11 @@ from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
 from sonnx_ort.rewriting.options import Backend
 
 
-@pytest.fixture(scope="module", params=list(Backend), ids=str)
+@pytest.fixture(
+    scope="module",
+    params=[Backend.NATIVE, pytest.param(Backend.PYTHON, marks=pytest.mark.thorough)],
+    ids=str,
+)
 def rows(request):
     return list(demonstrate(request.param))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import onnx
+from model_builders.graphs import parse
 
 from benchmarks.report import (
     Row,
@@ -100,9 +101,8 @@ def _make_chain(nodes: int) -> onnx.ModelProto:
         f"[node_{index}] {value} = {_LINKS[index % len(_LINKS)].format(previous)}"
         for index, (previous, value) in enumerate(pairwise(values))
     )
-    return onnx.parser.parse_model(
-        '<ir_version: 10, opset_import: ["": 17]>'
-        f"chain (float[n, 8] x, float[n, 8] y) => (float[n, 8] {values[-1]})"
+    return parse(
+        f"(float[n, 8] x, float[n, 8] y) => (float[n, 8] {values[-1]})"
         "<float[8] row = {1, 1, 1, 1, 1, 1, 1, 1}, float scalar = {2}>"
         "{" + "\n".join(chain) + "}"
     )

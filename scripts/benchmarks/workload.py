@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
+from model_builders.graphs import parse
 
 ELEMENT_TYPES = ("float32", "int32", "int64")
 """The element types that are measured, by their numpy names."""
@@ -69,9 +70,8 @@ def make_model(setting: Setting) -> onnx.ModelProto:
             zip(pairwise(values), setting.divisors, strict=True)
         )
     )
-    return onnx.parser.parse_model(
-        '<ir_version: 10, opset_import: ["": 17]>'
-        f"divisions ({', '.join(map(declared, inputs))}) => ({declared('C')})"
+    return parse(
+        f"({', '.join(map(declared, inputs))}) => ({declared('C')})"
         + (f"<{declared('B')} = {{{ones}}}>" if setting.proved else "")
         + "{"
         + "\n".join(nodes)

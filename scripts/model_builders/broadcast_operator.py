@@ -19,9 +19,9 @@ from model_builders.bundle import (
 )
 from model_builders.expected import broadcast_outcome, differences, quotients
 from model_builders.graphs import parse
-from sonnx_ort.models import Case, Source
+from sonnx_ort.models import Case, Citation
 
-_DOCUMENT = Source("SONNX Broadcast", "Informal specification")
+_DOCUMENT = Citation("SONNX Broadcast", "Informal specification")
 _DOMAINS = {"sonnx": 1}
 _MATRIX = float32([[1, 2, 3], [4, 5, 6]])
 

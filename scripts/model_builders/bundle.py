@@ -11,7 +11,15 @@ import onnx
 from model_builders import graphs
 from model_builders.expected import NODE_NAMES, element_type_of, explicit_outcome, outcome
 from model_builders.graphs import Dimensions
-from sonnx_ort.models import Case, Example, Expectation, Outputs, Rejection, Source, StaticViolation
+from sonnx_ort.models import (
+    Case,
+    Citation,
+    Example,
+    Expectation,
+    Outputs,
+    Rejection,
+    StaticViolation,
+)
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
@@ -35,7 +43,7 @@ class Bundle:
 
 
 def bundle(
-    name: str, shows: str, model: onnx.ModelProto, cases: Iterable[Case], *sources: Source
+    name: str, shows: str, model: onnx.ModelProto, cases: Iterable[Case], *sources: Citation
 ) -> Bundle:
     """Put a model and its entry together.
 

@@ -1,4 +1,4 @@
-"""Div and Sub in the bodies of If, Loop and Scan, and in a model-local function."""
+"""Div and Sub in the subgraphs of If, Loop and Scan, and in a model-local function."""
 
 from collections.abc import Iterator
 

@@ -12,12 +12,12 @@ import onnx
 
 from model_builders.bundle import Array, Bundle, bundle, case, in_both_editions
 from model_builders.graphs import parse
-from sonnx_ort.models import Classification, Outputs, Source
+from sonnx_ort.models import Citation, Classification, Outputs
 
 TRAINED = Path(__file__).resolve().parents[2] / "models" / "training" / "digits.npz"
 """What training left: mean, std, weights, and the held-out part with scikit-learn's predictions."""
 
-SOURCE = Source(
+SOURCE = Citation(
     "E. Alpaydin and C. Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine "
     "Learning Repository, https://doi.org/10.24432/C50P49",
     "test part, as scikit-learn distributes it",

@@ -23,7 +23,7 @@ from model_builders.bundle import (
     rejections,
 )
 from model_builders.expected import quotients
-from sonnx_ort.models import Source
+from sonnx_ort.models import Citation
 
 ONNX_DIV = "ONNX, operator Div"
 _DIV_PRELIMINARY = "SONNX Div, preliminary edition"
@@ -53,7 +53,7 @@ def bundles() -> Iterator[Bundle]:
 
 
 def _example(
-    name: str, shows: str, operator: str, operands: Sequence[Array], c: Array, *sources: Source
+    name: str, shows: str, operator: str, operands: Sequence[Array], c: Array, *sources: Citation
 ) -> Bundle:
     """Give the model of an example that has one result in both editions."""
     a, b = operands
@@ -68,8 +68,8 @@ def _div_examples() -> Iterator[Bundle]:
                 f"div_example_{number}_{c.dtype}",
                 f"The quotients of example {number} of both editions, in {c.dtype}.",
                 *("Div", operands, c),
-                Source(_DIV_PRELIMINARY, f"Example {number}"),
-                Source(_DIV_TYPED, f"section real, Example {number}"),
+                Citation(_DIV_PRELIMINARY, f"Example {number}"),
+                Citation(_DIV_TYPED, f"section real, Example {number}"),
             )
     a = np.array([[1, 3], [5, 7], [9, 12]], np.float64)
     b = np.array([[11, 22], [33, -44], [-55, 66]], np.float64)
@@ -77,14 +77,14 @@ def _div_examples() -> Iterator[Bundle]:
         "div_numpy_example",
         "The quotients of the document's numpy example, in double as numpy computes them.",
         *("Div", (a, b), quotients(a, b)),
-        Source(_DIV_PRELIMINARY, "numpy example"),
+        Citation(_DIV_PRELIMINARY, "numpy example"),
     )
     a, b = np.array([[6.0, 9.0, 35.0]]), np.array([[3.0, 3.0, 0.0]])
     yield _example(
         "div_numpy_zero_divisor",
         "A positive number divided by 0 is inf in both editions.",
         *("Div", (a, b), np.array([[2.0, 3.0, np.inf]])),
-        Source(_DIV_PRELIMINARY, "numpy example with a division by 0"),
+        Citation(_DIV_PRELIMINARY, "numpy example with a division by 0"),
     )
     section = "section FP16, FP32, FP64, BFLOAT16"
     one, zero = (float32([[3, 4], [16, a], [25, 24]]) for a in (1, 0))
@@ -94,7 +94,7 @@ def _div_examples() -> Iterator[Bundle]:
         "div_zero_divisor",
         "1/0 is inf in both editions.",
         *("Div", (one, b), inf),
-        Source(_DIV_TYPED, f"{section}, first example"),
+        Citation(_DIV_TYPED, f"{section}, first example"),
     )
     yield bundle(
         "div_zero_by_zero",
@@ -104,8 +104,8 @@ def _div_examples() -> Iterator[Bundle]:
             case("typed", nan, A=zero, B=b),
             case("preliminary", inf, PRELIMINARY, A=zero, B=b),
         ],
-        Source(_DIV_TYPED, f"{section}, second example"),
-        Source(_DIV_PRELIMINARY, "formula of C"),
+        Citation(_DIV_TYPED, f"{section}, second example"),
+        Citation(_DIV_PRELIMINARY, "formula of C"),
     )
 
 
@@ -116,14 +116,14 @@ def _sub_examples() -> Iterator[Bundle]:
                 f"sub_example_{number}_{c.dtype}",
                 f"The differences of the document's example {number}, in {c.dtype}.",
                 *("Sub", operands, c),
-                Source(_SUB_PRELIMINARY, f"Example {number}"),
+                Citation(_SUB_PRELIMINARY, f"Example {number}"),
             )
     a, b = [[1, 2], [3, 4], [5, 6]], [[11, 22], [33, -44], [-55, 0]]
     yield _example(
         "sub_numpy_example",
         "The differences of the document's numpy example, in int64 as numpy computes them.",
         *("Sub", (np.array(a), np.array(b)), np.array([[-10, -20], [-30, 48], [60, 6]])),
-        Source(_SUB_PRELIMINARY, "numpy example"),
+        Citation(_SUB_PRELIMINARY, "numpy example"),
     )
 
 
@@ -133,7 +133,7 @@ def _onnx_div_examples() -> Iterator[Bundle]:
         "onnx_div_example",
         "The quotients of the ONNX page's first example.",
         *("Div", (a, b), c),
-        Source(ONNX_DIV, "test_div_example"),
+        Citation(ONNX_DIV, "test_div_example"),
     )
     draw, shape = np.random.RandomState(_SEED), (3, 4, 5)
     a, b = float32(draw.randn(*shape)), float32(draw.rand(*shape)) + np.float32(1)
@@ -141,14 +141,14 @@ def _onnx_div_examples() -> Iterator[Bundle]:
         "onnx_div_random",
         "Sixty random quotients in float32, each the nearest to the exact one.",
         *("Div", (a, b), quotients(a, b)),
-        Source(ONNX_DIV, "test_div"),
+        Citation(ONNX_DIV, "test_div"),
     )
     a, b = (draw.randint(24, size=shape, dtype=np.uint8) + np.uint8(least) for least in (0, 1))
     yield _example(
         "onnx_div_uint8",
         "Sixty random quotients in uint8, truncated.",
         *("Div", (a, b), quotients(a, b)),
-        Source(ONNX_DIV, "test_div_uint8"),
+        Citation(ONNX_DIV, "test_div_uint8"),
     )
     a, b = float32(draw.randn(*shape)), float32(draw.rand(shape[-1])) + np.float32(1)
     yield bundle(
@@ -159,5 +159,5 @@ def _onnx_div_examples() -> Iterator[Bundle]:
             *rejections("Div.float.R1", "Div.R1 Div.R4"),
             *explicit_runs("Div", a, b),
         ],
-        Source(ONNX_DIV, "test_div_bcast"),
+        Citation(ONNX_DIV, "test_div_bcast"),
     )

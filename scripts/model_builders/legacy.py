@@ -17,7 +17,7 @@ from model_builders.bundle import (
 from model_builders.documents import ONNX_DIV
 from model_builders.expected import NODE_NAMES, quotients
 from model_builders.graphs import parse
-from sonnx_ort.models import Outputs, Source
+from sonnx_ort.models import Citation, Outputs
 
 _IR_VERSION = 3
 """The version of the file format that models of opset 1 and 6 were written in."""
@@ -76,7 +76,7 @@ def bundles() -> Iterator[Bundle]:
             "With broadcast=1 and no axis, (3, 4) is not the end of (2, 3, 4, 5): always rejected.",
             parse(misfit, opset=opset, ir_version=_IR_VERSION),
             in_both_modes(*rejections("Div.float.R1")),
-            Source(ONNX_DIV, f"Div - {opset}"),
+            Citation(ONNX_DIV, f"Div - {opset}"),
         )
     chain = """(float[2,3] X, float[2,3] mean, float[2,3] std) => (float[2,3] C) {
         [subtract] centred = Sub(X, mean)
@@ -110,5 +110,5 @@ def _broadcasts(opset: int) -> Bundle:
             *rejections("Div.float.R1", "Div.R1 Div.R4", nodes=tuple(_ALIGNED)),
             *explicit(case("typed", Outputs(outputs), **inputs)),
         ],
-        Source(ONNX_DIV, f"Div - {opset}"),
+        Citation(ONNX_DIV, f"Div - {opset}"),
     )

@@ -1,13 +1,13 @@
 """Counts what a model holds, and what becomes of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 import onnx
 
 from sonnx_ort import ModelRejected, check, rewrite
+from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
@@ -50,8 +50,8 @@ def take_census(path: Path, backend: str) -> Census:
     Raises:
         SonnxError: As for `rewrite` with `broadcast="explicit"`.
     """
-    nodes = list(_all_nodes(onnx.load(path)))
-    rewritten = list(_all_nodes(rewrite(path, broadcast="explicit", backend=backend)))
+    nodes = list(all_nodes(onnx.load(path)))
+    rewritten = list(all_nodes(rewrite(path, broadcast="explicit", backend=backend)))
     obligations = check(path, broadcast="explicit").obligations
     return Census(
         nodes=len(nodes),
@@ -80,17 +80,3 @@ def refusals(path: Path) -> list[Refusal]:
     except ModelRejected as rejected:
         return [(violation.rule.id, violation.node) for violation in rejected.report.violations]
     return []
-
-
-def _all_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    yield from _with_bodies(model.graph.node)
-    for function in model.functions:
-        yield from _with_bodies(function.node)
-
-
-def _with_bodies(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            for body in chain([attribute.g], attribute.graphs):
-                yield from _with_bodies(body.node)

@@ -67,7 +67,7 @@ SYMBOL = re.compile(r"[^\W\d]\w*")
 def without_claims(model: ir.Model, kept: Iterable[ir.Value] = ()) -> ir.Model:
     """Copy a model and forget all types and shapes that do not follow from anything.
 
-    Types of intermediate values, of outputs and of the inputs of bodies are claims: a file can
+    Types of intermediate values, of outputs and of the inputs of subgraphs are claims: a file can
     state them falsely, and ONNX Runtime only warns. Initializers that an input of the same name
     can override are inputs. Dimension names that no symbol can have, such as "?", and negative
     sizes say nothing.
@@ -103,7 +103,7 @@ def without_claims(model: ir.Model, kept: Iterable[ir.Value] = ()) -> ir.Model:
 
 
 def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
-    """The outputs of the bodies of Loops that are collected, where the file declares their shapes.
+    """The outputs of Loop bodies that are collected, where the file declares their shapes.
 
     Args:
         graph: The main graph.

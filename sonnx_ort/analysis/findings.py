@@ -126,7 +126,7 @@ def dead_nodes(nodes: Sequence[ir.Node]) -> list[ir.Node]:
     """Find the nodes of which no output contributes to one of the graph.
 
     Args:
-        nodes: All nodes of a model, those of a body behind the node that it belongs to.
+        nodes: All nodes of a model, those of a subgraph behind the node that it belongs to.
 
     Returns:
         The dead ones, in their order.

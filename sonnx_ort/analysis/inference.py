@@ -128,7 +128,7 @@ def _by_name(graph: ir.Graph) -> dict[str | None, ir.Value]:
 
 
 def _within(graph: ir.Graph) -> Iterator[ir.Value]:
-    """What nodes and bodies define, in one order for the graph and its copy."""
+    """What nodes and subgraphs define, in one order for the graph and its copy."""
     given: Iterable[ir.Value] = set(chain(graph.inputs, graph.initializers.values()))
     # An output that is left out has no name, and may be gone in the copy.
     return (value for value in defined_values(graph) if value not in given and value.name)

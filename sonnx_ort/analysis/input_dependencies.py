@@ -29,7 +29,7 @@ class Provenance:
         """The graph inputs that any of these values depends on, in the model's order.
 
         Args:
-            values: Values of the model, in whatever body.
+            values: Values of the model, in whatever subgraph.
         """
         bits = self._all_behind(values)
         if bits not in self._of_bits:
@@ -40,11 +40,11 @@ class Provenance:
     def _follow(self, graph: ir.Graph) -> None:
         for node in graph:
             bits = self._all_behind(value for value in node.inputs if value is not None)
-            bodies = subgraphs_of(node)
-            if bodies:
-                # What a body gives can come back to it, in the next trip.
-                bits |= self._all_behind(read for body in bodies for read in _read_within(body))
-                for body in bodies:
+            subgraphs = subgraphs_of(node)
+            if subgraphs:
+                # What a subgraph gives can come back to it, in the next trip.
+                bits |= self._all_behind(read for body in subgraphs for read in _read_within(body))
+                for body in subgraphs:
                     self._behind.update(dict.fromkeys(body.inputs, bits))
                     self._follow(body)
             self._behind.update(dict.fromkeys(node.outputs, bits))
@@ -57,7 +57,7 @@ class Provenance:
 
 
 def _read_within(body: ir.Graph) -> Iterator[ir.Value]:
-    """What the nodes of a body and of the bodies in it read, and what it gives."""
+    """What the nodes of a subgraph and of those in it read, and what it gives."""
     for node in RecursiveGraphIterator(body):
         yield from (value for value in node.inputs if value is not None)
         for inner in subgraphs_of(node):

@@ -67,12 +67,12 @@ def iteration_of(node: ir.Node, version: int) -> Iteration | None:
         node: The node.
         version: The version of the standard operators that the model imports.
     """
-    bodies = subgraphs_of(node)
+    subgraphs = subgraphs_of(node)
     since = operator_version(node.op_type, version) if node.domain == STANDARD_DOMAIN else 0
     if not 0 < since <= _LAST:
         return None
-    if node.op_type == "Scan" and len(bodies) == 1 and since >= _FIRST_WITHOUT_BATCH:
-        return _scan(node, bodies[0])
+    if node.op_type == "Scan" and len(subgraphs) == 1 and since >= _FIRST_WITHOUT_BATCH:
+        return _scan(node, subgraphs[0])
     return loop_of(node)
 
 
@@ -82,10 +82,10 @@ def loop_of(node: ir.Node) -> Iteration | None:
     Args:
         node: The node.
     """
-    bodies = subgraphs_of(node)
-    if (node.domain, node.op_type, len(bodies)) != (STANDARD_DOMAIN, "Loop", 1):
+    subgraphs = subgraphs_of(node)
+    if (node.domain, node.op_type, len(subgraphs)) != (STANDARD_DOMAIN, "Loop", 1):
         return None
-    (body,) = bodies
+    (body,) = subgraphs
     count = max(len(node.inputs) - _COUNTERS, 0)
     taken, given = body.inputs[_COUNTERS:], body.outputs[1:]
     return Iteration(

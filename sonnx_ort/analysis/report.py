@@ -32,7 +32,7 @@ class Obligation:
         status: When the rule is decided, and how.
         evidence: Why, as a clause.
         hint: What to do about a violation, as a clause; empty otherwise.
-        path: The nodes whose bodies the node lies in, outermost first.
+        path: The nodes whose subgraphs the node lies in, outermost first.
     """
 
     rule: Rule
@@ -46,7 +46,7 @@ class Obligation:
 
     @property
     def place(self) -> str:
-        """The node in words, with the bodies it lies in."""
+        """The node in words, with the subgraphs it lies in."""
         if not self.operator:
             return "the graph"
         inside = "".join(f" in {node}" for node in reversed(self.path))

@@ -27,7 +27,7 @@ class Target:
         label: The node's name, by which errors speak of it; an unnamed node is spoken of by its
             output.
         version: The version of the operator's domain that the model imports.
-        path: The nodes whose bodies it lies in, outermost first: "If 'choose' then_branch".
+        path: The nodes whose subgraphs it lies in, outermost first: "If 'choose' then_branch".
     """
 
     node: ir.Node
@@ -98,7 +98,7 @@ class Target:
 
 
 def targets(model: ir.Model) -> Iterator[Target]:
-    """The nodes to enforce, in the main graph and in bodies at any depth.
+    """The nodes to enforce, in the main graph and in subgraphs at any depth.
 
     Args:
         model: A canonical model: model-local functions hold no such node.

@@ -83,7 +83,7 @@ def _stamp_names(model: ir.Model, enforceable: set[ir.OperatorIdentifier]) -> No
     The keys of outer calls sort before those of inner ones.
     """
     serial = 0
-    for depth, body in _bodies_by_depth(model):
+    for depth, body in _graphs_by_depth(model):
         for node in RecursiveGraphIterator(body):
             if body is not model.graph:
                 node.metadata_props[_NAME] = node.name or ""
@@ -93,7 +93,7 @@ def _stamp_names(model: ir.Model, enforceable: set[ir.OperatorIdentifier]) -> No
                 serial += 1
 
 
-def _bodies_by_depth(model: ir.Model) -> Iterator[tuple[int, ir.Graph]]:
+def _graphs_by_depth(model: ir.Model) -> Iterator[tuple[int, ir.Graph]]:
     """The main graph, then the functions, each deeper than all that call it."""
     depths: dict[ir.OperatorIdentifier, int] = {}
 
@@ -128,10 +128,10 @@ def _unstamp(node: ir.Node) -> bool:
 
 
 def _separate_names(inlined: Iterable[ir.Node], names: ValueNames) -> None:
-    """Rename inlined values whose names occur elsewhere, be it in a body that comes later."""
+    """Rename inlined values whose names occur elsewhere, be it in a subgraph that comes later."""
     for node in inlined:
-        bodies = [a.as_graph() for a in node.attributes.values() if _holds_graph(a)]
-        values = chain(node.outputs, *(chain(g.inputs, g.initializers.values()) for g in bodies))
+        subgraphs = [a.as_graph() for a in node.attributes.values() if _holds_graph(a)]
+        values = chain(node.outputs, *(chain(g.inputs, g.initializers.values()) for g in subgraphs))
         repeated = [v for v in values if names.repeated(v.name) and not v.is_graph_output()]
         fresh = [names.fresh(str(value.name)) for value in repeated]
         ir.convenience.rename_values(repeated, fresh)

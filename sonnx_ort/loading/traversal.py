@@ -1,4 +1,4 @@
-"""Walks through a model with the bodies of If, Loop and Scan: graphs, nodes, values."""
+"""Walks through a model with the subgraphs of If, Loop and Scan: graphs, nodes, values."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ def subgraphs(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
 
 
 def subgraphs_of(node: ir.Node) -> list[ir.Graph]:
-    """The bodies of a node such as If or Loop.
+    """The subgraphs of a node such as If or Loop.
 
     Args:
         node: The node.
@@ -52,7 +52,7 @@ def subgraphs_of(node: ir.Node) -> list[ir.Graph]:
 
 
 def subgraphs_in(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
-    """The bodies in one attribute of a node.
+    """The subgraphs in one attribute of a node.
 
     Args:
         attribute: The attribute; a reference to one of a function has none.
@@ -75,7 +75,7 @@ class ValueNames:
         """Collect the names.
 
         Args:
-            model: The model, whose bodies may use a name of the main graph.
+            model: The model, whose subgraphs may use a name of the main graph.
         """
         self._uses = Counter(value.name for value in defined_values(model.graph))
         self._nodes = {node.name for node in RecursiveGraphIterator(model.graph)}
@@ -118,19 +118,19 @@ class ValueNames:
 
 
 def defined_values(graph: ir.Graph) -> Iterator[ir.Value]:
-    """Every value that a graph or a body in it defines: inputs, initializers, nodes' outputs.
+    """Every value that a graph or a subgraph in it defines: inputs, initializers, nodes' outputs.
 
     Args:
         graph: The graph; the order is the same for two graphs of the same nodes.
     """
-    bodies: dict[ir.Graph, None] = {graph: None}
+    graphs: dict[ir.Graph, None] = {graph: None}
 
-    def enter(body: object) -> None:
-        if isinstance(body, ir.Graph):
-            bodies.setdefault(body)
+    def enter(inner: object) -> None:
+        if isinstance(inner, ir.Graph):
+            graphs.setdefault(inner)
 
     for node in RecursiveGraphIterator(graph, enter_graph=enter):
         yield from node.outputs
-    for body in bodies:
+    for inner in graphs:
         # An initializer may stand among the inputs too.
-        yield from dict.fromkeys(chain(body.inputs, body.initializers.values()))
+        yield from dict.fromkeys(chain(inner.inputs, inner.initializers.values()))

@@ -126,7 +126,7 @@ def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
 
 
 def _content(node: ir.Node) -> bytes:
-    """A node with its bodies, but for the names of constants, which looking at them changes."""
+    """A node with its subgraphs, but for the names of constants, which looking at them changes."""
     proto = ir.to_proto(node)
     pending = [proto]
     while pending:

@@ -87,9 +87,9 @@ def rewrite(
 ) -> onnx.ModelProto | ir.Model:
     """Put operators that enforce the profile in the place of every Div and Sub.
 
-    Covers the main graph, the bodies of If, Loop and Scan at any depth, and model-local functions,
-    which are inlined where a Div or Sub occurs in them. Everything else stays: names of inputs and
-    outputs, other nodes, metadata. Rewriting a rewritten model changes nothing.
+    Covers the main graph, the subgraphs of If, Loop and Scan at any depth, and model-local
+    functions, which are inlined where a Div or Sub occurs in them. Everything else stays: names of
+    inputs and outputs, other nodes, metadata. Rewriting a rewritten model changes nothing.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not

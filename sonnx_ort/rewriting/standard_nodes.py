@@ -39,7 +39,7 @@ class StandardNodes:
         self._stem = stem
 
     def body(self) -> "StandardNodes":
-        """Start the nodes of a body, which can read all values made here."""
+        """Start the nodes of a subgraph, which can read all values made here."""
         return StandardNodes(self._names, self._stem, self.opset)
 
     def add(

@@ -189,19 +189,19 @@ def _computed_like_no_other(graph: ir.Graph, *, native: bool) -> Iterator[ir.Val
 
 def _counters(graph: ir.Graph) -> Iterator[ir.Value]:
     """What a Loop counts and asks: it gives both the rank that its body declares."""
-    for node, body in _bodies(graph):
+    for node, body in _subgraphs(graph):
         if node.op_type == "Loop":
             yield from body.inputs[:2]
 
 
 def _checked_by_scan(graph: ir.Graph) -> Iterator[ir.Value]:
     """What a Scan holds to its declaration, and does not run without."""
-    for node, body in _bodies(graph):
+    for node, body in _subgraphs(graph):
         if node.op_type == "Scan":
             yield from (o for o in body.outputs if o.producer() is not None and not o.uses())
 
 
-def _bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
+def _subgraphs(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
     return ((node, body) for node in RecursiveGraphIterator(graph) for body in subgraphs_of(node))
 
 

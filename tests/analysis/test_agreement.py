@@ -1,18 +1,16 @@
 """Which sizes of inputs are looked at once, and for which nodes."""
 
-import onnx.parser
 import pytest
 
 from sonnx_ort.analysis.agreement import Agreement, find_agreements
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.profile.options import Broadcasting, Edition
-
-HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+from support.graphs import parse
 
 
 def agreements(graph: str, broadcasting: Broadcasting = Broadcasting.REJECT) -> list[Agreement]:
-    loaded = load(onnx.parser.parse_model(f"{HEAD} g {graph}"))
+    loaded = load(parse(graph))
     examination = examine_loaded(loaded, Edition.TYPED, broadcasting)
     found = find_agreements(loaded.graph_model, examination.nodes, examination.facts)
     return list(found)

@@ -1,18 +1,17 @@
 """Intervals of integers: what follows, and what a wrap-around forbids."""
 
-import onnx.parser
+import onnx
 import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Bounds
-
-HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+from support.graphs import parse
 
 
 def zero_rule(body: str, inputs: str = "", initializers: str = "") -> tuple[Status, str]:
-    made = onnx.parser.parse_model(
-        f"{HEAD} g (int64[2] a, float[n, m] x, int64[2] y{inputs}) => (int64[2] z)"
+    made = parse(
+        f"(int64[2] a, float[n, m] x, int64[2] y{inputs}) => (int64[2] z)"
         f"{initializers} {{ {body} z = Div(a, d) }}"
     )
     (found,) = [o for o in sonnx_ort.check(made).obligations if o.rule.id == "Div.int.C1"]
@@ -72,9 +71,7 @@ def constant(dtype: str, *values: int) -> str:
 
 def bounds_of(nodes: str, dtype: str, inputs: str = "") -> Bounds | None:
     """The interval of the value d."""
-    made = onnx.parser.parse_model(
-        f"{HEAD} g ({dtype}[2] y{inputs}) => ({dtype}[] z) {{ {nodes} z = Sub(d, y) }}"
-    )
+    made = parse(f"({dtype}[2] y{inputs}) => ({dtype}[] z) {{ {nodes} z = Sub(d, y) }}")
     operands = [o.operands for o in sonnx_ort.check(made).obligations if o.operator == "Sub"]
     return operands[-1][0].bounds
 
@@ -182,9 +179,7 @@ def test_shapes_and_sizes_are_never_negative(operator: str) -> None:
 
 
 def test_divisor_that_is_never_minus_1_keeps_quotients_within_the_type() -> None:
-    made = onnx.parser.parse_model(
-        f"{HEAD} g (int64[1] a, float[n] x) => (int64[1] z) {{ d = Shape(x) z = Div(a, d) }}"
-    )
+    made = parse("(int64[1] a, float[n] x) => (int64[1] z) { d = Shape(x) z = Div(a, d) }")
     found = {o.rule.id: o for o in sonnx_ort.check(made).obligations}
     assert found["Div.int.C1"].status is Status.RUNTIME
     assert (found["Div.int.C2"].status, found["Div.int.C2"].evidence) == (
@@ -194,9 +189,7 @@ def test_divisor_that_is_never_minus_1_keeps_quotients_within_the_type() -> None
 
 
 def test_dividend_that_is_never_the_smallest_value_keeps_quotients_within_the_type() -> None:
-    made = onnx.parser.parse_model(
-        f"{HEAD} g (int64[1] b, float[n] x) => (int64[1] z) {{ d = Shape(x) z = Div(d, b) }}"
-    )
+    made = parse("(int64[1] b, float[n] x) => (int64[1] z) { d = Shape(x) z = Div(d, b) }")
     (found,) = [o for o in sonnx_ort.check(made).obligations if o.rule.id == "Div.int.C2"]
     assert (found.status, found.evidence) == (
         Status.PROVED,
@@ -205,8 +198,8 @@ def test_dividend_that_is_never_the_smallest_value_keeps_quotients_within_the_ty
 
 
 def test_initializer_of_a_body_that_is_its_input_too_proves_nothing() -> None:
-    made = onnx.parser.parse_model(
-        f'{HEAD} g (int32[n] x, int64 t) => (int32[] z) {{ z = Loop(t, "", x) <body = b'
+    made = parse(
+        '(int32[n] x, int64 t) => (int32[] z) { z = Loop(t, "", x) <body = b'
         " (int64 i, bool go, int32[] s) => (bool still, int32[] o)"
         " { still = Identity(go) o = Div(x, s) }> }"
     )

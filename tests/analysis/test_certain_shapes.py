@@ -1,12 +1,12 @@
 """What is certain of shapes, by the list of verified operators."""
 
-import onnx.parser
 import onnx_ir as ir
 import pytest
 
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.profile.operand import format_shape
+from support.graphs import parse
 
 INPUTS = "float[n, 4, 8] x, float[8] c, int64[k] many, bool cond, int64 trips"
 SCALARS = ("cond", "trips")
@@ -58,9 +58,8 @@ CERTAIN = {
 
 @pytest.mark.parametrize(("node", "expected"), CERTAIN.items(), ids=lambda text: text[:60])
 def test_shape_is_as_certain_as_the_operator_makes_it(node: str, expected: str) -> None:
-    made = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 18]>'
-        f" g ({INPUTS}) => (float[] z) <{CONSTANTS}> {{ {SHAPES_OF_X} z = {node} }}"
+    made = parse(
+        f"({INPUTS}) => (float[] z) <{CONSTANTS}> {{ {SHAPES_OF_X} z = {node} }}", opset=18
     )
     for value in made.graph.input:
         if value.name in SCALARS:
@@ -71,27 +70,23 @@ def test_shape_is_as_certain_as_the_operator_makes_it(node: str, expected: str) 
 
 
 def test_sizes_that_two_inputs_declare_with_one_name_do_not_cancel_out() -> None:
-    made = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 18]> g (float[n, 4, 8] x, float[n] y) => (float[] z)'
-        " <int64[1] rest = {-1}> { s = Shape(y) t = Concat<axis = 0>(s, rest) z = Reshape(x, t) }"
+    made = parse(
+        "(float[n, 4, 8] x, float[n] y) => (float[] z)"
+        " <int64[1] rest = {-1}> { s = Shape(y) t = Concat<axis = 0>(s, rest) z = Reshape(x, t) }",
+        opset=18,
     )
     loaded = load(made).graph_model
     assert Facts(loaded).shape(loaded.graph.outputs[0]) == ("n", "?1")
 
 
 def test_operator_of_another_domain_is_not_the_standard_one_of_its_name() -> None:
-    made = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 6, "my" : 1]> g (float[2, 3] x) => (float[] z)'
-        " { z = my.Div(x, x) }"
-    )
+    made = parse("(float[2, 3] x) => (float[] z) { z = my.Div(x, x) }", opset=6, domains={"my": 1})
     loaded = load(made).graph_model
     assert Facts(loaded).shape(loaded.graph.outputs[0]) is None
 
 
 def test_open_size_has_a_name_that_no_file_can_give() -> None:
-    made = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 18]> g (float[n] x) => (int64[] z) { z = NonZero(x) }'
-    )
+    made = parse("(float[n] x) => (int64[] z) { z = NonZero(x) }", opset=18)
     made.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "?1"
     loaded = load(made).graph_model
     facts = Facts(loaded)

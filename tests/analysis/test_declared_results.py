@@ -2,20 +2,19 @@
 
 import onnx
 import onnx.helper
-import onnx.parser
 import pytest
 
 import sonnx_ort
 from sonnx_ort.analysis.report import Obligation
 from support.graphs import parse
 
-HEAD = '<ir_version: 10, opset_import: ["" : 17, "sonnx" : 1]> g'
+DOMAINS = {"sonnx": 1}
 
 
 def violated(
     made: onnx.ModelProto | str, broadcasting: str = "reject", edition: str = "typed"
 ) -> list[tuple[str, str, str]]:
-    parsed = onnx.parser.parse_model(f"{HEAD} {made}") if isinstance(made, str) else made
+    parsed = parse(made, domains=DOMAINS) if isinstance(made, str) else made
     report = sonnx_ort.check(parsed, broadcast=broadcasting, edition=edition)
     return [(o.rule.id, o.place, o.evidence) for o in report.obligations if _is_violated(o)]
 
@@ -90,7 +89,7 @@ def test_result_of_expanded_operands_has_their_common_shape(
     ids=["type", "shape"],
 )
 def test_hint_speaks_of_the_declaration(declarations: str) -> None:
-    made = onnx.parser.parse_model(f"{HEAD} {declarations} {{ [d] c = Div(a, a) }}")
+    made = parse(f"{declarations} {{ [d] c = Div(a, a) }}", domains=DOMAINS)
     (found,) = filter(_is_violated, sonnx_ort.check(made).obligations)
     assert found.hint == "correct what the file declares of the result, or remove the declaration"
 
@@ -155,10 +154,7 @@ class TestType:
 
     @staticmethod
     def made(element_type: str, declared: str) -> onnx.ModelProto:
-        return onnx.parser.parse_model(
-            f'<ir_version: 8, opset_import: ["" : 17]> g ({element_type}[2] a) => ({declared}[2] c)'
-            " { [divide] c = Div(a, a) }"
-        )
+        return parse(f"({element_type}[2] a) => ({declared}[2] c) {{ [divide] c = Div(a, a) }}")
 
     @pytest.mark.parametrize(
         ("element_type", "rule"), [("float", "Div.float.R2"), ("int64", "Div.int.R2")]
@@ -173,10 +169,9 @@ class TestType:
         assert sonnx_ort.check(self.made("int32", "int32")).ok
 
     def test_of_a_broadcast_is_held_to_its_own_input(self) -> None:
-        made = onnx.parser.parse_model(
-            '<ir_version: 8, opset_import: ["" : 17, "sonnx" : 1]>'
-            " g (float[2] x, int32[1] y) => (float[2] p, float[2] q)"
-            " { p, q = sonnx.Broadcast(x, y) }"
+        made = parse(
+            "(float[2] x, int32[1] y) => (float[2] p, float[2] q) { p, q = sonnx.Broadcast(x, y) }",
+            domains=DOMAINS,
         )
         (found,) = sonnx_ort.check(made).violations
         assert (found.rule.id, found.evidence, found.hint) == (

@@ -2,20 +2,19 @@
 
 import onnx
 import onnx.defs
-import onnx.parser
 import pytest
 from onnx import helper
 
 import sonnx_ort
 from sonnx_ort.analysis.onnx_schemas import convertible_inputs
+from support.graphs import parse
 
-HEAD = '<ir_version: 8, opset_import: ["" : 17, "my" : 1]> g'
+DOMAINS = {"my": 1}
 X2 = "(float[2] x) => (float[2] z)"
 
 
 def parsed(graph: str) -> onnx.ModelProto:
-    made: onnx.ModelProto = onnx.parser.parse_model(f"{HEAD} {graph}")
-    return made
+    return parse(graph, domains=DOMAINS)
 
 
 def found(source: str | onnx.ModelProto, restriction: str) -> list[tuple[str, str]]:

@@ -1,11 +1,11 @@
 """Nodes that contribute to nothing."""
 
-import onnx.parser
 import onnx_ir as ir
 import pytest
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.findings import dead_nodes
+from support.graphs import parse
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,7 @@ from sonnx_ort.analysis.findings import dead_nodes
     ],
 )
 def test_node_is_dead_if_nothing_of_it_reaches_an_output(nodes: str, dead: list[str]) -> None:
-    graph = f"g (float[n] x, bool c) => (float[] y) {{ {nodes} }}"
-    text = f'<ir_version: 8, opset_import: ["" : 17]> {graph}'
-    model = ir.from_proto(onnx.parser.parse_model(text))
+    graph = f"(float[n] x, bool c) => (float[] y) {{ {nodes} }}"
+    model = ir.from_proto(parse(graph))
     found = dead_nodes(list(RecursiveGraphIterator(model.graph)))
     assert [node.name for node in found] == dead

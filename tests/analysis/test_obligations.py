@@ -2,21 +2,19 @@
 
 from collections.abc import Iterable
 
-import onnx
-import onnx.parser
 import pytest
 
 import sonnx_ort
 from sonnx_ort.analysis.report import Obligation
 from sonnx_ort.profile.judgement import Status
-from support.graphs import binary_model
+from support.graphs import binary_model, parse
 
-HEAD = '<ir_version: 8, opset_import: ["" : 17, "sonnx" : 1, "local" : 1]> g'
+DOMAINS = {"sonnx": 1, "local": 1}
 FUNCTION = '<opset_import: ["" : 17, "local" : 1], domain: "local">'
 
 
 def obligations(graph: str, functions: str = "", **choices: str) -> tuple[Obligation, ...]:
-    made = onnx.parser.parse_model(f"{HEAD} {graph} {functions}")
+    made = parse(f"{graph} {functions}", domains=DOMAINS)
     return sonnx_ort.check(made, **choices).obligations
 
 
@@ -251,9 +249,10 @@ class TestExplicitBroadcasting:
         assert [o.rule.id for o in found] == ["Div.float.R2", "Div.float.RG1", "Div.float.R1"]
 
     def test_result_of_legacy_broadcasting_has_the_shape_of_the_first_operand(self) -> None:
-        made = onnx.parser.parse_model(
-            '<ir_version: 8, opset_import: ["" : 6]> g (float[3, 1] x, float[3] y) => (float[] z)'
-            " { d = Div<broadcast = 1, axis = 0>(x, y) z = Sub(d, x) }"
+        made = parse(
+            "(float[3, 1] x, float[3] y) => (float[] z)"
+            " { d = Div<broadcast = 1, axis = 0>(x, y) z = Sub(d, x) }",
+            opset=6,
         )
         found = {o.rule.id: o for o in sonnx_ort.check(made, broadcast="explicit").obligations}
         assert found["Sub.float.R1"].evidence == "both shapes are (3, 1)"

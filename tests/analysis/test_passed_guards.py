@@ -1,19 +1,17 @@
 """What nodes that come before make certain is proved; what rests on what a run may skip is not."""
 
 import onnx
-import onnx.parser
 import pytest
 
 import sonnx_ort
+from support.graphs import parse
 
 HELD = ", which comes before, holds them to one shape"
 LOOKED = ", which comes before, has looked at 'b'"
 
 
 def parsed(graph: str, opset: int = 17, functions: str = "") -> onnx.ModelProto:
-    head = f'<ir_version: 8, opset_import: ["" : {opset}, "local" : 1]> g'
-    made: onnx.ModelProto = onnx.parser.parse_model(f"{head} {graph} {functions}")
-    return made
+    return parse(f"{graph} {functions}", opset=opset, domains={"local": 1})
 
 
 def last(made: onnx.ModelProto, rule: str, **choices: str) -> tuple[str, str]:

@@ -7,19 +7,18 @@ import re
 from pathlib import Path
 
 import onnx
-import onnx.parser
 import onnx_ir as ir
 import pytest
 
 import sonnx_ort
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.profile.judgement import Status
+from support.graphs import parse
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 TEXT = """
-    <ir_version: 8, opset_import: ["" : 17]>
-    g (float[n, 3] x, float[3] y, int32[2] i, bool c)
+    (float[n, 3] x, float[3] y, int32[2] i, bool c)
         => (float[?, ?] z, int32[2] k, float[?, ?] w) {
         [rectify] r = Relu(x)
         [ratio] z = Div(r, y)
@@ -32,8 +31,7 @@ TEXT = """
 
 @pytest.fixture(name="made")
 def _made() -> onnx.ModelProto:
-    made: onnx.ModelProto = onnx.parser.parse_model(TEXT)
-    return made
+    return parse(TEXT)
 
 
 @pytest.fixture(name="report")
@@ -52,10 +50,7 @@ def test_violations_are_the_violated_obligations(report: Report) -> None:
 
 
 def test_what_is_left_to_the_run_is_no_violation() -> None:
-    made = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17]> g (float[n] x, float[m] y) => (float[] z)'
-        " { z = Div(x, y) }"
-    )
+    made = parse("(float[n] x, float[m] y) => (float[] z) { z = Div(x, y) }")
     report = sonnx_ort.check(made)
     assert report.ok
     assert report.counts["runtime"] == 1
@@ -97,11 +92,12 @@ def test_model_is_not_modified(made: onnx.ModelProto) -> None:
 
 
 def test_model_with_constants_in_functions_is_not_modified() -> None:
-    made = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17, "local" : 1]> g (float[n] x) => (float[n] z)'
+    made = parse(
+        "(float[n] x) => (float[n] z)"
         " { y = local.fun(x) z = local.fun(y) }"
         ' <opset_import: ["" : 17], domain: "local"> fun (a) => (b)'
-        " { c = Constant<value = float[1] {2}>() b = Div(a, c) }"
+        " { c = Constant<value = float[1] {2}>() b = Div(a, c) }",
+        domains={"local": 1},
     )
     made.functions[0].node[0].attribute[0].t.name = "c"
     before = made.SerializeToString(deterministic=True)
@@ -233,10 +229,7 @@ class TestJson:
     def test_operand(
         self, declared: str, element_type: str, shape: list[int | str | None] | None
     ) -> None:
-        made = onnx.parser.parse_model(
-            f'<ir_version: 8, opset_import: ["" : 17]> g ({declared} x) => ({declared} z)'
-            " { z = Sub(x, x) }"
-        )
+        made = parse(f"({declared} x) => ({declared} z) {{ z = Sub(x, x) }}")
         obligations = self.document(sonnx_ort.check(made))["obligations"]
         assert isinstance(obligations, list)
         operand = obligations[0]["operands"][0]
@@ -244,10 +237,7 @@ class TestJson:
         assert operand["shape"] == shape
 
     def test_constant_operand(self) -> None:
-        made = onnx.parser.parse_model(
-            '<ir_version: 8, opset_import: ["" : 17]> g (int32[2] x) => (int32[2] z)'
-            " <int32[2] w = {1, 2}> { z = Div(x, w) }"
-        )
+        made = parse("(int32[2] x) => (int32[2] z) <int32[2] w = {1, 2}> { z = Div(x, w) }")
         obligations = self.document(sonnx_ort.check(made))["obligations"]
         assert isinstance(obligations, list)
         operands = obligations[0]["operands"]

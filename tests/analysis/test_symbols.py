@@ -1,19 +1,17 @@
 """What a symbol of the inputs proves, and what it does not."""
 
 import onnx
-import onnx.parser
 import onnx_ir as ir
 import pytest
 
 import sonnx_ort
 from sonnx_ort.analysis.input_dependencies import has_scalars, shared_symbols
 from sonnx_ort.profile.judgement import Status
-
-HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+from support.graphs import parse
 
 
 def parsed(graph: str) -> onnx.ModelProto:
-    return onnx.parser.parse_model(f"{HEAD} g {graph}")
+    return parse(graph)
 
 
 def shape_rule(graph: str) -> tuple[Status, str]:

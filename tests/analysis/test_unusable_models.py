@@ -5,23 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnx.parser
 import onnx.shape_inference
 import pytest
 from onnx import helper, numpy_helper
 
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
-from support.graphs import binary_model, model, tensor
+from support.graphs import binary_model, model, parse, tensor
 
-HEAD = '<ir_version: 8, opset_import: ["" : 17, "sonnx" : 1, "local" : 1, "my" : 1]> g'
+DOMAINS = {"sonnx": 1, "local": 1, "my": 1}
 FUNCTION = '<opset_import: ["" : 17, "local" : 1], domain: "local">'
 CHOICES = pytest.mark.parametrize("choices", [{}, {"broadcast": "explicit"}], ids=str)
 
 
 def parsed(graph: str) -> onnx.ModelProto:
-    made: onnx.ModelProto = onnx.parser.parse_model(f"{HEAD} {graph}")
-    return made
+    return parse(graph, domains=DOMAINS)
 
 
 def unknown_opset() -> onnx.ModelProto:
@@ -62,7 +60,7 @@ def duplicate_input() -> onnx.ModelProto:
     return made
 
 
-def duplicate_in_a_body() -> onnx.ModelProto:
+def duplicate_in_a_subgraph() -> onnx.ModelProto:
     return parsed(
         "(float[2] x, bool c) => (float[2] z) { z = If(c) <"
         "then_branch = t () => (float[2] x) { x = Relu(x) },"
@@ -139,7 +137,7 @@ UNUSABLE: dict[str, Callable[[], onnx.ModelProto]] = {
     "cycle of functions": cycle_of_functions,
     "duplicate value": duplicate_value,
     "duplicate input": duplicate_input,
-    "duplicate in a body": duplicate_in_a_body,
+    "duplicate in a subgraph": duplicate_in_a_subgraph,
     "unknown operator": unknown_operator,
     "missing value": missing_value,
     "missing output": missing_output,

@@ -1,7 +1,7 @@
 """The product against the oracle on tensors of rank 0 to 5 with any bit patterns."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sonnx_ort.oracle import Violation
@@ -18,13 +18,7 @@ each_execution = pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: 
 @pytest.mark.parametrize("edition", Edition)
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 @pytest.mark.parametrize("element_type", ElementType)
-@settings(
-    max_examples=15,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@settings(max_examples=settings().max_examples // 8)
 @given(data=st.data())
 def test_outcome_is_the_oracles(execution, operator, element_type, edition, data):
     a, b = data.draw(operand_pairs(element_type))

@@ -17,11 +17,11 @@ from support.broadcasting import (
     broadcast_guards,
     broadcast_model,
     numbered,
-    quiet,
     results,
     violation,
 )
 from support.graphs import parse, tensor
+from support.sessions import quiet
 
 pytestmark = on_each_backend
 

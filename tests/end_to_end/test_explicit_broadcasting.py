@@ -12,9 +12,10 @@ from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Edition
 from support.backends import on_each_backend, on_python
-from support.broadcasting import numbered, quiet, results, violation
+from support.broadcasting import numbered, results, violation
 from support.graphs import binary_model, parse
 from support.oracle import outcome_of
+from support.sessions import quiet
 from support.values import assert_same_bits
 
 pytestmark = on_each_backend

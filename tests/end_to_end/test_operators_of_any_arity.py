@@ -106,15 +106,14 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> PackageCopy:
 HEAD = """
     import itertools
     import numpy as np
-    import onnx.parser
     import sonnx_ort
+    from support.graphs import parse
 
     SHAPES = [(2, 3), (3,), ()]
 
     def model(inputs, node, output, shape="[]", opset=17):
         declared = ", ".join(f"{kind}{shape} {name}" for name, kind in inputs.items())
-        text = f'<ir_version: 8, opset_import: ["" : {opset}]> g ({declared}) => ({output}[] z)'
-        return onnx.parser.parse_model(text + " { [n] z = " + node + " }")
+        return parse(f"({declared}) => ({output}[] z) {{ [n] z = {node} }}", opset=opset)
 
     def outcome(session, feeds):
         try:

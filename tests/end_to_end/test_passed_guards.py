@@ -3,12 +3,13 @@
 import itertools
 
 import numpy as np
-import onnx.parser
 import pytest
 
 import sonnx_ort
 from support.backends import on_each_backend
-from support.broadcasting import outcome, quiet, run
+from support.broadcasting import outcome, run
+from support.graphs import parse
+from support.sessions import quiet
 
 pytestmark = on_each_backend
 
@@ -24,10 +25,7 @@ SHAPES = [(2, 3), (2, 1), (3,), ()]
 
 def made(element_type, declared, outputs, nodes):
     a, b = declared
-    return onnx.parser.parse_model(
-        f'<ir_version: 8, opset_import: ["" : 17]> g ({element_type}{a} a, {element_type}{b} b)'
-        f" => ({outputs}) {{ {nodes} }}"
-    )
+    return parse(f"({element_type}{a} a, {element_type}{b} b) => ({outputs}) {{ {nodes} }}")
 
 
 def feeds(dtype, *shapes):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import onnx
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
@@ -129,7 +129,6 @@ def by_numpy(graph: RandomGraph) -> dict[str, Array]:
     return values
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(graph=random_graphs())
 def test_inputs_that_disagree_on_a_symbol_give_the_oracles_numbers_or_a_violation(
     graph: RandomGraph,
@@ -151,7 +150,6 @@ def test_inputs_that_disagree_on_a_symbol_give_the_oracles_numbers_or_a_violatio
         assert_same_bits(result, values[f"r{i}"])
 
 
-@settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(graph=random_graphs(), edition=st.sampled_from(Edition))
 def test_verdict_is_the_oracles_and_numbers_are_numpys(
     graph: RandomGraph, edition: Edition

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
@@ -82,7 +82,6 @@ def test_what_is_half_a_spacing_beyond_the_largest_overflows(binary_format):
 
 
 @pytest.mark.parametrize("binary_format", FORMATS)
-@settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(value=st.fractions(min_value=0))
 def test_rounding_moves_a_value_by_half_a_spacing_at_most(binary_format, value):
     rounded = round_to_nearest_even(value, binary_format)
@@ -90,7 +89,6 @@ def test_rounding_moves_a_value_by_half_a_spacing_at_most(binary_format, value):
     assert rounded is None or abs(rounded - value) <= spacing / 2
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(value=st.fractions(min_value=0).filter(bool))
 def test_floor_log2_is_the_exponent_of_the_binade(value):
     exponent = floor_log2(value)

@@ -1,16 +1,14 @@
 """The report as a person reads it: line by line, and within its width whatever the names."""
 
 import onnx
-import onnx.parser
 import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.text_report import WIDTH, text_report
-from support.graphs import model, tensor
+from support.graphs import model, parse, tensor
 
 MADE = """
-    <ir_version: 8, opset_import: ["" : 17]>
-    g (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, float[k] w)
+    (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, float[k] w)
         => (float[?, ?] z, int32[2] q, float[k] d) {
         [relu] r = Relu(x)
         [ratio] z = Div(r, y)
@@ -79,15 +77,12 @@ not covered: no rule speaks of these operators, and nothing was checked of them 
 
 
 def test_whole_text() -> None:
-    report = sonnx_ort.check(onnx.parser.parse_model(MADE))
+    report = sonnx_ort.check(parse(MADE))
     assert text_report(report) == TEXT.format(digest=report.identity.sha256)
 
 
 def test_nothing_is_said_of_what_there_is_not() -> None:
-    made = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17]> g (float[k] w) => (float[k] z) {'
-        " [difference] z = Sub(w, w) }"
-    )
+    made = parse("(float[k] w) => (float[k] z) { [difference] z = Sub(w, w) }")
     report = sonnx_ort.check(made)
     assert text_report(report) == (
         "edition typed, broadcast reject: 3 obligations: 3 proved, 0 runtime, 0 violated; "
@@ -108,10 +103,7 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
 
 def test_many_findings_of_one_kind_are_cut_short() -> None:
     nodes = "".join(f"s{number} = Softmax<axis = 0>(x)\n" for number in range(7))
-    made = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17]> g (float[k] x) => (float[k] z) {'
-        f" {nodes} z = Relu(x) }}"
-    )
+    made = parse(f"(float[k] x) => (float[k] z) {{ {nodes} z = Relu(x) }}")
     lines = text_report(sonnx_ort.check(made)).splitlines()
     assert "  graph.dead_node (7): Every node contributes to an output." in lines
     assert lines.count("      and 2 more; --format json has all") == 3

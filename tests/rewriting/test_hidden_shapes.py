@@ -2,22 +2,22 @@
 
 import numpy as np
 import onnx
-import onnx.parser
 import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from support.graphs import parse
 
-HEAD = '<ir_version: 8, opset_import: ["" : 17, "sonnx" : 1]>'
+DOMAINS = {"sonnx": 1}
 
 BELIEVED = [
     pytest.param(
-        "g (float[1, 1, 5] x, float[1, 1, 3] y) => (float[] z)"
+        "(float[1, 1, 5] x, float[1, 1, 3] y) => (float[] z)"
         " { p = MaxPool<kernel_shape = [1], strides = [3], ceil_mode = 1>(x) z = Div(p, y) }",
         id="all sizes, of a pooling that leaves a window out",
     ),
     pytest.param(
-        "g (float[n, m] x, float[k] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
+        "(float[n, m] x, float[k] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
         " r = ReduceSum<keepdims = 0>(x, axes) z = Div(r, y) }",
         id="the rank, of a reduction that leaves empty tensors as they are",
     ),
@@ -25,23 +25,23 @@ BELIEVED = [
 
 CERTAIN = [
     pytest.param(
-        "g (float[n] x, float[m] y) => (float[] z) { p = Neg(x) z = Div(p, y) }",
+        "(float[n] x, float[m] y) => (float[] z) { p = Neg(x) z = Div(p, y) }",
         id="open sizes",
     ),
     pytest.param(
-        "g (float[n, 3] x, float[n, 1] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
+        "(float[n, 3] x, float[n, 1] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
         " r = ReduceSum<keepdims = 1>(x, axes) z = Div(r, y) }",
         id="some sizes of several",
     ),
     pytest.param(
-        "g (float[2, 3] x, float[n, m] y) => (float[] z) { p = Neg(x) z = Div(p, y) }",
+        "(float[2, 3] x, float[n, m] y) => (float[] z) { p = Neg(x) z = Div(p, y) }",
         id="all sizes, of a Neg",
     ),
 ]
 
 
 def enforced(graph: str, backend: str = "native", **choices: str) -> onnx.ModelProto:
-    model = onnx.parser.parse_model(f"{HEAD} {graph}")
+    model = parse(graph, domains=DOMAINS)
     return sonnx_ort.rewrite(model, backend=backend, **choices)
 
 
@@ -73,7 +73,7 @@ def test_rewriting_twice_changes_nothing(graph: str, broadcast: str) -> None:
 
 def test_violation_that_onnxruntime_does_not_believe_in_is_told() -> None:
     session = sonnx_ort.InferenceSession(
-        onnx.parser.parse_model(f"{HEAD} {BELIEVED[0].values[0]}"), backend="native"
+        parse(BELIEVED[0].values[0], domains=DOMAINS), backend="native"
     )
     feeds = {"x": np.ones((1, 1, 5), np.float32), "y": np.ones((1, 1, 3), np.float32)}
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
@@ -83,11 +83,11 @@ def test_violation_that_onnxruntime_does_not_believe_in_is_told() -> None:
 
 def test_operand_of_bfloat16_is_hidden_as_a_float() -> None:
     graph = (
-        "g (float[n, m] x, bfloat16[k] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
+        "(float[n, m] x, bfloat16[k] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
         " r = ReduceSum<keepdims = 0>(x, axes) a = Cast<to = 16>(r) q = Div(a, y)"
         " z = Cast<to = 1>(q) }"
     )
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {graph}')
+    model = parse(graph, opset=13)
     made = sonnx_ort.rewrite(model, backend="native")
     assert loops(made) == 1
     ort.InferenceSession(made.SerializeToString())

@@ -4,13 +4,14 @@ import re
 from collections import Counter
 
 import numpy as np
-import onnx.parser
+import onnx
 import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from support.graphs import parse
 
-CHAIN = """<ir_version: 8, opset_import: ["" : 17]> g (float[n, k] x, float[n, k] y, float[n] w)
+CHAIN = """(float[n, k] x, float[n, k] y, float[n] w)
     => (float[] p, float[] q) {
     a = Relu(x)
     [first] p = Div(a, y)
@@ -20,7 +21,7 @@ CHAIN = """<ir_version: 8, opset_import: ["" : 17]> g (float[n, k] x, float[n, k
 
 
 def enforced() -> onnx.ModelProto:
-    return sonnx_ort.rewrite(onnx.parser.parse_model(CHAIN), backend="native")
+    return sonnx_ort.rewrite(parse(CHAIN), backend="native")
 
 
 def plain_session() -> ort.InferenceSession:
@@ -73,7 +74,7 @@ def test_inputs_that_do_not_agree_are_refused_by_a_plain_session(y: tuple[int, i
 
 
 def test_our_session_says_which_node_fails_and_with_which_shapes() -> None:
-    session = sonnx_ort.InferenceSession(onnx.parser.parse_model(CHAIN), backend="native")
+    session = sonnx_ort.InferenceSession(parse(CHAIN), backend="native")
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         session.run(None, feeds((2, 3), (1, 3)))
     violation = caught.value
@@ -90,9 +91,8 @@ def test_node_says_that_its_rule_about_shapes_needs_no_check_of_its_own() -> Non
 def test_more_nodes_than_a_name_can_list_are_counted() -> None:
     nodes = "\n".join(f"[d{i}] r{i} = Div(x, y)" for i in range(9))
     outputs = ", ".join(f"float[] r{i}" for i in range(9))
-    graph = f"g (float[n] x, float[n] y) => ({outputs}) {{ {nodes} }}"
-    text = f'<ir_version: 8, opset_import: ["" : 17]> {graph}'
-    made = sonnx_ort.rewrite(onnx.parser.parse_model(text), backend="native")
+    graph = f"(float[n] x, float[n] y) => ({outputs}) {{ {nodes} }}"
+    made = sonnx_ort.rewrite(parse(graph), backend="native")
     guards = [node.name for node in made.graph.node if node.op_type == "Reshape"]
     assert [name.rpartition("; ")[2] for name in guards] == [
         "input 'x' has to agree with 'y' on 'n' for 9 nodes",

@@ -1,17 +1,17 @@
 """What a file claims of a value is dropped where ONNX Runtime may read it for another value."""
 
 import onnx
-import onnx.parser
 import pytest
 from onnx import helper
 
 import sonnx_ort
+from support.graphs import parse
 
 ALIKE = "(float[n] x, float[m] y) => (float[4] b, float[] z) { a = Div(x, y) b = Div(x, y) %s }"
 
 
 def parsed(graph: str) -> onnx.ModelProto:
-    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> g {graph}')
+    return parse(graph)
 
 
 def sizes(value: onnx.ValueInfoProto) -> list[int]:

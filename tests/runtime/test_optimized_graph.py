@@ -20,8 +20,9 @@ from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.runtime.optimization.recorded import recorded_optimization
 from sonnx_ort.runtime.session_options import switch_off_optimizers
-from support.fusions import FUSIONS, LEVELS
+from support.fusions import FUSIONS
 from support.graphs import model, tensor
+from support.sessions import LEVELS
 
 WHAT_TO_DO = (
     ". Add the optimizer that did it to the session option "

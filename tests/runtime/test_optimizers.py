@@ -11,7 +11,8 @@ from sonnx_ort.runtime.session_options import (
     config_entry,
     switch_off_optimizers,
 )
-from support.fusions import FUSIONS, LEVELS
+from support.fusions import FUSIONS
+from support.sessions import LEVELS
 
 
 def test_all_unwanted_optimizers_are_switched_off():

@@ -4,7 +4,6 @@ import threading
 
 import numpy as np
 import onnx
-import onnx.parser
 import onnxruntime as ort
 import pytest
 
@@ -13,6 +12,7 @@ from sonnx_ort.analysis.shapes import catalog
 from sonnx_ort.analysis.shapes.rule import ShapeRule
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.runtime.reference_run import ReferenceRun
+from support.graphs import parse
 
 X = np.ones((1, 3), np.float32)
 Y = np.ones((1, 3), np.float32)
@@ -20,8 +20,8 @@ FEEDS = {"x": X, "y": Y}
 
 
 def squeezed() -> onnx.ModelProto:
-    return onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17]> g (float[1, 3] x, float[1, 3] y) => (float[] z)'
+    return parse(
+        "(float[1, 3] x, float[1, 3] y) => (float[] z)"
         " { axes = Constant<value_ints = [0]>() s = Squeeze(x, axes) [divide] z = Div(s, y) }"
     )
 
@@ -98,10 +98,7 @@ def test_reference_that_cannot_do_a_run_is_an_error() -> None:
 
 @pytest.mark.parametrize("backend", ["python", "native"])
 def test_what_is_so_changes_nothing(backend: str) -> None:
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17]> g (int32[n] x, int32[n] y) => (int32[n] z)'
-        " { [divide] z = Div(x, y) }"
-    )
+    model = parse("(int32[n] x, int32[n] y) => (int32[n] z) { [divide] z = Div(x, y) }")
     session = sonnx_ort.InferenceSession(model, quiet(), backend=backend, verify_proofs=True)
     six = np.array([6], np.int32)
     (result,) = session.run(None, {"x": six, "y": np.array([3], np.int32)})

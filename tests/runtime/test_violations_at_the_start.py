@@ -1,13 +1,12 @@
 """Rules that ONNX Runtime knows to be broken before all runs of a natively enforced model."""
 
 import numpy as np
-import onnx
-import onnx.parser
 import pytest
 
 import sonnx_ort
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.runtime.violations import violation_behind
+from support.graphs import parse
 
 GUARD = (
     "Div 'd' breaks the SONNX profile; the last four digits of the dimension below tell the rule: "
@@ -52,8 +51,8 @@ def test_other_message_is_no_violation(message: str) -> None:
 def test_divisor_that_onnxruntime_computes_to_be_zero_is_a_violation_of_the_node(
     size: int | str,
 ) -> None:
-    model = onnx.parser.parse_model(
-        f'<ir_version: 8, opset_import: ["" : 17]> g (int32[{size}] x) => (int32[] z) {{'
+    model = parse(
+        f"(int32[{size}] x) => (int32[] z) {{"
         " c = Constant<value = int32[2] {0, 0}>() b = Neg(c) [d] z = Div(x, b) }"
     )
     with pytest.raises(ContractViolation) as caught:

@@ -77,6 +77,7 @@ def test_broadcasting_model_gives_the_same(saved, backend):
     assert outcomes(compare(path, trials, backend)) == [Outcome.IDENTICAL] * 3
 
 
+@pytest.mark.thorough
 def test_size_at_which_the_original_fails_is_no_comparison(saved):
     path = saved(binary_model("Div", "float", ["n", "m"], ["k", 3]))
     found = compare(path, [Trial(1, (2,)), Trial(1, (3,))], "python")

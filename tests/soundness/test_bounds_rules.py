@@ -7,35 +7,18 @@ types among them. An interval that were narrower by one would not hold: both its
 """
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from sonnx_ort.analysis.bounds.catalog import BOUNDS_RULES
 from support.soundness.bounds_runs import ATTEMPTS, OPERATORS
-from support.soundness.isolated import run_attempts
+from support.soundness.isolated import run_often_enough
 
-MODULE = "support.soundness.bounds_runs"
 DEFAULT = 12
 NEEDED = int(os.environ.get("SONNX_ORT_RUNS", str(DEFAULT)))
-ROUND = 2 * NEEDED
-SHARDS = 4
 
 COUNTED = {"ArgMax", "ArgMin", "NonZero", "Shape", "Size"}
 """Of these only the lower end can be reached."""
-
-
-def tried(operators):
-    """What came of enough attempts at each operator."""
-    lines = {operator: [] for operator in operators}
-    for first in range(0, ATTEMPTS, ROUND):
-        wanting = [o for o in operators if len(runs_of(lines[o])) < NEEDED]
-        starts = [OPERATORS.index(operator) * ATTEMPTS + first for operator in wanting]
-        steps = range(min(ROUND, ATTEMPTS - first))
-        numbers = [start + step for start in starts for step in steps]
-        for line in run_attempts(MODULE, numbers) if numbers else ():
-            lines[OPERATORS[line["number"] // ATTEMPTS]].append(line)
-    return lines
 
 
 def runs_of(lines):
@@ -46,9 +29,9 @@ def runs_of(lines):
 
 @pytest.fixture(scope="module")
 def attempts():
-    with ThreadPoolExecutor(2) as threads:
-        parts = threads.map(tried, (OPERATORS[shard::SHARDS] for shard in range(SHARDS)))
-        return {operator: lines for part in parts for operator, lines in part.items()}
+    """What came of enough attempts at each operator: twice as many as are needed, or more."""
+    function = "support.soundness.bounds_runs:attempt"
+    return run_often_enough(function, OPERATORS, ATTEMPTS, NEEDED, runs_of)
 
 
 def test_every_attempt_is_a_valid_one(attempts):

@@ -8,12 +8,14 @@ import logging
 from dataclasses import dataclass
 
 import numpy as np
-import onnx.parser
 import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
-from support.soundness.kernel_truth import LEVELS, Spliced, judge, operands_at_each_level
+from support.graphs import parse
+from support.sessions import LEVELS
+from support.soundness.kernel_truth import judge, operands_at_each_level
+from support.soundness.shrinking import Sample
 
 FLOAT = np.float32
 
@@ -196,15 +198,13 @@ TRAPS = [
 
 
 def made(trap):
-    model = onnx.parser.parse_model(
-        f'<ir_version: 8, opset_import: ["" : {trap.opset}]> g {trap.graph}'
-    )
-    bodies = [attribute.g for node in model.graph.node for attribute in node.attribute]
-    for value in (v for graph in (model.graph, *bodies) for v in (*graph.input, *graph.output)):
+    model = parse(f"{trap.graph}", opset=trap.opset)
+    subgraphs = [attribute.g for node in model.graph.node for attribute in node.attribute]
+    for value in (v for graph in (model.graph, *subgraphs) for v in (*graph.input, *graph.output)):
         if value.name in trap.scalars:
             value.type.tensor_type.shape.SetInParent()
     model.graph.node[-1].name = "trapped"
-    return Spliced(model, dict(trap.feeds))
+    return Sample(model, (trap.feeds,))
 
 
 @pytest.fixture(autouse=True)
@@ -230,7 +230,7 @@ def test_attribute_beyond_its_document_leaves_the_shape_open(value):
         "(float[3, 2] x) => (float[] z) { a = Constant<value_ints = [0]>()"
         f" r = ReduceSum<keepdims = {value}>(x, a) z = Div(r, r) }}"
     )
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> g {graph}')
+    model = parse(f"{graph}", opset=18)
     (rule,) = [o for o in sonnx_ort.check(model).obligations if o.rule.id == "Div.float.R1"]
     assert rule.status is Status.RUNTIME
     assert rule.operands[0].shape is None

@@ -8,35 +8,35 @@ and `SONNX_ORT_FIRST=400` others; what is printed with `-s` tells how many came 
 
 import os
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from support.soundness.examination import BACKENDS
-from support.soundness.shard import run_trials
+from support.soundness.isolated import failures_of, run_attempts
 
-SHARDS = 4
+PROCESSES = 2
 DEFAULT = 400
 GRAPHS = int(os.environ.get("SONNX_ORT_GRAPHS", str(DEFAULT)))
 FIRST = int(os.environ.get("SONNX_ORT_FIRST", "0"))
 
 
 @pytest.fixture(scope="module")
-def outcomes():
-    shards = [range(FIRST + shard, FIRST + GRAPHS, SHARDS) for shard in range(SHARDS)]
-    with ThreadPoolExecutor(SHARDS) as threads:
-        return list(threads.map(run_trials, shards))
+def lines():
+    return run_attempts("support.soundness.trials:attempt", range(FIRST, FIRST + GRAPHS), PROCESSES)
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
-def test_report_and_enforced_model_agree_with_the_oracle(shard, outcomes):
-    failures = outcomes[shard].failures
+@pytest.fixture(scope="module")
+def counts(lines):
+    return sum((Counter(line.get("result")) for line in lines), Counter())
+
+
+def test_report_and_enforced_model_agree_with_the_oracle(lines):
+    failures = failures_of(lines, "support.soundness.trials:shrunk")
     assert not failures, "\n\n".join(failures)
 
 
 @pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
-def test_the_graphs_are_worth_looking_at(outcomes):
-    counts = sum((outcome.counts for outcome in outcomes), Counter())
+def test_the_graphs_are_worth_looking_at(counts):
     print("", *(f"{count} {what}" for what, count in sorted(counts.items())), sep="\n")
     assert counts["graphs"] == GRAPHS
     for what in ("proved kept", "runtime kept", "runtime broken"):
@@ -46,8 +46,7 @@ def test_the_graphs_are_worth_looking_at(outcomes):
 
 @pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_enforced_models_are_worth_looking_at(backend, outcomes):
-    counts = sum((outcome.counts for outcome in outcomes), Counter())
+def test_the_enforced_models_are_worth_looking_at(backend, counts):
     assert counts[f"{backend}: runs"] > GRAPHS
     for what in ("rejected", "runs that broke a rule"):
         assert counts[f"{backend}: {what}"] > GRAPHS // 10, what

@@ -8,33 +8,17 @@ is declared of them vary, also to what its document does not allow.
 
 import os
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 import onnxruntime as ort
 import pytest
 
 from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES
-from support.soundness.isolated import run_attempts
-from support.soundness.operator_cases import believed_versions
+from support.soundness.isolated import run_often_enough
+from support.soundness.nodes.catalog import believed_versions
 from support.soundness.operator_runs import ATTEMPTS, OPERATORS
 
-MODULE = "support.soundness.operator_runs"
 DEFAULT = 100
 NEEDED = int(os.environ.get("SONNX_ORT_RUNS", str(DEFAULT)))
-ROUND = 2 * NEEDED
-SHARDS = 4
-
-
-def tried(operators):
-    """What came of enough attempts at each operator."""
-    lines = {operator: [] for operator in operators}
-    for first in range(0, ATTEMPTS, ROUND):
-        wanting = [o for o in operators if len(runs_of(lines[o])) < NEEDED]
-        starts = [OPERATORS.index(operator) * ATTEMPTS + first for operator in wanting]
-        numbers = [start + step for start in starts for step in range(ROUND)]
-        for line in run_attempts(MODULE, numbers) if numbers else ():
-            lines[OPERATORS[line["number"] // ATTEMPTS]].append(line)
-    return lines
 
 
 def runs_of(lines):
@@ -45,9 +29,9 @@ def runs_of(lines):
 
 @pytest.fixture(scope="module")
 def attempts():
-    with ThreadPoolExecutor(2) as threads:
-        parts = threads.map(tried, (OPERATORS[shard::SHARDS] for shard in range(SHARDS)))
-        return {operator: lines for part in parts for operator, lines in part.items()}
+    """What came of enough attempts at each operator: twice as many as are needed, or more."""
+    function = "support.soundness.operator_runs:attempt"
+    return run_often_enough(function, OPERATORS, ATTEMPTS, NEEDED, runs_of)
 
 
 def test_every_attempt_is_a_valid_one(attempts):

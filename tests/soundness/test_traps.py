@@ -4,12 +4,12 @@ import logging
 from dataclasses import dataclass, field
 
 import numpy as np
-import onnx.parser
+import onnx
 import pytest
 from onnx import helper
 
-from support.soundness.examination import BACKENDS, Tally, examine
-from support.soundness.models import RandomModel
+from support.graphs import parse
+from support.soundness.examination import BACKENDS, Tally, Trial, examine
 
 FLOAT = np.float32
 
@@ -27,7 +27,7 @@ class Trap:
         graph: Inputs, outputs and nodes in ONNX's text form; "[]" means that the rank is unknown.
         feeds: The feeds.
         functions: Model-local functions of the domain "local", in the same form.
-        scalars: The inputs and outputs, of bodies too, that are declared as scalars.
+        scalars: The inputs and outputs, of subgraphs too, that are declared as scalars.
         claims: What the file claims of values in between: types, sizes and symbols by name.
         broadcast: What becomes of operands of different shapes.
     """
@@ -325,11 +325,12 @@ TRAPS = [
 
 
 def made(trap):
-    head = '<ir_version: 8, opset_import: ["" : 17, "sonnx" : 1, "local" : 1]> g'
     functions = f'<opset_import: ["" : 17], domain: "local"> {trap.functions}'
-    model = onnx.parser.parse_model(f"{head} {trap.graph} {functions if trap.functions else ''}")
-    bodies = [attribute.g for node in model.graph.node for attribute in node.attribute]
-    for value in (v for graph in (model.graph, *bodies) for v in (*graph.input, *graph.output)):
+    model = parse(
+        f"{trap.graph} {functions if trap.functions else ''}", domains={"sonnx": 1, "local": 1}
+    )
+    subgraphs = [attribute.g for node in model.graph.node for attribute in node.attribute]
+    for value in (v for graph in (model.graph, *subgraphs) for v in (*graph.input, *graph.output)):
         if value.name in trap.scalars:
             value.type.tensor_type.shape.SetInParent()
     model.graph.value_info.extend(
@@ -337,7 +338,7 @@ def made(trap):
         for name, shape in trap.claims.items()
     )
     # A name by which the oracle and the report speak of each node.
-    nodes = [node for graph in (model.graph, *bodies) for node in graph.node]
+    nodes = [node for graph in (model.graph, *subgraphs) for node in graph.node]
     for number, node in enumerate(nodes):
         node.name = f"{node.op_type}{number}"
     return model
@@ -351,8 +352,7 @@ def _quiet(monkeypatch):
 @pytest.mark.parametrize("edition", ["typed", "preliminary"])
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)
 def test_nothing_is_proved_or_violated_that_is_not_so(trap, edition):
-    model = RandomModel(made(trap), dict(trap.feeds), {}, bool(trap.claims))
     tally = Tally()
-    examine(model, [model.nominal], tally, edition=edition, broadcast=trap.broadcast)
+    examine(Trial(made(trap), (trap.feeds,), bool(trap.claims), edition, trap.broadcast), tally)
     assert tally["evaluated"] + tally["abandoned"] == 1
-    assert not any(tally[f"{backend}: refused, honest"] for backend in BACKENDS), str(tally)
+    assert not any(tally[f"{backend}: refused, honest"] for backend in BACKENDS), tally

@@ -16,8 +16,9 @@ import onnxruntime as ort
 import sonnx_ort
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.rewriting.options import Backend
-from support.broadcasting import Outcome, assert_identical, broadcast_model, quiet, run
+from support.broadcasting import Outcome, assert_identical, broadcast_model, run
 from support.graphs import Dimensions, binary_model
+from support.sessions import quiet
 from support.values import assert_same_bits, bits_dtype, special_values
 
 Array = npt.NDArray[Any]

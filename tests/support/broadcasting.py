@@ -14,6 +14,7 @@ from onnx import helper
 import sonnx_ort
 from support import ort_values
 from support.graphs import OPSET, Dimensions, binary, declared, parse
+from support.sessions import quiet
 
 Array = npt.NDArray[Any]
 Outcome = list[Array] | sonnx_ort.ContractViolation
@@ -78,13 +79,6 @@ def legacy_model(
     made = binary(operator, "float", (a_shape, b_shape, a_shape), "the_node", opset=opset)
     made.graph.node[0].attribute.extend(map(helper.make_attribute, attributes, attributes.values()))
     return made
-
-
-def quiet() -> ort.SessionOptions:
-    """Session options that keep ONNX Runtime's own messages off standard error."""
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    return options
 
 
 def run(session: sonnx_ort.InferenceSession, feeds: Mapping[str, Array]) -> Outcome:

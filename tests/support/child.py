@@ -44,35 +44,45 @@ class ChildResult:
 
 
 def run_program(
-    command: Sequence[str | Path], *, folder: str | None = None, timeout: float
+    command: Sequence[str | Path],
+    *,
+    folder: str | None = None,
+    given: str = "",
+    timeout: float,
+    **variables: str,
 ) -> ChildResult:
     """Run a program in a child process; `support` and the modules of the scripts can be imported.
 
     Args:
         command: The program and its arguments.
         folder: Where it runs; here unless given.
+        given: What it reads from standard input.
         timeout: Seconds until the child is killed and `subprocess.TimeoutExpired` is raised.
+        **variables: Variables of its environment.
     """
     done = subprocess.run(
         command,
         capture_output=True,
         check=False,
         cwd=folder,
-        env=os.environ | _VARIABLES,
+        env=os.environ | _VARIABLES | variables,
         encoding="utf-8",
         errors="replace",
+        input=given,
         timeout=timeout,
     )
     return ChildResult(done.returncode, done.stdout, done.stderr)
 
 
-def run_python(*parts: str, timeout: float = 120) -> ChildResult:
+def run_python(*parts: str, timeout: float = 120, **variables: str) -> ChildResult:
     """Run Python code in a child process with the same interpreter, in an empty folder of its own.
 
     Args:
         *parts: The code: pieces that follow each other, each with an indentation of its own.
         timeout: As for `run_program`.
+        **variables: As for `run_program`.
     """
     code = "\n".join(textwrap.dedent(part) for part in parts)
     with tempfile.TemporaryDirectory() as folder:
-        return run_program([sys.executable, "-c", code], folder=folder, timeout=timeout)
+        command = [sys.executable, "-c", code]
+        return run_program(command, folder=folder, timeout=timeout, **variables)

@@ -11,11 +11,7 @@ _ENVIRONMENT = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "160"}
 
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run the command as a process would, and give what it wrote and its exit status.
-
-    Args:
-        *arguments: The arguments, as text.
-    """
+    """Run the command as a process would, and give what it wrote and its exit status."""
     given = [str(argument) for argument in arguments]
     with patch.dict("os.environ", _ENVIRONMENT):
         result = CliRunner().invoke(app, given, prog_name="python -m sonnx_ort")

@@ -15,9 +15,10 @@ from sonnx_ort.oracle import Violation
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.rewriting.options import Backend
-from support.broadcasting import quiet, run
+from support.broadcasting import run
 from support.graphs import binary_model
 from support.kernels import kernel_of
+from support.sessions import quiet
 
 Array = npt.NDArray[Any]
 Outcome = Array | Violation

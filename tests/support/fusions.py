@@ -4,17 +4,9 @@ import math
 from dataclasses import dataclass
 
 import onnx
-import onnxruntime as ort
 
 from support.graphs import parse
-
-Level = ort.GraphOptimizationLevel
-LEVELS = {
-    "none": Level.ORT_DISABLE_ALL,
-    "basic": Level.ORT_ENABLE_BASIC,
-    "extended": Level.ORT_ENABLE_EXTENDED,
-    "all": Level.ORT_ENABLE_ALL,
-}
+from support.sessions import LEVELS
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,7 @@ from onnx import helper
 
 
 def tensor(name: str, element_type: str, shape: Dimensions) -> onnx.ValueInfoProto:
-    """Declare a tensor.
-
-    Args:
-        name: The name of the value.
-        element_type: Its ONNX element type.
-        shape: Its shape.
-    """
+    """Declare a tensor."""
     number = onnx.TensorProto.DataType.Value(element_type.upper())
     return helper.make_tensor_value_info(name, number, shape)
 

@@ -36,9 +36,6 @@ def _called_plainly(kernel: Kernel) -> Kernel:
 def failure_of(outputs: tuple[npt.NDArray[Any], npt.NDArray[Any]]) -> tuple[int, BaseException]:
     """Take the code and the error of a failed call out of the log.
 
-    Args:
-        outputs: What the kernel gave.
-
     Returns:
         The code in the ticket, and the error that was recorded under it.
     """

@@ -21,13 +21,10 @@ class PackageCopy:
 
     @classmethod
     def in_folder(cls, folder: Path) -> "PackageCopy":
-        """Copy the package.
-
-        Args:
-            folder: An empty folder.
-        """
+        """Copy the package."""
         package = folder / "sonnx_ort"
-        ignored = shutil.ignore_patterns("__pycache__")
+        # What is compiled saves the child the time; a file that is just being written has a number.
+        ignored = shutil.ignore_patterns("*.pyc.*")
         shutil.copytree(REPOSITORY / "sonnx_ort", package, ignore=ignored)
         for part in ("custom_ops", "models"):
             shutil.copytree(REPOSITORY / part, package / part, ignore=ignored)

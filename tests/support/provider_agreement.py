@@ -14,8 +14,8 @@ from functools import partial
 import sonnx_ort
 from sonnx_ort.rewriting.options import Backend
 from support.agreement import Declaration, agreeing_runs
-from support.broadcasting import quiet
 from support.plain_runs.run import Failure, failure_in
+from support.sessions import quiet
 
 ASSIGNMENTS = "session.record_ep_graph_assignment_info"
 """The entry of session options that makes ONNX Runtime remember which provider runs a node."""

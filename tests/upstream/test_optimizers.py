@@ -6,8 +6,9 @@ import onnxruntime as ort
 import pytest
 
 from sonnx_ort.runtime.session_options import OPTIMIZERS_OF_OPERATORS
-from support.fusions import FUSIONS, LEVELS, reciprocal_times_y
+from support.fusions import FUSIONS, reciprocal_times_y
 from support.graphs import parse
+from support.sessions import LEVELS
 
 pytestmark = pytest.mark.upstream
 

@@ -10,7 +10,16 @@ from support.pyops import PRELUDE
 pytestmark = pytest.mark.upstream
 
 
-@pytest.mark.parametrize("error", ["ValueError", "MemoryError", "KeyboardInterrupt"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        "ValueError",
+        *(
+            pytest.param(e, marks=pytest.mark.thorough)
+            for e in ("MemoryError", "KeyboardInterrupt")
+        ),
+    ],
+)
 def test_exception_in_a_python_operator_ends_the_process(error):
     """Once it raises in the caller, kernels may raise and the failure channel can go."""
     child = run_python(

@@ -9,13 +9,13 @@ from support.child import run_python
 pytestmark = pytest.mark.upstream
 
 SCAN = """
-import numpy as np, onnx, onnxruntime as ort
+import numpy as np, onnxruntime as ort
+from support.graphs import parse
 
 def scan(state, rank):
     declared = f"float[{','.join('?' * rank)}]"
-    model = onnx.parser.parse_model(
-        '<ir_version: 8, opset_import: ["" : 17]> '
-        "g (float[] s, float[k] x) => (float[] a, float[] b) {"
+    model = parse(
+        "(float[] s, float[k] x) => (float[] a, float[] b) {"
         " a, b = Scan<num_scan_inputs = 1, body = body (float[] t, float e) =>"
         f" ({declared} o, float p) {{ o = Identity(t) p = Identity(e) }}>(s, x) }}"
     )

@@ -1,17 +1,16 @@
 """ONNX Runtime knows Div and Sub by their names alone when it follows sizes."""
 
 import numpy as np
-import onnx.parser
 import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from support.graphs import parse
 
 pytestmark = pytest.mark.upstream
 
 GRAPH = """
-    <ir_version: 8, opset_import: ["" : 17]>
-    g (float[3] x, float[2] y) => (int64[] z)
+    (float[3] x, float[2] y) => (int64[] z)
     {
         zero = Constant<value_int = 0>()
         s = Shape(x) a = Gather(s, zero)
@@ -25,7 +24,7 @@ GRAPH = """
 
 def enforced(*, between):
     """The enforced model, with and without what stands between a kernel's shape and its guard."""
-    model = sonnx_ort.rewrite(onnx.parser.parse_model(GRAPH))
+    model = sonnx_ort.rewrite(parse(GRAPH))
     (concat,) = [node for node in model.graph.node if node.op_type == "Concat"]
     if not between:
         (guard,) = [node for node in model.graph.node if concat.output[0] in node.input]

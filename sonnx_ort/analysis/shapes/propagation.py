@@ -77,10 +77,10 @@ class _Propagation:
                 self._record(value, [_declared(size) for size in value.shape])
 
     def follow(self, graph: ir.Graph) -> None:
-        """Go through a graph, and through the bodies in it.
+        """Go through a graph, and through the subgraphs in it.
 
         Args:
-            graph: The main graph, or a body whose surroundings are known.
+            graph: The main graph, or a subgraph whose surroundings are known.
         """
         for value in graph.initializers.values():
             self._take_initializer(value)

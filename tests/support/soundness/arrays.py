@@ -10,7 +10,6 @@ Array = npt.NDArray[Any]
 
 FLOATS = ("float32", "float64")
 INTEGERS = ("int64", "int32", "int8", "uint8")
-NUMERIC = (*FLOATS, *INTEGERS)
 
 _FLOAT_VALUES = (0.0, -0.0, 1.0, -1.0, 0.5, 3.0, -2.0, 7.0)
 _SIGNED_VALUES = (0, 1, 2, 3, 5, -1, -2, 7)

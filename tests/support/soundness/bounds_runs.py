@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 from onnx import helper, numpy_helper
@@ -20,20 +19,15 @@ from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.profile.operand import Bounds
-from support.soundness.operator_cases import VERSIONS, OperatorCase, random_case
-
-Array = npt.NDArray[Any]
+from support.sessions import on_one_thread
+from support.soundness.arrays import Array
+from support.soundness.nodes.catalog import VERSIONS, NodeCase, random_case
 
 OPERATORS = sorted(BOUNDS_RULES)
 ATTEMPTS = 1000
 """How many attempts there can be for each operator."""
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-
-_LEVELS = (
-    ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
-    ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
-)
 
 _OLDEST = 9
 """The first version in which numbers of all types can be compared."""
@@ -59,6 +53,7 @@ def attempt(number: int) -> dict[str, Any] | None:
         which of its ends were `reached`. None for a model that `check` refuses, or of which
         nothing is bounded.
     """
+    ort.set_default_logger_severity(4)
     operator = OPERATORS[number // ATTEMPTS]
     rng = random.Random(f"bounds {operator} {number % ATTEMPTS}")  # noqa: S311 - no cryptography
     built = _Model(rng)
@@ -72,7 +67,9 @@ def attempt(number: int) -> dict[str, Any] | None:
     if all(bound is None for bound in bounds):
         return None
     try:
-        outputs = _session(model.SerializeToString(), rng.choice(_LEVELS)).run(None, built.feeds)
+        options = on_one_thread(rng.choice(("none", "all")))
+        session = ort.InferenceSession(model.SerializeToString(), options)
+        outputs = session.run(None, built.feeds)
     except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime does not take
         return {"refused": str(error)[:200]}
     pairs = [(b, np.asarray(o)) for b, o in zip(bounds, outputs, strict=True) if b is not None]
@@ -100,15 +97,6 @@ def _reached(bounds: Bounds, output: Array) -> list[str]:
     return [name for name, end in ends.items() if end in numbers]
 
 
-def _session(content: bytes, level: Any) -> ort.InferenceSession:
-    ort.set_default_logger_severity(4)
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    options.graph_optimization_level = level
-    return ort.InferenceSession(content, options)
-
-
 @dataclass
 class _Model:
     """Makes a model of one node: its inputs are the model's, constants, or results of Less."""
@@ -119,7 +107,7 @@ class _Model:
     constants: list[onnx.TensorProto] = field(default_factory=list)
     nodes: list[onnx.NodeProto] = field(default_factory=list)
 
-    def of(self, case: OperatorCase) -> onnx.ModelProto:
+    def of(self, case: NodeCase) -> onnx.ModelProto:
         names = [self._source(index, array) for index, array in enumerate(case.inputs)]
         while names and not names[-1]:
             names.pop()
@@ -157,19 +145,19 @@ class _Model:
         return name
 
 
-def _attribute(case: OperatorCase, name: str, value: Any) -> onnx.AttributeProto:
+def _attribute(case: NodeCase, name: str, value: Any) -> onnx.AttributeProto:
     schema = onnx.defs.get_schema(case.operator, case.opset)
     return helper.make_attribute(name, value, attr_type=schema.attributes[name].type.value)
 
 
-def _case(rng: random.Random, operator: str) -> OperatorCase:
+def _case(rng: random.Random, operator: str) -> NodeCase:
     maker = _MAKERS.get(operator)
     if maker is None:
         return _with_integers(rng, random_case(rng, operator))
     inputs, attributes = maker(rng, rng.choice(INTEGERS))
     versions = [v for v in VERSIONS[operator] if v >= _OLDEST] or [_OLDEST]
     outputs = 4 if operator == "Unique" else 1
-    return OperatorCase(operator, rng.choice(versions), inputs, attributes, outputs)
+    return NodeCase(operator, rng.choice(versions), inputs, attributes, outputs)
 
 
 Made = tuple[list[Array | None], dict[str, Any]]
@@ -290,7 +278,7 @@ _MAKERS: Mapping[str, Callable[[random.Random, str], Made]] = {
 """How inputs and attributes are made where the numbers matter more than the shapes."""
 
 
-def _with_integers(rng: random.Random, case: OperatorCase) -> OperatorCase:
+def _with_integers(rng: random.Random, case: NodeCase) -> NodeCase:
     """The case with integers of one type where elements come from."""
     dtype = rng.choice(INTEGERS)
     everything = range(len(case.inputs))

@@ -9,17 +9,14 @@ in which a runtime takes independent nodes.
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 
 from support.soundness import rules
+from support.soundness.arrays import Array
 from support.soundness.leaves import LARGEST, Abandoned, LeafError, compute_leaf
 from support.soundness.liveness import needed_nodes, operators_within
-
-Array = npt.NDArray[Any]
 
 LONGEST = 8
 """Loops of more iterations end an evaluation."""
@@ -91,7 +88,7 @@ class Evaluation:
     def graph(
         self, graph: onnx.GraphProto, given: Environment, path: str, *, live: bool
     ) -> list[Value]:
-        """Evaluate a graph or a body.
+        """Evaluate a graph or a subgraph.
 
         Args:
             graph: The graph.
@@ -124,14 +121,7 @@ class Evaluation:
     def node(
         self, node: onnx.NodeProto, environment: Environment, path: str, *, live: bool
     ) -> Sequence[Value]:
-        """Evaluate a node.
-
-        Args:
-            node: The node.
-            environment: The values that it can see.
-            path: The path of calls that led here.
-            live: Whether an output of the model depends on it.
-        """
+        """Evaluate a node."""
         inputs = [environment[name] if name else None for name in node.input]
         if any(isinstance(value, Missing) for value in inputs):
             self._leave_out(node)
@@ -174,16 +164,16 @@ class Evaluation:
         *,
         live: bool,
     ) -> Sequence[Value]:
-        bodies = {a.name: a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH}
+        subgraphs = {a.name: a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH}
         match node.op_type, arrays:
             case "If", [condition] if condition is not None and condition.size == 1:
-                taken = bodies["then_branch" if condition.item() else "else_branch"]
+                taken = subgraphs["then_branch" if condition.item() else "else_branch"]
                 return self.graph(taken, dict(environment), path, live=live)
             case "Loop", [trips, condition, *states] if trips is not None and trips.size == 1:
-                run = functools.partial(self.graph, bodies["body"], path=path, live=live)
+                run = functools.partial(self.graph, subgraphs["body"], path=path, live=live)
                 return self._loop(node, run, trips, condition, states, environment)
             case "Scan", _:
-                run = functools.partial(self.graph, bodies["body"], path=path, live=live)
+                run = functools.partial(self.graph, subgraphs["body"], path=path, live=live)
                 return self._scan(node, run, arrays, environment)
             case _:
                 return self._unknown(node)
@@ -289,11 +279,7 @@ def _other_ranks(body: onnx.GraphProto, states: Sequence[Value], after: Sequence
 
 
 def lenient(visit: Visit) -> list[Array] | Missing:
-    """What ONNX computes, which broadcasts; a zero divisor of an integer gives 0.
-
-    Args:
-        visit: The node.
-    """
+    """What ONNX computes, which broadcasts; a zero divisor of an integer gives 0."""
     try:
         operands = np.broadcast_arrays(*visit.operands)
     except ValueError:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 
@@ -14,13 +13,14 @@ import sonnx_ort
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.profile.judgement import Status
+from support.sessions import on_one_thread
 from support.soundness import rules
-from support.soundness.agreement import assert_alike, refused_for_its_shapes
+from support.soundness.arrays import Array
 from support.soundness.evaluator import Evaluation, Missing, Value, Visit
 from support.soundness.leaves import Abandoned
-from support.soundness.models import Feeds, RandomModel
+from support.soundness.outcomes import assert_alike, refused_for_its_shapes
+from support.soundness.shrinking import Feeds, Sample
 
-Array = npt.NDArray[Any]
 Violation = tuple[str, str]
 """The label of a node, and the id of the first rule that it breaks."""
 
@@ -29,27 +29,8 @@ E1 = "Broadcast.E1"
 BACKENDS = ("python", "native")
 
 
-@dataclass
-class Tally:
-    """What a test has looked at, so that it cannot pass by looking at nothing.
-
-    Attributes:
-        counts: How often each thing happened.
-    """
-
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def __getitem__(self, name: str) -> int:
-        """How often something happened."""
-        return self.counts[name]
-
-    def add(self, name: str) -> None:
-        """Count something."""
-        self.counts[name] += 1
-
-    def __str__(self) -> str:
-        """Give all counts."""
-        return ", ".join(f"{name}: {count}" for name, count in sorted(self.counts.items()))
+Tally = Counter[str]
+"""What a test has looked at, so that it cannot pass by looking at nothing."""
 
 
 @dataclass
@@ -137,14 +118,14 @@ class Judge:
         proved = self._statuses.get((violation.node, violation.rule)) is Status.PROVED
         broadcast = self._statuses.get((violation.node, E1)) is Status.RUNTIME
         if uncertain and proved and broadcast:
-            self.tally.add("broken behind a wrong Shape")
+            self.tally["broken behind a wrong Shape"] += 1
             return
         self._compare(violation.node, violation.rule, broken=True)
 
     def _compare(self, node: str, rule: str, *, broken: bool) -> None:
         status = self._statuses.get((node, rule))
         assert status is not None, f"{node}: no obligation for {rule}"
-        self.tally.add(f"{status} {'broken' if broken else 'kept'}")
+        self.tally[f"{status} {'broken' if broken else 'kept'}"] += 1
         assert not (broken and status is Status.PROVED), f"{node}: {rule} is proved, and broken"
         assert broken or status is not Status.VIOLATED, f"{node}: {rule} is violated, and kept"
         refused = (node, rule) in self.broken_at_the_start
@@ -157,87 +138,92 @@ class Judge:
         return Missing()
 
 
-def examine(
-    model: RandomModel, feeds: Sequence[Feeds], tally: Tally, *, edition: str, broadcast: str
-) -> None:
+@dataclass(frozen=True)
+class Trial(Sample):
+    """What is tried, and how it is enforced.
+
+    Attributes:
+        lies: Whether the model claims what is not so.
+        edition: The edition.
+        broadcast: What becomes of operands of different shapes.
+    """
+
+    lies: bool
+    edition: str
+    broadcast: str
+
+    def __str__(self) -> str:
+        """Give all that is needed to look at it again."""
+        return f"edition {self.edition}, broadcast {self.broadcast}\n{super().__str__()}"
+
+
+def examine(trial: Trial, tally: Tally) -> None:
     """Check a model, enforce it by each backend, and run it; assert that all and the oracle agree.
 
     A session that does not start because of a rule stands for runs that all break it, if they reach
     the node.
-
-    Args:
-        model: The model.
-        feeds: What it is run with.
-        tally: Counts what was looked at.
-        edition: The edition.
-        broadcast: What becomes of operands of different shapes.
     """
-    tally.add("graphs")
-    report = sonnx_ort.check(model.content, edition=edition, broadcast=broadcast)
-    started = {backend: _start(model, report, backend, tally) for backend in BACKENDS}
-    for each in feeds:
-        _examine_runs(model, each, report, started, tally)
+    tally["graphs"] += 1
+    content = trial.model.SerializeToString()
+    report = sonnx_ort.check(content, edition=trial.edition, broadcast=trial.broadcast)
+    started = {backend: _start(trial, report, backend, tally) for backend in BACKENDS}
+    for feeds in trial.runs:
+        _examine_run(trial, feeds, report, started, tally)
 
 
 def _start(
-    model: RandomModel, report: Report, backend: str, tally: Tally
+    trial: Trial, report: Report, backend: str, tally: Tally
 ) -> ort.InferenceSession | sonnx_ort.ContractViolation | None:
     """Start a session; give what kept it from starting, if that was a rule."""
-    choices = {
-        "edition": report.edition.value,
-        "broadcast": report.broadcasting.value,
-        "backend": backend,
-    }
-    # Optimizers that are off for one backend alone would make bits differ.
-    options = sonnx_ort.register()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    enforced = _enforced(model, report, choices, tally)
+    choices = {"edition": trial.edition, "broadcast": trial.broadcast, "backend": backend}
+    enforced = _enforced(trial.model.SerializeToString(), report, choices, tally)
     if enforced is None:
         return None
+    # Optimizers that are off for one backend alone would make bits differ.
+    options = sonnx_ort.register(on_one_thread())
     try:
         return sonnx_ort.InferenceSession(
-            enforced, options, verify_proofs=not model.lies, **choices
+            enforced, options, verify_proofs=not trial.lies, **choices
         )
     except sonnx_ort.ContractViolation as violation:
         Judge(report, tally).compare_with_run(violation)
-        tally.add(f"{backend}: fails when the session starts")
+        tally[f"{backend}: fails when the session starts"] += 1
         return violation
     except sonnx_ort.SonnxError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime refuses
-        tally.add(f"{backend}: refused: {' '.join(str(error).split())[:300]}")
-        tally.add(f"{backend}: refused, {'lying' if model.lies else 'honest'}")
+        tally[f"{backend}: refused: {' '.join(str(error).split())[:300]}"] += 1
+        tally[f"{backend}: refused, {'lying' if trial.lies else 'honest'}"] += 1
     return None
 
 
 def _enforced(
-    model: RandomModel, report: Report, choices: Mapping[str, str], tally: Tally
+    content: bytes, report: Report, choices: Mapping[str, str], tally: Tally
 ) -> onnx.ModelProto | None:
     """Rewrite a model, and what comes of it once more, unless it is refused."""
     backend = choices["backend"]
     refusal = None
     try:
-        enforced = sonnx_ort.rewrite(model.content, **choices)
+        enforced = sonnx_ort.rewrite(content, **choices)
     except sonnx_ort.SonnxError as error:
         refusal = error
     if isinstance(refusal, sonnx_ort.ModelRejected):
         assert not report.ok
         assert refusal.report.to_json() == report.to_json()
-        tally.add(f"{backend}: rejected")
+        tally[f"{backend}: rejected"] += 1
         return None
     assert report.ok
     if refusal is not None:
         # The standard operators differ by type, which may follow from nothing.
         assert "needs to know the element type" in str(refusal)
-        tally.add(f"{backend}: refused, type unknown")
+        tally[f"{backend}: refused, type unknown"] += 1
         return None
     assert sonnx_ort.rewrite(enforced, **choices) == enforced, f"{backend}: rewritten twice"
     return enforced
 
 
-def _examine_runs(
-    model: RandomModel,
+def _examine_run(
+    trial: Trial,
     feeds: Feeds,
     report: Report,
     started: Mapping[str, ort.InferenceSession | sonnx_ort.ContractViolation | None],
@@ -245,29 +231,29 @@ def _examine_runs(
 ) -> None:
     refusals = [s for s in started.values() if isinstance(s, sonnx_ort.ContractViolation)]
     refused = frozenset((refusal.node, refusal.rule) for refusal in refusals)
-    judge = Judge(report, tally, declared_sizes(model.proto), broken_at_the_start=refused)
-    evaluation = Evaluation(model.proto, judge.decide)
+    judge = Judge(report, tally, declared_sizes(trial.model), broken_at_the_start=refused)
+    evaluation = Evaluation(trial.model, judge.decide)
     try:
         with np.errstate(all="ignore"):
             expected = evaluation.outputs(feeds)
     except Abandoned:
-        tally.add("abandoned")
+        tally["abandoned"] += 1
         return
-    tally.add("evaluated")
+    tally["evaluated"] += 1
     sessions = {n: s for n, s in started.items() if isinstance(s, ort.InferenceSession)}
     outcomes = {name: _run(session, feeds) for name, session in sessions.items()}
     for backend, outcome in outcomes.items():
-        tally.add(f"{backend}: runs")
-        what = _judge_run(model, judge, outcome, expected, uncertain=evaluation.uncertain)
-        tally.add(f"{backend}: {what}")
+        tally[f"{backend}: runs"] += 1
+        what = _judge_run(trial, judge, outcome, expected, uncertain=evaluation.uncertain)
+        tally[f"{backend}: {what}"] += 1
     if len(outcomes) == len(BACKENDS):
         pair = [outcomes[backend] for backend in BACKENDS]
-        if not any(refused_for_its_shapes(outcome, lies=model.lies) for outcome in pair):
+        if not any(refused_for_its_shapes(outcome, lies=trial.lies) for outcome in pair):
             assert_alike(*pair, uncertain=evaluation.uncertain)
 
 
 def _judge_run(
-    model: RandomModel,
+    trial: Trial,
     judge: Judge,
     outcome: Sequence[Array | None] | Exception,
     expected: Sequence[Value],
@@ -287,11 +273,11 @@ def _judge_run(
         return "uncertain"
     if isinstance(outcome, Exception):
         # ONNX Runtime is stricter than onnx.reference here and there, but never about our nodes.
-        assert model.lies or "SONNX" not in str(outcome), outcome
-        return f"refused in the run, {'lying' if model.lies else 'honest'}"
-    if model.lies:
+        assert trial.lies or "SONNX" not in str(outcome), outcome
+        return f"refused in the run, {'lying' if trial.lies else 'honest'}"
+    if trial.lies:
         return "runs of a lying model"
-    _assert_equal(model, outcome, expected)
+    _assert_equal(trial.model, outcome, expected)
     return "runs that gave the oracle's results"
 
 
@@ -304,9 +290,9 @@ def _run(session: ort.InferenceSession, feeds: Mapping[str, Array]) -> list[Arra
 
 
 def _assert_equal(
-    model: RandomModel, actual: Sequence[Array | None], expected: Sequence[Any]
+    model: onnx.ModelProto, actual: Sequence[Array | None], expected: Sequence[Any]
 ) -> None:
-    for declared, got, wanted in zip(model.proto.graph.output, actual, expected, strict=True):
+    for declared, got, wanted in zip(model.graph.output, actual, expected, strict=True):
         # ONNX Runtime gives None for an If whose branch it has folded into an empty constant.
         if isinstance(wanted, Missing) or (got is None and wanted.size == 0):
             continue
@@ -316,10 +302,7 @@ def _assert_equal(
 
 
 def declared_sizes(proto: onnx.ModelProto) -> dict[str, list[list[int]]]:
-    """What a model declares of the sizes of values, in its main graph and in bodies.
-
-    Args:
-        proto: The model.
+    """What a model declares of the sizes of values, in its main graph and in subgraphs.
 
     Returns:
         The declared sizes by name, one list for each declaration; 0 stands for an open size.

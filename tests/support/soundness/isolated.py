@@ -1,77 +1,152 @@
-"""Runs numbered attempts of which any may end the process.
+"""Calls functions of which any call may end the process, in forks of this one or of another.
 
-    python -m support.soundness.isolated MODULE < NUMBERS
+    python -m support.soundness.isolated MODULE:FUNCTION < NUMBERS
 
-calls `attempt(number)` of the module, which gives an object for JSON, for each number of a JSON
-list, and writes one line for each: what it gave, or the status with which it ended the process.
-Attempts are made in forks of a process that has imported everything but started nothing.
+calls the function with each number of a JSON list, and writes one line for each. A fork is made of
+a process that has imported everything but started nothing.
 """
 
-import importlib
+import faulthandler
 import json
 import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pkgutil import resolve_name
 from typing import Any
 
-from support.child import TESTS
+from support.child import run_program
 
-_SECONDS_PER_ATTEMPT = 10
-"""Beyond any that was seen, by far."""
+_PROCESSES = 2
+_SECONDS_TO_START = 60
+_SECONDS_PER_CALL = 10
+_SECONDS_TO_SHRINK = 300
+"""Beyond any that were seen, by far."""
 
-Attempt = Callable[[int], Any]
+Line = dict[str, Any]
+"""What came of a call: its `number`, and one of three. `result` is what it gave, as JSON holds it;
+`error` the traceback, with what was `raised` where; `death` the status that ended the process."""
 
 
-def run_attempts(module: str, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Run attempts in a child process.
+def run_often_enough(
+    function: str,
+    operators: Sequence[str],
+    attempts: int,
+    needed: int,
+    counts: Callable[[list[Line]], Sequence[object]],
+) -> dict[str, list[Line]]:
+    """Try operators again and again, until each has been tried often enough, or every number was.
 
     Args:
-        module: Has the function `attempt`.
-        numbers: The numbers of the attempts.
+        function: As for `run_attempts`; its number divided by `attempts` chooses the operator.
+        operators: The operators, in the order of the numbers.
+        attempts: How many attempts there can be for each.
+        needed: How many have to count.
+        counts: Gives of the lines of one operator what counts.
 
-    Yields:
-        For each its `number`, and `result`, `error` (the traceback) or `death` (the status).
+    Returns:
+        The lines by operator.
     """
-    finished = subprocess.run(
-        [sys.executable, "-m", "support.soundness.isolated", module],
-        input=json.dumps(list(numbers)),
-        capture_output=True,
-        check=False,
-        cwd=TESTS,
-        # Sets of names have one order in all runs then.
-        env=os.environ | {"PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
-        encoding="utf-8",
-        errors="replace",
-        timeout=60 + _SECONDS_PER_ATTEMPT * len(numbers),
+    lines: dict[str, list[Line]] = {operator: [] for operator in operators}
+    first, count = 0, 2 * needed
+    while first < attempts:
+        wanting = [i for i, o in enumerate(operators) if len(counts(lines[o])) < needed]
+        steps = range(first, min(first + count, attempts))
+        numbers = [index * attempts + step for index in wanting for step in steps]
+        for line in run_attempts(function, numbers, _PROCESSES):
+            lines[operators[line["number"] // attempts]].append(line)
+        first, count = steps.stop, 2 * count
+    return lines
+
+
+def run_attempts(function: str, numbers: Sequence[int], processes: int = 1) -> list[Line]:
+    """Call a function with numbers, in child processes.
+
+    Args:
+        function: Its module and name: "support.soundness.splices:attempt".
+        numbers: The numbers.
+        processes: How many share them.
+    """
+    run = partial(_run, function, seconds=_SECONDS_PER_CALL)
+    with ThreadPoolExecutor(processes) as threads:
+        parts = threads.map(run, (numbers[first::processes] for first in range(processes)))
+        return [line for part in parts for line in part]
+
+
+def failures_of(lines: Iterable[Line], shrunk: str, most: int = 3) -> list[str]:
+    """Say what went wrong, and on what.
+
+    Args:
+        lines: What came of calls.
+        shrunk: A function, by module and name, that gives the smallest input on which the same goes
+            wrong as with a number.
+        most: How many of them are shrunk.
+    """
+    failed = [line for line in lines if "result" not in line]
+    found = [f"{line['number']}: {line.get('error') or line}" for line in failed]
+    for index, line in enumerate(failed[:most]):
+        try:
+            (smallest,) = _run(shrunk, [line["number"]], seconds=_SECONDS_TO_SHRINK)
+        except subprocess.TimeoutExpired as error:
+            found[index] += f"\nIt was not shrunk: {error}"
+            continue
+        found[index] += f"\nThe smallest on which it does so:\n{smallest.get('result') or smallest}"
+    return found
+
+
+def how_it_ends(function: Callable[[Any], object], argument: object) -> str:
+    """Call a function in a fork, and say how it ended: "" if it gave something back.
+
+    Args:
+        function: The function.
+        argument: What it gets.
+    """
+
+    def call(given: object) -> None:
+        function(given)
+
+    (line,) = _forked(call, [argument])
+    return f"status {line['death']}" if "death" in line else line.get("raised", "")
+
+
+def _run(function: str, numbers: Sequence[int], *, seconds: float) -> list[Line]:
+    if not numbers:
+        return []
+    # Sets of names have one order in all runs with a seed.
+    ended = run_program(
+        [sys.executable, "-m", "support.soundness.isolated", function],
+        given=json.dumps(list(numbers)),
+        timeout=_SECONDS_TO_START + seconds * len(numbers),
+        PYTHONHASHSEED="0",
     )
-    lines = [json.loads(line) for line in finished.stdout.splitlines()]
-    assert finished.returncode == 0, finished.stderr
-    assert [line["number"] for line in lines] == list(numbers), finished.stderr
-    yield from lines
+    assert ended.exit_status == 0, ended
+    lines = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert [line["number"] for line in lines] == list(numbers), ended
+    return lines
 
 
 def main() -> None:
-    """Run the attempts, and write what came of each."""
-    (module,) = sys.argv[1:]
-    attempt: Attempt = importlib.import_module(module).attempt
-    pending: list[int] = json.load(sys.stdin)
+    """Call the function, and write what came of each number."""
+    function = resolve_name(sys.argv[1])
+    pending = json.load(sys.stdin)
     while pending:
-        for line in _forked(attempt, tuple(pending)):
-            print(json.dumps(line), flush=True)
-            pending.pop(0)
+        for line in _forked(function, tuple(pending)):
+            print(json.dumps({"number": pending.pop(0)} | line), flush=True)
 
 
-def _forked(attempt: Attempt, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Make attempts in a fork, until all are made or one has ended it."""
+def _forked(function: Callable[[Any], object], arguments: Sequence[Any]) -> Iterator[Line]:
+    """Call a function in a fork, until there is no argument left or a call has ended the fork."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
+        faulthandler.disable()
         os.close(reading)
         with os.fdopen(writing, "w", encoding="utf-8") as results:
-            for number in numbers:
-                results.write(json.dumps({"number": number} | _tried(attempt, number)) + "\n")
+            for argument in arguments:
+                results.write(json.dumps(_called(function, argument)) + "\n")
                 results.flush()
         os._exit(0)
     os.close(writing)
@@ -81,15 +156,17 @@ def _forked(attempt: Attempt, numbers: Sequence[int]) -> Iterator[dict[str, Any]
             made += 1
             yield json.loads(line)
     _, status = os.waitpid(child, 0)
-    if made < len(numbers):
-        yield {"number": numbers[made], "death": status}
+    if made < len(arguments):
+        yield {"death": status}
 
 
-def _tried(attempt: Attempt, number: int) -> dict[str, Any]:
+def _called(function: Callable[[Any], object], argument: object) -> Line:
     try:
-        return {"result": attempt(number)}
-    except Exception:  # noqa: BLE001 - whatever fails, the other attempts are made
-        return {"error": traceback.format_exc()}
+        return {"result": function(argument)}
+    except Exception as error:  # noqa: BLE001 - whatever fails, the other calls are made
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raised = f"{type(error).__name__} in {place.name}, line {place.lineno} of {place.filename}"
+        return {"error": traceback.format_exc(), "raised": raised}
 
 
 if __name__ == "__main__":

@@ -5,13 +5,11 @@ of ONNX Runtime differs from the document. Here the operands of one Div or Sub a
 original model, at every level of optimization.
 """
 
+import copy
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 
@@ -19,17 +17,9 @@ import sonnx_ort
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.options import Backend
 from sonnx_ort.runtime.registration import prepare
-
-Array = npt.NDArray[Any]
-Feeds = Mapping[str, Array]
-
-LEVELS = {
-    "none": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
-    "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
-    "extended": ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED,
-    "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
-}
-
+from support.sessions import LEVELS, on_one_thread
+from support.soundness.arrays import Array
+from support.soundness.shrinking import Feeds, Sample
 
 _REFUSALS = (
     # It runs no Scan where inference leaves a shape of its body open.
@@ -40,32 +30,14 @@ _REFUSALS = (
 """Errors of ONNX Runtime that rest on no rule, but on what it believes of shapes."""
 
 
-@dataclass(frozen=True)
-class Spliced:
-    """A model whose last node is a Div or Sub, and one run of it.
-
-    Attributes:
-        model: The model; its only output is that of the last node.
-        feeds: What it is run with.
-    """
-
-    model: onnx.ModelProto
-    feeds: Feeds
-
-    def __str__(self) -> str:
-        """Give all that is needed to look at it again."""
-        feeds = ", ".join(f"{n} = {a.dtype}{list(a.shape)}" for n, a in self.feeds.items())
-        return f"{onnx.printer.to_text(self.model)}\n{feeds}"
-
-
-def operands_at_each_level(spliced: Spliced) -> dict[str, list[Array]]:
+def operands_at_each_level(sample: Sample) -> dict[str, list[Array]]:
     """What reaches the last node of the original, at the levels at which it can be run.
 
     Args:
-        spliced: The model.
+        sample: A model whose last node is a Div or Sub and gives its only output, and one run.
     """
-    operands = onnx.ModelProto()
-    operands.CopyFrom(spliced.model)
+    (feeds,) = sample.runs
+    operands = copy.deepcopy(sample.model)
     last = operands.graph.node.pop()
     (output,) = operands.graph.output
     del operands.graph.output[:]
@@ -75,30 +47,31 @@ def operands_at_each_level(spliced: Spliced) -> dict[str, list[Array]]:
         declared.CopyFrom(output)
         declared.name = f"operand{index}"
     found = {}
-    for name, level in LEVELS.items():
+    for name in LEVELS:
         try:
-            found[name] = _session(operands, _options(level)).run(None, spliced.feeds)
+            found[name] = _session(operands, on_one_thread(name)).run(None, feeds)
         except Exception:  # noqa: BLE001, S112 - what does not run cannot contradict anything
             continue
     return found
 
 
-def judge(spliced: Spliced) -> Counter[str]:
+def judge(sample: Sample) -> Counter[str]:
     """Assert that `check`, both backends and every session agree with the kernels.
 
     Args:
-        spliced: The model.
+        sample: As for `operands_at_each_level`.
 
     Returns:
         What was looked at.
     """
     counts: Counter[str] = Counter()
-    operands = operands_at_each_level(spliced)
+    (feeds,) = sample.runs
+    operands = operands_at_each_level(sample)
     if not operands:
         return Counter(["cannot be run"])
-    label = spliced.model.graph.node[-1].name
-    report = sonnx_ort.check(spliced.model)
-    (rule,) = [o for o in report.obligations if o.rule.id.endswith(".R1") and o.node == label]
+    last = sample.model.graph.node[-1]
+    report = sonnx_ort.check(sample.model)
+    (rule,) = [o for o in report.obligations if o.rule.id.endswith(".R1") and o.node == last.name]
     counts[str(rule.status)] += 1
     for name, (a, b) in operands.items():
         kept = a.shape == b.shape
@@ -108,14 +81,14 @@ def judge(spliced: Spliced) -> Counter[str]:
         counts["kept" if kept else "broken"] += 1
     if not report.ok:
         return counts
-    random = _differ(operands, operands_at_each_level(spliced))
+    random = _differ(operands, operands_at_each_level(sample))
     for backend in Backend:
-        enforced = sonnx_ort.rewrite(spliced.model, backend=backend)
+        enforced = sonnx_ort.rewrite(sample.model, backend=backend)
         for name, (a, b) in operands.items():
-            expected = _expected(spliced, a, b) if a.shape == b.shape else None
+            expected = _expected(last.op_type, a, b) if a.shape == b.shape else None
             for own in (False, True):
                 place = f"{'own' if own else 'plain'} session, {backend}, level {name}"
-                outcome = _outcome(enforced, spliced.feeds, backend, LEVELS[name], own=own)
+                outcome = _outcome(enforced, feeds, backend, name, own=own)
                 if any(refusal in str(outcome) for refusal in _REFUSALS):
                     counts["refused by ONNX Runtime for what it believes of shapes"] += 1
                     continue
@@ -146,18 +119,16 @@ def _differ(one: Mapping[str, list[Array]], other: Mapping[str, list[Array]]) ->
     return not all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
 
-def _expected(spliced: Spliced, a: Array, b: Array) -> Array:
+def _expected(operator: str, a: Array, b: Array) -> Array:
     with np.errstate(all="ignore"):
-        result: Array = {"Div": np.divide, "Sub": np.subtract}[
-            spliced.model.graph.node[-1].op_type
-        ](a, b)
+        result: Array = {"Div": np.divide, "Sub": np.subtract}[operator](a, b)
     return result
 
 
 def _outcome(
-    enforced: onnx.ModelProto, feeds: Feeds, backend: Backend, level: Any, *, own: bool
+    enforced: onnx.ModelProto, feeds: Feeds, backend: Backend, level: str, *, own: bool
 ) -> Array | Exception:
-    options = _options(level)
+    options = on_one_thread(level)
     try:
         if own:
             session = sonnx_ort.InferenceSession(
@@ -174,11 +145,3 @@ def _outcome(
 
 def _session(model: onnx.ModelProto, options: ort.SessionOptions) -> ort.InferenceSession:
     return ort.InferenceSession(model.SerializeToString(), options)
-
-
-def _options(level: Any) -> ort.SessionOptions:
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    options.graph_optimization_level = level
-    return options

@@ -3,14 +3,12 @@
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-Array = npt.NDArray[Any]
+from support.soundness.arrays import Array
 
 LARGEST = 2_000
 """Tensors of more elements end an evaluation."""
@@ -34,7 +32,7 @@ def compute_leaf(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: in
     """Compute a node through `onnx.reference`.
 
     Args:
-        node: The node; it has no body.
+        node: The node; it has no subgraph.
         arrays: Its inputs.
         opset: The version of the standard operators.
 

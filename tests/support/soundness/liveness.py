@@ -14,11 +14,6 @@ def needed_nodes(
     """The positions of the nodes that outputs depend on.
 
     ONNX Runtime leaves out what only the shape is needed of, where it knows that shape.
-
-    Args:
-        nodes: The nodes of one graph or function, in order.
-        wanted: The names of its outputs.
-        functions: The functions that they may call.
     """
     return _needed(nodes, wanted, functions)[0]
 
@@ -36,7 +31,7 @@ def _needed(
 
 
 def _read(node: onnx.NodeProto, functions: Functions) -> set[str]:
-    """The names of the values whose elements a node reads, in its bodies too."""
+    """The names of the values whose elements a node reads, in its subgraphs too."""
     if node.op_type in ("Shape", "Size"):
         return set()
     function = functions.get((node.domain, node.op_type))
@@ -45,23 +40,18 @@ def _read(node: onnx.NodeProto, functions: Functions) -> set[str]:
         given = zip(node.input, function.input, strict=True)
         return {argument for argument, parameter in given if parameter in inner}
     names = set(node.input)
-    for body in _bodies(node):
+    for body in _subgraphs(node):
         names |= _needed(body.node, [output.name for output in body.output], functions)[1]
     return names
 
 
-def _bodies(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+def _subgraphs(node: onnx.NodeProto) -> list[onnx.GraphProto]:
     return [a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
 
 
 def operators_within(node: onnx.NodeProto, functions: Functions) -> set[str]:
-    """The operator of a node, and those in its bodies and in the functions that it calls.
-
-    Args:
-        node: The node.
-        functions: The functions that it may call.
-    """
+    """The operator of a node, and those in its subgraphs and in the functions that it calls."""
     function = functions.get((node.domain, node.op_type))
-    inner = [each for body in _bodies(node) for each in body.node]
+    inner = [each for body in _subgraphs(node) for each in body.node]
     inner += function.node if function is not None else []
     return {node.op_type}.union(*(operators_within(each, functions) for each in inner))

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
-from support.soundness.arrays import random_array
-from support.soundness.bodies import fill
+from support.soundness.arrays import Array, random_array
 from support.soundness.scope import Draft, Scope
+from support.soundness.subgraphs import fill
 
-Array = npt.NDArray[Any]
 Feeds = dict[str, Array]
 Declared = tuple[int | str | None, ...] | None
 
@@ -37,19 +35,9 @@ class RandomModel:
     declared: dict[str, Declared]
     lies: bool
 
-    @property
-    def content(self) -> bytes:
-        """The bytes of its file."""
-        content: bytes = self.proto.SerializeToString()
-        return content
-
 
 def random_model(rng: random.Random) -> RandomModel:
-    """Make a model.
-
-    Args:
-        rng: Chooses.
-    """
+    """Make a model."""
     draft = Draft(rng, rng.choice([13, 17, 17, 21]))
     inputs = _random_inputs(rng, draft)
     main = Scope(draft, dict(inputs))
@@ -70,7 +58,7 @@ def random_model(rng: random.Random) -> RandomModel:
         graph, opset_imports=draft.imports(), functions=draft.functions, ir_version=8
     )
     if lies:
-        _lie_in_bodies(rng, proto.graph, declared)
+        _lie_in_subgraphs(rng, proto.graph, declared)
     return RandomModel(proto, inputs, declared, lies)
 
 
@@ -78,10 +66,6 @@ def random_feeds(rng: random.Random, model: RandomModel) -> Feeds:
     """Choose other elements, and often other sizes, that the declared shapes allow.
 
     ONNX Runtime holds no two dimensions to one size, be they declared with one symbol or not.
-
-    Args:
-        rng: Chooses.
-        model: The model.
     """
     sizes = {size: size for size in range(6)}
     symbols: dict[str, int] = {}
@@ -195,7 +179,7 @@ def _claim(rng: random.Random, main: Scope, name: str, declared: dict[str, Decla
     return tuple(rng.choice([1, 2, 3, 4, *symbols[:3]]) for _ in range(rank))
 
 
-def _lie_in_bodies(
+def _lie_in_subgraphs(
     rng: random.Random, graph: onnx.GraphProto, declared: dict[str, Declared]
 ) -> None:
     symbols = [d for shape in declared.values() for d in shape or () if isinstance(d, str)]
@@ -213,7 +197,7 @@ def _lie_in_bodies(
                     if rng.random() < 0.05:
                         element_type = onnx.TensorProto.DOUBLE
                     value.CopyFrom(helper.make_tensor_value_info(value.name, element_type, shape))
-            _lie_in_bodies(rng, attribute.g, declared)
+            _lie_in_subgraphs(rng, attribute.g, declared)
 
 
 def _value_info(name: str, dtype: np.dtype[Any], shape: Declared) -> onnx.ValueInfoProto:

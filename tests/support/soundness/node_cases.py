@@ -1,5 +1,6 @@
 """The node cases of the onnx package: one node with inputs and outputs, for most operators."""
 
+import copy
 import functools
 import math
 import re
@@ -8,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
@@ -16,8 +16,7 @@ from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.profile.operand import Dimension, Shape
-
-Array = npt.NDArray[Any]
+from support.soundness.arrays import Array
 
 _OPEN = re.compile(r"\?\d+")
 """The name of a size that only a run tells."""
@@ -47,23 +46,14 @@ def node_cases() -> Sequence[Any]:
 
 
 def tensors(values: Sequence[Any]) -> list[Array | None]:
-    """The tensors among the inputs or outputs of a case; None for sequences and the like.
-
-    Args:
-        values: The inputs or the outputs.
-    """
+    """The tensors among the inputs or outputs of a case; None for sequences and the like."""
     arrays = [numpy_helper.to_array(v) if isinstance(v, onnx.TensorProto) else v for v in values]
     return [np.asarray(a) if isinstance(a, np.ndarray | np.generic) else None for a in arrays]
 
 
 def with_symbols(case: Any) -> tuple[onnx.ModelProto, dict[str, int]]:
-    """One symbol for each dimension of each input, and what they stand for in the case's data.
-
-    Args:
-        case: The case.
-    """
-    model = onnx.ModelProto()
-    model.CopyFrom(case.model)
+    """One symbol for each dimension of each input, and what they stand for in the case's data."""
+    model = copy.deepcopy(case.model)
     sizes: dict[str, int] = {}
     inputs = tensors(case.data_sets[0][0])
     for number, (declared, array) in enumerate(zip(model.graph.input, inputs, strict=False)):
@@ -75,13 +65,8 @@ def with_symbols(case: Any) -> tuple[onnx.ModelProto, dict[str, int]]:
 
 
 def with_constants(case: Any) -> tuple[onnx.ModelProto, dict[str, int]]:
-    """Inputs of known sizes; all but the first are constants where they could be shapes or axes.
-
-    Args:
-        case: The case.
-    """
-    model = onnx.ModelProto()
-    model.CopyFrom(case.model)
+    """Inputs of known sizes; all but the first are constants where they could be shapes or axes."""
+    model = copy.deepcopy(case.model)
     inputs = tensors(case.data_sets[0][0])
     for number, (declared, array) in enumerate(zip(case.model.graph.input, inputs, strict=False)):
         if array is None:
@@ -97,12 +82,7 @@ def with_constants(case: Any) -> tuple[onnx.ModelProto, dict[str, int]]:
 
 
 def symbols(number: int, array: Array) -> list[str]:
-    """The symbols of an input's dimensions.
-
-    Args:
-        number: The number of the input.
-        array: A tensor of its rank.
-    """
+    """The symbols of an input's dimensions."""
     return [f"s{number}_{axis}" for axis in range(array.ndim)]
 
 

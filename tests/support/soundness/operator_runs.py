@@ -6,7 +6,6 @@ Attempts for `support.soundness.isolated`: `NUMBER // ATTEMPTS` chooses the oper
 import random
 from typing import Any
 
-import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 from onnx import helper, numpy_helper
@@ -17,32 +16,25 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.profile.operand import Shape
+from support.sessions import on_one_thread
+from support.soundness.arrays import Array
 from support.soundness.node_cases import misfit
-from support.soundness.operator_cases import OperatorCase, random_case
-
-Array = npt.NDArray[Any]
+from support.soundness.nodes.catalog import NodeCase, random_case
 
 OPERATORS = sorted(SHAPE_RULES)
 ATTEMPTS = 1000
 """How many attempts there can be for each operator."""
 
-_LEVELS = (
-    ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
-    ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
-)
-
 
 def attempt(number: int) -> dict[str, Any] | None:
     """Try one node.
-
-    Args:
-        number: Decides everything.
 
     Returns:
         `version`, the operator's; `refused`, why ONNX Runtime did not run it; or `certain`, of how
         many outputs the shape was certain, and `misfit`, what contradicts it. None for a model
         that `check` refuses, or of which nothing is certain.
     """
+    ort.set_default_logger_severity(4)
     operator = OPERATORS[number // ATTEMPTS]
     rng = random.Random(f"{operator} {number % ATTEMPTS}")  # noqa: S311 - no cryptography
     case = random_case(rng, operator)
@@ -57,21 +49,13 @@ def attempt(number: int) -> dict[str, Any] | None:
         return None
     version = {"version": operator_version(operator, case.opset)}
     try:
-        outputs = _session(model.SerializeToString(), rng.choice(_LEVELS)).run(None, feeds)
+        options = on_one_thread(rng.choice(("none", "all")))
+        outputs = ort.InferenceSession(model.SerializeToString(), options).run(None, feeds)
     except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime does not take
         return version | {"refused": str(error)[:200]}
     found = _misfits(model, shapes, outputs, feeds)
     certain = sum(shape is not None for shape in shapes)
     return version | {"certain": certain, "misfit": found}
-
-
-def _session(content: bytes, level: Any) -> ort.InferenceSession:
-    ort.set_default_logger_severity(4)
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    options.graph_optimization_level = level
-    return ort.InferenceSession(content, options)
 
 
 def _misfits(
@@ -86,7 +70,7 @@ def _misfits(
     return f"{found} of\n{onnx.printer.to_text(model)}\n{feeds}" if found else ""
 
 
-def _model(rng: random.Random, case: OperatorCase) -> tuple[onnx.ModelProto, dict[str, Array]]:
+def _model(rng: random.Random, case: NodeCase) -> tuple[onnx.ModelProto, dict[str, Array]]:
     """A model of one node, whose inputs are declared, open, of unknown rank, or constants."""
     names, inputs, constants, feeds = [], [], [], {}
     for index, array in enumerate(case.inputs):
@@ -118,7 +102,7 @@ def _model(rng: random.Random, case: OperatorCase) -> tuple[onnx.ModelProto, dic
     return model, feeds
 
 
-def _attribute(case: OperatorCase, name: str, value: Any) -> onnx.AttributeProto:
+def _attribute(case: NodeCase, name: str, value: Any) -> onnx.AttributeProto:
     schema = onnx.defs.get_schema(case.operator, case.opset)
     return helper.make_attribute(name, value, attr_type=schema.attributes[name].type.value)
 

@@ -1,15 +1,13 @@
-"""Random nodes without bodies."""
+"""Random nodes without subgraphs."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from onnx import TensorProto
 
-from support.soundness.arrays import FLOATS, INTEGERS, random_array
+from support.soundness.arrays import FLOATS, INTEGERS, Array, random_array
 from support.soundness.scope import Scope
-
-Array = npt.NDArray[Any]
 
 _ELEMENT_TYPES = {
     "int64": TensorProto.INT64,
@@ -19,6 +17,37 @@ _ELEMENT_TYPES = {
     "float32": TensorProto.FLOAT,
     "bool": TensorProto.BOOL,
 }
+
+
+class Kind(NamedTuple):
+    """One kind of node.
+
+    Attributes:
+        weight: How often it is tried.
+        add: Adds a node to a scope, on a value of it.
+        fits: What that value has to be; None where `add` takes none, and chooses by itself.
+    """
+
+    weight: int
+    add: Callable[..., None]
+    fits: Callable[[Array], bool] | None = None
+
+    def try_in(self, scope: Scope) -> None:
+        """Add a node, if there is a value that fits."""
+        if self.fits is None:
+            self.add(scope)
+        elif (name := scope.pick(self.fits)) is not None:
+            self.add(scope, name)
+
+
+def anything(_: Array) -> bool:
+    """Whether it is a tensor."""
+    return True
+
+
+def no_scalar(array: Array) -> bool:
+    """Whether it has an axis."""
+    return array.ndim > 0
 
 
 def numeric(array: Array) -> bool:
@@ -37,12 +66,7 @@ def shape_like(array: Array) -> bool:
 
 
 def partner(scope: Scope, name: str) -> str:
-    """Choose a second operand for a binary operator.
-
-    Args:
-        scope: Where.
-        name: The first operand.
-    """
+    """Choose a second operand for a binary operator, by the first one."""
     first = scope.values[name]
     same_type = [n for n, array in scope.values.items() if array.dtype == first.dtype]
     same_shape = [n for n in same_type if scope.values[n].shape == first.shape]
@@ -56,11 +80,8 @@ def partner(scope: Scope, name: str) -> str:
     return scope.constant(random_array(scope.rng, first.dtype.name, shape, zeros=zeros))
 
 
-def divide_or_subtract(scope: Scope) -> None:
+def divide_or_subtract(scope: Scope, name: str) -> None:
     """Add the node that all this is about."""
-    name = scope.pick(numeric)
-    if name is None:
-        return
     other = partner(scope, name)
     operands = [name, other] if scope.chance(0.7) else [other, name]
     if scope.draft.opset < 14 and not wide(scope.values[name]):
@@ -76,47 +97,33 @@ def broadcast(scope: Scope) -> None:
         scope.add("Broadcast", inputs, outputs=len(inputs), domain="sonnx", hopeless=0.2)
 
 
-def unary(scope: Scope) -> None:
+def unary(scope: Scope, name: str) -> None:
     """Add an element-wise operator of one operand."""
-    name = scope.pick(wide)
-    if name is not None:
-        scope.add(scope.rng.choice(["Identity", "Neg", "Abs", "Identity"]), [name])
+    scope.add(scope.rng.choice(["Identity", "Neg", "Abs", "Identity"]), [name])
 
 
-def cast(scope: Scope) -> None:
+def cast(scope: Scope, name: str) -> None:
     """Add a Cast; not from floats, whose values may lie beyond an integer type."""
-    name = scope.pick(lambda array: array.dtype.kind in "iub")
-    if name is None:
-        return
     wanted = scope.rng.choice(["int64", "int32", "float32", "int8", "uint8", "bool"])
     scope.add("Cast", [name], to=_ELEMENT_TYPES[wanted])
 
 
-def arithmetic(scope: Scope) -> None:
+def arithmetic(scope: Scope, name: str) -> None:
     """Add an operator of two operands."""
-    name = scope.pick(wide)
-    if name is None:
-        return
     # Which zero is the larger one of two is nobody's promise.
     exact = ["Max", "Min"] if scope.values[name].dtype.kind == "i" else []
     scope.add(scope.rng.choice(["Add", "Mul", "Add", *exact]), [name, partner(scope, name)])
 
 
-def bounded(scope: Scope) -> None:
+def bounded(scope: Scope, name: str) -> None:
     """Add what keeps an integer from being zero, or only looks like it."""
-    name = scope.pick(lambda array: array.dtype.name in ("int64", "int32"))
-    if name is None:
-        return
     number = scope.rng.choice([1, 1, 2, 0, -1, int(np.iinfo(scope.values[name].dtype).max)])
     constant = scope.constant(np.array(number, scope.values[name].dtype))
     scope.add(scope.rng.choice(["Max", "Max", "Add", "Mul", "Min", "Sub"]), [name, constant])
 
 
-def shape_or_size(scope: Scope) -> None:
+def shape_or_size(scope: Scope, name: str) -> None:
     """Add a Shape or a Size."""
-    name = scope.pick(lambda _: True)
-    if name is None:
-        return
     attributes = {}
     if scope.draft.opset >= 15 and scope.chance(0.3):
         attributes = {"start": scope.rng.choice([0, 1, -1]), "end": scope.rng.choice([1, 2, -1])}
@@ -126,20 +133,14 @@ def shape_or_size(scope: Scope) -> None:
         scope.add("Size", [name])
 
 
-def gather(scope: Scope) -> None:
+def gather(scope: Scope, name: str) -> None:
     """Add a Gather of one or more indexes."""
-    name = scope.pick(lambda array: array.ndim > 0 and array.shape[0] > 0)
-    if name is None:
-        return
     indexes = scope.rng.choice([0, -1, [0], [-1], [0, 0], [[0], [-1]]])
     scope.add("Gather", [name, scope.constant(np.array(indexes))])
 
 
-def reshape(scope: Scope) -> None:
+def reshape(scope: Scope, name: str) -> None:
     """Add a Reshape to a constant or computed shape."""
-    name = scope.pick(lambda _: True)
-    if name is None:
-        return
     target = scope.pick(shape_like) if scope.chance(0.4) else None
     if target is None:
         shape = list(scope.values[name].shape)
@@ -153,11 +154,8 @@ def reshape(scope: Scope) -> None:
     scope.add("Reshape", [name, target], **literal)
 
 
-def expand(scope: Scope) -> None:
+def expand(scope: Scope, name: str) -> None:
     """Add an Expand to a constant or computed shape."""
-    name = scope.pick(wide)
-    if name is None:
-        return
     target = scope.pick(shape_like) if scope.chance(0.6) else None
     if target is None or (target.startswith("c") and not scope.values[target].all()):
         # ONNX Runtime's optimizer drops an Expand to the constant shape [0].
@@ -166,18 +164,13 @@ def expand(scope: Scope) -> None:
     scope.add("Expand", [name, target])
 
 
-def constant_of_shape(scope: Scope) -> None:
+def constant_of_shape(scope: Scope, name: str) -> None:
     """Add a ConstantOfShape."""
-    target = scope.pick(shape_like)
-    if target is not None:
-        scope.add("ConstantOfShape", [target])
+    scope.add("ConstantOfShape", [name])
 
 
-def squeeze(scope: Scope) -> None:
+def squeeze(scope: Scope, name: str) -> None:
     """Add a Squeeze of some axes of size 1, or of all."""
-    name = scope.pick(lambda array: array.ndim > 0)
-    if name is None:
-        return
     axes = [axis for axis, size in enumerate(scope.values[name].shape) if size == 1]
     if scope.chance(0.4):
         scope.add("Squeeze", [name])
@@ -188,36 +181,26 @@ def squeeze(scope: Scope) -> None:
         scope.add("Squeeze", [name, scope.constant(np.array(signed, np.int64))])
 
 
-def unsqueeze(scope: Scope) -> None:
+def unsqueeze(scope: Scope, name: str) -> None:
     """Add an Unsqueeze."""
-    name = scope.pick(lambda array: array.ndim < 4)
-    if name is not None:
-        axis = scope.rng.randint(-scope.values[name].ndim - 1, scope.values[name].ndim)
-        scope.add("Unsqueeze", [name, scope.constant(np.array([axis]))])
+    axis = scope.rng.randint(-scope.values[name].ndim - 1, scope.values[name].ndim)
+    scope.add("Unsqueeze", [name, scope.constant(np.array([axis]))])
 
 
-def transpose(scope: Scope) -> None:
+def transpose(scope: Scope, name: str) -> None:
     """Add a Transpose."""
-    name = scope.pick(lambda array: array.ndim > 1)
-    if name is None:
-        return
     axes = list(range(scope.values[name].ndim))
     scope.rng.shuffle(axes)
     scope.add("Transpose", [name], **({"perm": axes} if scope.chance(0.6) else {}))
 
 
-def flatten(scope: Scope) -> None:
+def flatten(scope: Scope, name: str) -> None:
     """Add a Flatten."""
-    name = scope.pick(lambda array: array.ndim > 0 and array.size > 0)
-    if name is not None:
-        scope.add("Flatten", [name], axis=scope.rng.randint(0, scope.values[name].ndim))
+    scope.add("Flatten", [name], axis=scope.rng.randint(0, scope.values[name].ndim))
 
 
-def reduce_sum(scope: Scope) -> None:
+def reduce_sum(scope: Scope, name: str) -> None:
     """Add a ReduceSum over some axes, or over all; not of integers, whose sums may wrap."""
-    name = scope.pick(lambda array: array.dtype.name in FLOATS)
-    if name is None:
-        return
     rank = scope.values[name].ndim
     inputs, keepdims = [name], scope.rng.randint(0, 1)
     if rank and scope.chance(0.7):
@@ -226,11 +209,8 @@ def reduce_sum(scope: Scope) -> None:
     scope.add("ReduceSum", inputs, keepdims=keepdims)
 
 
-def concat(scope: Scope) -> None:
+def concat(scope: Scope, name: str) -> None:
     """Add a Concat."""
-    name = scope.pick(lambda array: array.ndim > 0)
-    if name is None:
-        return
     first = scope.values[name]
     like = [n for n, a in scope.values.items() if (a.dtype, a.ndim) == (first.dtype, first.ndim)]
     axis = scope.rng.randint(-first.ndim, first.ndim - 1)
@@ -238,11 +218,8 @@ def concat(scope: Scope) -> None:
     scope.add("Concat", [name, *others], axis=axis)
 
 
-def slice_(scope: Scope) -> None:
+def slice_(scope: Scope, name: str) -> None:
     """Add a Slice."""
-    name = scope.pick(lambda array: array.ndim > 0)
-    if name is None:
-        return
     start, end = scope.rng.choice([0, 1, -1, -2]), scope.rng.choice([1, 2, -1, 2**31, 3])
     axis = scope.rng.randint(-scope.values[name].ndim, scope.values[name].ndim - 1)
     inputs = [name, *(scope.constant(np.array([number])) for number in (start, end, axis))]
@@ -253,74 +230,62 @@ def slice_(scope: Scope) -> None:
     scope.add("Slice", inputs)
 
 
-def where(scope: Scope) -> None:
+def where(scope: Scope, name: str) -> None:
     """Add a comparison and a Where."""
-    name = scope.pick(lambda array: array.dtype.name in ("float32", "int64"))
-    if name is None:
-        return
     compared = scope.add("Less", [name, partner(scope, name)])
     if compared is not None:
         scope.add("Where", [*compared, name, partner(scope, name)])
 
 
-def matmul(scope: Scope) -> None:
+def matmul(scope: Scope, name: str) -> None:
     """Add a MatMul."""
-    name = scope.pick(lambda array: array.dtype == np.float32 and array.ndim > 0)
-    if name is None:
-        return
     other = scope.pick(lambda array: array.dtype == np.float32 and array.ndim > 0)
     scope.add("MatMul", [name, other or name])
 
 
-def split(scope: Scope) -> None:
+def split(scope: Scope, name: str) -> None:
     """Add a Split in two."""
-    name = scope.pick(lambda array: array.ndim > 0 and array.shape[0] > 1)
-    if name is not None:
-        size = scope.values[name].shape[0]
-        sizes = scope.constant(np.array([1, size - 1]))
-        scope.add("Split", [name, sizes], outputs=2, axis=0)
+    size = scope.values[name].shape[0]
+    sizes = scope.constant(np.array([1, size - 1]))
+    scope.add("Split", [name, sizes], outputs=2, axis=0)
 
 
-def tile(scope: Scope) -> None:
+def tile(scope: Scope, name: str) -> None:
     """Add a Tile."""
-    name = scope.pick(lambda array: array.dtype.name in (*FLOATS, "int64"))
-    if name is not None:
-        repeats = [scope.rng.choice([0, 1, 1, 2]) for _ in scope.values[name].shape]
-        scope.add("Tile", [name, scope.constant(np.array(repeats, np.int64))])
+    repeats = [scope.rng.choice([0, 1, 1, 2]) for _ in scope.values[name].shape]
+    scope.add("Tile", [name, scope.constant(np.array(repeats, np.int64))])
 
 
-def nonzero(scope: Scope) -> None:
+def nonzero(scope: Scope, name: str) -> None:
     """Add a NonZero."""
-    name = scope.pick(lambda array: array.dtype.name in ("int64", "bool") and array.ndim > 0)
-    if name is not None:
-        scope.add("NonZero", [name])
+    scope.add("NonZero", [name])
 
 
-WEIGHTED = {
-    divide_or_subtract: 14,
-    arithmetic: 4,
-    bounded: 3,
-    shape_or_size: 4,
-    gather: 3,
-    reshape: 3,
-    expand: 3,
-    concat: 3,
-    slice_: 2,
-    broadcast: 2,
-    unary: 2,
-    cast: 2,
-    squeeze: 2,
-    unsqueeze: 2,
-    transpose: 2,
-    reduce_sum: 2,
-    where: 1,
-    constant_of_shape: 1,
-    flatten: 1,
-    matmul: 1,
-    split: 1,
-    tile: 1,
-    nonzero: 1,
-}
-"""How often each kind of node is tried."""
+KINDS: Sequence[Kind] = (
+    Kind(14, divide_or_subtract, numeric),
+    Kind(4, arithmetic, wide),
+    Kind(3, bounded, lambda array: array.dtype.name in ("int64", "int32")),
+    Kind(4, shape_or_size, anything),
+    Kind(3, gather, lambda array: array.ndim > 0 and array.shape[0] > 0),
+    Kind(3, reshape, anything),
+    Kind(3, expand, wide),
+    Kind(3, concat, no_scalar),
+    Kind(2, slice_, no_scalar),
+    Kind(2, broadcast),
+    Kind(2, unary, wide),
+    Kind(2, cast, lambda array: array.dtype.kind in "iub"),
+    Kind(2, squeeze, no_scalar),
+    Kind(2, unsqueeze, lambda array: array.ndim < 4),
+    Kind(2, transpose, lambda array: array.ndim > 1),
+    Kind(2, reduce_sum, lambda array: array.dtype.name in FLOATS),
+    Kind(1, where, lambda array: array.dtype.name in ("float32", "int64")),
+    Kind(1, constant_of_shape, shape_like),
+    Kind(1, flatten, lambda array: array.ndim > 0 and array.size > 0),
+    Kind(1, matmul, lambda array: array.dtype == np.float32 and array.ndim > 0),
+    Kind(1, split, lambda array: array.ndim > 0 and array.shape[0] > 1),
+    Kind(1, tile, lambda array: array.dtype.name in (*FLOATS, "int64")),
+    Kind(1, nonzero, lambda array: array.dtype.name in ("int64", "bool") and array.ndim > 0),
+)
+"""The kinds of nodes without subgraphs."""
 
 assert set(INTEGERS) < set(_ELEMENT_TYPES)

@@ -5,12 +5,12 @@ Attempts for `support.soundness.isolated`: the number is that of the case.
 
 import os
 import random
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnxruntime as ort
 
+from support.sessions import on_one_thread
+from support.soundness.arrays import Array
 from support.soundness.node_cases import (
     inferred_shapes,
     misfit,
@@ -20,8 +20,6 @@ from support.soundness.node_cases import (
     with_symbols,
 )
 
-Array = npt.NDArray[Any]
-
 TRIALS = int(os.environ.get("SONNX_ORT_TRIALS", "8"))
 
 node_cases()
@@ -30,9 +28,6 @@ ort.set_default_logger_severity(4)
 
 def attempt(number: int) -> list[str]:
     """Run one case on other sizes.
-
-    Args:
-        number: The number of the case.
 
     Returns:
         What does not fit.
@@ -46,10 +41,8 @@ def attempt(number: int) -> list[str]:
     names = [declared.name for declared in model.graph.input]
     if all(shape is None for shape in shapes) or not len(arrays) == len(inputs) == len(names):
         return []
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
-        session = ort.InferenceSession(model.SerializeToString(), options)
+        session = ort.InferenceSession(model.SerializeToString(), on_one_thread())
     except Exception:  # noqa: BLE001 - whatever ONNX Runtime has no kernel for
         return []
     rng = random.Random(number)  # noqa: S311 - no cryptography
@@ -70,12 +63,7 @@ def attempt(number: int) -> list[str]:
 
 
 def other_sizes(rng: random.Random, array: Array) -> Array:
-    """Give a tensor other sizes: 0, 1, one less or twice as many.
-
-    Args:
-        rng: Decides which.
-        array: The tensor.
-    """
+    """Give a tensor other sizes: 0, 1, one less or twice as many."""
     for axis in range(array.ndim):
         match rng.choice(["one", "one", "none", "twice", "fewer", "same", "same", "same"]):
             case "one" if array.shape[axis]:

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from support.soundness.arrays import Array
+
 Shape = tuple[int, ...]
 
 
@@ -13,9 +13,6 @@ def common_shape(shapes: list[Shape]) -> Shape | None:
     """The common shape by the document of Broadcast; None if E1 is broken.
 
     On each axis a size is the largest of the axis or 1: a 0 against a 1 breaks the rule.
-
-    Args:
-        shapes: Shapes of any ranks.
     """
     rank = max(map(len, shapes))
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
@@ -27,13 +24,7 @@ def common_shape(shapes: list[Shape]) -> Shape | None:
 
 
 def same_shape_rules(operator: str, dtype: np.dtype[Any], edition: str) -> tuple[str, ...]:
-    """The ids of the rules that operands of two shapes break, in order of decision.
-
-    Args:
-        operator: "Div" or "Sub".
-        dtype: The operands' dtype.
-        edition: "typed" or "preliminary".
-    """
+    """The ids of the rules that operands of two shapes break, in order of decision."""
     if edition == "typed":
         return (f"{operator}.{'int' if dtype.kind in 'iu' else 'float'}.R1",)
     return ("Div.R1", "Div.R4") if operator == "Div" else ("Sub.R1",)

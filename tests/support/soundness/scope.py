@@ -1,4 +1,4 @@
-"""A graph or a body while it is made, with the tensors that one run gives in it.
+"""A graph or a subgraph while it is made, with the tensors that one run gives in it.
 
 Every node is computed as soon as it is added, on the tensors of one nominal run. One that cannot
 be computed there is left out, so that whatever is made runs at least once.
@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
+from support.soundness.arrays import Array
 from support.soundness.evaluator import Evaluation, Missing, lenient
 from support.soundness.leaves import Abandoned
-
-Array = npt.NDArray[Any]
 
 DOMAIN = "local"
 """The domain of the model-local functions."""
@@ -47,11 +45,7 @@ class Draft:
     _serial: int = 0
 
     def fresh(self, stem: str) -> str:
-        """A name that nothing in the model has.
-
-        Args:
-            stem: What it starts with.
-        """
+        """A name that nothing in the model has."""
         self._serial += 1
         return f"{stem}{self._serial}"
 
@@ -63,13 +57,13 @@ class Draft:
 
 @dataclass
 class Scope:
-    """A graph, a body or a function.
+    """A graph, a subgraph or a function.
 
     Attributes:
         draft: The model that it belongs to.
         values: Every value that can be read in it, with the tensor of the nominal run.
         takes_initializers: Whether constants may be initializers: in the main graph and below.
-        depth: How many bodies it lies in.
+        depth: How many nodes with subgraphs it lies in.
         nodes: Its nodes, in order.
         made: The names of the values that its nodes made, those of hopeless nodes included.
     """
@@ -91,7 +85,7 @@ class Scope:
         return self.rng.random() < probability
 
     def inner(self, given: dict[str, Array], *, isolated: bool = False) -> "Scope":
-        """Start a body, or a function.
+        """Start a subgraph, or a function.
 
         Args:
             given: Its inputs.
@@ -101,22 +95,14 @@ class Scope:
         return Scope(self.draft, values, not isolated and self.takes_initializers, self.depth + 1)
 
     def pick(self, fits: Callable[[Array], bool]) -> str | None:
-        """Choose a value, more often than not one of the last.
-
-        Args:
-            fits: Whether a tensor will do.
-        """
+        """Choose a value, more often than not one of the last."""
         names = [name for name, array in self.values.items() if fits(array)]
         if not names:
             return None
         return self.rng.choice(names[-4:] if self.chance(0.6) else names)
 
     def constant(self, array: Array) -> str:
-        """Add a constant: a node, or an initializer.
-
-        Args:
-            array: Its elements.
-        """
+        """Add a constant: a node, or an initializer."""
         name = self.draft.fresh("c")
         if self.takes_initializers and self.chance(0.5):
             self.draft.initializers[name] = array

@@ -5,23 +5,25 @@ other operand has the real shape of the output, the one that inference tells, a 
 somewhere, or is an input of the node. Attempts for `support.soundness.isolated`.
 """
 
+import copy
 import logging
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 from onnx import helper
 
 from sonnx_ort.errors import InvalidModel
-from support.soundness.kernel_truth import LEVELS, Spliced, judge, operands_at_each_level
+from sonnx_ort.loading.traversal import all_nodes
+from support.sessions import on_one_thread
+from support.soundness.arrays import Array
+from support.soundness.kernel_truth import judge, operands_at_each_level
 from support.soundness.node_cases import node_cases, tensors, with_constants
 from support.soundness.other_sizes import other_sizes
+from support.soundness.shrinking import Sample, smallest
 
-Array = npt.NDArray[Any]
 Declare = Callable[[random.Random, str, Sequence[int]], list[int | str] | None]
 """Gives what an input of a name and a shape is declared with; None for an unknown rank."""
 
@@ -36,55 +38,45 @@ _OTHERS = (
 """Types that are cast to float in front of the Div or Sub."""
 
 
-def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """The nodes of a graph and of the bodies in it.
-
-    Args:
-        graph: The graph.
-    """
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from all_nodes(attribute.g)
-
-
 _CASES = [
     case
     for case in node_cases()
     # A Div or Sub of the case's own could broadcast.
-    if not {"Div", "Sub"} & {node.op_type for node in all_nodes(case.model.graph)}
+    if not {"Div", "Sub"} & {node.op_type for node in all_nodes(case.model)}
 ]
 ort.set_default_logger_severity(4)
 logging.getLogger("sonnx_ort").disabled = True
 
 
-def attempt(number: int) -> dict[str, int] | str:
-    """Judge one graph.
-
-    Args:
-        number: Decides everything.
-
-    Returns:
-        What was looked at; or what is wrong, with the graph.
-    """
-    spliced = splice(number)
-    if spliced is None:
+def attempt(number: int) -> dict[str, int]:
+    """Judge one graph, and give what was looked at."""
+    sample = splice(number)
+    if sample is None:
         return {"no graph": 1}
     try:
-        return dict(judge(spliced))
+        return dict(judge(sample))
     except InvalidModel:
         return {"no valid model": 1}
-    except AssertionError as error:
-        return f"{number}: {error}\n{spliced}"
 
 
-def splice(number: int) -> Spliced | None:
-    """Make the graph of a number; None if its node does not run.
+def original_alone(number: int) -> None:
+    """Run what a graph is made of without this project, which may end the process by itself."""
+    sample = splice(number)
+    if sample is not None:
+        operands_at_each_level(sample)
+
+
+def shrunk(number: int) -> str:
+    """Give the smallest graph on which the same goes wrong.
 
     Args:
-        number: Decides everything.
+        number: That of a graph on which something goes wrong.
     """
+    return str(smallest(splice(number), judge))
+
+
+def splice(number: int) -> Sample | None:
+    """Make the graph of a number; None if its node does not run."""
     rng = random.Random(number)  # noqa: S311 - no cryptography
     case = rng.choice(_CASES)
     # Half of the graphs declare all sizes, so that there is something to prove.
@@ -92,8 +84,7 @@ def splice(number: int) -> Spliced | None:
     if rng.random() < (2 / 3 if declare is _fixed else 1 / 3):
         model, _ = with_constants(case)
     else:
-        model = onnx.ModelProto()
-        model.CopyFrom(case.model)
+        model = copy.deepcopy(case.model)
     model.ir_version = min(model.ir_version, 10)
     given = dict(zip([i.name for i in case.model.graph.input], case.data_sets[0][0], strict=False))
     arrays = [tensors([given[declared.name]])[0] for declared in model.graph.input]
@@ -114,7 +105,7 @@ def splice(number: int) -> Spliced | None:
 
 def _spliced(
     rng: random.Random, model: onnx.ModelProto, feeds: dict[str, Array], declare: Declare
-) -> Spliced | None:
+) -> Sample | None:
     output = rng.choice(model.graph.output)
     kind = output.type.tensor_type.elem_type
     if kind not in _TYPES and kind not in _OTHERS:
@@ -145,23 +136,20 @@ def _spliced(
     graph.output.append(onnx.helper.make_tensor_value_info("spliced", kind, None))
     if rng.random() < 3 / 4:
         graph.ClearField("value_info")
-    return Spliced(model, feeds)
+    return Sample(model, (feeds,))
 
 
 def _shapes(
     model: onnx.ModelProto, feeds: Mapping[str, Array], name: str
 ) -> tuple[tuple[int, ...] | None, tuple[int, ...]]:
     """The shape that an output really has, and the one that inference tells."""
-    bare = onnx.ModelProto()
-    bare.CopyFrom(model)
+    bare = copy.deepcopy(model)
     for output in bare.graph.output:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.ClearField("shape")
-    options = ort.SessionOptions()
-    options.graph_optimization_level = LEVELS["none"]
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
-        (result,) = ort.InferenceSession(bare.SerializeToString(), options).run([name], feeds)
+        session = ort.InferenceSession(bare.SerializeToString(), on_one_thread("none"))
+        (result,) = session.run([name], feeds)
         inferred = onnx.shape_inference.infer_shapes(bare, data_prop=True).graph.output
     except Exception:  # noqa: BLE001 - whatever ONNX Runtime does not take
         return None, ()
@@ -241,14 +229,3 @@ def _add_attribute(rng: random.Random, node: onnx.NodeProto, opset: int) -> None
     if absent:
         value = rng.choice([-1, 0, 1, 2])
         node.attribute.append(helper.make_attribute(rng.choice(absent), value))
-
-
-def original_alone(number: int) -> None:
-    """Run what a graph is made of without this project, which may end the process by itself.
-
-    Args:
-        number: That of the graph.
-    """
-    spliced = splice(number)
-    if spliced is not None:
-        operands_at_each_level(spliced)

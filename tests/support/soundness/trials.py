@@ -1,85 +1,41 @@
-"""Numbered trials: a random model, what it is run with, and whether all agree about it.
+"""Numbered trials: a random model, what it is run with, and how it is enforced.
 
-A trial of a given number is the same everywhere. It can end the process, so a child process runs
-it, and writes down what it is about to try:
-
-    python -m support.soundness.trials FIRST LAST STEP
+A trial of a given number is the same everywhere. For `support.soundness.isolated`.
 """
 
-import json
 import logging
 import random
-import sys
-import traceback
-from dataclasses import dataclass
 
-import onnx
+from support.soundness.examination import Tally, Trial, examine
+from support.soundness.models import random_feeds, random_model
+from support.soundness.shrinking import smallest
 
-from support.soundness.examination import Tally, examine
-from support.soundness.models import Feeds, RandomModel, random_feeds, random_model
-
-_FEEDS = 6
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What one trial tries.
-
-    Attributes:
-        model: The model.
-        feeds: What it is run with.
-        edition: The edition.
-        broadcast: What becomes of operands of different shapes.
-    """
-
-    model: RandomModel
-    feeds: tuple[Feeds, ...]
-    edition: str
-    broadcast: str
-
-    def __str__(self) -> str:
-        """Give all that is needed to look at it again."""
-        shown = "\n".join(
-            ", ".join(f"{n} = {a.dtype.name}{list(a.shape)} {a.tolist()}" for n, a in each.items())
-            for each in self.feeds
-        )
-        text = onnx.printer.to_text(self.model.proto)
-        return f"edition {self.edition}, broadcast {self.broadcast}\n{text}\n{shown}"
+_RUNS = 6
 
 
 def make_trial(number: int) -> Trial:
-    """Make the trial of a number.
-
-    Args:
-        number: Its number.
-    """
+    """Make the trial of a number."""
     rng = random.Random(number)  # noqa: S311 - no cryptography
     edition = rng.choice(["typed", "preliminary"])
     broadcast = rng.choice(["reject", "explicit"])
-    model = random_model(rng)
-    others = (random_feeds(rng, model) for _ in range(_FEEDS - 1))
-    return Trial(model, (model.nominal, *others), edition, broadcast)
+    made = random_model(rng)
+    runs = (made.nominal, *(random_feeds(rng, made) for _ in range(_RUNS - 1)))
+    return Trial(made.proto, runs, made.lies, edition, broadcast)
 
 
-def main() -> None:
-    """Run trials; write a line of JSON before each, on each failure, and at the end."""
+def attempt(number: int) -> dict[str, int]:
+    """Examine the trial of a number, and give what was looked at."""
+    return _examined(make_trial(number))
+
+
+def shrunk(number: int) -> str:
+    """Give the smallest trial on which the same goes wrong as on that of a number."""
+    return str(smallest(make_trial(number), _examined))
+
+
+def _examined(trial: Trial) -> Tally:
+    # The kernels log each of the thousands of violations.
     logging.getLogger("sonnx_ort").disabled = True
     tally = Tally()
-    for number in range(*map(int, sys.argv[1:])):
-        _write(trying=number)
-        trial = make_trial(number)
-        try:
-            examine(
-                trial.model, trial.feeds, tally, edition=trial.edition, broadcast=trial.broadcast
-            )
-        except Exception:  # noqa: BLE001 - whatever fails, the other trials are run
-            _write(failed=number, error=traceback.format_exc())
-    _write(tally=tally.counts)
-
-
-def _write(**line: object) -> None:
-    print(json.dumps(line), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    examine(trial, tally)
+    return tally

@@ -1,31 +1,23 @@
-"""Random nodes with bodies, and calls of model-local functions."""
+"""Random nodes with subgraphs, and calls of model-local functions."""
 
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import helper
 
-from support.soundness.operators import WEIGHTED, numeric, wide
+from support.soundness.arrays import Array
+from support.soundness.operators import KINDS, Kind, numeric, wide
 from support.soundness.scope import DOMAIN, Scope
-
-Array = npt.NDArray[Any]
 
 _DEEPEST = 2
 
 
 def fill(scope: Scope, tries: int) -> None:
-    """Add nodes to a graph or a body.
-
-    Args:
-        scope: The graph or body.
-        tries: How many nodes are tried; those that the nominal run fails in are left out.
-    """
-    makers = WEIGHTED | (_BODIES if scope.depth < _DEEPEST else {})
-    chosen = scope.rng.choices(list(makers), list(makers.values()), k=tries)
-    for maker in chosen:
-        maker(scope)
+    """Try so many nodes, and leave out those that the nominal run fails in."""
+    kinds = (*KINDS, *(_WITH_SUBGRAPHS if scope.depth < _DEEPEST else ()))
+    for kind in scope.rng.choices(kinds, [kind.weight for kind in kinds], k=tries):
+        kind.try_in(scope)
 
 
 def if_(scope: Scope) -> None:
@@ -39,11 +31,8 @@ def if_(scope: Scope) -> None:
     scope.add("If", [condition], then_branch=branches[0], else_branch=branches[1])
 
 
-def loop(scope: Scope) -> None:
+def loop(scope: Scope, name: str) -> None:
     """Add a Loop with one state, and perhaps what it collects."""
-    name = scope.pick(wide)
-    if name is None:
-        return
     state, number, going = (scope.draft.fresh(stem) for stem in ("s", "i", "g"))
     initial = scope.values[name]
     body = scope.inner({number: np.array(0), going: np.array(True), state: initial})
@@ -134,13 +123,13 @@ def _small_scalar(array: Array) -> bool:
 
 
 def _of_type(body: Scope, dtype: np.dtype[Any], fallback: str) -> str:
-    """A value of that type: one that the body made, if there is any."""
+    """A value of that type: one that the subgraph made, if there is any."""
     own = [name for name, made in body.made.items() if made == dtype]
     return body.rng.choice(own[-3:]) if own else fallback
 
 
 def _given_back(body: Scope, name: str) -> str:
-    """An output of the body: a value that nothing else is."""
+    """An output of the subgraph: a value that nothing else is."""
     copy = body.draft.fresh("o")
     node = helper.make_node("Identity", [name], [copy], name=body.draft.fresh("identity"))
     body.nodes.append(node)
@@ -161,4 +150,4 @@ def _scalar(name: str, dtype: str) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), ())
 
 
-_BODIES = {if_: 3, loop: 3, scan: 1, call: 3}
+_WITH_SUBGRAPHS = (Kind(3, if_), Kind(3, loop, wide), Kind(1, scan), Kind(3, call))

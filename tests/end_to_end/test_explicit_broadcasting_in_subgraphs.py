@@ -1,4 +1,4 @@
-"""Broadcasts in the bodies of If, Loop and Scan, and in model-local functions."""
+"""Broadcasts in the subgraphs of If, Loop and Scan, and in model-local functions."""
 
 import numpy as np
 import onnx

@@ -1,14 +1,12 @@
 """Whether two backends did the same in a run."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import sonnx_ort
+from support.soundness.arrays import Array
 
-Array = npt.NDArray[Any]
 Outcome = Sequence[Array | None] | Exception
 
 _SCAN_NEEDS_SHAPES = "Subgraph must have the shape set for all outputs"

@@ -1,0 +1,27 @@
+"""Options of the sessions that tests start."""
+
+import onnxruntime as ort
+
+_Level = ort.GraphOptimizationLevel
+LEVELS = {
+    "none": _Level.ORT_DISABLE_ALL,
+    "basic": _Level.ORT_ENABLE_BASIC,
+    "extended": _Level.ORT_ENABLE_EXTENDED,
+    "all": _Level.ORT_ENABLE_ALL,
+}
+"""The levels of optimization, the lowest one first."""
+
+
+def quiet() -> ort.SessionOptions:
+    """Session options that keep ONNX Runtime's own messages off standard error."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    return options
+
+
+def on_one_thread(level: str = "all") -> ort.SessionOptions:
+    """Quiet session options on one thread, at a level of optimization."""
+    options = quiet()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.graph_optimization_level = LEVELS[level]
+    return options
