@@ -78,7 +78,7 @@ _LOWERINGS: Mapping[Backend, type[Lowering]] = {
 }
 
 
-def lower(model: ir.Model, examination: Examination, choices: Choices) -> None:
+def lower(model: ir.Model, examination: Examination, choices: Choices) -> bool:
     """Enforce every node of a model that the profile constrains.
 
     Args:
@@ -86,12 +86,15 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> None:
         examination: All that the profile demands of it.
         choices: How to enforce that.
 
+    Returns:
+        Whether anything had to be changed.
+
     Raises:
         SonnxError: A node cannot be enforced in the model as it is.
     """
     lowering = _LOWERINGS[choices.backend]
     if all(map(lowering.leaves, examination.nodes)):
-        return
+        return False
     before = model.opset_imports.get(STANDARD_DOMAIN, 1)
     oldest = max(_oldest_opset(examined, lowering) for examined in examination.nodes)
     raise_opset(model, (examined.target.node for examined in examination.nodes), oldest)
@@ -106,6 +109,7 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> None:
             backend.replace(examined, nodes.nodes, values)
         else:
             backend.enforce(examined)
+    return True
 
 
 def _oldest_opset(examined: ExaminedNode, lowering: type[Lowering]) -> int:

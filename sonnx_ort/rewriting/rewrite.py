@@ -145,8 +145,7 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
         )
     if choices.make_explicit:
         make_graph_explicit(graph_model, examination.facts)
-    lower(graph_model, examination, choices)
-    unchanged = not (examination.nodes or choices.make_explicit)
+    unchanged = not (lower(graph_model, examination, choices) or choices.make_explicit)
     return Enforced(graph_model, choices.backend, unchanged, loaded.folder, loaded.proto)
 
 

@@ -51,7 +51,9 @@ CERTAIN = {
     'Loop(trips, "", x) <body = b (int64 i, bool go, float[] s) => (bool still, float[] o)'
     " { still = Identity(go) o = Relu(s) }>": "(n, 4, 8)",
     'Loop(trips, "", x) <body = b (int64 i, bool go, float[] s) => (bool still, float[] o)'
-    " { still = Identity(go) o = Concat<axis = 0>(s, s) }>": "(rank unknown)",
+    " { still = Identity(go) o = Concat<axis = 0>(s, s) }>": "(?2, 4, 8)",
+    'Loop(trips, "", x) <body = b (int64 i, bool go, float[] s) => (bool still, float[] o)'
+    " { still = Identity(go) o = Unsqueeze(s, zero) }>": "(rank unknown)",
     "Det(x)": "(rank unknown)",
 }
 
@@ -67,6 +69,19 @@ def test_shape_is_as_certain_as_the_operator_makes_it(node: str, expected: str) 
     loaded = load(made).graph_model
     (z,) = loaded.graph.outputs
     assert format_shape(Facts(loaded).shape(z)) == expected
+
+
+def test_rank_of_what_a_scan_collects_follows_from_a_state_that_grows() -> None:
+    made = parse(
+        "(float[n, 4] x) => (float[] z) { a, z = Scan<num_scan_inputs = 1, body = b"
+        " (float[] s, float[] e) => (float[] o, float[] c)"
+        " { o = Concat<axis = 0>(s, s) c = Relu(o) }>(x, x) }"
+    )
+    loaded = load(made).graph_model
+    (z,) = loaded.graph.outputs
+    shape = Facts(loaded).shape(z)
+    assert shape is not None
+    assert len(shape) == 3
 
 
 def test_sizes_that_two_inputs_declare_with_one_name_do_not_cancel_out() -> None:

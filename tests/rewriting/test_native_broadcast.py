@@ -56,6 +56,8 @@ DECLARED = [
     pytest.param(("n", 3), ("k", 1), id="one axis open"),
     pytest.param((2, "n"), ("m", 3), id="an open axis each"),
     pytest.param(("n", "m"), (1, 1), id="one element"),
+    pytest.param(("n", "m"), (0, 2), id="an axis of size 0"),
+    pytest.param((0, "n"), ("m", 0), id="an axis of size 0 each"),
     pytest.param(None, None, id="unknown ranks"),
     pytest.param(None, ("k", "m"), id="an unknown rank"),
 ]

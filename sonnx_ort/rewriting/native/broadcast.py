@@ -164,7 +164,7 @@ def _may_clash_at_0(operands: Sequence[Operand]) -> bool:
         return True
     return any(
         not fit_in_every_run(operands, sizes)
-        and all(s == 1 or not isinstance(s, int) for s in sizes)
+        and all(size in (0, 1) for size in sizes if isinstance(size, int))
         for _, sizes in aligned_axes(shapes)
     )
 
