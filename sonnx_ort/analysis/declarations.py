@@ -45,6 +45,10 @@ def declared_shape(value: ir.Value) -> Shape | None:
     return tuple(None if isinstance(size, int) and size < 0 else size for size in sizes)
 
 
+# A union is made anew each time it is written.
+_CONTAINERS = (ir.SequenceType, ir.OptionalType)
+
+
 def is_sparse(value: ir.Value) -> bool:
     """Whether the value is declared as a sparse tensor, or as holding sparse tensors.
 
@@ -52,7 +56,7 @@ def is_sparse(value: ir.Value) -> bool:
         value: A value of a graph.
     """
     declared: object = value.type
-    while isinstance(declared, ir.SequenceType | ir.OptionalType):
+    while isinstance(declared, _CONTAINERS):
         declared = declared.elem_type
     return isinstance(declared, ir.SparseTensorType)
 

@@ -127,7 +127,7 @@ def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
 
 def _content(node: ir.Node) -> bytes:
     """A node with its subgraphs, but for the names of constants, which looking at them changes."""
-    proto = ir.to_proto(node)
+    proto = ir.serde.serialize_node(node)
     pending = [proto]
     while pending:
         for attribute in pending.pop().attribute:

@@ -88,7 +88,7 @@ class Original:
             node: The node, which has no bodies.
         """
         return cls(
-            ir.to_proto(node),
+            ir.serde.serialize_node(node),
             tuple(output.name for output in node.outputs if output.name and output.type is None),
             tuple(_without_shape(node)),
         )
