@@ -1,6 +1,6 @@
 """Puts a backend's nodes into a model."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import onnx_ir as ir
@@ -27,8 +27,8 @@ from sonnx_ort.rewriting.value_info import drop_unfounded_sizes
 class Lowering(Protocol):
     """Makes a backend's nodes."""
 
-    def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
-        """Prepare a model whose nodes are to be enforced."""
+    def __init__(self, model: ir.Model, enforcement: Enforcement, left: Container[ir.Node]) -> None:
+        """Prepare a model whose nodes are to be enforced, but for those that are left."""
         ...
 
     @staticmethod
@@ -45,8 +45,8 @@ class Lowering(Protocol):
         ...
 
     @staticmethod
-    def leaves(examined: ExaminedNode) -> bool:
-        """Whether it leaves a node as it is, and nothing has to be done for it in the model."""
+    def left(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
+        """The nodes of which the standard operator is left, for it is the same in every run."""
         ...
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
@@ -93,14 +93,15 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> bool:
         SonnxError: A node cannot be enforced in the model as it is.
     """
     lowering = _LOWERINGS[choices.backend]
-    if all(map(lowering.leaves, examination.nodes)):
+    left = lowering.left(model, examination.nodes)
+    if all(n.target.node in left and n.broadcast is None for n in examination.nodes):
         return False
     before = model.opset_imports.get(STANDARD_DOMAIN, 1)
     oldest = max(_oldest_opset(examined, lowering) for examined in examination.nodes)
     raise_opset(model, (examined.target.node for examined in examination.nodes), oldest)
     native = choices.backend is Backend.NATIVE
     drop_unfounded_sizes(model, examination.facts, native=native)
-    backend = lowering(model, Enforcement(choices.edition, choices.broadcasting, before))
+    backend = lowering(model, Enforcement(choices.edition, choices.broadcasting, before), left)
     for examined in backend.prepare(examination):
         if examined.target.operator is BROADCAST:
             stem = next(str(output.name) for output in examined.target.node.outputs if output.name)

@@ -10,7 +10,7 @@ All fail through the same channel.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -25,10 +25,8 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
-from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Operand
-from sonnx_ort.profile.rule import Subject
 from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand, expand_operands
 from sonnx_ort.rewriting.hidden_shapes import hide_declarations, readers_of, scalars_behind
 from sonnx_ort.rewriting.options import Enforcement
@@ -39,6 +37,7 @@ from sonnx_ort.rewriting.replacement import (
     record_rules,
     replace_node,
 )
+from sonnx_ort.rewriting.same_in_every_run import same_in_every_run
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import (
     DATA_TYPES,
@@ -57,13 +56,15 @@ _CAST_BY_NUMBER = 6
 class PythonBackend:
     """Puts custom operators and their guards in the place of nodes."""
 
-    def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
+    def __init__(self, model: ir.Model, enforcement: Enforcement, left: Container[ir.Node]) -> None:
         """Prepare a model.
 
         Args:
             model: The model whose nodes are to be enforced; its opset imports are changed.
             enforcement: How they are to be enforced.
+            left: The nodes of which the standard operator is left.
         """
+        self._left = left
         self._edition = enforcement.edition
         self._model = model
         self._names = ValueNames(model)
@@ -85,13 +86,14 @@ class PythonBackend:
         return _CAST_BY_NUMBER if _carrier(examined) is not None else _RESHAPE_BY_INPUT
 
     @staticmethod
-    def leaves(examined: ExaminedNode) -> bool:
-        """Whether it leaves a node as it is: one that is the same in every run.
+    def left(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
+        """The nodes of which ONNX Runtime's own operator is left; it computes them once.
 
         Args:
-            examined: The node.
+            model: The model, before enforcement.
+            nodes: The nodes that are to be enforced.
         """
-        return examined.broadcast is None and _same_in_every_run(examined)
+        return same_in_every_run(model, nodes, has_kernel=_has_kernel)
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Give all nodes as they are: what is proved is checked in the run as well.
@@ -144,7 +146,7 @@ class PythonBackend:
         _require_kernel(examined)
         target = examined.target
         nodes = self.nodes(str(target.output.name))
-        if _same_in_every_run(examined):
+        if target.node in self._left:
             self._leave(nodes, examined)
             return
         carrier = _carrier(examined)
@@ -193,25 +195,9 @@ class PythonBackend:
         return result
 
 
-def _same_in_every_run(examined: ExaminedNode) -> bool:
-    """Whether ONNX Runtime may compute the node before all runs, as it is and by its own kernel.
-
-    It never computes a custom operator before a run, nor anything that depends on one.
-    """
-    element_type = element_type_of(examined)
-    return (
-        element_type is not None
-        and all(examined.foldable)
-        and all(o.status is Status.PROVED for o in examined.obligations)
-        and not examined.rests_on_guards
-        and _carrier(examined) is None
-        # What a rule says of the elements of floats is what the result has to be.
-        and (element_type.family is Family.INTEGER or not _speaks_of_elements(examined))
-    )
-
-
-def _speaks_of_elements(examined: ExaminedNode) -> bool:
-    return any(o.rule.requirement.subject is Subject.ELEMENTS for o in examined.obligations)
+def _has_kernel(examined: ExaminedNode) -> bool:
+    """Whether a node's own kernel computes in the node's own type, as the custom operator does."""
+    return element_type_of(examined) is not None and _carrier(examined) is None
 
 
 def _carrier(examined: ExaminedNode) -> ElementType | None:

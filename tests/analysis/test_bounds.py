@@ -43,7 +43,7 @@ def test_divisor_that_is_never_zero_is_proved(body: str, evidence: str) -> None:
         "d = Shape(x)",
         f"{ONE} s = Shape(x) d = Add(s, one)",
         f"{ONE} d = Add(y, one)",
-        f"{ONE} d = Sub(one, one)",
+        f"{ONE} f = Min(y, one) g = Max(f, one) d = Sub(g, one)",
         f"{ONE} d = Min(y, one)",
         "d = Abs(y)",
     ],

@@ -3,7 +3,7 @@
 The node itself stays, and what is proved costs nothing. No plugin is needed to run the outcome.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -50,13 +50,17 @@ _BFLOAT16 = 13
 class NativeBackend:
     """Puts guards in front of nodes."""
 
-    def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
+    def __init__(
+        self, model: ir.Model, enforcement: Enforcement, left: Container[ir.Node] = ()
+    ) -> None:
         """Prepare a model.
 
         Args:
             model: The model whose nodes are to be enforced.
             enforcement: How they are to be enforced.
+            left: Nodes that are left as they are; none.
         """
+        del left
         self._model = model
         self._edition = enforcement.edition
         self._recorder = GroupRecorder()
@@ -86,14 +90,15 @@ class NativeBackend:
         return examined.target.operator.oldest_kernels
 
     @staticmethod
-    def leaves(examined: ExaminedNode) -> bool:
-        """Whether it leaves a node as it is: none, it takes down what is proved of each.
+    def left(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
+        """Leave no node unseen: it takes down what is proved of each.
 
         Args:
-            examined: The node.
+            model: The model.
+            nodes: Its nodes.
         """
-        del examined
-        return False
+        del model, nodes
+        return ()
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Guard the inputs where that decides the shapes of several nodes.

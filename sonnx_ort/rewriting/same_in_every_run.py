@@ -1,0 +1,78 @@
+"""The nodes that ONNX Runtime may compute before all runs, as they are and by its own kernels.
+
+It never computes a custom operator before a run, nor anything that depends on one.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import onnx_ir as ir
+from onnx_ir.traversal import RecursiveGraphIterator
+
+from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.loading.traversal import subgraphs_of
+from sonnx_ort.profile.domain import DOMAIN
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.operand import has_known_sizes
+from sonnx_ort.profile.rule import Subject
+
+
+def same_in_every_run(
+    model: ir.Model, nodes: Sequence[ExaminedNode], has_kernel: Callable[[ExaminedNode], bool]
+) -> frozenset[ir.Node]:
+    """Find the nodes of which all is proved, and that depend on constants alone.
+
+    Args:
+        model: The model, before enforcement.
+        nodes: The nodes that are to be enforced.
+        has_kernel: Whether a node computes the same by a standard operator's kernel.
+    """
+    left = {n.target.node for n in nodes if _settled(n) and has_kernel(n)}
+    enforced = {n.target.node for n in nodes} - left
+    while left:
+        behind = left & _behind(model, enforced)
+        if not behind:
+            break
+        left -= behind
+        enforced |= behind
+    return frozenset(left)
+
+
+def _settled(examined: ExaminedNode) -> bool:
+    broadcasts = examined.broadcast is not None
+    family = {ElementType.named(o.element_type) for o in examined.operands}
+    floats = any(kind is None or kind.family is Family.FLOAT for kind in family)
+    return (
+        all(examined.foldable)
+        and all(o.status is Status.PROVED for o in examined.obligations)
+        and not examined.rests_on_guards
+        and not any(examined.mistakable)
+        and not (broadcasts and not all(has_known_sizes(o.shape) for o in examined.operands))
+        # What a rule says of the elements of floats is what the result has to be.
+        and not (floats and _speaks_of_elements(examined))
+    )
+
+
+def _speaks_of_elements(examined: ExaminedNode) -> bool:
+    return any(o.rule.requirement.subject is Subject.ELEMENTS for o in examined.obligations)
+
+
+def _behind(model: ir.Model, enforced: Iterable[ir.Node]) -> set[ir.Node]:
+    """The nodes that depend on an enforced one, in any iteration."""
+    custom = set(enforced)
+    reached: set[ir.Value] = set()
+    behind: set[ir.Node] = set()
+    while True:
+        before = len(reached)
+        for node in RecursiveGraphIterator(model.graph):
+            bodies = subgraphs_of(node)
+            given = [output for body in bodies for output in body.outputs]
+            if node in custom or node.domain == DOMAIN or not reached.isdisjoint(given):
+                reached.update(node.outputs)
+                reached.update(taken for body in bodies for taken in body.inputs)
+            if not reached.isdisjoint(value for value in node.inputs if value is not None):
+                behind.add(node)
+                reached.update(node.outputs)
+                reached.update(taken for body in bodies for taken in body.inputs)
+        if len(reached) == before:
+            return behind

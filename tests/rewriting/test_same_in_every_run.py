@@ -1,0 +1,66 @@
+"""With the python backend ONNX Runtime computes once what is the same in every run."""
+
+import numpy as np
+import pytest
+
+import sonnx_ort
+from support.graphs import parse
+
+CONSTANTS = "<float[3] c = {1, 2, 4}, float two = {2}, int64[2] i = {7, -8}, int64[2] j = {2, 3}>"
+
+
+def operators(graph: str, **choices: str) -> list[str]:
+    made = parse(f"(float[3] x, int64[2] k) => (float[] z, int64[] w) {CONSTANTS} {{ {graph} }}")
+    rewritten = sonnx_ort.rewrite(made, **choices)
+    assert sonnx_ort.rewrite(rewritten, **choices) == rewritten
+    targets = ("Div", "Sub")
+    nodes = [node for node in rewritten.graph.node if node.op_type in targets]
+    return [f"{node.domain or 'standard'} {node.op_type}" for node in nodes]
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        pytest.param(
+            "z = Div(c, c) w = Div(i, j)", ["standard Div", "standard Div"], id="constants alone"
+        ),
+        pytest.param(
+            "z = Div(x, c) w = Div(i, j)", ["sonnx Div", "standard Div"], id="an input elsewhere"
+        ),
+        pytest.param(
+            "s = Sub(c, c) z = Div(s, c) w = Div(i, j)",
+            ["standard Sub", "standard Div", "standard Div"],
+            id="one behind the other",
+        ),
+        pytest.param(
+            "r = RandomNormal<shape = [3]>() s = Squeeze(r) d = Sub(s, s) z = Div(d, c)"
+            " w = Div(i, j)",
+            ["sonnx Sub", "sonnx Div", "standard Div"],
+            id="a shape that only a run tells",
+        ),
+        pytest.param(
+            "h = Cast<to = 7>(c) g = Cast<to = 7>(two) d = Sub(h, h) q = Div(h, h) e = Sub(q, d)"
+            " z = Cast<to = 1>(e) w = Identity(k)",
+            ["standard Sub", "sonnx Div", "sonnx Sub"],
+            id="behind a custom operator nothing is left",
+        ),
+    ],
+)
+def test_standard_operator_is_left_where_nothing_differs(graph: str, expected: list[str]) -> None:
+    assert operators(graph) == expected
+
+
+def test_constant_is_expanded_for_it() -> None:
+    assert operators("z = Div(c, two) w = Identity(k)", broadcast="explicit") == ["standard Div"]
+
+
+def test_result_that_the_edition_defines_otherwise_is_computed_by_its_operator() -> None:
+    graph = "z = Div(c, c) w = Identity(k)"
+    assert operators(graph, edition="preliminary") == ["sonnx Div"]
+
+
+def test_result_is_the_same() -> None:
+    made = parse(f"(float[3] x) => (float[] z) {CONSTANTS} {{ d = Div(c, two) z = Sub(x, d) }}")
+    session = sonnx_ort.InferenceSession(made, broadcast="explicit")
+    (z,) = session.run(None, {"x": np.zeros(3, np.float32)})
+    assert z.tolist() == [-0.5, -1.0, -2.0]
