@@ -40,11 +40,13 @@ class BroadcastPlan:
         expanded: For each operand, whether it may lack the common shape; the others have it, or
             the node breaks a rule.
         alignment: How the last operand is lined up before anything else; None for numpy's way.
+        fits: Whether there is a common shape in every run.
     """
 
     operands: tuple[Operand, ...]
     expanded: tuple[bool, ...]
     alignment: Alignment | None = None
+    fits: bool = False
 
     @property
     def nothing_to_do(self) -> bool:

@@ -71,7 +71,9 @@ def _examine(
     rules = _binding_rules(target, operands, edition)
     if target.operator is BROADCAST:
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
-        return ExaminedNode(target, operands, obligations, plan_broadcast(operands, checked=False))
+        fits = E1.requirement.judge(operands).status is Status.PROVED
+        plan = replace(plan_broadcast(operands, checked=False), fits=fits)
+        return ExaminedNode(target, operands, obligations, plan)
     if broadcasting is Broadcasting.EXPLICIT and target.broadcasts:
         return _examine_expandable(target, operands, rules)
     return ExaminedNode(target, operands, tuple(_oblige(rule, target, operands) for rule in rules))
@@ -92,6 +94,7 @@ def _examine_expandable(
         # Only the second operand is ever expanded; the node itself refuses what does not fit.
         plan = replace(plan, expanded=(False, plan.expanded[1]))
     fit = E1.requirement.judge(aligned)
+    plan = replace(plan, fits=fit.status is Status.PROVED)
     if plan.nothing_to_do and fit.status is not Status.VIOLATED:
         return ExaminedNode(
             target, operands, tuple(_oblige_plainly(rule, target, operands) for rule in rules)

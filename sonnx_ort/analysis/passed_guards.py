@@ -2,11 +2,12 @@
 
 What is computed from the result of an enforced node is computed only where that node kept its
 rules. Its operands and its result have one shape there, and a divisor that it looked at has no
-zero. Nothing rests on a node that a run may skip, or that ONNX Runtime may leave out: the node lies
+zero; a size that met a 1 behind a Broadcast, or that a Conv gave to a spatial axis, is not 0.
+Nothing rests on a node that a run may skip, or that ONNX Runtime may leave out: the node lies
 on the way to the operands, and only by operators that read the elements of what comes from it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import and_, or_
@@ -19,8 +20,12 @@ from sonnx_ort.analysis.shapes.catalog import reads_elements_of, rule_for
 from sonnx_ort.analysis.shapes.elementwise import like_first
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.operand import broadcast_shape, has_known_sizes
+from sonnx_ort.profile.operand import Dimension, Shape, broadcast_shape, has_known_sizes
+from sonnx_ort.profile.requirements.broadcastable import aligned_axes, fit_in_every_run
 from sonnx_ort.profile.rule import DecidedByOperands, Subject
+
+_SPATIAL = 2
+"""The axes of a Conv before its spatial ones: examples and filters."""
 
 
 class PassedGuards:
@@ -29,13 +34,15 @@ class PassedGuards:
     Sets of nodes and of values are the bits of integers.
     """
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int, shape: Callable[[ir.Value], Shape | None]) -> None:
         """Start before the first node.
 
         Args:
             version: The version of the standard operators that the model imports.
+            shape: Gives the certain shape of a value.
         """
         self._version = version
+        self._shape = shape
         self._labels: list[str] = []
         self._holder: dict[ir.Value, int] = {}
         self._values: list[ir.Value] = []
@@ -43,6 +50,7 @@ class PassedGuards:
         self._bits: dict[ir.Value, int] = {}
         self._shaped_like: dict[ir.Value, int] = {}
         self._decided: dict[tuple[type, tuple[ir.Value, ...]], int] = {}
+        self._positive: dict[Dimension, int] = {}
 
     def follow(self, node: ir.Node) -> None:
         """Go past a node that no rule binds.
@@ -54,6 +62,11 @@ class PassedGuards:
         if rule is None:
             return
         passed = self._nodes_before(node.inputs[index] for index in reads_elements_of(node))
+        if node.op_type == "Conv":
+            # Its kernel refuses an image with no room for a filter.
+            own = self._holds(f"Conv '{node.name or node.outputs[0].name}'")
+            passed |= own
+            self._note_positive((self._shape(node.outputs[0]) or ())[_SPATIAL:], own)
         if passed:
             self._behind.update(dict.fromkeys(node.outputs, passed))
         if rule.shapes is like_first and node.inputs[0] is not None:
@@ -69,7 +82,11 @@ class PassedGuards:
         settled = tuple(self._settled(o, examined) for o in examined.obligations)
         if settled == examined.obligations:
             return examined
-        return replace(examined, obligations=settled, rests_on_guards=True)
+        plan = examined.broadcast
+        if plan is not None:
+            fits = (o for o in settled if o.rule.requirement.subject is Subject.COMMON_SHAPE)
+            plan = replace(plan, fits=all(o.status is Status.PROVED for o in fits))
+        return replace(examined, obligations=settled, broadcast=plan, rests_on_guards=True)
 
     def record(self, examined: ExaminedNode) -> None:
         """Go past a node that rules bind, and that a run passes only if it keeps them.
@@ -78,8 +95,7 @@ class PassedGuards:
             examined: The node, with its obligations.
         """
         target = examined.target
-        own = 1 << len(self._labels)
-        self._labels.append(f"{target.operator.name} '{target.label}'")
+        own = self._holds(f"{target.operator.name} '{target.label}'")
         passed = self._nodes_before(target.inputs) | own
         self._behind.update(dict.fromkeys(target.node.outputs, passed))
         if target.operator is not BROADCAST:
@@ -90,13 +106,19 @@ class PassedGuards:
             key = _decided_by(obligation, examined)
             if key is not None:
                 self._decided[key] = self._decided.get(key, 0) | own
+        for sizes in _axes_that_may_clash_at_0(examined):
+            if 1 in sizes:
+                self._note_positive(sizes, own)
 
     def _settled(self, obligation: Obligation, examined: ExaminedNode) -> Obligation:
         if obligation.status is not Status.RUNTIME:
             return obligation
         evidence = None
-        if obligation.rule.requirement.subject is Subject.EQUAL_SHAPES:
+        subject = obligation.rule.requirement.subject
+        if subject is Subject.EQUAL_SHAPES:
             evidence = self._equal_shapes(examined)
+        elif subject is Subject.COMMON_SHAPE:
+            evidence = self._no_size_of_0(examined)
         else:
             key = _decided_by(obligation, examined)
             if key is not None:
@@ -118,6 +140,28 @@ class PassedGuards:
         value = self._values[common.bit_length() - 1]
         return f"all have the shape of '{value.name}'"
 
+    def _no_size_of_0(self, examined: ExaminedNode) -> str | None:
+        """Why no size of 0 meets one of 1, if nothing else keeps the operands apart."""
+        before = self._nodes_before(examined.target.inputs)
+        axes = list(_axes_that_may_clash_at_0(examined))
+        open_sizes = [set(sizes) - {1} for sizes in axes]
+        if not axes or any(len(sizes) != 1 for sizes in open_sizes):
+            return None
+        holders = [self._positive.get(size, 0) & before for (size,) in open_sizes]
+        if not all(holders):
+            return None
+        last = max(holder.bit_length() - 1 for holder in holders)
+        return f"no size that meets a 1 is 0: {self._labels[last]}, which comes before, has passed"
+
+    def _holds(self, label: str) -> int:
+        """The bit of one more node that later ones may rest on."""
+        self._labels.append(label)
+        return 1 << (len(self._labels) - 1)
+
+    def _note_positive(self, sizes: Iterable[Dimension], own: int) -> None:
+        for size in sizes:
+            self._positive[size] = self._positive.get(size, 0) | own
+
     def _decided_before(
         self, key: tuple[type, tuple[ir.Value, ...]], examined: ExaminedNode
     ) -> str | None:
@@ -137,6 +181,24 @@ class PassedGuards:
             self._bits[value] = 1 << len(self._values)
             self._values.append(value)
         return self._bits[value] | self._shaped_like.get(value, 0)
+
+
+def _axes_that_may_clash_at_0(examined: ExaminedNode) -> Iterator[tuple[Dimension, ...]]:
+    """The sizes on each axis of a Broadcast that are not known to fit; none if a shape is in doubt.
+
+    A size that only its name tells could be another one elsewhere.
+    """
+    plan = examined.broadcast
+    if plan is None or plan.alignment is not None or any(examined.mistakable):
+        return
+    operands = plan.operands
+    shapes = [operand.shape for operand in operands if operand.shape is not None]
+    if len(shapes) < len(operands) or any(o.scalar_inputs for o in operands):
+        return
+    for _, sizes in aligned_axes(shapes):
+        if not fit_in_every_run(operands, sizes):
+            certain = all(operands[0].certain(size) for size in sizes)
+            yield sizes if certain else (None,)
 
 
 def _of_the_result_shape(examined: ExaminedNode) -> Sequence[ir.Value]:

@@ -149,3 +149,69 @@ def test_chain_on_one_operand_has_one_guard(element_type: str, added: int) -> No
     chain = " ".join(f"x{i} = {('Div', 'Sub')[i % 2]}(x{i - 1}, b)" for i in range(1, 101))
     made = parsed(f"({element_type} x0, {other} b) => (float[] x100) {{ {chain} }}")
     assert len(sonnx_ort.rewrite(made, backend="native").graph.node) == 100 + added
+
+
+POSITIVE = "no size that meets a 1 is 0: "
+
+
+@pytest.mark.parametrize(
+    ("nodes", "holder"),
+    [
+        ("[d] x = Div(a, s) [last] z = Sub(x, s)", "Div 'd'"),
+        ("[d] x = Div(a, s) y = Relu(x) [last] z = Sub(y, s)", "Div 'd'"),
+        ("[d] x = Div(a, s) [e] y = Sub(x, s) [last] z = Sub(y, s)", "Sub 'e'"),
+        ("[d] x = Div(a, r) [last] z = Sub(x, s)", "Div 'd'"),
+        ("[c] x = Conv(i, w) [last] z = Sub(x, s)", "Conv 'c'"),
+        ("[c] x = Conv(i, w) y = Sigmoid(x) [last] z = Sub(y, s)", "Conv 'c'"),
+    ],
+)
+def test_size_that_a_node_before_found_positive(nodes: str, holder: str) -> None:
+    made = parsed(
+        "(float[n] a, float[1, 1, h, v] i) => (float[] z) <float s = {2}, float[1] r = {2},"
+        f" float[1, 1, 2, 2] w = {{1, 2, 3, 4}}> {{ {nodes} }}"
+    )
+    found = last(made, "Broadcast.E1", broadcast="explicit")
+    assert found == ("proved", f"{POSITIVE}{holder}, which comes before, has passed")
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        # The second node does not wait for the first.
+        "[d] x = Div(a, s) [last] z = Sub(a, s)",
+        # It waits for its shape alone, which ONNX Runtime may know without a run.
+        "[d] x = Div(a, s) t = Shape(x) y = Expand(a, t) [last] z = Sub(y, s)",
+        # Another axis.
+        "[d] x = Div(a, s) y = Add(x, m) [last] z = Sub(y, s)",
+        # A Conv may have no examples.
+        "[c] x = Conv(i, w) [last] z = Sub(x, s)",
+        # A branch may not be taken.
+        (
+            "x = If(c) <then_branch = t () => (float[n] p) { [d] p = Div(a, s) }, else_branch = e ()"
+            " => (float[n] q) { q = Relu(a) }> [last] z = Sub(x, s)"
+        ),
+    ],
+)
+def test_size_that_may_be_0_is_left_to_the_run(nodes: str) -> None:
+    made = parsed(
+        "(float[n] a, float[k, n] m, float[n, 1, h, v] i, bool c) => (float[] z) <float s = {2},"
+        f" float[1, 1, 2, 2] w = {{1, 2, 3, 4}}> {{ {nodes} }}"
+    )
+    assert last(made, "Broadcast.E1", broadcast="explicit")[0] == "runtime"
+
+
+def test_size_that_two_inputs_share_by_name_alone_is_left_to_the_run() -> None:
+    made = parsed(
+        "(float[n] a, float[n] b) => (float[] z) <float s = {2}> {"
+        " [d] x = Div(a, s) y = Concat<axis = 0>(x, b) [last] z = Sub(y, s) }"
+    )
+    assert last(made, "Broadcast.E1", broadcast="explicit")[0] == "runtime"
+
+
+def test_proved_broadcast_costs_one_expansion() -> None:
+    made = parsed(
+        "(float[n] a) => (float[] z) <float s = {2}> { [d] x = Div(a, s) [last] z = Sub(x, s) }"
+    )
+    rewritten = sonnx_ort.rewrite(made, backend="native", broadcast="explicit")
+    operators = [node.op_type for node in rewritten.graph.node if node.op_type != "Constant"]
+    assert operators == ["Shape", "Max", "Reshape", "Expand", "Div", "Shape", "Expand", "Sub"]

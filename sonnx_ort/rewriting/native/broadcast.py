@@ -25,7 +25,6 @@ import onnx_ir as ir
 from sonnx_ort.analysis.broadcast_plan import BroadcastPlan
 from sonnx_ort.custom_ops.failure_channel import guard_name, refusing_guard_name
 from sonnx_ort.profile.broadcast import BROADCAST, E1
-from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Dimension, Operand
 from sonnx_ort.profile.requirements.broadcastable import aligned_axes, fit_in_every_run
 from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand
@@ -50,7 +49,7 @@ def _expanded(
         plan: What is known of them.
     """
     operands = plan.operands
-    if E1.requirement.judge(operands).status is not Status.PROVED:
+    if not plan.fits:
         bearer = _bearer(plan)
         if bearer is None and len(values) == _PAIR:
             return _expanded_to_each_other(nodes, label, values, operands)
@@ -184,7 +183,7 @@ def _common_shape(
         return nodes.shape(values[0])
     operands = plan.operands
     bearer = _bearer(plan)
-    proved = E1.requirement.judge(operands).status is Status.PROVED
+    proved = plan.fits
     if bearer is not None:
         sizes = nodes.shape(values[bearer])
         exempt = None if proved else _axes_exempt_from_size_0(operands, bearer)
