@@ -27,7 +27,9 @@ def same_in_every_run(
         nodes: The nodes that are to be enforced.
         has_kernel: Whether a node computes the same by a standard operator's kernel.
     """
-    left = {n.target.node for n in nodes if _settled(n) and has_kernel(n)}
+    # Behind a custom operator nothing tells the types within a subgraph.
+    outside = (n for n in nodes if n.target.node.graph is model.graph)
+    left = {n.target.node for n in outside if _settled(n) and has_kernel(n)}
     enforced = {n.target.node for n in nodes} - left
     while left:
         behind = left & _behind(model, enforced)

@@ -187,8 +187,8 @@ def test_size_that_a_node_before_found_positive(nodes: str, holder: str) -> None
         "[c] x = Conv(i, w) [last] z = Sub(x, s)",
         # A branch may not be taken.
         (
-            "x = If(c) <then_branch = t () => (float[n] p) { [d] p = Div(a, s) }, else_branch = e ()"
-            " => (float[n] q) { q = Relu(a) }> [last] z = Sub(x, s)"
+            "x = If(c) <then_branch = t () => (float[n] p) { [d] p = Div(a, s) },"
+            " else_branch = e () => (float[n] q) { q = Relu(a) }> [last] z = Sub(x, s)"
         ),
     ],
 )

@@ -50,6 +50,15 @@ def test_standard_operator_is_left_where_nothing_differs(graph: str, expected: l
     assert operators(graph) == expected
 
 
+def test_node_of_a_subgraph_is_enforced_as_ever() -> None:
+    made = parse(
+        f"(float[3] x, bool b) => (float[] z) {CONSTANTS} {{ z = If(b) <then_branch = t () =>"
+        " (float[] p) { p = Div(c, c) }, else_branch = e () => (float[] q) { q = Relu(x) }> }"
+    )
+    (branch, *_) = sonnx_ort.rewrite(made).graph.node[0].attribute
+    assert [n.domain for n in branch.g.node if n.op_type == "Div"] == ["sonnx"]
+
+
 def test_constant_is_expanded_for_it() -> None:
     assert operators("z = Div(c, two) w = Identity(k)", broadcast="explicit") == ["standard Div"]
 

@@ -79,12 +79,22 @@ class Judge:
         if self._declared_alike(visit):
             self.possible.add((visit.node, next(iter(decided))))
         for rule, broken in decided.items():
+            refused = self._refused_before(visit.node, rule) if broken else set()
+            if refused:
+                self.needed |= refused if visit.live else set()
+                continue
             declared = rule in shape_rules and self._declared_to_break(visit, rule, a.shape)
             self._compare(visit.node, rule, broken=broken or declared)
         for rule, broken in decided.items():
             if broken:
                 return self._violation(visit, rule)
         return [rules.compute(visit.operator, a, b, edition)]
+
+    def _refused_before(self, node: str, rule: str) -> set[Violation]:
+        """What a node before must have been refused for, on which the proof of a rule rests."""
+        proofs = (o for o in self.report.obligations if (o.node, o.rule.id) == (node, rule))
+        evidence = next((o.evidence for o in proofs if o.status is Status.PROVED), "")
+        return {(n, r) for n, r in self.possible if f"'{n}', which comes before" in evidence}
 
     def _declared_to_break(self, visit: Visit, rule: str, shape: tuple[int, ...]) -> bool:
         """Whether what the model declares of the result is why a rule about shapes is violated."""
