@@ -41,10 +41,10 @@ options, but checkify is to jit. native and python are the rewritten model in a 
 session, InferenceSession is that of sonnx_ort with the native backend, and the plain @onnx_op
 kernel returns a / b (integers: a // b) as it is. checkify has div_checks, which look for zero
 divisors alone, and its error is thrown; JAX knows the shapes when it compiles.
-Data: dividends are random, divisors are random, of both signs and never zero. Each input has a
-dimension with a symbol of its own, so that equal shapes and, for integers, zero divisors and
-smallest / -1 are looked for in the run. In a chain all elements are 1 and each node has a divisor
-of its own; where all is proved, shapes are static and the divisor is one constant."""
+Data: dividends are random, divisors are random and never zero, of both signs or positive. Each
+input has a dimension with a symbol of its own, so that equal shapes and, for integers, zero
+divisors and smallest / -1 are looked for in the run. In a chain all elements are 1 and each node
+has a divisor of its own; where all is proved, shapes are static and the divisor is one constant."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -76,7 +76,7 @@ def _measured(options: argparse.Namespace, subjects: Sequence[str]) -> Iterator[
     for element_type in options.types:
         print(f"\none Div, {element_type}: ratios", flush=True)
         for elements in options.elements:
-            setting = Setting(element_type, elements)
+            setting = Setting(element_type, elements, positive=options.divisors == "positive")
             measurement = apart(measure, setting, subjects, options.seconds)
             print_row(ratio_row(measurement), titles=elements == options.elements[0])
             yield measurement
@@ -177,6 +177,12 @@ def _parser() -> argparse.ArgumentParser:
         choices=BACKENDS,
         default=BACKENDS,
         help="what enforces the rules in the rewritten models (default: all of these)",
+    )
+    parser.add_argument(
+        "--divisors",
+        choices=("both", "positive"),
+        default="both",
+        help="the signs of the divisors of a single Div (default: %(default)s)",
     )
     parser.add_argument("--json", type=new_file, metavar="FILE", help="write the figures to FILE")
     add_markdown(parser)

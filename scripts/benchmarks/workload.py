@@ -35,12 +35,14 @@ class Setting:
         elements: The number of elements of each operand.
         nodes: The number of Div nodes in a row.
         proved: Whether the model itself shows that every rule is kept.
+        positive: Whether the divisors of a single Div are positive, not of both signs.
     """
 
     element_type: str
     elements: int
     nodes: int = 1
     proved: bool = False
+    positive: bool = False
 
     @property
     def divisors(self) -> Sequence[str]:
@@ -86,7 +88,7 @@ def make_feeds(setting: Setting) -> Feeds:
         setting: What the model is.
 
     Returns:
-        Random dividends and divisors of both signs. Ones for a chain, so that no quotient grows
+        Random dividends and divisors. Ones for a chain, so that no quotient grows
         or vanishes.
     """
     if setting.proved:
@@ -99,6 +101,7 @@ def make_feeds(setting: Setting) -> Feeds:
     else:
         a = random.integers(-(2**30), 2**30, setting.elements)
         b = random.integers(1, 1000, setting.elements) * random.choice([-1, 1], setting.elements)
+    b = abs(b) if setting.positive else b
     return {"A": a.astype(setting.element_type), "B_0": b.astype(setting.element_type)}
 
 

@@ -64,3 +64,10 @@ def test_feeds_are_those_that_the_model_declares(setting):
 def test_nodes_of_a_chain_share_no_divisor():
     nodes = make_model(Setting("int32", 4, nodes=3)).graph.node
     assert len({node.input[1] for node in nodes}) == 3
+
+
+@pytest.mark.parametrize("element_type", ELEMENT_TYPES)
+def test_divisors_are_positive_where_that_is_asked_for(element_type):
+    of_both_signs = make_feeds(Setting(element_type, 1000))["B_0"]
+    positive = make_feeds(Setting(element_type, 1000, positive=True))["B_0"]
+    assert (of_both_signs.min() < 0, positive.min() > 0) == (True, True)
