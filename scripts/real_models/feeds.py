@@ -65,9 +65,12 @@ SEQUENCES: Sequence[Trial] = (
 """For sound, text and everything else with axes in a row; realistic sizes come first."""
 
 TEXTS: Sequence[Trial] = (
-    Trial(1, (100,), Data.ZEROS),  # a sentence; zero is in every vocabulary
-    Trial(2, (24,), Data.ZEROS),
+    Trial(1, (100,)),  # a sentence
+    Trial(2, (24,)),
     Trial(3, (64,)),
+    Trial(2, (500,)),
+    Trial(1, (100,), Data.ZEROS),  # zero is in every vocabulary
+    Trial(2, (24,), Data.ZEROS),
 )
 """For inputs of integers alone; what looks at all pairs of places cannot take much longer ones."""
 
