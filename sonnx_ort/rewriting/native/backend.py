@@ -20,8 +20,8 @@ from sonnx_ort.rewriting.hidden_shapes import (
     hide_mistakable_shapes,
     oldest_opset_with_hidden_shapes,
 )
-from sonnx_ort.rewriting.native.broadcast import BY_OPERATORS
 from sonnx_ort.rewriting.native.catalog import Guards, guards_of, result_forms
+from sonnx_ort.rewriting.native.expansion import BY_OPERATORS
 from sonnx_ort.rewriting.native.guard import GuardedNode, Operands, pass_if_decided
 from sonnx_ort.rewriting.native.inputs import prepare_inputs
 from sonnx_ort.rewriting.native.record import GroupRecorder, Original, write_enforcement
