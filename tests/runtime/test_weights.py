@@ -179,6 +179,19 @@ def test_name_that_the_caller_gives_the_weights_changes_nothing(source, entry, t
     np.testing.assert_array_equal(session.run(None, {"x": X, "y": X})[0], expected())
 
 
+@pytest.mark.parametrize("entry", ["/elsewhere/weights.bin", "../weights.bin"])
+def test_path_that_the_caller_gives_the_weights_is_refused(entry) -> None:
+    options = quiet()
+    key = "session.optimized_model_external_initializers_file_name"
+    options.add_session_config_entry(key, entry)
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.InferenceSession(weighted(), options, backend="native")
+    assert str(caught.value) == (
+        f"the session option '{key}' is '{entry}', which leads out of the folder of the optimized "
+        "model; name a file without a folder"
+    )
+
+
 def test_external_data_of_a_node_is_loaded(tmp_path) -> None:
     model = weighted()
     constant = numpy_helper.from_array(W, "unnamed")

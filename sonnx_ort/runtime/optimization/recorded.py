@@ -216,6 +216,11 @@ def _written(options: onnxruntime.SessionOptions, folder: Path) -> Iterator[Path
     if not config_entry(options, WEIGHTS_FOLDER):
         write_weights_apart(options)
     weights = config_entry(options, OPTIMIZED_WEIGHTS)
+    if Path(weights).name != weights:
+        raise SonnxError(
+            f"the session option '{OPTIMIZED_WEIGHTS}' is '{weights}', which leads out of the "
+            "folder of the optimized model; name a file without a folder"
+        )
     if weights:
         _discard(folder / weights)
     with attribute(options, "optimized_model_filepath", str(path)):
