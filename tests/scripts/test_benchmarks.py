@@ -153,6 +153,7 @@ def test_record_holds_each_subject_with_its_baseline():
         "elements": 1000,
         "nodes": 1,
         "proved": False,
+        "positive": False,
         "turns": 3,
         "seconds": {"minimum": pytest.approx(15e-6), "median": pytest.approx(24e-6)},
         "baseline": "onnxruntime",
