@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 import onnxruntime
@@ -123,8 +124,12 @@ def _breaks_a_rule(node: ir.Node, operands: list[Array]) -> bool:
     if operator is None:
         return False
     names = operator.operand_names(len(operands))
+    try:
+        alike = np.broadcast_arrays(*operands)
+    except ValueError:
+        return True
     return any(
-        rule.requirement.violation(rule.spoken_of(names, operands)) is not None
+        rule.requirement.violation(rule.spoken_of(names, alike)) is not None
         for rule in operator.rules(Edition.TYPED, Family.INTEGER)
         if rule.requirement.subject is Subject.ELEMENTS
     )

@@ -33,6 +33,8 @@ def known(made: onnx.ModelProto) -> np.ndarray | None:
         ("s = Shape(x) t = Cast<to = 6>(s) b = Expand(t, s)", None),
         ("s = Shape(c) t = Cast<to = 6>(s) b = Expand(t, s)", [2, 2]),
         ("p = Less(c, e) b = Where(p, c, e)", [3, -5]),
+        ("s = Constant<value = int32 {2}>() b = Div(c, s)", [2, -2]),
+        ("s = Constant<value = int32 {0}>() b = Div(c, s)", None),
     ],
 )
 def test_integers_are_computed_as_in_a_run(nodes: str, expected: list[int] | None) -> None:
