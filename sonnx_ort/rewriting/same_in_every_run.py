@@ -13,7 +13,7 @@ from sonnx_ort.loading.traversal import subgraphs_of
 from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.operand import has_known_sizes
+from sonnx_ort.profile.operand import Operand, has_known_sizes
 from sonnx_ort.profile.rule import Subject
 
 
@@ -49,10 +49,15 @@ def _settled(examined: ExaminedNode) -> bool:
         and all(o.status is Status.PROVED for o in examined.obligations)
         and not examined.rests_on_guards
         and not any(examined.mistakable)
-        and not (broadcasts and not all(has_known_sizes(o.shape) for o in examined.operands))
+        and not (broadcasts and not all(_known_to_hold_something(o) for o in examined.operands))
         # What a rule says of the elements of floats is what the result has to be.
         and not (floats and _speaks_of_elements(examined))
     )
+
+
+def _known_to_hold_something(operand: Operand) -> bool:
+    """Whether all sizes are known, and none is 0: of what is expanded empty, little is certain."""
+    return has_known_sizes(operand.shape) and 0 not in (operand.shape or ())
 
 
 def _speaks_of_elements(examined: ExaminedNode) -> bool:
