@@ -19,7 +19,7 @@ import onnx_ir as ir
 from sonnx_ort.analysis.broadcast_plan import BroadcastPlan
 from sonnx_ort.custom_ops.failure_channel import guard_name, refusing_guard_name
 from sonnx_ort.profile.broadcast import BROADCAST, E1
-from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.operand import Operand, broadcast_shape, has_known_sizes
 from sonnx_ort.profile.requirements.broadcastable import aligned_axes, fit_in_every_run
 from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand
 from sonnx_ort.rewriting.native.alignment import aligned_shape
@@ -50,6 +50,14 @@ def _expanded(
         plan: What is known of them.
     """
     operands = plan.operands
+    if not plan.fits and has_known_sizes(broadcast_shape(*(o.shape for o in operands))):
+        # Else ONNX Runtime would know the result's shape, and leave out all this where only that
+        # is read.
+        common = common_shape(nodes, label, values, plan)
+        return [
+            nodes.add("Expand" if expanded else "Reshape", [value, common], "expanded")
+            for value, expanded in zip(values, plan.expanded, strict=True)
+        ]
     if not plan.fits:
         bearer = bearer_of(plan)
         if bearer is None and len(values) == _PAIR:
