@@ -64,10 +64,11 @@ class ComputedConstants:
         Args:
             value: The value.
         """
-        for needed in self._needed(value):
-            if needed not in self._known:
-                self._known[needed] = self._computed(needed)
-        return self._known.get(value)
+        if value not in self._known:
+            for needed in self._needed(value):
+                if needed not in self._known:
+                    self._known[needed] = self._computed(needed)
+        return self._known.setdefault(value, None)
 
     def _needed(self, value: ir.Value) -> list[ir.Value]:
         """The values that one follows from, in order, itself last; none if there are too many."""

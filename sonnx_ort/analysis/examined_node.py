@@ -1,7 +1,7 @@
 """The obligations of one node, with or without a Broadcast in front of it."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
@@ -65,14 +65,23 @@ def examine_node(
     )
 
 
+def operands_fit(obligations: Iterable[Obligation]) -> bool:
+    """Whether the operands of a Broadcast have a common shape in every run.
+
+    Args:
+        obligations: The obligations of the node.
+    """
+    about = (o for o in obligations if o.rule.requirement.subject is Subject.COMMON_SHAPE)
+    return all(o.status is Status.PROVED for o in about)
+
+
 def _examine(
     target: Target, operands: Operands, edition: Edition, broadcasting: Broadcasting
 ) -> ExaminedNode:
     rules = _binding_rules(target, operands, edition)
     if target.operator is BROADCAST:
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
-        fits = E1.requirement.judge(operands).status is Status.PROVED
-        plan = replace(plan_broadcast(operands, checked=False), fits=fits)
+        plan = replace(plan_broadcast(operands, checked=False), fits=operands_fit(obligations))
         return ExaminedNode(target, operands, obligations, plan)
     if broadcasting is Broadcasting.EXPLICIT and target.broadcasts:
         return _examine_expandable(target, operands, rules)

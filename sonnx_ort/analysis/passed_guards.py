@@ -14,7 +14,7 @@ from operator import and_, or_
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.examined_node import ExaminedNode, operands_fit
 from sonnx_ort.analysis.report import Obligation
 from sonnx_ort.analysis.shapes.catalog import reads_elements_of, rule_for
 from sonnx_ort.analysis.shapes.elementwise import like_first
@@ -84,8 +84,7 @@ class PassedGuards:
             return examined
         plan = examined.broadcast
         if plan is not None:
-            fits = (o for o in settled if o.rule.requirement.subject is Subject.COMMON_SHAPE)
-            plan = replace(plan, fits=all(o.status is Status.PROVED for o in fits))
+            plan = replace(plan, fits=operands_fit(settled))
         return replace(examined, obligations=settled, broadcast=plan, rests_on_guards=True)
 
     def record(self, examined: ExaminedNode) -> None:

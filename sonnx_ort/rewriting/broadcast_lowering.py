@@ -14,10 +14,10 @@ import onnx_ir as ir
 from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan
 from sonnx_ort.analysis.declarations import declared_type
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.operand import Operand, Shape
+from sonnx_ort.profile.operand import Shape
 from sonnx_ort.profile.requirements.broadcastable import aligned_axes
 from sonnx_ort.rewriting.hidden_shapes import (
     hide_mistakable_shapes,
@@ -108,7 +108,7 @@ def expand_operands(
     if plan.alignment is not None:
         a, b = aligned
         aligned = (a, _lined_up(nodes, label, (a, b), plan, decisions))
-    known = _known_common_shape(plan.operands)
+    known = _known_common_shape(plan)
     if known is not None:
         return expand(nodes, aligned, plan, nodes.constant(known, "common_shape"))
     return decisions.expanded(nodes, label, aligned, _without_doubtful_shapes(plan))
@@ -152,7 +152,7 @@ def common_shape(
         plan: What is known of them.
         decisions: How the backend decides where the shapes are not known before the run.
     """
-    known = _known_common_shape(plan.operands)
+    known = _known_common_shape(plan)
     if known is not None:
         return nodes.constant(known, "common_shape")
     return decisions.common(nodes, label, values, _without_doubtful_shapes(plan))
@@ -164,10 +164,10 @@ def _without_doubtful_shapes(plan: BroadcastPlan) -> BroadcastPlan:
     return replace(plan, operands=tuple(operands))
 
 
-def _known_common_shape(operands: Sequence[Operand]) -> list[int] | None:
+def _known_common_shape(plan: BroadcastPlan) -> list[int] | None:
     """The common shape, if every size is known and the shapes fit."""
-    shapes: list[Shape] = [operand.shape for operand in operands if operand.shape is not None]
-    if len(shapes) < len(operands) or E1.requirement.judge(operands).status is not Status.PROVED:
+    shapes: list[Shape] = [o.shape for o in plan.operands if o.shape is not None]
+    if len(shapes) < len(plan.operands) or not plan.fits:
         return None
     sizes = [[size for size in axis if isinstance(size, int)] for _, axis in aligned_axes(shapes)]
     if any(len(axis) < len(shapes) for axis in sizes):

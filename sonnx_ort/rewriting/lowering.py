@@ -14,21 +14,23 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.rewriting.broadcast_lowering import (
     ShapeDecisions,
+    expand_operands,
     lower_broadcast,
     oldest_opset_with_broadcast,
 )
 from sonnx_ort.rewriting.native.backend import NativeBackend
 from sonnx_ort.rewriting.options import Backend, Choices, Enforcement
 from sonnx_ort.rewriting.python_backend import PythonBackend
+from sonnx_ort.rewriting.replacement import computed, drop_legacy_attributes, record_rules
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
-from sonnx_ort.rewriting.value_info import drop_unfounded_sizes
+from sonnx_ort.rewriting.value_info import declare_output, drop_unfounded_sizes
 
 
 class Lowering(Protocol):
     """Makes a backend's nodes."""
 
-    def __init__(self, model: ir.Model, enforcement: Enforcement, left: Container[ir.Node]) -> None:
-        """Prepare a model whose nodes are to be enforced, but for those that are left."""
+    def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
+        """Prepare a model whose nodes are to be enforced."""
         ...
 
     @staticmethod
@@ -101,16 +103,32 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> bool:
     raise_opset(model, (examined.target.node for examined in examination.nodes), oldest)
     native = choices.backend is Backend.NATIVE
     drop_unfounded_sizes(model, examination.facts, native=native)
-    backend = lowering(model, Enforcement(choices.edition, choices.broadcasting, before), left)
+    backend = lowering(model, Enforcement(choices.edition, choices.broadcasting, before))
     for examined in backend.prepare(examination):
         if examined.target.operator is BROADCAST:
             stem = next(str(output.name) for output in examined.target.node.outputs if output.name)
             nodes = backend.nodes(stem)
             values = lower_broadcast(nodes, examined, backend.decisions())
             backend.replace(examined, nodes.nodes, values)
+        elif examined.target.node in left:
+            _leave(backend, examined)
         else:
             backend.enforce(examined)
     return True
+
+
+def _leave(backend: Lowering, examined: ExaminedNode) -> None:
+    """Let the standard operator compute, behind the Broadcast if there has to be one."""
+    target = examined.target
+    if examined.broadcast is None:
+        record_rules(target.node, examined)
+        drop_legacy_attributes(examined)
+        return
+    nodes = backend.nodes(str(target.output.name))
+    operands = expand_operands(nodes, examined, target.inputs, backend.decisions())
+    result = computed(nodes, examined, operands)
+    declare_output(examined)
+    backend.replace(examined, nodes.nodes, {target.output: result})
 
 
 def _oldest_opset(examined: ExaminedNode, lowering: type[Lowering]) -> int:

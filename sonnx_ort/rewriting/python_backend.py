@@ -30,13 +30,7 @@ from sonnx_ort.profile.operand import Operand
 from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand, expand_operands
 from sonnx_ort.rewriting.hidden_shapes import hide_declarations, readers_of, scalars_behind
 from sonnx_ort.rewriting.options import Enforcement
-from sonnx_ort.rewriting.replacement import (
-    computed,
-    drop_legacy_attributes,
-    put_behind_inputs,
-    record_rules,
-    replace_node,
-)
+from sonnx_ort.rewriting.replacement import put_behind_inputs, record_rules, replace_node
 from sonnx_ort.rewriting.same_in_every_run import same_in_every_run
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import (
@@ -56,15 +50,13 @@ _CAST_BY_NUMBER = 6
 class PythonBackend:
     """Puts custom operators and their guards in the place of nodes."""
 
-    def __init__(self, model: ir.Model, enforcement: Enforcement, left: Container[ir.Node]) -> None:
+    def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
         """Prepare a model.
 
         Args:
             model: The model whose nodes are to be enforced; its opset imports are changed.
             enforcement: How they are to be enforced.
-            left: The nodes of which the standard operator is left.
         """
-        self._left = left
         self._edition = enforcement.edition
         self._model = model
         self._names = ValueNames(model)
@@ -146,9 +138,6 @@ class PythonBackend:
         _require_kernel(examined)
         target = examined.target
         nodes = self.nodes(str(target.output.name))
-        if target.node in self._left:
-            self._leave(nodes, examined)
-            return
         carrier = _carrier(examined)
         operands: Sequence[ir.Value] = target.inputs
         if carrier is not None:
@@ -160,17 +149,6 @@ class PythonBackend:
             result = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
         declare_output(examined)
         self.replace(examined, nodes.nodes, {target.output: result})
-
-    def _leave(self, nodes: StandardNodes, examined: ExaminedNode) -> None:
-        """Let the standard operator compute, behind the Broadcast if there has to be one."""
-        if examined.broadcast is None:
-            record_rules(examined.target.node, examined)
-            drop_legacy_attributes(examined)
-            return
-        operands = expand_operands(nodes, examined, examined.target.inputs, self.decisions())
-        result = computed(nodes, examined, operands)
-        declare_output(examined)
-        self.replace(examined, nodes.nodes, {examined.target.output: result})
 
     def _enforced(
         self, nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
@@ -197,7 +175,11 @@ class PythonBackend:
 
 def _has_kernel(examined: ExaminedNode) -> bool:
     """Whether a node's own kernel computes in the node's own type, as the custom operator does."""
-    return element_type_of(examined) is not None and _carrier(examined) is None
+    if element_type_of(examined) is None or _carrier(examined) is not None:
+        return False
+    return examined.target.operator.name in CUSTOM_OPERATORS and not (
+        examined.target.further_attributes
+    )
 
 
 def _carrier(examined: ExaminedNode) -> ElementType | None:

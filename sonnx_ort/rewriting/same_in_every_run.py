@@ -42,8 +42,8 @@ def same_in_every_run(
 
 def _settled(examined: ExaminedNode) -> bool:
     broadcasts = examined.broadcast is not None
-    family = {ElementType.named(o.element_type) for o in examined.operands}
-    floats = any(kind is None or kind.family is Family.FLOAT for kind in family)
+    types = {ElementType.named(o.element_type) for o in examined.operands}
+    floats = any(kind is None or kind.family is Family.FLOAT for kind in types)
     return (
         all(examined.foldable)
         and all(o.status is Status.PROVED for o in examined.obligations)

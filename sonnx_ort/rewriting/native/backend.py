@@ -50,17 +50,13 @@ _BFLOAT16 = 13
 class NativeBackend:
     """Puts guards in front of nodes."""
 
-    def __init__(
-        self, model: ir.Model, enforcement: Enforcement, left: Container[ir.Node] = ()
-    ) -> None:
+    def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
         """Prepare a model.
 
         Args:
             model: The model whose nodes are to be enforced.
             enforcement: How they are to be enforced.
-            left: Nodes that are left as they are; none.
         """
-        del left
         self._model = model
         self._edition = enforcement.edition
         self._recorder = GroupRecorder()

@@ -50,7 +50,9 @@ def _expanded(
         plan: What is known of them.
     """
     operands = plan.operands
-    if not plan.fits and has_known_sizes(broadcast_shape(*(o.shape for o in operands))):
+    if plan.fits:
+        return expand(nodes, values, plan, common_shape(nodes, label, values, plan))
+    if has_known_sizes(broadcast_shape(*(o.shape for o in operands))):
         # Else ONNX Runtime would know the result's shape, and leave out all this where only that
         # is read.
         common = common_shape(nodes, label, values, plan)
@@ -58,16 +60,15 @@ def _expanded(
             nodes.add("Expand" if expanded else "Reshape", [value, common], "expanded")
             for value, expanded in zip(values, plan.expanded, strict=True)
         ]
-    if not plan.fits:
-        bearer = bearer_of(plan)
-        if bearer is None and len(values) == _PAIR:
-            return _expanded_to_each_other(nodes, label, values, operands)
-        if bearer is not None:
-            exempt = axes_exempt_from_size_0(operands, bearer)
-            if exempt is not None:
-                return _expanded_to_positive(nodes, label, values, plan, (bearer, exempt))
-            if len(values) == _PAIR and rank_of(operands) is not None:
-                return _expanded_to_one(nodes, label, values, operands, bearer)
+    bearer = bearer_of(plan)
+    if bearer is None and len(values) == _PAIR:
+        return _expanded_to_each_other(nodes, label, values, operands)
+    if bearer is not None:
+        exempt = axes_exempt_from_size_0(operands, bearer)
+        if exempt is not None:
+            return _expanded_to_positive(nodes, label, values, plan, (bearer, exempt))
+        if len(values) == _PAIR and rank_of(operands) is not None:
+            return _expanded_to_one(nodes, label, values, operands, bearer)
     return expand(nodes, values, plan, common_shape(nodes, label, values, plan))
 
 
