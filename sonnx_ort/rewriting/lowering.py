@@ -96,7 +96,8 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> bool:
     """
     lowering = _LOWERINGS[choices.backend]
     left = lowering.left(model, examination.nodes)
-    if all(n.target.node in left and n.broadcast is None for n in examination.nodes):
+    untouched = all(n.target.node in left and n.broadcast is None for n in examination.nodes)
+    if not examination.nodes or (untouched and examination.enforced):
         return False
     before = model.opset_imports.get(STANDARD_DOMAIN, 1)
     oldest = max(_oldest_opset(examined, lowering) for examined in examination.nodes)

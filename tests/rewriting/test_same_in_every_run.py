@@ -73,3 +73,14 @@ def test_result_is_the_same() -> None:
     session = sonnx_ort.InferenceSession(made, broadcast="explicit")
     (z,) = session.run(None, {"x": np.zeros(3, np.float32)})
     assert z.tolist() == [-0.5, -1.0, -2.0]
+
+
+def test_false_declaration_is_dropped_where_every_operator_is_left() -> None:
+    made = parse(
+        "(int64[1] x) => (int64[] y) <int64 three = {3}, int64[1] one = {1}, int64[4,4] state> {"
+        ' state = Loop(three, "", x) <body = step (int64 i, bool go, int64[] s) =>'
+        " (bool go, int64[] t) { t = Flatten(x) }> y = Shape(state) d = Sub(one, one) }"
+    )
+    for backend in ("python", "native"):
+        session = sonnx_ort.InferenceSession(made, backend=backend)
+        assert session.run(None, {"x": np.zeros(1, np.int64)})[0].tolist() == [1, 1]
