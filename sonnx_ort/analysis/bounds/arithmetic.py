@@ -1,10 +1,21 @@
 """Intervals of what is computed element by element."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from sonnx_ort.analysis.bounds.rule import BOOLEAN, BoundedInputs, BoundsRule, Unbounded
+from sonnx_ort.analysis.bounds.rule import (
+    BOOLEAN,
+    BoundedInputs,
+    BoundsRule,
+    Unbounded,
+    hull,
+)
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Bounds
+
+_INT32 = Bounds(-(1 << 31), (1 << 31) - 1)
+_NATURAL = Bounds(0, _INT32.upper)
+_NEGATIVE = Bounds(_INT32.lower, -1)
+_PAIR = 2
 
 
 def _sum(inputs: BoundedInputs) -> Sequence[Bounds]:
@@ -64,6 +75,8 @@ def _negative(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 def _sign(inputs: BoundedInputs) -> Sequence[Bounds]:
     a = inputs.bounds(0)
+    if _may_be_mistaken(inputs, [a]):
+        return [Bounds(-1, 1)]
     return [Bounds(_sign_of(a.lower), _sign_of(a.upper))]
 
 
@@ -76,19 +89,48 @@ def _not_negative(inputs: BoundedInputs) -> Sequence[Bounds]:
     return [Bounds(max(a.lower, 0), max(a.upper, 0))]
 
 
+def _may_be_mistaken(inputs: BoundedInputs, bounds: Iterable[Bounds]) -> bool:
+    """Whether ONNX Runtime may take one of two numbers for the smaller that is not.
+
+    Its Max, Min, Clip and Sign of int64 compare the lower halves of numbers as signed where the
+    upper ones are equal, which is right if int32 can hold both numbers. If it can hold one that
+    is not negative, that one is taken for the larger of the two, rightly or not; and one that is
+    negative for the smaller.
+    """
+    is_int64 = inputs.element_type(inputs.value(0)) == ElementType.INT64
+    return is_int64 and not all(_within(b, _INT32) for b in bounds)
+
+
+def _within(inner: Bounds, outer: Bounds) -> bool:
+    return inner.lower in outer and inner.upper in outer
+
+
 def _largest(inputs: BoundedInputs) -> Sequence[Bounds]:
     bounds = inputs.all_bounds()
+    if _may_be_mistaken(inputs, bounds):
+        everything = hull(bounds)
+        sure = [b.lower for b in bounds if _within(b, _NATURAL) and len(bounds) == _PAIR]
+        return [Bounds(max([everything.lower, *sure]), everything.upper)]
     return [Bounds(max(b.lower for b in bounds), max(b.upper for b in bounds))]
 
 
 def _smallest(inputs: BoundedInputs) -> Sequence[Bounds]:
     bounds = inputs.all_bounds()
+    if _may_be_mistaken(inputs, bounds):
+        everything = hull(bounds)
+        sure = [b.upper for b in bounds if _within(b, _NEGATIVE) and len(bounds) == _PAIR]
+        return [Bounds(everything.lower, min([everything.upper, *sure]))]
     return [Bounds(min(b.lower for b in bounds), min(b.upper for b in bounds))]
 
 
 def _clipped(inputs: BoundedInputs) -> Sequence[Bounds]:
     """Where the limits cross, the upper one counts."""
     clipped = inputs.bounds(0)
+    limits = [inputs.bounds(index) for index in (1, 2) if inputs.given(index)]
+    if _may_be_mistaken(inputs, [clipped, *limits]):
+        natural = all(_within(b, _NATURAL) for b in limits) and len(limits) == _PAIR
+        if not natural or limits[0].upper > limits[1].lower:
+            return [hull([clipped, *limits])]
     if inputs.given(1):
         low = inputs.bounds(1)
         clipped = Bounds(max(clipped.lower, low.lower), max(clipped.upper, low.upper))

@@ -298,6 +298,9 @@ def _integers(rng: random.Random, dtype: str, shape: Sequence[int]) -> Array:
     low, high = int(limits.min), int(limits.max)
     width = rng.choice([0, 1, 3, 9, 100])
     first = rng.choice([low, high - width, -width // 2, 0, 1, 2, -1, -width, low + 1, high // 2])
+    if dtype == "int64" and rng.random() < 0.3:
+        # Where the lower half of a number has its highest bit, or the upper half changes.
+        first = rng.choice([-1, 1, 2]) * 2**31 - rng.randint(0, width)
     last = max(low, min(high, first + width))
     first = max(low, min(last, first))
     count = int(np.prod(shape, dtype=np.int64))

@@ -1,0 +1,54 @@
+"""ONNX Runtime's own Max, Min, Clip, Sign and reductions of int64, where lower halves differ."""
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+from support.graphs import parse
+
+pytestmark = pytest.mark.upstream
+
+LARGE = 3_000_000_000
+
+
+def computed(node: str, elements: list[int]) -> list[int]:
+    made = parse(
+        "(int64[n] a) => (int64[] y) <int64[1] zero = {0}, int64 low = {-7}, int64 high = {7}>"
+        f" {{ {node} }}"
+    )
+    session = ort.InferenceSession(made.SerializeToString())
+    result: list[int] = session.run(None, {"a": np.array(elements, np.int64)})[0].tolist()
+    return result
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ("y = Max(a, zero)", [0] * 4),
+        ("y = Min(a, zero)", [LARGE] * 4),
+        ("y = Clip(a, low, high)", [LARGE] * 4),
+        ("y = Sign(a)", [-1] * 4),
+    ],
+)
+def test_number_above_int32_counts_as_smaller(node: str, expected: list[int]) -> None:
+    """Once it is right, bounds and random graphs need make no difference of int64."""
+    assert computed(node, [LARGE] * 4) == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "elements", "mistaken"),
+    [
+        ("y = ReduceMax<keepdims = 0>(a)", [0, 0, 0, LARGE], 0),
+        ("y = ReduceMin<keepdims = 0>(a)", [0, 0, 0, 0, 0, 0, LARGE, LARGE], LARGE),
+    ],
+)
+def test_reduction_gives_the_wrong_element(node: str, elements: list[int], mistaken: int) -> None:
+    """Once it is right, random graphs need make no difference of int64."""
+    assert computed(node, elements) == mistaken
+
+
+def test_comparisons_are_right() -> None:
+    made = parse("(int64[n] a, int64[n] b) => (bool[] y) { y = Less(a, b) }")
+    session = ort.InferenceSession(made.SerializeToString())
+    feeds = {"a": np.zeros(4, np.int64), "b": np.full(4, LARGE, np.int64)}
+    assert session.run(None, feeds)[0].tolist() == [True] * 4
