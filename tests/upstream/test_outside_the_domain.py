@@ -1,0 +1,395 @@
+"""ONNX Runtime's own operators where the profile says that there is no result, or another one."""
+
+import json
+import platform
+import signal
+
+import pytest
+
+from support.child import run_python
+
+pytestmark = pytest.mark.upstream
+
+on_x86 = pytest.mark.skipif(
+    platform.machine().lower() not in {"x86_64", "amd64"},
+    reason="other processors convert out of range, trap and vectorize otherwise",
+)
+
+RUN = """
+import json
+from math import inf, nan
+import numpy as np, onnxruntime as ort
+from support.graphs import parse
+
+DTYPES = {"float": np.float32, "double": np.float64}
+BASIC = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+AS_WRITTEN = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+
+def arrays(operands):
+    for declaration, elements in operands:
+        element_type = declaration.partition("[")[0]
+        yield np.array(elements, DTYPES.get(element_type, element_type))
+
+def opened(expression, declarations, level=AS_WRITTEN, constants=None):
+    inputs = ", ".join(f"{d} {name}" for d, name in zip(declarations, "abcde"))
+    result, expression = expression.split(" ", 1)
+    text = f"({inputs}) => ({result}[] y) {{ y = {expression} }}"
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = level
+    model = parse(text, opset=18, constants=constants)
+    return ort.InferenceSession(model.SerializeToString(), options)
+
+def run(expression, operands):
+    declarations = [declaration for declaration, _ in operands]
+    session = opened(expression, declarations)
+    return session.run(None, dict(zip("abcde", arrays(operands))))[0]
+
+def fold(expression, operands):
+    constants = dict(zip("abcde", arrays(operands)))
+    return opened(expression, [], BASIC, constants).run(None, {})[0]
+
+def report(cases):
+    for name, expression, operands in cases:
+        try:
+            outcome = str(run(expression, operands).tolist())
+        except Exception as error:
+            outcome = f"{error}$"
+        print(json.dumps([name, outcome]), flush=True)
+"""
+"""A case: a result's type and a node, like "float Add(a, b)"; each operand's type and elements."""
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    """What a case gives or raises; one child process decides all."""
+    cases = BROADCASTING | SILENT | CONVERTED | RAISING
+    asked = [(name, expression, operands) for name, (expression, operands, _) in cases.items()]
+    child = run_python(RUN, f"report({asked!r})")
+    outcomes = dict(map(json.loads, child.stdout.splitlines()))
+    assert outcomes.keys() == cases.keys(), child
+    return outcomes.get
+
+
+def of_table(cases):
+    return pytest.mark.parametrize("name", cases)
+
+
+def one(element_type, *elements):
+    """A tensor of one axis whose size is not declared."""
+    return (f"{element_type}[?]", list(elements))
+
+
+LONG, SHORT = [1, 1, 1], [1]
+SMALLEST32, SMALLEST64 = -(2**31), -(2**63)
+NAN, INF = float("nan"), float("inf")
+
+BINARY = (
+    ("float", "float", "Add Mul Max Min PRelu Pow"),
+    ("bool", "bool", "And Or Xor"),
+    ("int32", "int32", "BitwiseAnd BitwiseOr BitwiseXor Mod"),
+    ("float", "bool", "Equal Less LessOrEqual Greater GreaterOrEqual"),
+    ("uint8", "uint8", 'BitShift<direction="LEFT">'),
+)
+WHERE = {"condition": "bool", "X": "float", "Y": "float"}
+BROADCASTING = {
+    operator: (
+        f"{result} {operator}(a, b)",
+        [(f"{element_type}[n]", LONG), (f"{element_type}[n]", SHORT)],
+        3,
+    )
+    for element_type, result, operators in BINARY
+    for operator in operators.split()
+} | {
+    f"Where with a short {short}": (
+        "float Where(a, b, c)",
+        [(f"{t}[n]", SHORT if name == short else LONG) for name, t in WHERE.items()],
+        3,
+    )
+    for short in WHERE
+}
+
+
+@of_table(BROADCASTING)
+def test_inputs_declared_alike_are_broadcast_silently(outcome, name):
+    """Once it raises, a rule about shapes no longer guards a result that nobody asked for."""
+    assert len(json.loads(outcome(name).lower())) == BROADCASTING[name][2]
+
+
+SILENT = {
+    "no size against size 1": ("float Add(a, b)", [("float[n]", []), ("float[n]", SHORT)], "[]"),
+    "PRelu broadcasts X too": (
+        "float PRelu(a, b)",
+        [("float[1]", [-1]), ("float[2]", [2, 3])],
+        "[-2.0, -3.0]",
+    ),
+    "Where loses -0 of X": (
+        "float Where(a, b, c)",
+        [one("bool", True, False), one("float", -0.0, -0.0), one("float", -0.0, -0.0)],
+        "[0.0, -0.0]",
+    ),
+    "Mod of narrow types, smallest by -1": (
+        "int16 Mod(a, b)",
+        [one("int16", -(2**15)), one("int16", -1)],
+        "[0]",
+    ),
+    "Mod of int64 by way of double": (
+        "int64 Mod <fmod = 1> (a, b)",
+        [one("int64", 2**53 + 1), one("int64", 2)],
+        "[0]",
+    ),
+    "Mod of uint64 by way of double": (
+        "uint64 Mod <fmod = 1> (a, b)",
+        [one("uint64", 2**64 - 1), one("uint64", 2)],
+        "[0]",
+    ),
+    "Mod of floats by zero": (
+        "float Mod <fmod = 1> (a, b)",
+        [one("float", 7, INF), one("float", 0, 2)],
+        "[nan, nan]",
+    ),
+    "Pow of a small base by a negative exponent": (
+        "int32 Pow(a, b)",
+        [one("int32", 2, 1, -1), one("int32", -1, -5, -1)],
+        "[0, 1, -1]",
+    ),
+    "Pow of int64 by way of double": (
+        "int64 Pow(a, b)",
+        [one("int64", 2**53 + 1), one("int64", 1)],
+        f"[{2**53}]",
+    ),
+    "Pow without a real result": (
+        "float Pow(a, b)",
+        [one("float", -8, 0), one("float", 2.5, -1)],
+        "[nan, inf]",
+    ),
+    "BitShift to the left by the width": (
+        'uint32 BitShift <direction = "LEFT"> (a, b)',
+        [one("uint32", 1, 1, 1), one("uint32", 32, 33, 255)],
+        "[0, 0, 0]",
+    ),
+    "BitShift to the right by the width": (
+        'uint8 BitShift <direction = "RIGHT"> (a, b)',
+        [one("uint8", 255, 255, 255), one("uint8", 8, 9, 255)],
+        "[0, 0, 0]",
+    ),
+    "Sqrt": ("float Sqrt(a)", [one("float", -1, -0.0, -INF)], "[nan, -0.0, nan]"),
+    "Log": ("double Log(a)", [one("double", -1, 0, -0.0)], "[nan, -inf, -inf]"),
+    "Reciprocal": ("float Reciprocal(a)", [one("float", 0, -0.0)], "[inf, -inf]"),
+    "Neg": ("int8 Neg(a)", [one("int8", -128)], "[-128]"),
+    "Abs": ("int64 Abs(a)", [one("int64", SMALLEST64)], f"[{SMALLEST64}]"),
+    "Cast of integers wraps": (
+        "int32 Cast <to = 6> (a)",
+        [one("int64", 2**31, 2**32 + 5)],
+        f"[{SMALLEST32}, 5]",
+    ),
+    "Cast to a narrower float": ("float16 Cast <to = 10> (a)", [one("float", 65520)], "[inf]"),
+    "Cast of double to float16 rounds twice": (
+        "float16 Cast <to = 10> (a)",
+        [one("double", 2049.0000001)],
+        "[2048.0]",
+    ),
+    "MatMul of vectors": ("float MatMul(a, b)", [one("float", 1, 2), one("float", 3, 4)], "11.0"),
+    "BatchNormalization with a negative variance": (
+        "float BatchNormalization(a, b, c, d, e)",
+        [("float[?,?]", [[3]]), *(one("float", x) for x in (1, 0, 0, -1))],
+        "[[nan]]",
+    ),
+    "BatchNormalization without a variance": (
+        "float BatchNormalization <epsilon = 0.0> (a, b, c, d, e)",
+        [("float[?,?]", [[3]]), *(one("float", x) for x in (1, 0, 0, 0))],
+        "[[nan]]",
+    ),
+    "Clip with min above max": (
+        "int32 Clip(a, b, c)",
+        [one("int32", 0, 2, 9), ("int32", 3), ("int32", 1)],
+        "[1, 1, 1]",
+    ),
+    "Clip with bounds that are no scalars": (
+        "float Clip(a, b, c)",
+        [one("float", 0, 9), one("float", 1), one("float", 3)],
+        "[1.0, 3.0]",
+    ),
+    "Clip with bounds that are NaN": (
+        "float Clip(a, b, c)",
+        [one("float", -INF, 2, INF), ("float", NAN), ("float", NAN)],
+        "[-inf, 2.0, inf]",
+    ),
+    "Clip without bounds, of infinities": (
+        "float16 Clip(a)",
+        [one("float16", -INF, INF)],
+        "[-65504.0, 65504.0]",
+    ),
+    "Slice beyond the end": (
+        "float Slice(a, b, c)",
+        [one("float", 1, 2), one("int64", 7), one("int64", 9)],
+        "[]",
+    ),
+    "ArgMax of a vector with NaN": (
+        "int64 ArgMax <axis = 0> (a)",
+        [one("float", 1, NAN, 3)],
+        "[1]",
+    ),
+    "ArgMax of a matrix with NaN": (
+        "int64 ArgMax <axis = 1> (a)",
+        [("float[?,?]", [[1, NAN, 3], [NAN, 1, 3]])],
+        "[[2], [0]]",
+    ),
+    "Acos": ("float Acos(a)", [one("float", 1.5, -INF)], "[nan, nan]"),
+}
+
+
+@of_table(SILENT)
+def test_result_comes_silently(outcome, name):
+    """Once it raises or is the right one, the rule about these elements can go."""
+    assert outcome(name) == SILENT[name][2]
+
+
+CONVERTED = {
+    "Cast to int8": (
+        "int8 Cast <to = 3> (a)",
+        [one("float", NAN, INF, 1e30, 128)],
+        "[0, 0, 0, -128]",
+    ),
+    "Cast to int32": (
+        "int32 Cast <to = 6> (a)",
+        [one("double", NAN, INF, 2.0**31)],
+        str([SMALLEST32] * 3),
+    ),
+    "Cast to int64": (
+        "int64 Cast <to = 7> (a)",
+        [one("float16", NAN, INF, -INF)],
+        str([SMALLEST64] * 3),
+    ),
+    "Cast to uint8": ("uint8 Cast <to = 2> (a)", [one("double", NAN, 256, -1)], "[0, 0, 255]"),
+    "Pow of zero": (
+        "int64 Pow(a, b)",
+        [one("int64", 0, 0), one("int64", -1, -2)],
+        str([SMALLEST64] * 2),
+    ),
+    "Pow too large": (
+        "int32 Pow(a, b)",
+        [one("int32", 10, 2), one("int32", 30, 31)],
+        str([SMALLEST32] * 2),
+    ),
+    "Pow of an integer by a fraction": (
+        "int32 Pow(a, b)",
+        [one("int32", 2, -8), one("float", 0.5, 0.5)],
+        f"[1, {SMALLEST32}]",
+    ),
+}
+
+
+@on_x86
+@of_table(CONVERTED)
+def test_integer_that_does_not_fit_comes_silently(outcome, name):
+    """Once it raises, the rule about what fits can go; another number is another processor."""
+    assert outcome(name) == CONVERTED[name][2]
+
+
+RAISING = {
+    "size 0 against 3": ("float Add(a, b)", [one("float"), one("float", *LONG)], "3 is invalid"),
+    "Mod by zero": (
+        "int32 Mod(a, b)",
+        [one("int32", 7), one("int32", 0)],
+        "Integer modulo by zero",
+    ),
+    "Mod by zero as C does": (
+        "uint8 Mod <fmod = 1> (a, b)",
+        [one("uint8", 7), one("uint8", 0)],
+        "Integer modulo by zero",
+    ),
+    "Mod of floats as Python does": (
+        "float Mod(a, b)",
+        [one("float", 7), one("float", 2)],
+        "fmod attribute must be true",
+    ),
+    "MatMul of unequal inner sizes": (
+        "float MatMul(a, b)",
+        [("float[?,?]", [[1, 2]]), ("float[?,?]", [[3, 4]])],
+        "MatMul dimension mismatch",
+    ),
+    "BatchNormalization with too few variances": (
+        "float BatchNormalization(a, b, c, d, e)",
+        [("float[?,?]", [[3, 3]]), *[one("float", 1, 1)] * 3, one("float", 1)],
+        "Invalid input var",
+    ),
+    "Clip with two bounds": (
+        "float Clip(a, b)",
+        [one("float", 1), one("float", 0, 0)],
+        "min should be a scalar",
+    ),
+    "Slice in steps of zero": (
+        "float Slice(a, b, c, d, e)",
+        [one("float", 1), *(one("int64", x) for x in (0, 1, 0, 0))],
+        "'step' value cannot be 0",
+    ),
+    "ArgMax of nothing, without a reason": (
+        "int64 ArgMax <axis = 0> (a)",
+        [one("float")],
+        "Status Message: $",
+    ),
+    "Neg of unsigned": ("uint8 Neg(a)", [one("uint8", 1)], "Type Error"),
+    "no kernel of Max": ("int16 Max(a, b)", [one("int16", 1)] * 2, "NOT_IMPLEMENTED"),
+    "no kernel of Where": (
+        "uint64 Where(a, b, c)",
+        [one("bool", True), *[one("uint64", 1)] * 2],
+        "NOT_IMPLEMENTED",
+    ),
+    "no kernel of BitShift": (
+        'uint16 BitShift <direction = "LEFT"> (a, b)',
+        [one("uint16", 1)] * 2,
+        "NOT_IMPLEMENTED",
+    ),
+    "no kernel of Acos": ("double Acos(a)", [one("double", 1)], "NOT_IMPLEMENTED"),
+}
+
+
+@of_table(RAISING)
+def test_error_is_raised(outcome, name):
+    """Once it is another, see what the rule's page tells; older versions died of `Mod` by zero."""
+    assert RAISING[name][2] in outcome(name)
+
+
+@on_x86
+@pytest.mark.parametrize("runs", ["run", "fold"])
+@pytest.mark.parametrize(
+    "element_type", ["int32", pytest.param("int64", marks=pytest.mark.thorough)]
+)
+def test_smallest_modulo_minus_one_ends_the_process(element_type, runs):
+    """Once it gives 0, `Mod` needs no rule for the process; with constants no run is needed."""
+    smallest = {"int32": SMALLEST32, "int64": SMALLEST64}[element_type]
+    operands = [one(element_type, smallest), one(element_type, -1)]
+    child = run_python(
+        RUN, f"print('running', flush=True)\n{runs}('{element_type} Mod(a, b)', {operands!r})"
+    )
+    assert (child.killed_by, child.stdout) == (signal.SIGFPE, "running\n"), child
+
+
+POSITIONS = """
+def lonely(expression, operands):
+    declarations = [declaration for declaration, _ in operands]
+    session = opened(expression, declarations)
+    together, = session.run(None, dict(zip("abcde", arrays(operands))))
+    columns = zip(*(elements for _, elements in operands))
+    alone = [
+        session.run(None, dict(zip("abcde", arrays(zip(declarations, ([x] for x in column))))))[0]
+        for column in columns
+    ]
+    print((together.view(np.int32) != np.concatenate(alone).view(np.int32)).any())
+"""
+
+ELEMENTS = [index / 997 for index in range(1, 997)]
+POSITION = {
+    "Log": ("float Log(a)", [one("float", *ELEMENTS)]),
+    "Acos": ("float Acos(a)", [one("float", *ELEMENTS)]),
+    "Max of zeros": ("float Max(a, b)", [one("float", *[0.0] * 5), one("float", *[-0.0] * 5)]),
+    "Min of zeros": ("float Min(a, b)", [one("float", *[0.0] * 5), one("float", *[-0.0] * 5)]),
+}
+
+
+@on_x86
+def test_bits_of_an_element_depend_on_its_place():
+    """Once they do not, a kernel may promise the same bits as these operators."""
+    child = run_python(RUN, POSITIONS, *(f"lonely{case!r}" for case in POSITION.values()))
+    assert child.stdout.split() == ["True"] * len(POSITION), child
