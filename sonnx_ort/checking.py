@@ -1,37 +1,44 @@
 """`check`: every obligation of a model, proved, left to the run, or violated."""
 
+from collections.abc import Iterable
+
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.loading.choice import choose
+from sonnx_ort.loading.choice import DEFAULT, choose_demands
 from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.rewriting.recognition import load_and_recognize
 
 
-def check(model: ModelSource, *, edition: str = "typed", broadcast: str = "reject") -> Report:
+def check(
+    model: ModelSource,
+    *,
+    edition: str = "typed",
+    broadcast: str = "reject",
+    operators: str | Iterable[str] = DEFAULT,
+) -> Report:
     """Find, for every rule at every node, whether it holds in every run, and why.
 
     Runs nothing but small nodes of integers that depend on constants alone, and loads no weights.
-    `rewrite` rejects a model exactly if this report has
-    violations. The report of a model that is enforced already is that of the model it was made
-    from.
+    `rewrite` rejects a model exactly if this report has violations. It tells of all operators of
+    the profile, and of each obligation whether `rewrite` enforces it. The report of a model that
+    is enforced already is that of the model it was made from.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
             modified.
         edition: "typed" or "preliminary".
         broadcast: "reject" or "explicit".
+        operators: The operators that are to be enforced, as for `rewrite`.
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model.
         SonnxError: An option is unknown, or the model is enforced under the other edition.
     """
-    chosen = choose(Edition, "edition", edition)
-    broadcasting = choose(Broadcasting, "broadcast", broadcast)
+    demands = choose_demands(edition, broadcast, operators)
     with collector_paused():
-        loaded, native = load_and_recognize(model)
+        loaded, native = load_and_recognize(model, demands.operators)
         if native is not None:
-            native.require(chosen)
+            native.require(demands)
             return native.report
-        return examine_loaded(loaded, chosen, broadcasting).report
+        return examine_loaded(loaded, demands, all_operators=True).report

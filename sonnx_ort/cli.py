@@ -15,6 +15,7 @@ from rich.console import Console
 
 from sonnx_ort.analysis.report import ModelRejected
 from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.loading.choice import DEFAULT
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.rewriting.external_transfer import Transfer
@@ -42,6 +43,14 @@ ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The ONNX m
 EditionOption = Annotated[Edition, typer.Option(help="The edition of the profile's documents.")]
 BroadcastOption = Annotated[
     Broadcasting, typer.Option(help="What becomes of operands of different shapes.")
+]
+OperatorsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="The operators that are enforced: 'default' (Div, Sub, Broadcast), 'all', or names "
+        "with commas between.",
+    ),
 ]
 BackendOption = Annotated[Backend, typer.Option(help="What enforces the rules in a run.")]
 
@@ -84,6 +93,7 @@ def check(
     model: ModelArgument,
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
+    operators: OperatorsOption = DEFAULT,
     report_format: Annotated[
         ReportFormat, typer.Option("--format", help="How the report is written.")
     ] = ReportFormat.TEXT,
@@ -100,7 +110,7 @@ def check(
     from sonnx_ort.reporting.text_report import text_report
 
     with _errors_as_sentences():
-        report = check_model(model, edition=edition, broadcast=broadcast)
+        report = check_model(model, edition=edition, broadcast=broadcast, operators=operators)
     typer.echo(report.to_json() if report_format is ReportFormat.JSON else text_report(report))
     undecided = fail_on is FailOn.RUNTIME and report.counts[Status.RUNTIME] > 0
     if undecided or not report.ok:
@@ -127,6 +137,7 @@ def rewrite(
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
+    operators: OperatorsOption = DEFAULT,
     backend: BackendOption = Backend.PYTHON,
     make_explicit: Annotated[
         bool,
@@ -147,6 +158,7 @@ def rewrite(
             output,
             edition=edition,
             broadcast=broadcast,
+            operators=operators,
             backend=backend,
             make_explicit=make_explicit,
             external_data=external_data,
@@ -166,6 +178,7 @@ def run(
     ] = None,
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
+    operators: OperatorsOption = DEFAULT,
     backend: BackendOption = Backend.PYTHON,
     verify_proofs: Annotated[
         bool,
@@ -187,6 +200,7 @@ def run(
             verify_proofs=verify_proofs,
             edition=edition,
             broadcast=broadcast,
+            operators=operators,
             backend=backend,
         )
         for name, tensor in outputs.items():

@@ -52,8 +52,8 @@ def test_exit_status(models: dict[str, Path], name: str, options: list[str], sta
 def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
     report = json.loads(command("check", models["violated"], "--format", "json").stdout)
     assert list(report) == [
-        *("format", "model", "versions", "edition", "broadcast", "ok", "counts"),
-        *("operands", "rules", "obligations", "findings", "not_covered"),
+        *("format", "model", "versions", "edition", "broadcast", "operators", "ok", "counts"),
+        *("operands", "rules", "obligations", "findings", "coverage", "not_covered"),
     ]
     assert report["format"] == "sonnx_ort.report/1"
     assert report["counts"] == {"proved": 2, "runtime": 0, "violated": 1}
@@ -63,6 +63,7 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
         "node": "the_node",
         "path": [],
         "status": "violated",
+        "enforced": True,
         "evidence": "axis 0 has size 3 in A and 1 in B",
         "hint": HINT,
         "operands": [

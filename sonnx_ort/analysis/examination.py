@@ -1,8 +1,8 @@
 """From a loaded model to all that the profile demands of it: every rule at every node it binds."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
@@ -14,42 +14,49 @@ from sonnx_ort.analysis.findings import find
 from sonnx_ort.analysis.onnx_schemas import require_allowed_types
 from sonnx_ort.analysis.passed_guards import PassedGuards
 from sonnx_ort.analysis.recognition import EnforcedNode, recognize_enforced_nodes
-from sonnx_ort.analysis.report import Identity, Obligation, Report, identify
+from sonnx_ort.analysis.report import (
+    Coverage,
+    Extent,
+    Identity,
+    Obligation,
+    Report,
+    identify,
+)
 from sonnx_ort.analysis.targets import Target, targets
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.traversal import defined_values
-from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.general import GR1
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Subject
 
 
-def count_not_covered(model: ir.Model) -> Mapping[str, int]:
-    """Count the nodes whose operators no rule binds, by operator.
+def coverage(model: ir.Model, operators: Container[str]) -> tuple[Coverage, ...]:
+    """Count the nodes of a model by operator, and say how far the profile reaches to each.
 
     Args:
         model: A canonical model.
+        operators: The names of the operators that are to be enforced.
 
     Returns:
-        How many nodes there are of each, most frequent first; the default domain is left out of
-        the names, and operators of the domain `sonnx` are covered by definition.
+        One entry for each operator, most frequent first; the domain `sonnx` is left out.
     """
     nodes = list(RecursiveGraphIterator(model.graph))
     for function in model.functions.values():
         nodes.extend(RecursiveGraphIterator(function.graph))
-    counts = Counter(
-        f"{node.domain}::{node.op_type}" if node.domain else node.op_type
-        for node in nodes
-        if node.domain != DOMAIN and not _covered(node)
+    counts = Counter((node.domain, node.op_type) for node in nodes if node.domain != DOMAIN)
+    return tuple(
+        Coverage(f"{domain}::{name}" if domain else name, count, _extent(domain, name, operators))
+        for (domain, name), count in counts.most_common()
     )
-    return dict(counts.most_common())
 
 
-def _covered(node: ir.Node) -> bool:
-    operator = OPERATORS.get(node.op_type)
-    return operator is not None and operator.domain == node.domain
+def _extent(domain: str, name: str, operators: Container[str]) -> Extent:
+    if domain != STANDARD_DOMAIN or name not in STANDARD_OPERATORS:
+        return Extent.NO_DOCUMENT
+    return Extent.ENFORCED if name in operators else Extent.NOT_ASKED_FOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ class Examination:
 
     Attributes:
         report: Every obligation.
-        nodes: The nodes that operators of the profile constrain, in the order of the graph.
+        nodes: The nodes that are to be enforced, in the order of the graph.
         enforced: The nodes that custom operators enforce already, in that order.
         facts: What is known of the model's values.
     """
@@ -70,27 +77,27 @@ class Examination:
 
 
 def examine(
-    model: ir.Model, edition: Edition, broadcasting: Broadcasting, identity: Identity
+    model: ir.Model, demands: Demands, identity: Identity, *, all_operators: bool = False
 ) -> Examination:
     """Find all obligations of a model.
 
     Args:
         model: A canonical model; not modified.
-        edition: The edition that it is held to.
-        broadcasting: What becomes of operands of different shapes.
+        demands: What it is held to.
         identity: What the report is about.
+        all_operators: Whether the report also tells of the operators that are not to be enforced.
 
     Raises:
         InvalidModel: A node in the domain `sonnx` only looks like an enforced one, or an operand
             is of a type that its operator's version does not take.
         SonnxError: A node is enforced already, under the other edition.
     """
-    enforced = recognize_enforced_nodes(model, edition)
+    enforced = recognize_enforced_nodes(model, demands.edition)
     facts = Facts(model)
-    found = tuple(targets(model))
+    found = tuple(t for t in targets(model) if all_operators or _asked_for(t, demands))
     for target in found:
         require_allowed_types(target, facts)
-    nodes = _examine_in_order(model, found, facts, edition, broadcasting)
+    nodes = _examine_in_order(model, found, facts, demands)
     general = _general_obligations(model, facts, nodes)
     obligations = (
         *general,
@@ -98,22 +105,22 @@ def examine(
         *(o for node in enforced for o in _already_enforced(node, facts)),
     )
     report = Report(
-        edition,
-        broadcasting,
+        demands,
         obligations,
         findings=find(model, facts),
-        not_covered=count_not_covered(model),
+        coverage=coverage(model, demands.operators),
         identity=identity,
     )
-    return Examination(report, nodes, enforced, facts)
+    asked_for = tuple(node for node in nodes if _asked_for(node.target, demands))
+    return Examination(report, asked_for, enforced, facts)
+
+
+def _asked_for(target: Target, demands: Demands) -> bool:
+    return target.operator.name in demands.operators
 
 
 def _examine_in_order(
-    model: ir.Model,
-    found: Sequence[Target],
-    facts: Facts,
-    edition: Edition,
-    broadcasting: Broadcasting,
+    model: ir.Model, found: Sequence[Target], facts: Facts, demands: Demands
 ) -> tuple[ExaminedNode, ...]:
     """Examine the nodes, each with what those before it make certain."""
     by_node = {target.node: target for target in found}
@@ -123,10 +130,22 @@ def _examine_in_order(
         if node not in by_node:
             passed.follow(node)
             continue
-        examined = passed.settle(examine_node(by_node[node], facts, edition, broadcasting))
-        passed.record(examined)
+        target = by_node[node]
+        examined = passed.settle(examine_node(target, facts, demands.edition, demands.broadcasting))
+        if _asked_for(target, demands):
+            passed.record(examined)
+        else:
+            # Nothing enforces it, so nothing can rest on it.
+            passed.follow(node)
+            examined = _not_enforced(examined)
         nodes.append(examined)
     return tuple(nodes)
+
+
+def _not_enforced(examined: ExaminedNode) -> ExaminedNode:
+    return replace(
+        examined, obligations=tuple(replace(o, enforced=False) for o in examined.obligations)
+    )
 
 
 def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation, ...]:
@@ -166,14 +185,14 @@ def _general_obligations(
 
 
 def examine_loaded(
-    loaded: LoadedModel, edition: Edition, broadcasting: Broadcasting
+    loaded: LoadedModel, demands: Demands, *, all_operators: bool = False
 ) -> Examination:
     """Find all obligations of a loaded model.
 
     Args:
         loaded: The model.
-        edition: The edition that it is held to.
-        broadcasting: What becomes of operands of different shapes.
+        demands: What it is held to.
+        all_operators: As for `examine`.
     """
     identity = identify(loaded.sha256, loaded.proto)
-    return examine(loaded.graph_model, edition, broadcasting, identity)
+    return examine(loaded.graph_model, demands, identity, all_operators=all_operators)

@@ -1,6 +1,7 @@
 """What `check` says of a model: every obligation, every finding, and what it was looked at with."""
 
 import dataclasses
+import enum
 import functools
 import importlib.metadata
 import json
@@ -15,7 +16,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.general import Restriction
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, has_known_sizes
-from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Rule
 
 
@@ -33,6 +34,7 @@ class Obligation:
         evidence: Why, as a clause.
         hint: What to do about a violation, as a clause; empty otherwise.
         path: The nodes whose subgraphs the node lies in, outermost first.
+        enforced: Whether its operator is among those that are to be enforced.
     """
 
     rule: Rule
@@ -43,6 +45,7 @@ class Obligation:
     evidence: str
     hint: str = ""
     path: tuple[str, ...] = ()
+    enforced: bool = True
 
     @property
     def place(self) -> str:
@@ -83,6 +86,34 @@ class Finding:
     def __str__(self) -> str:
         """Give the finding on one line."""
         return f"{self.place}: {self.restriction.id}: {self.detail}"
+
+
+class Extent(enum.StrEnum):
+    """How far the profile reaches to an operator."""
+
+    ENFORCED = "enforced"
+    """The profile has rules for it, which are to be enforced."""
+
+    NOT_ASKED_FOR = "not asked for"
+    """The profile has rules for it, which are not to be enforced."""
+
+    NO_DOCUMENT = "no document"
+    """No rule speaks of it, and nothing is checked of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How far the profile reaches to the nodes of one operator.
+
+    Attributes:
+        operator: Its name, with its domain in front if that is not the default one.
+        nodes: How many nodes there are of it.
+        extent: How far the profile reaches.
+    """
+
+    operator: str
+    nodes: int
+    extent: Extent
 
 
 PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
@@ -148,25 +179,44 @@ class Report:
     """What is known, before any run, of a model and the profile.
 
     Attributes:
-        edition: The edition that the model is held to.
-        broadcasting: What becomes of operands of different shapes.
+        demands: What the model is held to.
         obligations: One per rule and node, in the order of the graph.
         findings: What the graph as written leaves open or says wrongly; rejects no model.
-        not_covered: How many nodes there are of each operator that no rule speaks of.
+        coverage: How many nodes there are of each operator, and whether rules speak of it.
         identity: The model that this is about, and the versions that took part.
     """
 
-    edition: Edition
-    broadcasting: Broadcasting
+    demands: Demands
     obligations: tuple[Obligation, ...]
     findings: tuple[Finding, ...]
-    not_covered: Mapping[str, int]
+    coverage: tuple[Coverage, ...]
     identity: Identity
+
+    @property
+    def edition(self) -> Edition:
+        """The edition that the model is held to."""
+        return self.demands.edition
+
+    @property
+    def broadcasting(self) -> Broadcasting:
+        """What becomes of operands of different shapes."""
+        return self.demands.broadcasting
+
+    @property
+    def not_covered(self) -> Mapping[str, int]:
+        """How many nodes there are of each operator that no rule speaks of."""
+        unspoken = (c for c in self.coverage if c.extent is Extent.NO_DOCUMENT)
+        return {c.operator: c.nodes for c in unspoken}
+
+    @cached_property
+    def enforced(self) -> tuple[Obligation, ...]:
+        """The obligations of the operators that are to be enforced."""
+        return tuple(o for o in self.obligations if o.enforced)
 
     @cached_property
     def violations(self) -> tuple[Obligation, ...]:
-        """The obligations that fail in every run that reaches their node."""
-        return tuple(o for o in self.obligations if o.status is Status.VIOLATED)
+        """Those of them that fail in every run that reaches their node."""
+        return tuple(o for o in self.enforced if o.status is Status.VIOLATED)
 
     @property
     def ok(self) -> bool:
@@ -177,11 +227,13 @@ class Report:
         """Count the obligations by status, in one line."""
         shown = ", ".join(f"{count} {status}" for status, count in self.counts.items())
         uncovered = sum(self.not_covered.values())
+        not_asked_for = sum(c.nodes for c in self.coverage if c.extent is Extent.NOT_ASKED_FOR)
         return (
             f"edition {self.edition}, broadcast {self.broadcasting}: "
-            f"{_counted(len(self.obligations), 'obligation')}: {shown}; "
+            f"{_counted(len(self.enforced), 'obligation')}: {shown}; "
             f"{_counted(len(self.findings), 'finding')}; "
             f"{_counted(uncovered, 'node')} not covered by any rule"
+            + (f"; {_counted(not_asked_for, 'node')} not asked for" if not_asked_for else "")
         )
 
     def to_json(self) -> str:
@@ -198,6 +250,7 @@ class Report:
             "versions": dict(self.identity.versions),
             "edition": self.edition.value,
             "broadcast": self.broadcasting.value,
+            "operators": sorted(self.demands.operators),
             "ok": self.ok,
             "counts": dict(self.counts),
             "operands": dataclasses.asdict(self.operands),
@@ -210,14 +263,18 @@ class Report:
                 {"restriction": f.restriction.id, "place": f.place, "detail": f.detail}
                 for f in self.findings
             ],
+            "coverage": [
+                {"operator": c.operator, "nodes": c.nodes, "extent": c.extent.value}
+                for c in self.coverage
+            ],
             "not_covered": dict(self.not_covered),
         }
 
     @cached_property
     def operands(self) -> KnownOperands:
-        """Of how many operands of the nodes that rules bind the shape is known."""
+        """Of how many operands of the nodes that are to be enforced the shape is known."""
         by_node: dict[tuple[str, tuple[str, ...]], tuple[Operand, ...]] = {}
-        for obligation in self.obligations:
+        for obligation in self.enforced:
             if obligation.operator:
                 # That of a Broadcast in front comes behind the node's own, and is told of the same.
                 by_node.setdefault((obligation.node, obligation.path), obligation.operands)
@@ -227,8 +284,8 @@ class Report:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many obligations there are of each status."""
-        counts = Counter(obligation.status for obligation in self.obligations)
+        """How many obligations there are of each status, of the operators to be enforced."""
+        counts = Counter(obligation.status for obligation in self.enforced)
         return {status.value: counts[status] for status in Status}
 
     def describe_violations(self) -> str:
@@ -263,6 +320,7 @@ def _obligation(obligation: Obligation) -> dict[str, object]:
         "node": obligation.node,
         "path": list(obligation.path),
         "status": obligation.status.value,
+        "enforced": obligation.enforced,
         "evidence": obligation.evidence,
         "hint": obligation.hint,
         "operands": [_operand(operand) for operand in obligation.operands],

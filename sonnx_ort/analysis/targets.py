@@ -98,7 +98,7 @@ class Target:
 
 
 def targets(model: ir.Model) -> Iterator[Target]:
-    """The nodes to enforce, in the main graph and in subgraphs at any depth.
+    """The nodes that the profile constrains, in the main graph and in subgraphs at any depth.
 
     Args:
         model: A canonical model: model-local functions hold no such node.

@@ -1,5 +1,6 @@
 """From any source to the canonical graph that the rooms above work on."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from sonnx_ort.loading.process import silenced
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.sparse import densify_declarations
 from sonnx_ort.loading.validity import check_validity, refuse_impostors
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +36,18 @@ class LoadedModel:
     sha256: str
 
 
-def load(model: ModelSource | ReadModel) -> LoadedModel:
+def load(
+    model: ModelSource | ReadModel, operators: Container[str] = DEFAULT_OPERATORS
+) -> LoadedModel:
     """Read a model, check it, and bring its graph into the canonical form.
 
     The canonical form imports the default domain as "", and has the bodies of model-local
-    functions with a Div or Sub in them inlined.
+    functions inlined in which an operator occurs that is to be enforced.
 
     Args:
         model: A path, the bytes of a file, or a model object, which is not modified; or one that
             was read.
+        operators: The names of the profile's operators that are to be enforced.
 
     Returns:
         The model.
@@ -56,7 +61,7 @@ def load(model: ModelSource | ReadModel) -> LoadedModel:
     refuse_impostors(proto)
     check_validity(proto)
     graph_model = _deserialize(proto, source.folder)
-    inline_enforceable_functions(graph_model)
+    inline_enforceable_functions(graph_model, operators)
     return LoadedModel(graph_model, proto, source.folder, source.sha256)
 
 

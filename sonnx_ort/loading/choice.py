@@ -1,11 +1,21 @@
-"""Finds the member of an enumeration that a caller names, or says which names there are."""
+"""Finds what a caller chooses by name, or says which names there are."""
 
 import enum
+from collections.abc import Iterable
 from typing import TypeVar
 
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
+from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 
 Choice = TypeVar("Choice", bound=enum.StrEnum)
+
+DEFAULT = "default"
+"""The name of the operators that are enforced where nothing else is asked for."""
+
+ALL = "all"
+"""The name of all operators of the profile."""
 
 
 def choose(kind: type[Choice], name: str, value: str) -> Choice:
@@ -24,3 +34,52 @@ def choose(kind: type[Choice], name: str, value: str) -> Choice:
     except ValueError:
         known = " or ".join(f"'{choice}'" for choice in kind)
         raise SonnxError(f"{name}={value!r} is unknown; choose {known}") from None
+
+
+def choose_demands(edition: str, broadcast: str, operators: str | Iterable[str]) -> Demands:
+    """Find what a model is to be held to.
+
+    Args:
+        edition: "typed" or "preliminary".
+        broadcast: "reject" or "explicit".
+        operators: As for `choose_operators`.
+
+    Raises:
+        SonnxError: There is no choice of such a name.
+    """
+    return Demands(
+        choose(Edition, "edition", edition),
+        choose(Broadcasting, "broadcast", broadcast),
+        choose_operators(operators),
+    )
+
+
+def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
+    """Find the operators that are to be enforced.
+
+    Args:
+        operators: Names, or one text of them with commas between: of operators of the profile,
+            "default" or "all". A Broadcast, which ONNX Runtime has no kernel for, is always among
+            them.
+
+    Raises:
+        SonnxError: The profile does not speak of one; the message lists those that it speaks of.
+    """
+    names = operators.split(",") if isinstance(operators, str) else operators
+    if not isinstance(names, Iterable):
+        raise SonnxError(f"operators={operators!r} are no names; choose '{DEFAULT}' or '{ALL}'")
+    chosen = {BROADCAST.name}
+    for name in (str(name).strip() for name in names):
+        match name:
+            case _ if name == DEFAULT:
+                chosen |= DEFAULT_OPERATORS
+            case _ if name == ALL:
+                chosen |= OPERATORS.keys()
+            case _ if name in OPERATORS:
+                chosen.add(name)
+            case _:
+                raise SonnxError(
+                    f"operators: the profile does not speak of '{name}'; choose '{DEFAULT}', "
+                    f"'{ALL}', or some of {', '.join(sorted(OPERATORS))}"
+                )
+    return frozenset(chosen)

@@ -5,7 +5,7 @@ call failed; and a function body cannot name its caller. In the graph, each copy
 the path of its calls.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain
 
 import onnx_ir as ir
@@ -25,20 +25,21 @@ _CALL = "sonnx_ort.call."
 _NAME = "sonnx_ort.name"
 
 
-def inline_enforceable_functions(model: ir.Model) -> None:
-    """Inline every function in which an operator of the profile occurs, itself or by its calls.
+def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> None:
+    """Inline every function in which an operator occurs, itself or by its calls.
 
     Each inlined node gets its name in the function back where that is free, and the path of calls
     in its `meta`. Other functions stay as they are.
 
     Args:
         model: The model; changed in place.
+        operators: The names of the profile's operators that are to be enforced.
 
     Raises:
         InvalidModel: The functions call each other in a circle, import versions of operators
             that the model does not, or take a graph as a parameter.
     """
-    enforceable = _enforceable_functions(model)
+    enforceable = _enforceable_functions(model, operators)
     if not enforceable:
         return
     for identifier in enforceable:
@@ -53,13 +54,15 @@ def inline_enforceable_functions(model: ir.Model) -> None:
     _separate_names(inlined, ValueNames(model))
 
 
-def _enforceable_functions(model: ir.Model) -> set[ir.OperatorIdentifier]:
-    """The identifiers of functions that reach an operator of the profile."""
+def _enforceable_functions(
+    model: ir.Model, operators: Container[str]
+) -> set[ir.OperatorIdentifier]:
+    """The identifiers of functions that reach one of the operators."""
     calls = {
         identifier: {node.op_identifier() for node in RecursiveGraphIterator(function.graph)}
         for identifier, function in model.functions.items()
     }
-    constrained = {(o.domain, o.name, "") for o in OPERATORS.values()}
+    constrained = {(o.domain, o.name, "") for o in OPERATORS.values() if o.name in operators}
     reaching: set[ir.OperatorIdentifier] = set()
     while True:
         grown = {i for i, called in calls.items() if called & (constrained | reaching)}

@@ -14,6 +14,9 @@ from sonnx_ort.profile.sub import SUB
 OPERATORS: Mapping[str, Operator] = MappingProxyType({o.name: o for o in (DIV, SUB, BROADCAST)})
 """The operators by name. A new operator is one more entry."""
 
+DEFAULT_OPERATORS = frozenset({DIV.name, SUB.name, BROADCAST.name})
+"""The names of those that are enforced where nothing else is asked for."""
+
 STANDARD_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.domain == STANDARD_DOMAIN)
 """The names of those that ONNX itself has."""
 

@@ -152,6 +152,7 @@ DIV = Operator(
     name="Div",
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
+    stays=True,
     optimizers={
         "DivMulFusion": "computes y / x for (1 / x) * y, of integers too",
         "NoopElimination": "leaves out x / 1",

@@ -32,6 +32,8 @@ class Operator:
         broadcasting_since: The first version that broadcasts without being asked to.
         oldest_kernels: The oldest version of the standard operators for which ONNX Runtime has
             kernels of it.
+        stays: Whether no optimizer may put anything in the place of the operator's nodes, because
+            that could compute something else; where it may, the guards in front have to stay.
         optimizers: The graph optimizers of ONNX Runtime that take the operator away, and how each
             does it.
     """
@@ -48,6 +50,7 @@ class Operator:
     result_type: str | None = None
     broadcasting_since: int = 7
     oldest_kernels: int = 7
+    stays: bool = False
     optimizers: Mapping[str, str] = field(default_factory=dict)
 
     def operand_names(self, count: int) -> tuple[str, ...]:

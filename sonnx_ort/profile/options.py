@@ -1,6 +1,7 @@
-"""What a model can be held to: an edition of the profile, and a way to treat broadcasting."""
+"""What a model can be held to: an edition, a way to treat broadcasting, and operators."""
 
 import enum
+from dataclasses import dataclass
 
 
 class Edition(enum.StrEnum):
@@ -21,3 +22,18 @@ class Broadcasting(enum.StrEnum):
 
     EXPLICIT = "explicit"
     """A Broadcast in front makes their shapes equal, in the open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demands:
+    """What a model is held to.
+
+    Attributes:
+        edition: The edition of the documents.
+        broadcasting: What becomes of operands of different shapes.
+        operators: The names of the operators whose rules are enforced.
+    """
+
+    edition: Edition
+    broadcasting: Broadcasting
+    operators: frozenset[str]

@@ -91,6 +91,7 @@ SUB = Operator(
     name="Sub",
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
+    stays=True,
     contracts={
         Edition.TYPED: {
             Family.FLOAT: _typed(Family.FLOAT, 41),

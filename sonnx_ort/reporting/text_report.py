@@ -4,7 +4,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from sonnx_ort.analysis.report import Finding, KnownOperands, Obligation, Report
+from sonnx_ort.analysis.report import Extent, Finding, KnownOperands, Obligation, Report
 from sonnx_ort.profile.judgement import Status
 
 WIDTH = 100
@@ -20,7 +20,7 @@ def text_report(report: Report) -> str:
 
     Returns:
         Lines of at most 100 columns: the summary, the obligations by status with their evidence,
-        the findings, and what no rule covers.
+        the findings, and how far the profile reaches to each operator of the model.
     """
     sections = [
         [
@@ -32,7 +32,7 @@ def text_report(report: Report) -> str:
         _obligations(report, Status.RUNTIME, "decided in each run; the enforced model checks them"),
         _obligations(report, Status.PROVED, "proved: these hold in every run"),
         _findings(report.findings),
-        _not_covered(report),
+        _coverage(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
@@ -45,7 +45,7 @@ def _operands(known: KnownOperands) -> list[str]:
 
 
 def _obligations(report: Report, status: Status, title: str) -> list[str]:
-    chosen = [o for o in report.obligations if o.status is status]
+    chosen = [o for o in report.enforced if o.status is status]
     if not chosen:
         return []
     lines = [f"{title} ({len(chosen)})"]
@@ -82,13 +82,31 @@ def _findings(findings: Iterable[Finding]) -> list[str]:
     return lines
 
 
-def _not_covered(report: Report) -> list[str]:
-    counts = Counter(report.not_covered)
-    if not counts:
+_EXTENTS = {
+    Extent.ENFORCED: "in the profile, enforced",
+    Extent.NOT_ASKED_FOR: "in the profile, not asked for",
+    Extent.NO_DOCUMENT: "no document",
+}
+
+
+def _coverage(report: Report) -> list[str]:
+    """A table: operator, nodes, how far the profile reaches, and what that would find."""
+    if not report.coverage:
         return []
-    listed = ", ".join(f"{name} {count}" for name, count in counts.most_common())
-    title = "not covered: no rule speaks of these operators, and nothing was checked of them"
-    return [f"{title} ({counts.total()} nodes)", *_wrapped(listed, "  ")]
+    found: dict[str, Counter[Status]] = {}
+    for obligation in report.obligations:
+        if not obligation.enforced:
+            found.setdefault(obligation.operator, Counter())[obligation.status] += 1
+    width = max(len(coverage.operator) for coverage in report.coverage)
+    digits = max(len(str(coverage.nodes)) for coverage in report.coverage)
+    lines = ["operators of the model, and how many nodes there are of each"]
+    for extent, told in _EXTENTS.items():
+        for coverage in (c for c in report.coverage if c.extent is extent):
+            counts = found.get(coverage.operator, Counter())
+            shown = ", ".join(f"{counts[status]} {status}" for status in Status)
+            row = f"{coverage.operator:{width}}  {coverage.nodes:{digits}}  {told}"
+            lines.extend(_wrapped(f"{row}: {shown}" if counts else row, "  "))
+    return lines
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

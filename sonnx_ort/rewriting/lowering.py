@@ -103,8 +103,9 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> bool:
     oldest = max(_oldest_opset(examined, lowering) for examined in examination.nodes)
     raise_opset(model, (examined.target.node for examined in examination.nodes), oldest)
     native = choices.backend is Backend.NATIVE
-    drop_unfounded_sizes(model, examination.facts, native=native)
-    backend = lowering(model, Enforcement(choices.edition, choices.broadcasting, before))
+    replaced = frozenset() if native else choices.demands.operators
+    drop_unfounded_sizes(model, examination.facts, replaced, native=native)
+    backend = lowering(model, Enforcement(choices.demands, before))
     for examined in backend.prepare(examination):
         if examined.target.operator is BROADCAST:
             stem = next(str(output.name) for output in examined.target.node.outputs if output.name)

@@ -1,10 +1,11 @@
 """What a caller of `rewrite` chooses, and how a model is or was enforced."""
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sonnx_ort.loading.choice import choose
-from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.loading.choice import choose, choose_demands
+from sonnx_ort.profile.options import Demands
 
 
 class Backend(enum.StrEnum):
@@ -22,13 +23,11 @@ class Enforcement:
     """How a model is enforced.
 
     Attributes:
-        edition: The edition.
-        broadcasting: What becomes of operands of different shapes.
+        demands: What it is held to.
         opset: The version of the standard operators that the model imports without it.
     """
 
-    edition: Edition
-    broadcasting: Broadcasting
+    demands: Demands
     opset: int
 
 
@@ -37,27 +36,32 @@ class Choices:
     """How a model is to be rewritten.
 
     Attributes:
-        edition: The edition that it is held to.
-        broadcasting: What becomes of operands of different shapes.
+        demands: What it is held to.
         backend: What enforces the rules in a run.
         make_explicit: Whether to write down the types, shapes and defaults that the file leaves
             out.
     """
 
-    edition: Edition
-    broadcasting: Broadcasting
+    demands: Demands
     backend: Backend
     make_explicit: bool = False
 
     @classmethod
     def of(
-        cls, edition: str, broadcast: str, backend: str, *, make_explicit: bool = False
+        cls,
+        edition: str,
+        broadcast: str,
+        operators: str | Iterable[str],
+        backend: str,
+        *,
+        make_explicit: bool = False,
     ) -> "Choices":
         """Find the choices of these names.
 
         Args:
             edition: "typed" or "preliminary".
             broadcast: "reject" or "explicit".
+            operators: As for `choose_operators`.
             backend: "python" or "native".
             make_explicit: As the attribute.
 
@@ -65,8 +69,7 @@ class Choices:
             SonnxError: There is no choice of such a name.
         """
         return cls(
-            choose(Edition, "edition", edition),
-            choose(Broadcasting, "broadcast", broadcast),
+            choose_demands(edition, broadcast, operators),
             choose(Backend, "backend", backend),
             make_explicit,
         )

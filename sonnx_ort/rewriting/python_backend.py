@@ -57,7 +57,7 @@ class PythonBackend:
             model: The model whose nodes are to be enforced; its opset imports are changed.
             enforcement: How they are to be enforced.
         """
-        self._edition = enforcement.edition
+        self._edition = enforcement.demands.edition
         self._model = model
         self._names = ValueNames(model)
         self._opset = model.opset_imports.get(STANDARD_DOMAIN, 1)

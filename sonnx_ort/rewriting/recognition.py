@@ -18,7 +18,7 @@ from sonnx_ort.loading.source import ModelSource, ReadModel
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.options import Demands
 from sonnx_ort.rewriting.lowering import lower
 from sonnx_ort.rewriting.native.record import forget, read_enforcement
 from sonnx_ort.rewriting.native.restoration import restore
@@ -39,30 +39,40 @@ class NativelyEnforced:
     enforcement: Enforcement
     report: Report
 
-    def require(self, edition: Edition) -> None:
-        """Refuse the other edition.
+    def require(self, demands: Demands) -> None:
+        """Refuse the other edition, and operators that are not enforced.
 
         Args:
-            edition: The edition that the model is to be held to.
+            demands: What the model is to be held to.
 
         Raises:
-            SonnxError: The model is enforced under the other one.
+            SonnxError: The model is enforced under the other edition, or has nodes of further
+                operators that are to be enforced.
         """
-        differing = any(o.operator != BROADCAST.name for o in self.report.obligations)
-        if differing and self.enforcement.edition is not edition:
+        kept = self.enforcement.demands
+        differing = any(o.operator != BROADCAST.name for o in self.report.enforced)
+        if differing and kept.edition is not demands.edition:
             raise SonnxError(
-                f"the model is enforced already, under the edition '{self.enforcement.edition}'; "
-                f"rewrite the original model to have it under '{edition}'"
+                f"the model is enforced already, under the edition '{kept.edition}'; "
+                f"rewrite the original model to have it under '{demands.edition}'"
+            )
+        present = {c.operator for c in self.report.coverage}
+        missing = sorted((demands.operators - kept.operators) & present)
+        if missing:
+            raise SonnxError(
+                f"the model is enforced already, without {', '.join(missing)}; rewrite the "
+                "original model to have them enforced as well"
             )
 
 
 def load_and_recognize(
-    model: ModelSource | ReadModel,
+    model: ModelSource | ReadModel, operators: frozenset[str]
 ) -> tuple[LoadedModel, NativelyEnforced | None]:
     """Load a model, and find out whether the native backend made it.
 
     Args:
         model: As for `load`.
+        operators: As for `load`.
 
     Returns:
         The model, without what it says of its enforcement if that is not so, and what is known
@@ -71,13 +81,15 @@ def load_and_recognize(
     Raises:
         InvalidModel: As `load`.
     """
-    loaded = load(model)
+    loaded = load(model, operators)
     enforcement = read_enforcement(loaded.graph_model)
     if enforcement is None:
         return loaded, None
+    if enforcement.demands.operators != operators:
+        loaded = load(model, enforcement.demands.operators)
     recognized = _recognize(loaded, enforcement)
     if recognized is None:
-        loaded = load(model)
+        loaded = load(model, operators)
         forget(loaded.graph_model)
     return loaded, recognized
 
@@ -100,10 +112,10 @@ def restored(loaded: LoadedModel) -> Enforcement | None:
 def _recognize(loaded: LoadedModel, enforcement: Enforcement) -> NativelyEnforced | None:
     model = loaded.graph_model
     given = _fingerprint(model)
-    choices = Choices(enforcement.edition, enforcement.broadcasting, Backend.NATIVE)
+    choices = Choices(enforcement.demands, Backend.NATIVE)
     try:
         restore(model, enforcement)
-        examination = examine_loaded(loaded, choices.edition, choices.broadcasting)
+        examination = examine_loaded(loaded, choices.demands, all_operators=True)
         if not examination.report.ok:
             return None
         lower(model, examination, choices)
@@ -119,7 +131,7 @@ def _recognize(loaded: LoadedModel, enforcement: Enforcement) -> NativelyEnforce
 def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
     return tuple(
         replace(o, evidence=f"{o.evidence}; the model checks it in each run")
-        if o.status is Status.RUNTIME and o.rule.in_run
+        if o.status is Status.RUNTIME and o.rule.in_run and o.enforced
         else o
         for o in obligations
     )

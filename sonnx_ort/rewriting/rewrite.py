@@ -1,6 +1,7 @@
 """`rewrite`: from a model to one that enforces the profile on itself."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
@@ -12,6 +13,7 @@ from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.report import ModelRejected
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import load
+from sonnx_ort.loading.choice import DEFAULT
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.source import ModelSource, ReadModel
@@ -65,6 +67,7 @@ def rewrite(
     *,
     edition: str = ...,
     broadcast: str = ...,
+    operators: str | Iterable[str] = ...,
     backend: str = ...,
     make_explicit: bool = ...,
 ) -> onnx.ModelProto: ...
@@ -74,21 +77,23 @@ def rewrite(
     *,
     edition: str = ...,
     broadcast: str = ...,
+    operators: str | Iterable[str] = ...,
     backend: str = ...,
     make_explicit: bool = ...,
 ) -> ir.Model: ...
-def rewrite(
+def rewrite(  # noqa: PLR0913 - one for each choice
     model: ModelSource,
     *,
     edition: str = "typed",
     broadcast: str = "reject",
+    operators: str | Iterable[str] = DEFAULT,
     backend: str = "python",
     make_explicit: bool = False,
 ) -> onnx.ModelProto | ir.Model:
-    """Put operators that enforce the profile in the place of every Div and Sub.
+    """Put what enforces the profile in the place of nodes: of every Div and Sub, or of more.
 
     Covers the main graph, the subgraphs of If, Loop and Scan at any depth, and model-local
-    functions, which are inlined where a Div or Sub occurs in them. Everything else stays: names of
+    functions, which are inlined where such a node occurs in them. Everything else stays: names of
     inputs and outputs, other nodes, metadata. Rewriting a rewritten model changes nothing.
 
     Args:
@@ -97,9 +102,11 @@ def rewrite(
         edition: "typed" or "preliminary".
         broadcast: "reject": operands of different shapes break the profile. "explicit": a
             Broadcast in front makes the shapes equal; what has no common shape breaks the profile.
+        operators: The operators that are enforced: "default" (Div, Sub and Broadcast), "all", or
+            names, in a text with commas between or any iterable. `check` tells of all.
         backend: "python": custom operators, to be run with `sonnx_ort.register`. "native": guards
             of standard operators in front of the nodes, which every ONNX Runtime runs. A model
-            that the native backend made stays as it is, whatever is asked for here.
+            that the native backend made stays as it is, whichever is asked for here.
         make_explicit: Also write down the types, shapes and defaults of attributes that the file
             leaves out (`GR2`, `GR4`).
 
@@ -111,9 +118,10 @@ def rewrite(
     Raises:
         ModelRejected: The model breaks the profile in every run; its report lists where.
         InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced.
-        SonnxError: An option is unknown, or the model is enforced under the other edition.
+        SonnxError: An option is unknown, or the model is enforced under the other edition, or
+            natively for fewer operators.
     """
-    choices = Choices.of(edition, broadcast, backend, make_explicit=make_explicit)
+    choices = Choices.of(edition, broadcast, operators, backend, make_explicit=make_explicit)
     with collector_paused():
         enforced = enforce(model, choices)
         return enforced.model if isinstance(model, ir.Model) else enforced.to_complete_proto()
@@ -129,12 +137,12 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
     Raises:
         SonnxError: As for `rewrite`.
     """
-    loaded, native = load_and_recognize(model)
+    loaded, native = load_and_recognize(model, choices.demands.operators)
     if native is not None:
-        native.require(choices.edition)
+        native.require(choices.demands)
         return Enforced(native.model, Backend.NATIVE, True, loaded.folder, loaded.proto)
     graph_model = loaded.graph_model
-    examination = examine_loaded(loaded, choices.edition, choices.broadcasting)
+    examination = examine_loaded(loaded, choices.demands)
     if not examination.report.ok:
         raise ModelRejected(examination.report)
     if choices.backend is Backend.NATIVE and examination.enforced:
@@ -159,12 +167,8 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     enforcement = restored(loaded)
     if enforcement is None:
         return loaded.proto
-    choices = Choices(enforcement.edition, enforcement.broadcasting, Backend.PYTHON)
-    lower(
-        loaded.graph_model,
-        examine_loaded(loaded, choices.edition, choices.broadcasting),
-        choices,
-    )
+    choices = Choices(enforcement.demands, Backend.PYTHON)
+    lower(loaded.graph_model, examine_loaded(loaded, choices.demands), choices)
     return Enforced(loaded.graph_model, Backend.PYTHON, False, None, loaded.proto).to_proto()
 
 

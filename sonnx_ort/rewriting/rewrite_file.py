@@ -1,10 +1,11 @@
 """`rewrite_file`: from file to file, all of it or nothing."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.choice import choose
+from sonnx_ort.loading.choice import DEFAULT, choose
 from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.rewriting.external_transfer import (
     Transfer,
@@ -22,6 +23,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     *,
     edition: str = "typed",
     broadcast: str = "reject",
+    operators: str | Iterable[str] = DEFAULT,
     backend: str = "python",
     make_explicit: bool = False,
     external_data: str = "copy",
@@ -37,6 +39,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         target: The file to write; an existing one is replaced.
         edition: As for `rewrite`.
         broadcast: As for `rewrite`.
+        operators: As for `rewrite`.
         backend: As for `rewrite`.
         make_explicit: As for `rewrite`.
         external_data: What becomes of external data where the target lies in another folder:
@@ -50,7 +53,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     source, target = Path(source), Path(target)
     _check_place(target)
     transfer = choose(Transfer, "external_data", external_data)
-    choices = Choices.of(edition, broadcast, backend, make_explicit=make_explicit)
+    choices = Choices.of(edition, broadcast, operators, backend, make_explicit=make_explicit)
     with collector_paused():
         proto = enforce(source, choices).to_proto()
     content = require_serializable(proto)

@@ -1,7 +1,7 @@
 """What an enforced model declares of its values: what follows, and nothing that does not."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import chain
 
 import onnx_ir as ir
@@ -13,7 +13,6 @@ from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.targets import Target
 from sonnx_ort.loading.traversal import defined_values, subgraphs_of
-from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
@@ -137,7 +136,9 @@ def _common_shape(examined: ExaminedNode) -> Shape | None:
     return broadcast_shape(*shapes)
 
 
-def drop_unfounded_sizes(model: ir.Model, facts: Facts, *, native: bool) -> None:
+def drop_unfounded_sizes(
+    model: ir.Model, facts: Facts, replaced: Container[str], *, native: bool
+) -> None:
     """Leave open every declared rank and size that does not follow from anything.
 
     ONNX Runtime computes the Shape of a value from its declaration, and the Shape of that from its
@@ -151,11 +152,12 @@ def drop_unfounded_sizes(model: ir.Model, facts: Facts, *, native: bool) -> None
     Args:
         model: The model, before its nodes are replaced; changed in place.
         facts: What is known of its values.
+        replaced: The operators of which custom operators take the place.
         native: Whether the nodes that are enforced stay standard nodes.
     """
     given = chain(model.graph.inputs, model.graph.initializers.values())
     kept = set(chain(given, _counters(model.graph), collected_by_loops(model.graph)))
-    unlike = _computed_like_no_other(model.graph, native=native)
+    unlike = _computed_like_no_other(model.graph, replaced, native=native)
     unread = {value for value in unlike if not value.uses()}
     checked = set(_checked_by_scan(model.graph))
     for value in defined_values(model.graph):
@@ -172,17 +174,18 @@ def drop_unfounded_sizes(model: ir.Model, facts: Facts, *, native: bool) -> None
             _open_sizes(value, value.shape, known)
 
 
-def _computed_like_no_other(graph: ir.Graph, *, native: bool) -> Iterator[ir.Value]:
+def _computed_like_no_other(
+    graph: ir.Graph, replaced: Container[str], *, native: bool
+) -> Iterator[ir.Value]:
     """The outputs of the graph whose operator occurs once, and those of replaced nodes."""
     added = _READING_OPERANDS | _READING_THOSE if native else _READING_OPERANDS
-    # No two of the custom operators' nodes are alike.
-    replaced = frozenset[str]() if native else STANDARD_OPERATORS
     occurrences = Counter(node.op_type for node in RecursiveGraphIterator(graph))
     for output in graph.outputs:
         producer = output.producer()
         if producer is None:
             continue
         alone = occurrences[producer.op_type] == 1 and producer.op_type not in added
+        # No two of the custom operators' nodes are alike.
         if alone or producer.op_type in replaced:
             yield output
 

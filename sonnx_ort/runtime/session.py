@@ -1,12 +1,13 @@
 """`InferenceSession`: ONNX Runtime's, for models that keep to the profile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import onnx
 import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.loading.choice import DEFAULT
 from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.rewriting.options import Backend, Choices
@@ -33,6 +34,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         *,
         edition: str = "typed",
         broadcast: str = "reject",
+        operators: str | Iterable[str] = DEFAULT,
         backend: str = "python",
         verify_proofs: bool = False,
         **kwargs: Any,
@@ -44,6 +46,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             options: Session options; what the backend needs is set on them.
             edition: As for `rewrite`.
             broadcast: As for `rewrite`.
+            operators: As for `rewrite`.
             backend: As for `rewrite`.
             verify_proofs: Whether the python backend's form of the model, which checks what is
                 proved as well, does every run after a natively enforced one. `SonnxError` is raised
@@ -56,7 +59,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             InvalidModel: It is no readable, valid ONNX model.
             SonnxError: An option is unknown, or ONNX Runtime's optimizer undid the enforcement.
         """
-        choices = Choices.of(edition, broadcast, backend)
+        choices = Choices.of(edition, broadcast, operators, backend)
         with collector_paused():
             enforced, weights = _enforce(model, choices)
             proto = enforced.to_proto() if weights.apart else enforced.to_complete_proto()

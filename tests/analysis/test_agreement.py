@@ -5,13 +5,14 @@ import pytest
 from sonnx_ort.analysis.agreement import Agreement, find_agreements
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.loading.canonical import load
-from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
+from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from support.graphs import parse
 
 
 def agreements(graph: str, broadcasting: Broadcasting = Broadcasting.REJECT) -> list[Agreement]:
     loaded = load(parse(graph))
-    examination = examine_loaded(loaded, Edition.TYPED, broadcasting)
+    examination = examine_loaded(loaded, Demands(Edition.TYPED, broadcasting, DEFAULT_OPERATORS))
     found = find_agreements(loaded.graph_model, examination.nodes, examination.facts)
     return list(found)
 

@@ -149,12 +149,20 @@ class TestJson:
             },
             "edition": "typed",
             "broadcast": "reject",
+            "operators": ["Broadcast", "Div", "Sub"],
             "ok": False,
             "counts": {"proved": 8, "runtime": 0, "violated": 1},
             "operands": {"count": 6, "known_rank": 6, "known_sizes": 3},
             "rules": None,
             "obligations": None,
             "findings": None,
+            "coverage": [
+                {"operator": "Div", "nodes": 2, "extent": "enforced"},
+                {"operator": "Relu", "nodes": 1, "extent": "no document"},
+                {"operator": "Sub", "nodes": 1, "extent": "enforced"},
+                {"operator": "If", "nodes": 1, "extent": "no document"},
+                {"operator": "Softmax", "nodes": 1, "extent": "no document"},
+            ],
             "not_covered": {"Relu": 1, "If": 1, "Softmax": 1},
         }
 
@@ -202,6 +210,7 @@ class TestJson:
             "node": "inner",
             "path": ["If 'choose' then_branch"],
             "status": "proved",
+            "enforced": True,
             "evidence": "both shapes are (n, 3)",
             "hint": "",
             "operands": [

@@ -143,7 +143,9 @@ ENFORCED = """
     for name, (kinds, node, output, count, expected) in CASES.items():
         made = model(dict(zip("abcd", kinds)), node, output)
         for backend, broadcast in itertools.product(("python", "native"), ("reject", "explicit")):
-            session = sonnx_ort.InferenceSession(made, backend=backend, broadcast=broadcast)
+            session = sonnx_ort.InferenceSession(
+                made, backend=backend, broadcast=broadcast, operators="all"
+            )
             for shapes in itertools.product(SHAPES, repeat=count):
                 if count == 4 and len(set(shapes)) > 2:
                     continue
@@ -174,18 +176,20 @@ def test_operators_of_one_three_and_any_number_of_operands_are_enforced(
 
 REPORTED = """
     made = model({"a": "bool", "b": "float", "c": "float"}, "Where(a, b, c)", "float", "[2]")
-    for obligation in sonnx_ort.check(made).obligations:
+    for obligation in sonnx_ort.check(made, operators="all").obligations:
         print(obligation.rule.id, obligation.status, obligation.evidence)
     for b, c in (("float", "int32"), ("bool", "bool")):
         made = model({"a": "bool", "b": b, "c": c}, "Where(a, b, c)", b, "[2]")
-        print([(o.rule.id, o.evidence) for o in sonnx_ort.check(made).violations])
+        print([(o.rule.id, o.evidence) for o in sonnx_ort.check(made, operators="all").violations])
     made = model({"a": "float", "b": "float"}, "LessOrEqual(a, b)", "float", "[2]")
-    print([(o.rule.id, o.evidence) for o in sonnx_ort.check(made).violations])
+    print([(o.rule.id, o.evidence) for o in sonnx_ort.check(made, operators="all").violations])
     made = model({"a": "float", "b": "float"}, "LessOrEqual(a, b)", "bool", "[2]")
-    print([n.op_type for n in sonnx_ort.rewrite(made, backend="native").graph.node])
-    print([n.op_type for n in sonnx_ort.rewrite(made).graph.node])
-    once = sonnx_ort.rewrite(model({"a": "float", "b": "float"}, "Sum(a, b)", "float"))
-    print(sonnx_ort.rewrite(once) == once)
+    for backend in ("native", "python"):
+        rewritten = sonnx_ort.rewrite(made, backend=backend, operators="all")
+        print([n.op_type for n in rewritten.graph.node])
+    added = model({"a": "float", "b": "float"}, "Sum(a, b)", "float")
+    once = sonnx_ort.rewrite(added, operators="all")
+    print(sonnx_ort.rewrite(once, operators="all") == once)
     """
 
 
@@ -210,7 +214,7 @@ class TestWhatCannotBeChecked:
         made = model({"a": "float"}, "Softsign(a)", "float")
         for backend in ("python", "native"):
             try:
-                session = sonnx_ort.InferenceSession(made, backend=backend)
+                session = sonnx_ort.InferenceSession(made, backend=backend, operators="all")
                 print(outcome(session, {"a": np.array([1, np.inf], np.float32)}))
             except sonnx_ort.SonnxError as error:
                 print(type(error).__name__, error)

@@ -58,7 +58,7 @@ class NativeBackend:
             enforcement: How they are to be enforced.
         """
         self._model = model
-        self._edition = enforcement.edition
+        self._edition = enforcement.demands.edition
         self._recorder = GroupRecorder()
         self._names = ValueNames(model)
         self._opset = model.opset_imports.get(STANDARD_DOMAIN, 1)

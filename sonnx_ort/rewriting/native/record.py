@@ -14,7 +14,8 @@ import onnx.serialization
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.choice import choose_demands
 from sonnx_ort.rewriting.options import Enforcement
 
 ENFORCED = "sonnx_ort.enforced"
@@ -39,8 +40,9 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
     model.metadata_props[ENFORCED] = json.dumps(
         {
             "backend": "native",
-            "edition": enforcement.edition.value,
-            "broadcast": enforcement.broadcasting.value,
+            "edition": enforcement.demands.edition.value,
+            "broadcast": enforcement.demands.broadcasting.value,
+            "operators": sorted(enforcement.demands.operators),
             "opset": enforcement.opset,
         }
     )
@@ -57,10 +59,9 @@ def read_enforcement(model: ir.Model) -> Enforcement | None:
     """
     try:
         entries = json.loads(model.metadata_props[ENFORCED])
-        return Enforcement(
-            Edition(entries["edition"]), Broadcasting(entries["broadcast"]), int(entries["opset"])
-        )
-    except (KeyError, TypeError, ValueError):
+        demands = choose_demands(entries["edition"], entries["broadcast"], entries["operators"])
+        return Enforcement(demands, int(entries["opset"]))
+    except (KeyError, TypeError, ValueError, SonnxError):
         return None
 
 

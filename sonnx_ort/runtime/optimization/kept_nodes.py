@@ -10,9 +10,10 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.custom_ops.failure_channel import GUARDING_OPERATORS, guarded_node
-from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
+_STAYING = frozenset(operator.name for operator in OPERATORS.values() if operator.stays)
 _BRANCH = re.compile(r"^(_if_(then|else)_branch_(token_\d+_)?)+")
 _PREFIXES = re.compile(rf"^(InsertedPrecisionFreeCast_|{_BRANCH.pattern[1:]})+")
 _SUFFIX = re.compile(r"(_token_\d+)+$")
@@ -20,7 +21,7 @@ _SUFFIX = re.compile(r"(_token_\d+)+$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptNode:
-    """A guard, or a standard Div or Sub.
+    """A guard, or a node that has to stay itself: a standard Div or Sub.
 
     Attributes:
         node: The node.
@@ -88,7 +89,7 @@ def guards_by_output(model: ir.Model) -> Mapping[str, str]:
 
 
 def enforced_nodes(model: ir.Model, guards: Mapping[str, str]) -> Iterator[KeptNode]:
-    """The guards, and every standard Div and Sub, in bodies at any depth too.
+    """The guards, and every node that has to stay itself, in bodies at any depth too.
 
     Args:
         model: A model, optimized or not.
@@ -98,7 +99,7 @@ def enforced_nodes(model: ir.Model, guards: Mapping[str, str]) -> Iterator[KeptN
     for node in RecursiveGraphIterator(model.graph):
         if node.domain != STANDARD_DOMAIN:
             continue
-        if node.op_type in STANDARD_OPERATORS:
+        if node.op_type in _STAYING:
             yield KeptNode(node)
         elif _is_guard(node):
             yield KeptNode(node, node.name)

@@ -42,7 +42,7 @@ def compute_leaf(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: in
         LeafError: It cannot be computed.
         Abandoned: It should not be run.
     """
-    if _refused(node.op_type, arrays) or _rounded(node.op_type, arrays):
+    if any(doubted(node.op_type, arrays) for doubted in (_refused, _rounded, _misjudged)):
         raise LeafError(node.op_type)
     if _enlargement(node.op_type, arrays) > LARGEST or _ends_the_process(node.op_type, arrays):
         raise Abandoned(node.op_type)
@@ -79,11 +79,6 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
         case "Squeeze", [_, axes]:
             # ONNX Runtime takes an empty list for none at all.
             refused = axes.size == 0
-        case (("Clip" | "Max" | "Min" | "ReduceMax" | "ReduceMin" | "Sign"), [*numbers]):
-            # ONNX Runtime compares int64 in halves, and the lower ones wrongly.
-            refused = any(
-                n.dtype == np.int64 and bool((n != n.astype(np.int32)).any()) for n in numbers
-            )
         case "Where", [_, *chosen]:
             # ONNX Runtime takes the sign from a zero.
             refused = any(_negative_zero(array) for array in chosen)
@@ -94,12 +89,13 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
         case "Split", [data, sizes]:
             length = data.shape[0] if data.ndim else 0
             refused = int(sizes.sum()) != length or bool((sizes < 0).any())
-    return refused or (operator in _COMPARING and any(map(_beyond_int32, given)))
+    return refused
 
 
-def _beyond_int32(array: Array) -> bool:
+def _misjudged(operator: str, arrays: Sequence[Array | None]) -> bool:
     """Whether ONNX Runtime may compare int64 wrongly: it does so in halves."""
-    return array.dtype == np.int64 and bool((array != array.astype(np.int32)).any())
+    wide = (a for a in arrays if a is not None and a.dtype == np.int64)
+    return operator in _COMPARING and any((a != a.astype(np.int32)).any() for a in wide)
 
 
 def _negative_zero(array: Array) -> bool:

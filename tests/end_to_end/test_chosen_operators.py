@@ -1,0 +1,144 @@
+"""`operators=` chooses whose rules are enforced; `check` tells of all of them."""
+
+import numpy as np
+import pytest
+
+import sonnx_ort
+from sonnx_ort.reporting.text_report import text_report
+from support.graphs import parse
+
+MADE = """
+    (float[n] x, float[m] y) => (float[] z) {
+        [difference] a = Sub(x, y)
+        [kept] b = Relu(a)
+        [ratio] z = Div(b, x)
+    }"""
+CALLING = parse(
+    "(float[n] x, float[m] y) => (float[] z) { [call] z = local.f(x, y) }"
+    '<domain: "local", opset_import: ["": 17]> f (p, q) => (r) { r = Sub(p, q) }',
+    domains={"local": 1},
+)
+BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
+
+
+def operators(made, **choices) -> list[str]:
+    rewritten = sonnx_ort.rewrite(made, **choices)
+    return [f"{n.domain}::{n.op_type}" if n.domain else n.op_type for n in rewritten.graph.node]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ("default", ["sonnx::Sub", "Reshape", "Relu", "sonnx::Div", "Reshape"]),
+        ("Sub", ["sonnx::Sub", "Reshape", "Relu", "Div"]),
+        (["Div"], ["Sub", "Relu", "sonnx::Div", "Reshape"]),
+        (("Div", "Sub"), ["sonnx::Sub", "Reshape", "Relu", "sonnx::Div", "Reshape"]),
+        ("Div, default", ["sonnx::Sub", "Reshape", "Relu", "sonnx::Div", "Reshape"]),
+        ("all", ["sonnx::Sub", "Reshape", "Relu", "sonnx::Div", "Reshape"]),
+        ([], ["Sub", "Relu", "Div"]),
+    ],
+    ids=str,
+)
+def test_only_chosen_operators_are_enforced(chosen, expected) -> None:
+    assert operators(parse(MADE), operators=chosen) == expected
+
+
+@BACKENDS
+def test_others_run_as_they_are(backend: str) -> None:
+    session = sonnx_ort.InferenceSession(parse(MADE), operators="Div", backend=backend)
+    feeds = {"x": np.array([1, 2], np.float32), "y": np.array([1], np.float32)}
+    assert session.run(None, feeds)[0].tolist() == [0, 0.5]
+    held = sonnx_ort.InferenceSession(parse(MADE), operators="Sub", backend=backend)
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        held.run(None, feeds)
+    assert (caught.value.rule, caught.value.node) == ("Sub.float.R1", "difference")
+
+
+@BACKENDS
+def test_function_without_a_chosen_operator_stays_a_call(backend: str) -> None:
+    assert operators(CALLING, operators="Div", backend=backend) == ["local::f"]
+
+
+@BACKENDS
+def test_rewriting_again_changes_nothing(backend: str) -> None:
+    once = sonnx_ort.rewrite(parse(MADE), operators="Sub", backend=backend)
+    assert sonnx_ort.rewrite(once, operators="Sub", backend=backend) == once
+
+
+def test_python_backend_adds_operators_to_an_enforced_model() -> None:
+    once = sonnx_ort.rewrite(parse(MADE), operators="Sub")
+    assert operators(once) == ["sonnx::Sub", "Reshape", "Relu", "sonnx::Div", "Reshape"]
+
+
+def test_natively_enforced_model_takes_no_more_operators() -> None:
+    once = sonnx_ort.rewrite(parse(MADE), operators="Sub", backend="native")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(once)
+    assert str(caught.value) == (
+        "the model is enforced already, without Div; rewrite the original model to have them "
+        "enforced as well"
+    )
+    assert sonnx_ort.rewrite(once, operators="Sub, Broadcast") == once
+
+
+class TestReport:
+    @staticmethod
+    def report() -> sonnx_ort.Report:
+        return sonnx_ort.check(
+            parse("(float[2] x, float[3] y) => (float[] z) { a = Sub(x, x) z = Div(y, x) }"),
+            operators="Sub",
+        )
+
+    def test_obligations_of_others_are_told_and_marked(self) -> None:
+        marked = {(o.operator, o.enforced) for o in self.report().obligations}
+        assert marked == {("Sub", True), ("Div", False)}
+
+    def test_others_reject_nothing(self) -> None:
+        report = self.report()
+        assert report.ok
+        assert report.counts == {"proved": 3, "runtime": 0, "violated": 0}
+        assert report.operands.count == 2
+
+    def test_text_counts_what_they_would_find(self) -> None:
+        lines = text_report(self.report()).splitlines()
+        assert lines[-2:] == [
+            "  Sub  1  in the profile, enforced",
+            "  Div  1  in the profile, not asked for: 2 proved, 0 runtime, 1 violated",
+        ]
+        assert "1 node not asked for" in " ".join(lines[:2])
+
+    def test_of_an_enforced_model_is_that_of_the_original(self) -> None:
+        native = sonnx_ort.rewrite(parse(MADE), operators="Sub", backend="native")
+        (own, original) = (sonnx_ort.check(m, operators="Sub") for m in (native, parse(MADE)))
+        assert own.counts == original.counts
+        assert own.coverage == original.coverage
+
+    def test_nothing_is_proved_by_what_is_not_enforced(self) -> None:
+        made = parse("(float[n] x, float[m] y) => (float[] z) { a = Sub(x, y) z = Div(a, x) }")
+        found = {
+            chosen: next(
+                o.status
+                for o in sonnx_ort.check(made, operators=chosen).obligations
+                if o.rule.id == "Div.float.R1"
+            )
+            for chosen in ("Div", "default")
+        }
+        assert found == {"Div": "runtime", "default": "proved"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (
+            "Foo",
+            "operators: the profile does not speak of 'Foo'; choose 'default', 'all', or some of ",
+        ),
+        ("", "operators: the profile does not speak of ''; choose 'default', 'all', or some of "),
+        (3, "operators=3 are no names; choose 'default' or 'all'"),
+    ],
+)
+def test_unknown_operator(chosen, message: str) -> None:
+    for function in (sonnx_ort.check, sonnx_ort.rewrite, sonnx_ort.InferenceSession):
+        with pytest.raises(sonnx_ort.SonnxError) as caught:
+            function(parse(MADE), operators=chosen)
+        assert str(caught.value).startswith(message)
