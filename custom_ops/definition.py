@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.operator import Operator
 
 CARRIERS: Mapping[ElementType, ElementType] = MappingProxyType(
@@ -21,7 +21,7 @@ at least 2p + 2 bits for the p bits of the type (24 >= 2 * 11 + 2), so rounding 
 rounding once would.
 """
 
-KERNEL_TYPES: tuple[ElementType, ...] = tuple(t for t in ElementType if t not in CARRIERS)
+KERNEL_TYPES: tuple[ElementType, ...] = tuple(t for t in NUMERIC_TYPES if t not in CARRIERS)
 """The numeric types that a Python kernel can take."""
 
 
@@ -73,7 +73,7 @@ class KernelDefinition:
         operator: The operator of the profile whose rules it enforces; None if its attribute
             `operator` names that.
         inputs: The ONNX names of the element types of its inputs.
-        output: The ONNX name of the element type of its result.
+        output: The ONNX name of the element type of its result, behind which it gives a shape.
         attributes: The names of its attributes, all of them strings.
         kernel: The kernel.
         remark: What its guard looks at, where the rules do not say it.

@@ -21,7 +21,7 @@ from sonnx_ort.custom_ops.definition import (
     kernel_output,
 )
 from sonnx_ort.custom_ops.violation_log import contract_violation, could_not_finish, failed
-from sonnx_ort.profile.element_type import ElementType, dtype_named
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
@@ -46,13 +46,14 @@ class CustomOperator:
 
     Attributes:
         operator: The profile's operator.
-        arithmetic: The computation.
+        arithmetic: The computation; None where a standard node computes, behind the custom
+            operator, which looks at the operands and gives the first of them.
         carriers: The types that stand in for those that kernels cannot take, where the operator
             computes the same in them; a node of another such type is refused.
     """
 
     operator: Operator
-    arithmetic: Arithmetic
+    arithmetic: Arithmetic | None
     carriers: Mapping[ElementType, ElementType] = field(default_factory=lambda: CARRIERS)
 
     def definitions(self) -> tuple[KernelDefinition, ...]:
@@ -62,12 +63,24 @@ class CustomOperator:
                 name=self.operator.name,
                 operator=self.operator,
                 inputs=self._inputs(element_type),
-                output=self.operator.result_type or element_type.value,
+                output=self.output(element_type),
                 attributes=ATTRIBUTES,
                 kernel=make_kernel(self, element_type),
             )
-            for element_type in KERNEL_TYPES
+            for element_type in (*KERNEL_TYPES, ElementType.BOOL)
+            if element_type.family in self.operator.families
         )
+
+    def output(self, element_type: ElementType) -> str:
+        """The ONNX name of the type of what its kernel for a type gives.
+
+        Args:
+            element_type: The type of the operands that have no type of their own.
+        """
+        if self.arithmetic is not None:
+            return self.operator.result_type or element_type.value
+        first = (*self.operator.operands, "")[0]
+        return self.operator.operand_types.get(first, element_type.value)
 
     def _inputs(self, element_type: ElementType) -> tuple[str, ...]:
         """Of any number of tensors: all elements, all sizes, and how many sizes each has."""
@@ -89,8 +102,8 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
         result and its shape; on a violation an empty result and the shape `[-ticket]`. It never
         raises.
     """
-    operator, arithmetic = custom.operator, custom.arithmetic
-    dtype = dtype_named(operator.result_type or element_type.value)
+    operator, arithmetic = custom.operator, custom.arithmetic or _first
+    dtype = ElementType(custom.output(element_type)).dtype
     rules = {
         edition.value: tuple(
             rule for rule in operator.rules(edition, element_type.family) if rule.in_run
@@ -116,6 +129,12 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
             return could_not_finish(dtype, operator.name, node, error)
 
     return kernel
+
+
+def _first(*operands: Array, edition: Edition) -> Array:
+    """What a standard node computes on, together with the other operands."""
+    del edition
+    return operands[0]
 
 
 def _spoken_of(rule: Rule, operator: Operator, operands: Sequence[Array]) -> Sequence[Array]:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from sonnx_ort import oracle
 from sonnx_ort.models import Outputs, RunViolation
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
@@ -22,7 +22,7 @@ _ORACLES: Mapping[str, Oracle] = {"Div": oracle.divide, "Sub": oracle.subtract}
 
 def element_type_of(array: Array) -> ElementType:
     """The element type of an array of numbers."""
-    return next(t for t in ElementType if t.dtype == array.dtype)
+    return next(t for t in NUMERIC_TYPES if t.dtype == array.dtype)
 
 
 def outcome(

@@ -131,7 +131,7 @@ def _breaks_a_rule(node: ir.Node, operands: list[Array]) -> bool:
         return True
     return any(
         rule.requirement.violation(rule.spoken_of(names, alike)) is not None
-        for rule in operator.rules(Edition.TYPED, Family.INTEGER)
+        for rule in operator.contracts[Edition.TYPED].get(Family.INTEGER, ())
         if rule.requirement.subject is Subject.ELEMENTS
     )
 

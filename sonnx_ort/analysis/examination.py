@@ -94,7 +94,12 @@ def examine(
     """
     enforced = recognize_enforced_nodes(model, demands.edition)
     facts = Facts(model)
-    found = tuple(t for t in targets(model) if all_operators or _asked_for(t, demands))
+    computing = {e.computed_by for e in enforced}
+    found = tuple(
+        t
+        for t in targets(model)
+        if t.node not in computing and (all_operators or _asked_for(t, demands))
+    )
     for target in found:
         require_allowed_types(target, facts)
     nodes = _examine_in_order(model, found, facts, demands)

@@ -10,7 +10,7 @@ from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.report import Obligation
 from sonnx_ort.analysis.targets import Target
 from sonnx_ort.profile.broadcast import BROADCAST, E1
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Judgement, Status, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand, broadcast_shape
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -234,12 +234,13 @@ def _binding_rules(
     target: Target, operands: Sequence[Operand], edition: Edition
 ) -> tuple[Rule, ...]:
     """The rules for the family of the operands' types; those of all families if it is unknown."""
+    contract = target.operator.contracts[edition]
     deciding = [o for o in operands if o.name not in target.operator.operand_types]
     for operand in deciding:
         element_type = ElementType.named(operand.element_type)
-        if element_type is not None:
-            return target.operator.rules(edition, element_type.family)
+        if element_type is not None and element_type.family in contract:
+            return contract[element_type.family]
     if any(operand.element_type is not None for operand in deciding):
-        return target.operator.rules(edition, Family.FLOAT)
-    rules = (rule for family in Family for rule in target.operator.rules(edition, family))
-    return tuple(dict.fromkeys(rules))
+        # They break the first rule, which is about types.
+        return next(iter(contract.values()))
+    return tuple(dict.fromkeys(rule for rules in contract.values() for rule in rules))

@@ -13,7 +13,7 @@ from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.targets import Target
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 
 _ABSENCE = re.compile(
     r"default|omitted|unset|assumed|unless specified|otherwise, it is"
@@ -96,7 +96,7 @@ def numeric_types(name: str, version: int, domain: str) -> tuple[frozenset[Eleme
     return tuple(
         frozenset(
             kind
-            for kind in ElementType
+            for kind in NUMERIC_TYPES
             if f"tensor({kind})" in constraints.get(parameter.type_str, [parameter.type_str])
         )
         for parameter in schema.inputs
@@ -197,7 +197,7 @@ def require_allowed_types(target: Target, facts: Facts) -> None:
         return
     for operand, value in zip(target.operand_names, target.inputs, strict=True):
         found = ElementType.named(facts.element_type(value))
-        if found is None or found in _allowed(name, target.version):
+        if found not in NUMERIC_TYPES or found in _allowed(name, target.version):
             continue
         raise InvalidModel(
             f"{name} '{target.label}': {operand} is {found.value}, which {name} takes from version "

@@ -1,22 +1,23 @@
 """Tells nodes that `rewrite` made from nodes that only look like it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
-from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
-from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.rule import Rule, Subject
 
+_FLOAT16 = 10
 _DEFINITIONS = {definition.name: definition for definition in KERNEL_DEFINITIONS}
 
 
@@ -30,6 +31,7 @@ class EnforcedNode:
         label: The name of the node that it took the place of.
         rules: The rules that it decides in each run.
         edition: The edition that it enforces; None for an operator that has one rule in both.
+        computed_by: The standard node that computes behind it; None if it computes itself.
     """
 
     node: ir.Node
@@ -37,6 +39,7 @@ class EnforcedNode:
     label: str
     rules: tuple[Rule, ...]
     edition: Edition | None
+    computed_by: ir.Node | None = None
 
 
 def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[EnforcedNode, ...]:
@@ -80,7 +83,61 @@ def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
     (guard,) = node.outputs[0].consumers()
     rules = _rules_by_name(node)[guard.name or ""]
     decided = tuple(rule for rule in rules if rule.in_run)
-    return EnforcedNode(node, operator, label, decided, None if enforced is None else edition)
+    return EnforcedNode(
+        node,
+        operator,
+        label,
+        decided,
+        None if enforced is None else edition,
+        _computing_node(node, guard, operator, decided),
+    )
+
+
+def _computing_node(
+    node: ir.Node, guard: ir.Node, operator: Operator, rules: Sequence[Rule]
+) -> ir.Node | None:
+    """The standard node that computes on what a custom operator has looked at, and nothing else."""
+    custom = CUSTOM_OPERATORS.get(node.op_type)
+    if custom is None or custom.arithmetic is not None:
+        return None
+    reader = _only_reader(guard)
+    converted = reader is not None and reader.op_type == "Cast"
+    if converted and reader is not None and reader.attributes["to"].as_int() == _FLOAT16:
+        reader = _only_reader(reader)
+    if reader is None or (reader.domain, reader.op_type) != (operator.domain, operator.name):
+        return None
+    # What the standard node reads is of one type, and float can hold all of float16.
+    exact = converted or all(rule.requirement.subject is not Subject.ELEMENTS for rule in rules)
+    looked_at = _operands(node, operator)
+    pairs = list(zip(reader.inputs, looked_at, strict=False))[1:]
+    alike = all(read is value or (exact and read is _converted(value)) for read, value in pairs)
+    return reader if alike and len(reader.inputs) == len(looked_at) else None
+
+
+def _only_reader(node: ir.Node) -> ir.Node | None:
+    """What reads the output of a node first of all inputs, if nothing else does."""
+    uses = list(node.outputs[0].uses())
+    alone = len(uses) == 1 and uses[0].idx == 0 and not node.outputs[0].is_graph_output()
+    return uses[0].node if alone else None
+
+
+def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
+    """What a custom operator looks at, before it is put into one vector."""
+    if operator.repeated_operand is None:
+        return node.inputs
+    vector = _producer(node.inputs[0], "Concat")
+    lines = [_producer(value, "Reshape") for value in vector.inputs] if vector else []
+    return [None if line is None else line.inputs[0] for line in lines]
+
+
+def _converted(value: ir.Value | None) -> ir.Value | None:
+    cast = _producer(value, "Cast")
+    return None if cast is None else cast.inputs[0]
+
+
+def _producer(value: ir.Value | None, operator: str) -> ir.Node | None:
+    node = None if value is None else value.producer()
+    return node if node is not None and node.op_type == operator else None
 
 
 def _difference(node: ir.Node) -> str | None:
@@ -157,6 +214,6 @@ def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:
 
 def _possible_rules(operator: Operator, edition: Edition) -> list[tuple[Rule, ...]]:
     """The rules of each family of types, those of all families, and each rule alone."""
-    by_family = [operator.rules(edition, family) for family in Family]
+    by_family = list(operator.contracts[edition].values())
     unknown_family = tuple(dict.fromkeys(rule for rules in by_family for rule in rules))
     return [*by_family, unknown_family, *((rule,) for rule in unknown_family)]

@@ -1,7 +1,6 @@
-"""The twelve numeric element types of the profile."""
+"""The twelve numeric element types of the profile, and that of conditions."""
 
 import enum
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -12,10 +11,11 @@ class Family(enum.StrEnum):
 
     FLOAT = "float"
     INTEGER = "int"
+    BOOLEAN = "bool"
 
 
 class ElementType(enum.StrEnum):
-    """A numeric element type, under its ONNX name: `tensor(float)` is `ElementType.FLOAT`."""
+    """An element type, under its ONNX name: `tensor(float)` is `ElementType.FLOAT`."""
 
     FLOAT16 = "float16"
     FLOAT = "float"
@@ -29,10 +29,13 @@ class ElementType(enum.StrEnum):
     UINT16 = "uint16"
     UINT32 = "uint32"
     UINT64 = "uint64"
+    BOOL = "bool"
 
     @property
     def family(self) -> Family:
         """The section of the typed documents that this type belongs to."""
+        if self is ElementType.BOOL:
+            return Family.BOOLEAN
         return Family.FLOAT if self in _FLOATS else Family.INTEGER
 
     @property
@@ -42,13 +45,16 @@ class ElementType(enum.StrEnum):
 
     @classmethod
     def named(cls, name: str | None) -> "ElementType | None":
-        """The numeric type of that ONNX name; None if it is unknown or no numeric type."""
+        """The type of that ONNX name; None if it is unknown or none of these."""
         return _NAMED.get(name or "")
 
 
 _FLOATS = frozenset(
     {ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE, ElementType.BFLOAT16}
 )
+
+NUMERIC_TYPES = tuple(t for t in ElementType if t is not ElementType.BOOL)
+"""The types of numbers."""
 
 _NAMED = {element_type.value: element_type for element_type in ElementType}
 
@@ -65,20 +71,8 @@ _DTYPES: dict[ElementType, np.dtype[np.generic]] = {
     ElementType.UINT16: np.dtype(np.uint16),
     ElementType.UINT32: np.dtype(np.uint32),
     ElementType.UINT64: np.dtype(np.uint64),
+    ElementType.BOOL: np.dtype(np.bool_),
 }
-
-
-BOOL = "bool"
-"""The ONNX name of the type of conditions, which no rule takes for a number."""
-
-
-def dtype_named(name: str) -> np.dtype[Any]:
-    """The numpy dtype of a type of tensors that a kernel takes or gives.
-
-    Args:
-        name: The ONNX name of a numeric type, or "bool".
-    """
-    return np.dtype(np.bool_) if name == BOOL else ElementType(name).dtype
 
 
 def smallest_value(element_type: ElementType) -> int:

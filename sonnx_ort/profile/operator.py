@@ -30,6 +30,7 @@ class Operator:
             by name, such as "bool" for the condition of a Where.
         result_type: The ONNX name of the type of the results, where it is not the operands'.
         broadcasting_since: The first version that broadcasts without being asked to.
+        rounds_once: Whether float16 and bfloat16 can be computed in float and rounded once more.
         oldest_kernels: The oldest version of the standard operators for which ONNX Runtime has
             kernels of it.
         stays: Whether no optimizer may put anything in the place of the operator's nodes, because
@@ -49,6 +50,7 @@ class Operator:
     operand_types: Mapping[str, str] = field(default_factory=dict)
     result_type: str | None = None
     broadcasting_since: int = 7
+    rounds_once: bool = True
     oldest_kernels: int = 7
     stays: bool = False
     optimizers: Mapping[str, str] = field(default_factory=dict)
@@ -72,6 +74,11 @@ class Operator:
         if not self.repeated_result:
             return (self.result,) * count
         return tuple(f"{self.result}{index}" for index in range(count))
+
+    @property
+    def families(self) -> frozenset[Family]:
+        """The families of types that it takes."""
+        return frozenset(family for contract in self.contracts.values() for family in contract)
 
     def rules(self, edition: Edition, family: Family) -> tuple[Rule, ...]:
         """The rules that bind operands of that family of types, in order of decision."""

@@ -19,7 +19,7 @@ from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.custom_ops.definition import KERNEL_TYPES
+from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames
@@ -30,7 +30,12 @@ from sonnx_ort.profile.operand import Operand
 from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand, expand_operands
 from sonnx_ort.rewriting.hidden_shapes import hide_declarations, readers_of, scalars_behind
 from sonnx_ort.rewriting.options import Enforcement
-from sonnx_ort.rewriting.replacement import put_behind_inputs, record_rules, replace_node
+from sonnx_ort.rewriting.replacement import (
+    computed,
+    put_behind_inputs,
+    record_rules,
+    replace_node,
+)
 from sonnx_ort.rewriting.same_in_every_run import same_in_every_run
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import (
@@ -138,17 +143,38 @@ class PythonBackend:
         _require_kernel(examined)
         target = examined.target
         nodes = self.nodes(str(target.output.name))
-        carrier = _carrier(examined)
+        if CUSTOM_OPERATORS[target.operator.name].arithmetic is None:
+            result = self._computed_behind(nodes, examined)
+        else:
+            result = self._computed(nodes, examined)
+        declare_output(examined)
+        self.replace(examined, nodes.nodes, {target.output: result})
+
+    def _computed(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
+        """The result of a custom operator that computes itself."""
+        target, carrier = examined.target, _carrier(examined)
         operands: Sequence[ir.Value] = target.inputs
         if carrier is not None:
-            operands = converted_operands(nodes, target, carrier)
+            operands = converted_operands(nodes, target, operands, carrier)
         operands = expand_operands(nodes, examined, operands, self.decisions())
         result = self._enforced(nodes, examined, operands)
         element_type = element_type_of(examined)
         if carrier is not None and element_type is not None and not target.operator.result_type:
             result = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
-        declare_output(examined)
-        self.replace(examined, nodes.nodes, {target.output: result})
+        return result
+
+    def _computed_behind(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
+        """The result of the node itself, behind a custom operator that looks at its operands."""
+        target, carrier = examined.target, _carrier(examined)
+        first, *others = expand_operands(nodes, examined, target.inputs, self.decisions())
+        looked_at: Sequence[ir.Value] = [first, *others]
+        if carrier is not None:
+            looked_at = converted_operands(nodes, target, looked_at, carrier)
+        passed = self._enforced(nodes, examined, looked_at)
+        element_type = element_type_of(examined)
+        if carrier is not None and looked_at[0] is not first and element_type is not None:
+            passed = nodes.cast(passed, DATA_TYPES[element_type], f"as_{element_type}")
+        return computed(nodes, examined, [passed, *others])
 
     def _enforced(
         self, nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
@@ -167,19 +193,19 @@ class PythonBackend:
             looking_through=not _computes_sizes(examined),
         )
         kernel = nodes.nodes[first]
-        kernel.name, kernel.doc_string = target.node.name, target.node.doc_string
-        kernel.metadata_props.update(target.node.metadata_props)
+        if CUSTOM_OPERATORS[target.operator.name].arithmetic is not None:
+            kernel.name, kernel.doc_string = target.node.name, target.node.doc_string
+            kernel.metadata_props.update(target.node.metadata_props)
         record_rules(kernel, examined)
         return result
 
 
 def _has_kernel(examined: ExaminedNode) -> bool:
     """Whether a node's own kernel computes in the node's own type, as the custom operator does."""
-    if element_type_of(examined) is None or _carrier(examined) is not None:
+    custom = CUSTOM_OPERATORS.get(examined.target.operator.name)
+    if custom is None or element_type_of(examined) is None or _carrier(examined) is not None:
         return False
-    return examined.target.operator.name in CUSTOM_OPERATORS and not (
-        examined.target.further_attributes
-    )
+    return custom.arithmetic is None or not examined.target.further_attributes
 
 
 def _carrier(examined: ExaminedNode) -> ElementType | None:
@@ -195,10 +221,11 @@ def _require_kernel(examined: ExaminedNode) -> None:
     told = f"{name} '{target.label}': the python backend has no kernel for it"
     if name not in CUSTOM_OPERATORS:
         raise SonnxError(f"{told}; custom_ops/ has no file of that operator")
-    if target.further_attributes:
+    if target.further_attributes and CUSTOM_OPERATORS[name].arithmetic is not None:
         raise SonnxError(f"{told} with the attribute '{target.further_attributes[0]}'")
-    unknown = element_type is None or element_type in KERNEL_TYPES
-    if not unknown and _carrier(examined) is None:
+    if element_type is ElementType.BFLOAT16 and not target.operator.rounds_once:
+        raise SonnxError(f"{told} in {element_type}, and ONNX Runtime has none either")
+    if element_type in CARRIERS and _carrier(examined) is None:
         raise SonnxError(f"{told} in {element_type}")
 
 

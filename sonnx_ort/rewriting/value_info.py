@@ -62,13 +62,14 @@ def element_type_of(examined: ExaminedNode) -> ElementType | None:
 
 
 def converted_operands(
-    nodes: StandardNodes, target: Target, carrier: ElementType
+    nodes: StandardNodes, target: Target, operands: Sequence[ir.Value], carrier: ElementType
 ) -> Sequence[ir.Value]:
     """Convert a node's operands to the type that it is computed in.
 
     Args:
         nodes: Takes the new nodes.
         target: The node.
+        operands: The operands, or what stands for each of them.
         carrier: The type.
 
     Returns:
@@ -78,7 +79,7 @@ def converted_operands(
         value
         if name in target.operator.operand_types
         else nodes.cast(value, DATA_TYPES[carrier], f"{value.name}_as_{carrier}")
-        for name, value in zip(target.operand_names, target.inputs, strict=True)
+        for name, value in zip(target.operand_names, operands, strict=True)
     ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.oracle import Violation, divide
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
 from support.execution import EXECUTIONS
 from support.oracle import outcome_of
@@ -41,7 +41,7 @@ def pairs_that_keep_the_rules(operator, element_type, edition):
 @each_execution
 @EDITIONS
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", ElementType)
+@pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_results_are_the_oracles_bit_by_bit(execution, operator, element_type, edition):
     a, b = pairs_that_keep_the_rules(operator, element_type, edition)
     result = execution(operator, a, b, element_type, edition)

@@ -8,7 +8,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.oracle import broadcast
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Edition
 from support.backends import on_each_backend, on_python
@@ -68,7 +68,7 @@ def test_results_are_those_of_the_broadcast_operands(operator, shapes, known):
 
 @pytest.mark.parametrize("edition", Edition)
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", ElementType)
+@pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 @pytest.mark.parametrize("known", KNOWN)
 def test_every_type_and_edition(edition, operator, element_type, known):
     a, b = numbered((2, 1, 3), element_type.dtype, 3), numbered((2, 1), element_type.dtype, 2)

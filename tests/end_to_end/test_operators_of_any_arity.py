@@ -31,7 +31,7 @@ SOURCE = Source("Test", "section", None)
 SHAPE = Rule("{name}.R1", 9001, "One shape.", SOURCE, SameShape())
 TYPE = Rule("{name}.R2", 9002, "One type.", SOURCE, SameNumericType({result_type!r}), {typed})
 FINITE = Rule("{name}.C1", 9003, "Finite.", SOURCE, Finite())
-BOTH = dict.fromkeys(Family, {rules})
+BOTH = dict.fromkeys((Family.FLOAT, Family.INTEGER), {rules})
 OPERATOR = Operator("{name}", {operands}, (1,), dict.fromkeys(Edition, BOTH), {fields})
 '''
 KERNEL = '''

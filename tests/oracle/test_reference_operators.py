@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.oracle import Violation, divide, subtract
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
 from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS, assert_same_bits, random_pairs
 
@@ -16,7 +16,7 @@ def array(values, element_type: ElementType):
 
 
 @pytest.mark.parametrize("edition", Edition)
-@pytest.mark.parametrize("element_type", ElementType)
+@pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_quotients_of_the_documents_example(element_type, edition):
     a, b = (
         array([[3, 4], [16, 0], [25, 24]], element_type),
@@ -172,7 +172,7 @@ def test_unequal_shapes_are_a_violation(operator, element_type, edition, rule, s
 
 @pytest.mark.parametrize("operator", [divide, subtract])
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1, 1, 1, 1)])
-@pytest.mark.parametrize("element_type", ElementType)
+@pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_results_keep_the_shape_and_the_dtype(operator, element_type, shape):
     operand = np.ones(shape, element_type.dtype)
     result = operator(operand, operand, element_type, Edition.TYPED)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hypothesis_numpy
 
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS, INTEGER_FORMATS
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 
 Array = npt.NDArray[Any]
 
-FLOATS = tuple(t for t in ElementType if t.family is Family.FLOAT)
-INTEGERS = tuple(t for t in ElementType if t.family is Family.INTEGER)
+FLOATS = tuple(t for t in NUMERIC_TYPES if t.family is Family.FLOAT)
+INTEGERS = tuple(t for t in NUMERIC_TYPES if t.family is Family.INTEGER)
 SIGNED_INTEGERS = tuple(t for t in INTEGERS if INTEGER_FORMATS[t].signed)
 
 

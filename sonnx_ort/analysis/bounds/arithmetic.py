@@ -9,7 +9,7 @@ from sonnx_ort.analysis.bounds.rule import (
     Unbounded,
     hull,
 )
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.operand import Bounds
 
 _INT32 = Bounds(-(1 << 31), (1 << 31) - 1)
@@ -142,7 +142,7 @@ def _clipped(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 def _converted(inputs: BoundedInputs) -> Sequence[Bounds]:
     to_bool = inputs.element_type(inputs.node.outputs[0]) == "bool"
-    if to_bool and ElementType.named(inputs.element_type(inputs.value(0))) is not None:
+    if to_bool and inputs.element_type(inputs.value(0)) in NUMERIC_TYPES:
         return [BOOLEAN]
     return [inputs.bounds(0)]
 

@@ -1,4 +1,4 @@
-"""All operands have one and the same numeric type."""
+"""All operands have one and the same type."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import Illustration, Subject
@@ -15,13 +15,15 @@ from sonnx_ort.profile.rule import Illustration, Subject
 
 @dataclass(frozen=True, slots=True)
 class SameNumericType:
-    """Each operand is of one of the twelve numeric types, and all are of the same one.
+    """Each operand is of one of the numeric types, or of other kinds, and all are of the same one.
 
     Attributes:
         result_type: The ONNX name of the type of every result, where it is not the operands'.
+        kinds: The types that operands may be of.
     """
 
     result_type: str | None = None
+    kinds: tuple[ElementType, ...] = NUMERIC_TYPES
 
     subject: ClassVar = Subject.TYPES
     example: ClassVar = Illustration(
@@ -34,8 +36,9 @@ class SameNumericType:
         """Compare the operands' types as far as they are known."""
         for operand in operands:
             name = operand.element_type
-            if name is not None and ElementType.named(name) is None:
-                return violated(f"{operand.name} is of type {name}, which is not numeric")
+            if name is not None and ElementType.named(name) not in self.kinds:
+                wanted = "numeric" if self.kinds == NUMERIC_TYPES else " or ".join(self.kinds)
+                return violated(f"{operand.name} is of type {name}, which is not {wanted}")
         known = {o.element_type for o in operands if o.element_type is not None}
         if len(known) > 1:
             types = " and ".join(f"{o.name} is {o.element_type}" for o in operands)
@@ -73,7 +76,7 @@ class SameNumericType:
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say which types to choose from."""
         del operands
-        return f"convert with Cast, explicitly, to one of {', '.join(ElementType)}"
+        return f"convert with Cast, explicitly, to one of {', '.join(self.kinds)}"
 
 
 def differing_types(operand: Operand, result: Operand) -> str:

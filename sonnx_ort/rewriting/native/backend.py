@@ -165,7 +165,7 @@ class NativeBackend:
         node = GuardedNode(examined, element_type, DATA_TYPES[carrier or element_type])
         operands: Operands = target.inputs
         if carrier is not None:
-            operands = converted_operands(nodes, target, carrier)
+            operands = converted_operands(nodes, target, operands, carrier)
         if examined.broadcast is not None:
             operands = expand_operands(nodes, examined, operands, self.decisions())
         elif guards.any_in_front:
@@ -189,6 +189,12 @@ def _known_element_type(examined: ExaminedNode) -> ElementType:
             f"{target.operator.name} '{target.label}': the native backend needs to know the "
             f"element type of '{target.inputs[0].name}', which follows from nothing and is not "
             "declared; declare it in value_info, or use the python backend"
+        )
+    if element_type is ElementType.BFLOAT16 and not examined.target.operator.rounds_once:
+        target = examined.target
+        raise SonnxError(
+            f"{target.operator.name} '{target.label}': ONNX Runtime has no kernel for it in "
+            f"{element_type}; convert its operands with Cast, explicitly"
         )
     return element_type
 
