@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.optimizer import Optimizer
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
 
@@ -32,8 +33,8 @@ class Operator:
         broadcasting_since: The first version that broadcasts without being asked to.
         oldest_kernels: The oldest version of the standard operators for which ONNX Runtime has
             kernels of it.
-        optimizers: The graph optimizers of ONNX Runtime that take the operator away, and how each
-            does it.
+        optimizers: The graph optimizers of ONNX Runtime that take the operator away. One that
+            takes several operators of the profile away at once stands with one of them.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Operator:
     result_type: str | None = None
     broadcasting_since: int = 7
     oldest_kernels: int = 7
-    optimizers: Mapping[str, str] = field(default_factory=dict)
+    optimizers: tuple[Optimizer, ...] = ()
 
     def operand_names(self, count: int) -> tuple[str, ...]:
         """The names of a node's inputs.
