@@ -7,6 +7,7 @@ Results (preliminary, floats): the same, but +inf wherever B is zero, whatever A
 
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.optimizer import Optimizer
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.dense import Dense
 from sonnx_ort.profile.requirements.division import (
@@ -148,21 +149,111 @@ _R5 = Rule(
     InfinityForZeroDivisor(),
 )
 
+
+def _gelu(opset: int) -> str:
+    """`x * (erf(x / sqrt(2)) + 1) / 2`, with a product for the last quotient."""
+    return f"""<ir_version: 9, opset_import: ["": {opset}]>
+    canary (float[1] x) => (float[] z)
+    <float[1] root = {{1.4142135}}, float one = {{1}}, float half = {{0.5}}> {{
+        [divide] scaled = Div(x, root)
+        e = Erf(scaled)
+        f = Add(e, one)
+        g = Mul(x, f)
+        z = Mul(g, half)
+    }}"""
+
+
+def _layer_normalization(opset: int) -> str:
+    """`(x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) * w + b`, of one element a row.
+
+    The Div has no name: SimplifiedLayerNormFusion, which leaves the Sub, would take it away too.
+    """
+    return f"""<ir_version: 9, opset_import: ["": {opset}]>
+    canary (float[2,1] x) => (float[] z)
+    <float two = {{2}}, float epsilon = {{1e-5}}, float[1] w = {{3}}, float[1] b = {{5}}> {{
+        mean = ReduceMean <axes = [-1]> (x)
+        [centre] centred = Sub(x, mean)
+        square = Pow(centred, two)
+        variance = ReduceMean <axes = [-1]> (square)
+        sum = Add(variance, epsilon)
+        deviation = Sqrt(sum)
+        normal = Div(centred, deviation)
+        scaled = Mul(normal, w)
+        z = Add(scaled, b)
+    }}"""
+
+
+_OPTIMIZERS = (
+    Optimizer(
+        "DivMulFusion",
+        "computes y / x for (1 / x) * y",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[1] x, float[1] y) => (float[] z) <float[1] one = {1}> {
+            [divide] r = Div(one, x)
+            [multiply] z = Mul(r, y)
+        }""",
+    ),
+    Optimizer(
+        "NoopElimination",
+        "leaves out x / 1",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[1] x) => (float[] z) <float[1] one = {1}> {
+            a = Abs(x)
+            [divide] q = Div(a, one)
+            z = Neg(q)
+        }""",
+    ),
+    Optimizer(
+        "GeluFusionL1",
+        "makes one Gelu of a Div, Erf, Add and Mul",
+        _gelu(20),
+    ),
+    Optimizer(
+        "GeluFusionL2",
+        "makes one Gelu of a Div, Erf, Add and Mul after providers are chosen",
+        _gelu(17),
+    ),
+    Optimizer(
+        "LayerNormFusionL1",
+        "makes one LayerNormalization of a Sub, Div and others",
+        _layer_normalization(17),
+    ),
+    Optimizer(
+        "LayerNormFusionL2",
+        "makes one LayerNormalization of a Sub, Div and others after providers are chosen",
+        _layer_normalization(16),
+    ),
+    Optimizer(
+        "SimplifiedLayerNormFusion",
+        "makes one SimplifiedLayerNormalization of a Div and others",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[2,1] x) => (float[] z)
+        <float two = {2}, float epsilon = {1e-5}, float[1] w = {3}> {
+            square = Pow(x, two)
+            mean = ReduceMean <axes = [-1]> (square)
+            sum = Add(mean, epsilon)
+            root = Sqrt(sum)
+            [divide] normal = Div(x, root)
+            z = Mul(normal, w)
+        }""",
+    ),
+    Optimizer(
+        "MatMulScaleFusion",
+        "makes a Div by one constant a factor of a MatMul beside it",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[1,8] x, float[8,1] y) => (float[] z) <float[1,1] three = {3}> {
+            product = MatMul(x, y)
+            [divide] z = Div(product, three)
+        }""",
+    ),
+)
+
 DIV = Operator(
     name="Div",
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
     stays=True,
-    optimizers={
-        "DivMulFusion": "computes y / x for (1 / x) * y, of integers too",
-        "NoopElimination": "leaves out x / 1",
-        "GeluFusionL1": "makes one Gelu of the Div, Erf, Add and Mul in it",
-        "GeluFusionL2": "does so after the nodes are assigned to execution providers",
-        "LayerNormFusionL1": "makes one LayerNormalization of the Sub, Div and others in it",
-        "LayerNormFusionL2": "does so after the nodes are assigned to execution providers",
-        "SimplifiedLayerNormFusion": "does the same without the Sub",
-        "MatMulScaleFusion": "turns a Div by one constant into a factor of a MatMul beside it",
-    },
+    optimizers=_OPTIMIZERS,
     contracts={
         Edition.TYPED: {
             Family.FLOAT: (_FLOAT_R2, _FLOAT_RG1, _FLOAT_R1),

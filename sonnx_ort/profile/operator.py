@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.optimizer import Optimizer
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
 
@@ -35,8 +36,8 @@ class Operator:
             kernels of it.
         stays: Whether no optimizer may put anything in the place of the operator's nodes, because
             that could compute something else; where it may, the guards in front have to stay.
-        optimizers: The graph optimizers of ONNX Runtime that take the operator away, and how each
-            does it.
+        optimizers: The graph optimizers of ONNX Runtime that take the operator away. One that
+            takes several operators of the profile away at once stands with one of them.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Operator:
     rounds_once: bool = True
     oldest_kernels: int = 7
     stays: bool = False
-    optimizers: Mapping[str, str] = field(default_factory=dict)
+    optimizers: tuple[Optimizer, ...] = ()
 
     def operand_names(self, count: int) -> tuple[str, ...]:
         """The names of a node's inputs.

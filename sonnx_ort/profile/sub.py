@@ -5,6 +5,7 @@ Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n fo
 
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.optimizer import Optimizer
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.dense import Dense
 from sonnx_ort.profile.requirements.same_shape import SameShape
@@ -92,6 +93,18 @@ SUB = Operator(
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
     stays=True,
+    optimizers=(
+        Optimizer(
+            "NoopElimination",
+            "leaves out x - 0",
+            """<ir_version: 9, opset_import: ["": 17]>
+            canary (float[1] x) => (float[] z) <float[1] zero = {0}> {
+                a = Abs(x)
+                [subtract] d = Sub(a, zero)
+                z = Neg(d)
+            }""",
+        ),
+    ),
     contracts={
         Edition.TYPED: {
             Family.FLOAT: _typed(Family.FLOAT, 41),

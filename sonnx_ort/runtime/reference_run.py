@@ -7,7 +7,6 @@ inputs; it is asked only after a failure.
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import onnxruntime
 
@@ -98,9 +97,10 @@ class ReferenceRun:
     def _started(self) -> onnxruntime.InferenceSession:
         with self._lock:
             if self._session is None:
-                options: Any = register()
+                options = onnxruntime.SessionOptions()
                 options.log_severity_level = _FATAL
                 options.graph_optimization_level = self._level
+                register(options)
                 content = require_serializable(reference_of(self._model))
                 self._weights.attach(options)
                 started = onnxruntime.InferenceSession(

@@ -5,9 +5,12 @@ import weakref
 
 import onnxruntime
 
+from sonnx_ort.profile.optimizer import Optimizer
 from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.runtime.optimization.canaries import require_effective
 from sonnx_ort.runtime.session_options import (
     OPTIMIZERS_OF_GUARDS,
+    UNWANTED_OPTIMIZERS,
     require_exact_arithmetic,
     switch_off_optimizers,
 )
@@ -21,8 +24,9 @@ def register(
 ) -> onnxruntime.SessionOptions:
     """Register the custom operators on session options.
 
-    Also switches off the graph optimizers that undo enforcement, in models of every backend.
-    Calling it twice on one object is harmless.
+    Also switches off the graph optimizers that undo enforcement, in models of every backend, and
+    proves once in a process that they are off; where the options switch all optimization off
+    (`ORT_DISABLE_ALL`) there is nothing to prove. Calling it twice on one object is harmless.
 
     Args:
         options: The options to change; new ones by default.
@@ -31,11 +35,12 @@ def register(
         The same options.
 
     Raises:
-        SonnxError: The options flush denormal numbers to zero, which changes results.
+        SonnxError: The options flush denormal numbers to zero, which changes results, or ONNX
+            Runtime optimizes what an optimizer would that is switched off.
     """
     chosen = onnxruntime.SessionOptions() if options is None else options
     _register_operators(chosen)
-    switch_off_optimizers(chosen)
+    _switch_off(chosen, UNWANTED_OPTIMIZERS)
     return chosen
 
 
@@ -50,15 +55,30 @@ def prepare(options: onnxruntime.SessionOptions, backend: Backend) -> None:
         backend: What enforces the model.
 
     Raises:
-        SonnxError: The options flush denormal numbers to zero, which changes results.
+        SonnxError: As for `register`.
     """
     match backend:
         case Backend.PYTHON:
             _register_operators(options)
-            switch_off_optimizers(options, OPTIMIZERS_OF_GUARDS)
+            _switch_off(options, OPTIMIZERS_OF_GUARDS)
         case Backend.NATIVE:
             require_exact_arithmetic(options)
-            switch_off_optimizers(options)
+            _switch_off(options, UNWANTED_OPTIMIZERS)
+
+
+def _switch_off(options: onnxruntime.SessionOptions, optimizers: tuple[Optimizer, ...]) -> None:
+    """Switch optimizers off, and prove it where there is any optimization.
+
+    Args:
+        options: The options to change.
+        optimizers: The optimizers.
+
+    Raises:
+        SonnxError: An optimizer acts all the same.
+    """
+    if options.graph_optimization_level != onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL:
+        require_effective(optimizers)
+    switch_off_optimizers(options, optimizers)
 
 
 def _register_operators(options: onnxruntime.SessionOptions) -> None:

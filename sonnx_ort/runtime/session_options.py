@@ -2,14 +2,14 @@
 
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import MappingProxyType
 
 import onnxruntime
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.optimizer import Optimizer
 
 _FLUSH_DENORMALS = "session.set_denormal_as_zero"
 
@@ -86,35 +86,48 @@ def require_exact_arithmetic(options: onnxruntime.SessionOptions) -> None:
 DISABLED_OPTIMIZERS = "optimization.disable_specified_optimizers"
 """The key of the session options' entry that lists optimizers to leave out, separated by ";"."""
 
-OPTIMIZERS_OF_GUARDS: Mapping[str, str] = MappingProxyType(
-    {
-        "ReshapeFusion": "makes one Reshape of a guard and a Reshape behind it, without its name",
-    }
+OPTIMIZERS_OF_GUARDS = (
+    Optimizer(
+        "ReshapeFusion",
+        "makes one Reshape of a guard and a Reshape behind it",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (float[?] x, int64[?] s) => (float[2,2] y) <int64[2] target = {2, 2}> {
+            [guard] c = Reshape(x, s)
+            [reshape] y = Reshape(c, target)
+        }""",
+    ),
 )
-"""What takes guards away, and how. Enforced models of every backend have guards."""
+"""What takes guards and their names away. Enforced models of every backend have guards."""
 
-OPTIMIZERS_OF_OPERATORS: Mapping[str, str] = MappingProxyType(
-    {name: how for operator in OPERATORS.values() for name, how in operator.optimizers.items()}
+OPTIMIZERS_OF_OPERATORS = tuple(
+    optimizer for operator in OPERATORS.values() for optimizer in operator.optimizers
 )
 """What takes an operator of the profile away. Only the native backend leaves such nodes."""
 
-UNWANTED_OPTIMIZERS: Mapping[str, str] = MappingProxyType(
-    {**OPTIMIZERS_OF_GUARDS, **OPTIMIZERS_OF_OPERATORS}
-)
+UNWANTED_OPTIMIZERS = OPTIMIZERS_OF_GUARDS + OPTIMIZERS_OF_OPERATORS
 """What must not touch an enforced model of any backend."""
 
 
+def names_of(optimizers: Iterable[Optimizer]) -> list[str]:
+    """Give the names of optimizers, each once.
+
+    Args:
+        optimizers: The optimizers; one may take several operators away.
+    """
+    return list(dict.fromkeys(optimizer.name for optimizer in optimizers))
+
+
 def switch_off_optimizers(
-    options: onnxruntime.SessionOptions, names: Iterable[str] = UNWANTED_OPTIMIZERS
+    options: onnxruntime.SessionOptions, optimizers: Iterable[Optimizer] = UNWANTED_OPTIMIZERS
 ) -> None:
     """Switch optimizers off, besides those that are off already.
 
     Args:
         options: The options to change.
-        names: The names of the optimizers.
+        optimizers: The optimizers.
     """
     off = [name for name in config_entry(options, DISABLED_OPTIMIZERS).split(";") if name]
-    missing = [name for name in names if name not in off]
+    missing = [name for name in names_of(optimizers) if name not in off]
     if missing:
         options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join([*off, *missing]))
 

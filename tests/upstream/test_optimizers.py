@@ -2,17 +2,23 @@
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime as ort
 import pytest
 
-from sonnx_ort.runtime.session_options import OPTIMIZERS_OF_OPERATORS
-from support.fusions import FUSIONS, reciprocal_times_y
+from sonnx_ort.runtime.session_options import (
+    DISABLED_OPTIMIZERS,
+    OPTIMIZERS_OF_GUARDS,
+    OPTIMIZERS_OF_OPERATORS,
+    names_of,
+)
+from support.fusions import FUSIONS
 from support.graphs import parse
 from support.sessions import LEVELS
 
 pytestmark = pytest.mark.upstream
 
-DISABLED_OPTIMIZERS = "optimization.disable_specified_optimizers"
+NAMES = names_of(OPTIMIZERS_OF_OPERATORS)
 Level = ort.GraphOptimizationLevel
 OPTIMIZING = [
     pytest.param(Level.ORT_ENABLE_BASIC, id="basic"),
@@ -51,20 +57,28 @@ def divisions_and_differences(model_proto, path, level, disabled=""):
 @pytest.mark.parametrize(("fusion", "level"), CASES)
 def test_optimizer_takes_a_division_away(fusion, level, tmp_path):
     """Once the nodes stay, this optimizer need not be switched off."""
-    others = ";".join(set(OPTIMIZERS_OF_OPERATORS) - {fusion.optimizer})
+    others = ";".join(set(NAMES) - {fusion.optimizer})
     as_written = divisions_and_differences(fusion.model, tmp_path, LEVELS["none"])
     assert divisions_and_differences(fusion.model, tmp_path, level, others) != as_written
 
 
 @pytest.mark.parametrize(("fusion", "level"), CASES)
 def test_optimizers_of_divisions_can_be_switched_off(fusion, level, tmp_path):
-    off = ";".join(OPTIMIZERS_OF_OPERATORS)
+    off = ";".join(NAMES)
     as_written = divisions_and_differences(fusion.model, tmp_path, LEVELS["none"])
     assert divisions_and_differences(fusion.model, tmp_path, level, off) == as_written
 
 
 def test_every_optimizer_that_is_switched_off_is_shown_to_matter():
-    assert {fusion.optimizer for fusion in FUSIONS.values()} == set(OPTIMIZERS_OF_OPERATORS)
+    assert {fusion.optimizer for fusion in FUSIONS.values()} == set(NAMES)
+
+
+def reciprocal_times_y(element_type):
+    one = f"{element_type}[1]"
+    return parse(f"""({one} x, {one} y) => ({element_type}[] z) <{one} one = {{1}}> {{
+        r = Div(one, x)
+        z = Mul(r, y)
+    }}""")
 
 
 @pytest.mark.parametrize("level", OPTIMIZING)
@@ -79,32 +93,25 @@ def test_product_with_a_reciprocal_becomes_another_value(element_type, x, y, lev
     assert result != as_written
 
 
-def reshape_after_the_channel():
-    return parse("""(float[?] x, int64[?] s) => (float[2,2] y) <int64[2] target = {2, 2}> {
-        computed = Neg(s)
-        ["the channel"] c = Reshape(x, computed)
-        ["the model's own"] y = Reshape(c, target)
-    }""")
-
-
-IMPOSSIBLE_SHAPE = {"x": np.ones(4, np.float32), "s": np.array([102])}
+GUARD = onnx.parser.parse_model(OPTIMIZERS_OF_GUARDS[0].canary)
+IMPOSSIBLE_SHAPE = {"x": np.ones(4, np.float32), "s": np.array([-102])}
 
 
 @pytest.mark.parametrize("level", OPTIMIZING)
 def test_reshape_by_a_computed_shape_is_dissolved_in_a_reshape_behind_it(tmp_path, level):
     """Once it stays, `register` need not switch ReshapeFusion off."""
-    session, kept = optimized(reshape_after_the_channel(), tmp_path, level)
+    session, kept = optimized(GUARD, tmp_path, level)
     (result,) = session.run(None, IMPOSSIBLE_SHAPE)
-    assert (kept, result.shape) == ([("Reshape", "the channel_new_reshape")], (2, 2))
+    assert (kept, result.shape) == ([("Reshape", "guard_new_reshape")], (2, 2))
 
 
 def test_fusion_of_reshapes_can_be_switched_off(tmp_path):
     session, kept = optimized(
-        reshape_after_the_channel(), tmp_path, Level.ORT_ENABLE_ALL, disabled="ReshapeFusion"
+        GUARD, tmp_path, Level.ORT_ENABLE_ALL, disabled=OPTIMIZERS_OF_GUARDS[0].name
     )
-    with pytest.raises(Exception, match=r"the channel.*less than -1, got -102"):
+    with pytest.raises(Exception, match=r"guard.*less than -1, got -102"):
         session.run(None, IMPOSSIBLE_SHAPE)
-    assert [name for _, name in kept[1:]] == ["the channel", "the model's own"]
+    assert kept == [("Reshape", "guard"), ("Reshape", "reshape")]
 
 
 CONSTANT_IF = parse("""(float[?] x, int64[1] s) => (float[?] y) <bool yes = {1}> {

@@ -1,7 +1,6 @@
 """Lets ONNX Runtime write down what its optimizers made of a model, and looks at it."""
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.runtime.optimization.comparison import compare
 from sonnx_ort.runtime.optimization.kept_nodes import guards_by_output
+from sonnx_ort.runtime.optimization.temporary_folder import temporary_folder
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
     OPTIMIZED_WEIGHTS,
@@ -24,14 +24,6 @@ from sonnx_ort.runtime.session_options import (
     locked,
     write_weights_apart,
 )
-
-_WRITE_FAILURES = (
-    "Protobuf serialization failed",
-    "Failed to write external initializers",
-    "Failed writing",
-    "Failed to flush",
-)
-"""What ONNX Runtime says where a disk is full."""
 
 _FORMAT = "session.save_model_format"
 _ERRORS_ONLY = 3
@@ -137,7 +129,7 @@ class RecordedOptimization:
         options = self._options
         with (
             locked(options),
-            _temporary_folder() as folder,
+            temporary_folder() as folder,
             attribute(options, "graph_optimization_level", _Level.ORT_ENABLE_BASIC),
             attribute(options, "log_severity_level", _FATAL_ONLY),
             _written(options, folder) as path,
@@ -174,7 +166,7 @@ def recorded_optimization(
         if options.optimized_model_filepath:
             path = Path(options.optimized_model_filepath)
         else:
-            folder = restored.enter_context(_temporary_folder())
+            folder = restored.enter_context(temporary_folder())
             if (
                 options.graph_optimization_level not in _QUIET_LEVELS
                 and options.log_severity_level < 0
@@ -192,17 +184,6 @@ def _require_readable_format(options: onnxruntime.SessionOptions) -> None:
             "an optimized model in the format ORT cannot be checked for what enforces the profile; "
             "leave out the session options that ask for it, or save it as .onnx"
         )
-
-
-@contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """A folder that nobody else can read, and that is gone after the block."""
-    try:
-        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-    except OSError as error:
-        raise _no_room(error) from error
-    with folder as name:
-        yield Path(name)
 
 
 @contextmanager
@@ -224,25 +205,13 @@ def _written(options: onnxruntime.SessionOptions, folder: Path) -> Iterator[Path
     if weights:
         _discard(folder / weights)
     with attribute(options, "optimized_model_filepath", str(path)):
-        try:
-            yield path
-        except Exception as error:
-            if any(failure in str(error) for failure in _WRITE_FAILURES):
-                raise _no_room(error) from error
-            raise
+        yield path
 
 
 def _discard(file: Path) -> None:
     """Let nothing be kept of what is written to a file, where the system can do that."""
     with suppress(OSError, NotImplementedError):
         file.symlink_to(os.devnull)
-
-
-def _no_room(error: Exception) -> SonnxError:
-    return SonnxError(
-        f"the optimized graph cannot be written to a temporary folder, to be checked: {error}. "
-        "Make room there, or name another folder in the environment variable TMPDIR"
-    )
 
 
 def _inlined(model: onnx.ModelProto) -> ir.Model:

@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from sonnx_ort.runtime.session_options import UNWANTED_OPTIMIZERS
+from sonnx_ort.runtime.session_options import UNWANTED_OPTIMIZERS, names_of
 from support.child import run_program
 from support.plain_runs.run import Array, CannotHold, Outcome, Run
 
@@ -61,7 +61,7 @@ def _write_runs(folder: Path, runs: Iterable[Run]) -> None:
                 "inputs": {name: _encode(array) for name, array in run.feeds.items()},
             }
         )
-    content = {"disabled_optimizers": ";".join(UNWANTED_OPTIMIZERS), "runs": entries}
+    content = {"disabled_optimizers": ";".join(names_of(UNWANTED_OPTIMIZERS)), "runs": entries}
     (folder / "runs.json").write_text(json.dumps(content), encoding="utf-8")
 
 

@@ -1,0 +1,199 @@
+"""That optimizers are off is proved, and does not rest on how their names are spelled."""
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
+
+import onnx
+import onnx.parser
+import onnxruntime as ort
+import pytest
+
+import sonnx_ort
+from sonnx_ort.profile.optimizer import Optimizer
+from sonnx_ort.runtime import registration
+from sonnx_ort.runtime.optimization import canaries
+from sonnx_ort.runtime.session_options import (
+    DISABLED_OPTIMIZERS,
+    OPTIMIZERS_OF_GUARDS,
+    UNWANTED_OPTIMIZERS,
+    names_of,
+)
+from support.graphs import binary_model
+
+MODEL = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
+
+
+@pytest.fixture(autouse=True)
+def _nothing_proved(monkeypatch):
+    monkeypatch.setattr(canaries, "_proved", set())
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The plain sessions that are started."""
+    sessions = []
+    plain = ort.InferenceSession
+
+    def start(*args, **kwargs):
+        sessions.append(plain(*args, **kwargs))
+        return sessions[-1]
+
+    monkeypatch.setattr(ort, "InferenceSession", start)
+    return sessions
+
+
+def misspelled(optimizers, name):
+    return tuple(replace(o, name=f"{name}s") if o.name == name else o for o in optimizers)
+
+
+def optimizing():
+    return ort.SessionOptions()
+
+
+def not_optimizing():
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return options
+
+
+@pytest.mark.parametrize("optimizer", UNWANTED_OPTIMIZERS, ids=lambda o: f"{o.name}: {o.effect}")
+def test_canary_loses_a_named_node_to_its_optimizer(optimizer, tmp_path):
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    others = [name for name in names_of(UNWANTED_OPTIMIZERS) if name != optimizer.name]
+    options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join(others))
+    canary = onnx.parser.parse_model(optimizer.canary)
+    ort.InferenceSession(canary.SerializeToString(), options)
+    left = onnx.load(tmp_path / "optimized.onnx").graph.node
+    named = {node.name for node in canary.graph.node if node.name}
+    assert named - {node.name for node in left}
+
+
+@pytest.mark.parametrize("name", names_of(UNWANTED_OPTIMIZERS))
+def test_name_that_switches_nothing_off_is_told_with_the_version(name, monkeypatch):
+    monkeypatch.setattr(registration, "UNWANTED_OPTIMIZERS", misspelled(UNWANTED_OPTIMIZERS, name))
+    effect = next(o.effect for o in UNWANTED_OPTIMIZERS if o.name == name)
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.register()
+    assert str(caught.value) == (
+        f"ONNX Runtime {ort.__version__} {effect}, although its graph optimizer {name}s is "
+        "switched off by optimization.disable_specified_optimizers; set "
+        "options.graph_optimization_level to ORT_DISABLE_ALL first"
+    )
+
+
+def register(options):
+    sonnx_ort.register(options)
+
+
+def python_session(options):
+    sonnx_ort.InferenceSession(MODEL, options)
+
+
+def native_session(options):
+    sonnx_ort.InferenceSession(MODEL, options, backend="native")
+
+
+ENTRANCES = [register, python_session, native_session]
+
+
+@pytest.fixture
+def _guards_misspelled(monkeypatch):
+    for table in ("OPTIMIZERS_OF_GUARDS", "UNWANTED_OPTIMIZERS"):
+        wrong = misspelled(getattr(registration, table), OPTIMIZERS_OF_GUARDS[0].name)
+        monkeypatch.setattr(registration, table, wrong)
+
+
+@pytest.mark.usefixtures("_guards_misspelled")
+@pytest.mark.parametrize("enter", ENTRANCES)
+def test_nothing_is_enforced_where_an_optimizer_stays_on(enter):
+    with pytest.raises(sonnx_ort.SonnxError, match="graph optimizer ReshapeFusions is switched"):
+        enter(optimizing())
+
+
+@pytest.mark.usefixtures("_guards_misspelled")
+def test_failed_proof_is_tried_again():
+    for _ in range(2):
+        with pytest.raises(sonnx_ort.SonnxError, match="ReshapeFusions"):
+            sonnx_ort.register()
+
+
+@pytest.mark.usefixtures("_guards_misspelled")
+@pytest.mark.parametrize("enter", ENTRANCES)
+def test_without_optimization_nothing_is_to_be_proved(enter, started):
+    enter(not_optimizing())
+    assert started == []
+
+
+@pytest.mark.usefixtures("_guards_misspelled")
+def test_proofs_are_verified_where_optimization_is_off():
+    session = sonnx_ort.InferenceSession(
+        MODEL, not_optimizing(), backend="native", verify_proofs=True
+    )
+    (result,) = session.run(None, {"A": [6.0], "B": [3.0]})
+    assert result.tolist() == [2.0]
+
+
+def test_optimizer_that_does_not_act_need_not_be_known():
+    canary = """<ir_version: 9, opset_import: ["": 17]>
+    canary (float[1] x, float[1] y) => (float[1] z) { [divide] z = Div(x, y) }"""
+    canaries.require_effective((Optimizer("OfAnotherVersion", "does nothing here", canary),))
+
+
+def test_canary_that_cannot_be_optimized_is_told_with_its_optimizer(capfd):
+    canary = """<ir_version: 9, opset_import: ["": 17, "unknown": 1]>
+    canary (float[1] x) => (float[1] y) { [divide] y = unknown.Divide(x) }"""
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        canaries.require_effective((Optimizer("DivideFusion", "divides", canary),))
+    told = str(caught.value)
+    assert told.startswith(
+        f"ONNX Runtime {ort.__version__} cannot optimize the model that shows whether its graph "
+        "optimizer DivideFusion is switched off: "
+    )
+    assert "unknown:Divide" in told
+    assert told.endswith("; set options.graph_optimization_level to ORT_DISABLE_ALL first")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_temporary_folder_that_is_not_there_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(sonnx_ort.SonnxError, match="cannot be written to a temporary folder"):
+        sonnx_ort.register()
+
+
+def test_nothing_is_left_in_the_temporary_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    sonnx_ort.register()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_said_where_all_is_well(capfd):
+    sonnx_ort.register()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_one_session_for_each_canary_is_started_once(started):
+    for _ in range(3):
+        sonnx_ort.register()
+    assert len(started) == len(UNWANTED_OPTIMIZERS)
+
+
+def test_python_backend_proves_what_takes_guards_away_and_no_more(started):
+    for _ in range(3):
+        sonnx_ort.InferenceSession(MODEL)
+    assert len(started) == len(OPTIMIZERS_OF_GUARDS)
+
+
+def test_threads_prove_it_once(started):
+    together = Barrier(8)
+
+    def prove(_):
+        together.wait()
+        sonnx_ort.register()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(prove, range(8)))
+    assert len(started) == len(UNWANTED_OPTIMIZERS)
