@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import keyword
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -13,13 +14,13 @@ from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 
 
 def _custom_operators() -> Iterator[CustomOperator]:
-    """What each operator's own file defines: `div.py` for Div, `bit_shift.py` for BitShift.
+    """What each operator's own file defines: `div.py` for Div, `bit_shift.py`, `and_.py`.
 
     Without such a file the python backend refuses the operator.
     """
     for name in OPERATORS:
         file = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-        module = f"sonnx_ort.custom_ops.{file}"
+        module = f"sonnx_ort.custom_ops.{file}{'_' if keyword.iskeyword(file) else ''}"
         if name in STANDARD_OPERATORS and importlib.util.find_spec(module) is not None:
             custom: CustomOperator = importlib.import_module(module).CUSTOM_OPERATOR
             yield custom

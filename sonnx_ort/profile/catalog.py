@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from sonnx_ort.profile.add import ADD
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
@@ -11,8 +12,15 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.sub import SUB
 
-OPERATORS: Mapping[str, Operator] = MappingProxyType({o.name: o for o in (DIV, SUB, BROADCAST)})
-"""The operators by name. A new operator is one more entry."""
+_OPERATORS = (
+    DIV,
+    SUB,
+    ADD,
+    BROADCAST,
+)
+
+OPERATORS: Mapping[str, Operator] = MappingProxyType({o.name: o for o in _OPERATORS})
+"""The operators by name. A new one is one more line above."""
 
 DEFAULT_OPERATORS = frozenset({DIV.name, SUB.name, BROADCAST.name})
 """The names of those that are enforced where nothing else is asked for."""

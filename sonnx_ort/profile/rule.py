@@ -137,7 +137,7 @@ class Source:
     Attributes:
         document: Title and edition of the document.
         section: The section that states the rule.
-        tag: The document's own tag; None for a rule that this project adds.
+        tag: The document's own tag; None if it has none, or for a rule that this project adds.
         standing: Whether the document states the rule, states it of something else, or not at all.
         words: Whether the rule's sentence is the document's.
         remark: What the document says otherwise, or leaves open, and what is followed; a sentence
@@ -155,8 +155,10 @@ class Source:
 
     def __str__(self) -> str:
         """Give the source on one line."""
-        tag = f" [{self.tag}]" if self.tag else " (added by sonnx_ort)"
-        return f"{self.document}, {self.section}{tag}"
+        if self.tag is None:
+            whose = "" if self.standing is Standing.STATED else " (added by sonnx_ort)"
+            return f"{self.document}, {self.section}{whose}"
+        return f"{self.document}, {self.section} [{self.tag}]"
 
 
 @dataclass(frozen=True, slots=True)

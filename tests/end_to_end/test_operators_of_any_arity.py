@@ -1,4 +1,4 @@
-"""Operators of one, three and any number of operands are enforced, and what cannot be is refused.
+"""Operators of one and of any number of operands are enforced, and what cannot be is refused.
 
 Made up for the test, in a copy of the package: none of them belongs to the profile.
 """
@@ -53,22 +53,6 @@ MADE_UP = {
         "fields": "result='Y'",
         "arithmetic": "operands[0] / (1 + abs(operands[0]))",
     },
-    "Where": {
-        "operands": ("condition", "X", "Y"),
-        "rules": "(TYPE, SHAPE)",
-        "typed": ("X", "Y"),
-        "result_type": None,
-        "fields": "operand_types={'condition': 'bool'}, result='output', broadcasting_since=9",
-        "arithmetic": "np.where(*operands)",
-    },
-    "LessOrEqual": {
-        "operands": ("A", "B"),
-        "rules": "(TYPE, SHAPE)",
-        "typed": None,
-        "result_type": "bool",
-        "fields": "result_type='bool'",
-        "arithmetic": "operands[0] <= operands[1]",
-    },
     "Sum": {
         "operands": (),
         "rules": "(TYPE, SHAPE)",
@@ -83,7 +67,7 @@ MADE_UP = {
 def made_up(copy: PackageCopy, *, kernels: bool = True, **changes: str) -> None:
     """Put the operators into the copy, one line each in the catalog."""
     for name, own in MADE_UP.items():
-        file = {"LessOrEqual": "less_or_equal"}.get(name, name.lower())
+        file = name.lower()
         fields = own | changes | {"name": name, "file": file}
         copy.path(f"sonnx_ort/profile/{file}.py").write_text(RULES.format(**fields))
         if kernels:
@@ -91,9 +75,8 @@ def made_up(copy: PackageCopy, *, kernels: bool = True, **changes: str) -> None:
         line = "from sonnx_ort.profile.broadcast import BROADCAST\n"
         new = f"from sonnx_ort.profile.{file} import OPERATOR as {name.upper()}\n"
         copy.replace("sonnx_ort/profile/catalog.py", line, new + line)
-    entry = "(DIV, SUB, BROADCAST)"
-    names = ", ".join(name.upper() for name in MADE_UP)
-    copy.replace("sonnx_ort/profile/catalog.py", entry, f"(DIV, SUB, {names}, BROADCAST)")
+    entries = "".join(f"    {name.upper()},\n" for name in MADE_UP)
+    copy.replace("sonnx_ort/profile/catalog.py", "    SUB,\n", f"    SUB,\n{entries}")
 
 
 @pytest.fixture(scope="module")
@@ -127,16 +110,12 @@ ENFORCED = """
     KINDS = {"float": np.float32, "int64": np.int64, "double": np.float64}
     CASES = {
         "Softsign": (["float"], "Softsign(a)", "float", 1, lambda a: a / (1 + np.abs(a))),
-        "Where": (["bool", "int64", "int64"], "Where(a, b, c)", "int64", 3, np.where),
-        "LessOrEqual": (["float", "float"], "LessOrEqual(a, b)", "bool", 2, np.less_equal),
         "Sum 1": (["float"], "Sum(a)", "float", 1, lambda a: a),
         "Sum 2": (["double"] * 2, "Sum(a, b)", "double", 2, lambda a, b: a + b),
         "Sum 4": (["float"] * 4, "Sum(a, b, c, d)", "float", 4, lambda *a: sum(a)),
     }
 
     def feed(kind, shape):
-        if kind == "bool":
-            return np.asarray(np.arange(np.prod(shape, dtype=int)).reshape(shape) % 2 == 0)
         return (np.arange(np.prod(shape, dtype=int)) + 1).reshape(shape).astype(KINDS[kind])
 
     looked_at = 0
@@ -166,45 +145,24 @@ ENFORCED = """
     """
 
 
-def test_operators_of_one_three_and_any_number_of_operands_are_enforced(
+def test_operators_of_one_and_any_number_of_operands_are_enforced(
     package: PackageCopy,
 ) -> None:
     child = package.run(HEAD, ENFORCED)
     assert child.exit_status == 0, child
-    assert int(child.stdout) == 4 * (3 + 27 + 9 + 3 + 9 + (3 + 3 * 14))
+    assert int(child.stdout) == 4 * (3 + 3 + 9 + (3 + 3 * 14))
 
 
-REPORTED = """
-    made = model({"a": "bool", "b": "float", "c": "float"}, "Where(a, b, c)", "float", "[2]")
-    for obligation in sonnx_ort.check(made, operators="all").obligations:
-        print(obligation.rule.id, obligation.status, obligation.evidence)
-    for b, c in (("float", "int32"), ("bool", "bool")):
-        made = model({"a": "bool", "b": b, "c": c}, "Where(a, b, c)", b, "[2]")
-        print([(o.rule.id, o.evidence) for o in sonnx_ort.check(made, operators="all").violations])
-    made = model({"a": "float", "b": "float"}, "LessOrEqual(a, b)", "float", "[2]")
-    print([(o.rule.id, o.evidence) for o in sonnx_ort.check(made, operators="all").violations])
-    made = model({"a": "float", "b": "float"}, "LessOrEqual(a, b)", "bool", "[2]")
-    for backend in ("native", "python"):
-        rewritten = sonnx_ort.rewrite(made, backend=backend, operators="all")
-        print([n.op_type for n in rewritten.graph.node])
-    added = model({"a": "float", "b": "float"}, "Sum(a, b)", "float")
-    once = sonnx_ort.rewrite(added, operators="all")
-    print(sonnx_ort.rewrite(once, operators="all") == once)
-    """
-
-
-def test_report_speaks_of_operands_and_results_by_their_own_types(package: PackageCopy) -> None:
-    child = package.run(HEAD, REPORTED)
-    assert child.stdout.splitlines() == [
-        "Where.R2 proved all are float",
-        "Where.R1 proved all shapes are (2,)",
-        "[('Where.R2', 'X is float and Y is int32')]",
-        "[('Where.R2', 'X is of type bool, which is not numeric')]",
-        "[('LessOrEqual.R2', 'C is declared as float, and results are bool')]",
-        "['LessOrEqual']",
-        "['LessOrEqual', 'Reshape']",
-        "True",
-    ], child
+def test_rewriting_again_changes_nothing(package: PackageCopy) -> None:
+    child = package.run(
+        HEAD,
+        """
+        added = model({"a": "float", "b": "float"}, "Sum(a, b)", "float")
+        once = sonnx_ort.rewrite(added, operators="all")
+        print(sonnx_ort.rewrite(once, operators="all") == once)
+        """,
+    )
+    assert child.stdout == "True\n", child
 
 
 class TestWhatCannotBeChecked:

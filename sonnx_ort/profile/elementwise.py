@@ -1,0 +1,153 @@
+"""What element-wise operators have in common: one type, dense tensors, one shape.
+
+Source: SONNX Div, typed edition, sections on floats and on integers, R1, R2 and RG1; later drafts
+of the working group state the same of other operators.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
+from sonnx_ort.profile.operator import Contract
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.dense import Dense
+from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.rule import Rule, Source, Standing, Words
+
+_ROOM_OF_A_FAMILY = 3
+_FAMILIES = (Family.FLOAT, Family.INTEGER, Family.BOOLEAN)
+
+
+def working_group(operator: str, remark: str = "") -> Source:
+    """The source of a rule that the working group's draft of August 2026 states.
+
+    Args:
+        operator: The operator.
+        remark: What else there is to say.
+    """
+    return Source(
+        f"SONNX {operator}, draft of the working group (August 2026)",
+        "Inputs, Constraints",
+        None,
+        Standing.STATED,
+        Words.OURS,
+        remark,
+    )
+
+
+def by_analogy(operator: str, remark: str = "") -> Source:
+    """The source of a rule that is stated of Div, and of which no draft says otherwise.
+
+    Args:
+        operator: The operator.
+        remark: What else there is to say.
+    """
+    return Source(
+        f"SONNX {operator}",
+        "by analogy with Div",
+        None,
+        Standing.BY_ANALOGY,
+        Words.OURS,
+        remark or f"No document and no draft speaks of {operator} yet.",
+    )
+
+
+def own(operator: str, remark: str) -> Source:
+    """The source of a rule that no document states.
+
+    Args:
+        operator: The operator.
+        remark: Why there is the rule.
+    """
+    return Source(f"SONNX {operator}", "none", None, Standing.OWN, Words.OURS, remark)
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise:
+    """The rules of one element-wise operator that follow the pattern of Div.
+
+    Attributes:
+        name: The operator's name.
+        first_code: The code of the first rule; each family of types has room for three.
+        source: Where the rules are written.
+        operands: What the operands are called together: "A and B".
+        result: What the result is called.
+        result_type: The ONNX name of the type of results, where it is not the operands'.
+        typed: The names of the operands that are of one type, where not all are.
+        single: Whether there is one operand, so that no shapes can differ.
+        shape_tag: The tag of the rule about shapes in the drafts of October 2026, with `{}` in the
+            place of the family; empty if they have none.
+        type_tag: That of the rule about types.
+    """
+
+    name: str
+    first_code: int
+    source: Source
+    operands: str = "A and B"
+    result: str = "C"
+    result_type: str | None = None
+    typed: tuple[str, ...] | None = None
+    single: bool = False
+    shape_tag: str = ""
+    type_tag: str = ""
+
+    def contracts(
+        self, *families: Family, further: Mapping[Family, Sequence[Rule]] = MappingProxyType({})
+    ) -> Mapping[Edition, Contract]:
+        """The rules of families of types, the same in both editions.
+
+        Args:
+            families: The families that the operator takes.
+            further: Rules that come behind these.
+        """
+        contract = {f: (*self._rules(f), *further.get(f, ())) for f in families}
+        return dict.fromkeys(Edition, contract)
+
+    def _rules(self, family: Family) -> tuple[Rule, ...]:
+        code = self.first_code + _ROOM_OF_A_FAMILY * _FAMILIES.index(family)
+        kinds = (ElementType.BOOL,) if family is Family.BOOLEAN else NUMERIC_TYPES
+        one_type = Rule(
+            f"{self.name}.{family}.R2",
+            code + 1,
+            f"{self._tensors(self.typed)} have the same type.",
+            self._tagged(self.type_tag, family),
+            SameNumericType(self.result_type, kinds),
+            self.typed,
+        )
+        dense = Rule(
+            f"{self.name}.{family}.RG1",
+            code + 2,
+            "Sparse tensors are not supported.",
+            self._tagged("GR1", family),
+            Dense(),
+        )
+        if self.single:
+            return one_type, dense
+        one_shape = Rule(
+            f"{self.name}.{family}.R1",
+            code,
+            f"{self._tensors(None)} have the same shape.",
+            self._tagged(self.shape_tag, family),
+            SameShape(),
+        )
+        return one_type, dense, one_shape
+
+    def _tensors(self, names: tuple[str, ...] | None) -> str:
+        operands = self.operands if names is None else " and ".join(names)
+        if names is None and self.result_type is None:
+            operands = f"{operands.replace(' and ', ', ')} and {self.result}"
+        return f"Tensors {operands}"
+
+    def _tagged(self, tag: str, family: Family) -> Source:
+        source = self.source
+        return Source(
+            source.document,
+            source.section,
+            source.tag,
+            source.standing,
+            source.words,
+            source.remark,
+            tag.format(family.upper()) or None,
+        )

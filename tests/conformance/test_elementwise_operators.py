@@ -1,0 +1,109 @@
+"""Every element-wise operator of the profile, in every type, with both backends.
+
+The results are those of ONNX Runtime's own kernel, bit for bit; and operands of different shapes
+are refused, or expanded where that is asked for.
+"""
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+import sonnx_ort
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.rule import Subject
+from support import ort_values
+from support.elementwise import Single, singles
+from support.ort_values import BFLOAT16
+from support.sessions import on_one_thread
+
+EACH = pytest.mark.parametrize("single", list(singles()), ids=str)
+SEVERAL = pytest.mark.parametrize("single", [s for s in singles() if len(s.names) > 1], ids=str)
+BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
+
+
+def session(single: Single, backend: str, ranks=None, **choices: str) -> sonnx_ort.InferenceSession:
+    model = single.model(ranks)
+    options = on_one_thread("none")
+    return sonnx_ort.InferenceSession(model, options, backend=backend, operators="all", **choices)
+
+
+def standard_result(single: Single, feeds, ranks=None):
+    """What ONNX Runtime's own kernel gives; of bfloat16, that of float, rounded once more."""
+    if single.element_type is ElementType.BFLOAT16:
+        wide = {n: a.astype(np.float32) if a.dtype.kind != "b" else a for n, a in feeds.items()}
+        result = standard_result(Single(single.operator, ElementType.FLOAT), wide, ranks)
+        with np.errstate(all="ignore"):
+            return result.astype(BFLOAT16) if result.dtype == np.float32 else result
+    model = single.model(ranks).SerializeToString()
+    return ort.InferenceSession(model, on_one_thread("none")).run(None, feeds)[0]
+
+
+def assert_same(got, expected) -> None:
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    if got.dtype.kind not in "biu":
+        bits = np.dtype(f"u{got.dtype.itemsize}")
+        nans = np.isnan(expected)
+        np.testing.assert_array_equal(np.isnan(got), nans)
+        got, expected = (np.where(nans, 0, a).astype(a.dtype).view(bits) for a in (got, expected))
+    np.testing.assert_array_equal(got, expected)
+
+
+def defined(single: Single, feeds):
+    """The operands without the elements that break a rule, which the others keep."""
+    operator = single.operator
+    while True:
+        arrays = [feeds[name] for name in single.names]
+        rules = operator.rules(sonnx_ort.Edition.TYPED, single.element_type.family)
+        found = None
+        for rule in rules:
+            if rule.requirement.subject is Subject.ELEMENTS:
+                found = found or rule.requirement.violation(rule.spoken_of(single.names, arrays))
+        if found is None:
+            return feeds
+        feeds = {name: np.delete(array, found.index) for name, array in feeds.items()}
+
+
+@EACH
+@BACKENDS
+def test_result_is_that_of_the_standard_kernel(single: Single, backend: str) -> None:
+    enforced = session(single, backend)
+    for size, seed in ((1, 1), (0, 2), (5, 3), (400, 4)):
+        feeds = defined(single, single.operands(size, seed))
+        (got,) = ort_values.run(enforced, feeds)
+        assert_same(got, standard_result(single, feeds))
+
+
+@SEVERAL
+@BACKENDS
+def test_different_shapes_are_refused(single: Single, backend: str) -> None:
+    enforced = session(single, backend)
+    feeds = defined(single, single.operands(3, 5))
+    for name in single.names:
+        with pytest.raises(sonnx_ort.ContractViolation) as caught:
+            ort_values.run(enforced, feeds | {name: feeds[name][:1]})
+        violation = caught.value
+        assert violation.rule == f"{single.operator.name}.{single.element_type.family}.R1"
+        assert (violation.operator, violation.node) == (single.operator.name, "the_node")
+
+
+@SEVERAL
+@BACKENDS
+def test_different_shapes_are_expanded_where_that_is_asked_for(
+    single: Single, backend: str
+) -> None:
+    ranks = [2, *([1] * (len(single.names) - 1))]
+    enforced = session(single, backend, ranks, broadcast="explicit")
+    feeds = defined(single, single.operands(12, 6))
+    size = len(feeds[single.names[0]]) // 3
+    first, *others = single.names
+    feeds = {name: array[: 3 * size] for name, array in feeds.items()}
+    feeds = {first: feeds[first].reshape(3, size), **{n: feeds[n][:1] for n in others}}
+    (got,) = ort_values.run(enforced, feeds)
+    assert_same(got, standard_result(single, feeds, ranks))
+
+
+@EACH
+@BACKENDS
+def test_rewriting_again_changes_nothing(single: Single, backend: str) -> None:
+    once = sonnx_ort.rewrite(single.model(), backend=backend, operators="all")
+    assert sonnx_ort.rewrite(once, backend=backend, operators="all") == once

@@ -1,0 +1,111 @@
+"""Models of one element-wise operator of the profile, of any arity and in every type it takes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import Operator
+from support.graphs import parse
+from support.values import random_pairs, special_values
+
+Array = npt.NDArray[Any]
+
+OPSET = 21
+REPEATED = 3
+"""How many operands an operator has here that takes any number."""
+
+WITHOUT_KERNEL = {
+    **dict.fromkeys(("Max", "Min"), ("int16", "uint16")),
+    "Where": ("int16", "uint16", "uint64"),
+    "PRelu": ("double", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+}
+"""The types, besides bfloat16, of which ONNX Runtime has no kernel."""
+
+ATTRIBUTES: dict[str, str] = {}
+"""What operators cannot do without."""
+
+
+@dataclass(frozen=True)
+class Single:
+    """One operator in one type.
+
+    Attributes:
+        operator: The operator.
+        element_type: The type of the operands that have no type of their own.
+    """
+
+    operator: Operator
+    element_type: ElementType
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its operands."""
+        return self.operator.operand_names(REPEATED)
+
+    def types(self) -> tuple[ElementType, ...]:
+        """The type of each operand."""
+        own = self.operator.operand_types
+        return tuple(ElementType(own.get(name, self.element_type)) for name in self.names)
+
+    def model(self, ranks: Sequence[int] | None = None) -> onnx.ModelProto:
+        """A model of a node of the operator, whose inputs have unknown sizes.
+
+        Args:
+            ranks: The ranks of the inputs; 1 for each by default.
+        """
+        inputs = ", ".join(
+            f"{kind}[{','.join(f'{name}{axis}' for axis in range(rank))}] {name}"
+            for name, kind, rank in zip(
+                self.names, self.types(), ranks or [1] * len(self.names), strict=True
+            )
+        )
+        result = self.operator.result_type or self.element_type
+        attributes = ATTRIBUTES.get(self.operator.name, "")
+        node = f"[the_node] y = {self.operator.name}{attributes}({', '.join(self.names)})"
+        return parse(f"({inputs}) => ({result}[] y) {{ {node} }}", opset=OPSET)
+
+    def operands(self, size: int, seed: int) -> dict[str, Array]:
+        """Operands of one shape: special values, and any bit patterns.
+
+        Args:
+            size: How many elements each has.
+            seed: Decides which.
+        """
+        generator = np.random.default_rng(seed)
+        feeds = {}
+        for name, kind in zip(self.names, self.types(), strict=True):
+            if kind is ElementType.BOOL:
+                feeds[name] = generator.random(size) < 0.5
+                continue
+            special = generator.choice(special_values(kind).view(f"u{kind.dtype.itemsize}"), size)
+            anything, _ = random_pairs(kind, size)
+            anything = generator.permutation(anything.view(special.dtype))
+            chosen = np.where(generator.random(size) < 0.5, special, anything)
+            feeds[name] = chosen.view(kind.dtype)
+        return feeds
+
+    def __str__(self) -> str:
+        """Give operator and type: `Add float`."""
+        return f"{self.operator.name} {self.element_type}"
+
+
+def singles(families: Sequence[Family] = tuple(Family)) -> Iterator[Single]:
+    """Every operator of the profile in every type that ONNX Runtime computes it in.
+
+    Args:
+        families: Only of types of these.
+    """
+    for name in sorted(STANDARD_OPERATORS):
+        operator = OPERATORS[name]
+        for kind in ElementType:
+            taken = kind.family in operator.families and kind.family in families
+            missing = kind in WITHOUT_KERNEL.get(name, ())
+            unrounded = kind is ElementType.BFLOAT16 and not operator.rounds_once
+            if taken and not missing and not unrounded:
+                yield Single(operator, kind)
