@@ -1,0 +1,29 @@
+"""`Mul`: the product of two tensors of one shape and type.
+
+Results: IEEE 754 multiplication for floats, rounded to nearest even; modulo 2^n for integers.
+
+ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, working_group
+from sonnx_ort.profile.operator import Operator
+
+_RULES = Elementwise(
+    "Mul",
+    121,
+    working_group(
+        "Mul",
+        "The draft of October 2026 admits shapes that can be broadcast to a common one; "
+        'broadcast="explicit" writes that out, and satisfies both.',
+    ),
+    shape_tag="E_MUL_{}_CONSTR_A_0010",
+    type_tag="E_MUL_{}_CONSTR_A_0020",
+)
+
+MUL = Operator(
+    name="Mul",
+    operands=("A", "B"),
+    versions=(1, 6, 7, 13, 14),
+    contracts=_RULES.contracts(Family.FLOAT, Family.INTEGER),
+)
