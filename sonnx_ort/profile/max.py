@@ -1,0 +1,39 @@
+"""`Max`: the largest of the elements of any number of tensors at each place.
+
+Results: NaN where an operand is NaN, else the largest element.
+
+The draft of the working group demands that 0 is larger than -0. ONNX Runtime gives either of them,
+by the place of the element in the tensor and the length of the tensor, and no guard in front can
+change that; both are zeros.
+
+ONNX Runtime 1.31.1 broadcasts without a word. Of int64 it compares the lower halves as signed
+numbers where the upper ones are equal: Max(3000000000, 0) is 0. It has no kernels for
+16-bit integers.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, working_group
+from sonnx_ort.profile.operator import Operator
+
+_RULES = Elementwise(
+    "Max",
+    141,
+    working_group(
+        "Max",
+        'The draft broadcasts the operands, in the open: as broadcast="explicit" does.',
+    ),
+    operands="data_0 to data_n",
+    result="max",
+)
+
+MAX = Operator(
+    name="Max",
+    operands=(),
+    versions=(1, 6, 8, 12, 13),
+    contracts=_RULES.contracts(Family.FLOAT, Family.INTEGER),
+    repeated_operand="data_",
+    result="max",
+    broadcasting_since=8,
+    rounds_once=False,
+    oldest_kernels=6,
+)
