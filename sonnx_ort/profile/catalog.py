@@ -9,6 +9,7 @@ from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.general import GENERAL_RULES
 from sonnx_ort.profile.max import MAX
+from sonnx_ort.profile.min import MIN
 from sonnx_ort.profile.mul import MUL
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.rule import Rule
@@ -20,6 +21,7 @@ _OPERATORS = (
     ADD,
     MUL,
     MAX,
+    MIN,
     BROADCAST,
 )
 

@@ -1,0 +1,36 @@
+"""`Min`: the smallest of the elements of any number of tensors at each place.
+
+Results: NaN where an operand is NaN, else the smallest element.
+
+The draft of the working group demands that 0 is larger than -0. ONNX Runtime gives either of them,
+by the place of the element in the tensor and the length of the tensor, and no guard in front can
+change that; both are zeros.
+
+ONNX Runtime 1.31.1 broadcasts without a word. Of int64 it compares the lower halves as signed
+numbers where the upper ones are equal: Min(3000000000, 0) is 3000000000. It has no kernels for
+16-bit integers.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, by_analogy
+from sonnx_ort.profile.operator import Operator
+
+_RULES = Elementwise(
+    "Min",
+    161,
+    by_analogy("Min", "The draft of the working group speaks of Max, not of Min."),
+    operands="data_0 to data_n",
+    result="min",
+)
+
+MIN = Operator(
+    name="Min",
+    operands=(),
+    versions=(1, 6, 8, 12, 13),
+    contracts=_RULES.contracts(Family.FLOAT, Family.INTEGER),
+    repeated_operand="data_",
+    result="min",
+    broadcasting_since=8,
+    rounds_once=False,
+    oldest_kernels=6,
+)
