@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sonnx_ort.profile.add import ADD
+from sonnx_ort.profile.and_ import AND
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
@@ -24,6 +25,7 @@ _OPERATORS = (
     MAX,
     MIN,
     P_RELU,
+    AND,
     BROADCAST,
 )
 
