@@ -13,6 +13,7 @@ from sonnx_ort.profile.max import MAX
 from sonnx_ort.profile.min import MIN
 from sonnx_ort.profile.mul import MUL
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.or_ import OR
 from sonnx_ort.profile.p_relu import P_RELU
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.sub import SUB
@@ -26,6 +27,7 @@ _OPERATORS = (
     MIN,
     P_RELU,
     AND,
+    OR,
     BROADCAST,
 )
 
