@@ -17,6 +17,7 @@ from sonnx_ort.profile.or_ import OR
 from sonnx_ort.profile.p_relu import P_RELU
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.sub import SUB
+from sonnx_ort.profile.xor import XOR
 
 _OPERATORS = (
     DIV,
@@ -28,6 +29,7 @@ _OPERATORS = (
     P_RELU,
     AND,
     OR,
+    XOR,
     BROADCAST,
 )
 

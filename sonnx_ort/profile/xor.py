@@ -1,0 +1,23 @@
+"""`Xor`: the exclusive disjunction of two tensors of conditions of one shape.
+
+Results: true and false.
+
+ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, by_analogy
+from sonnx_ort.profile.operator import Operator
+
+_RULES = Elementwise(
+    "Xor",
+    241,
+    by_analogy("Xor"),
+)
+
+XOR = Operator(
+    name="Xor",
+    operands=("A", "B"),
+    versions=(1, 7),
+    contracts=_RULES.contracts(Family.BOOLEAN),
+)
