@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from sonnx_ort.profile.add import ADD
 from sonnx_ort.profile.and_ import AND
+from sonnx_ort.profile.bitwise_and import BITWISE_AND
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
@@ -30,6 +31,7 @@ _OPERATORS = (
     AND,
     OR,
     XOR,
+    BITWISE_AND,
     BROADCAST,
 )
 

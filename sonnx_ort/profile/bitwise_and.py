@@ -1,0 +1,24 @@
+"""`BitwiseAnd`: the conjunction of the bits of two tensors of integers.
+
+Results: bit by bit.
+
+ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, by_analogy
+from sonnx_ort.profile.operator import Operator
+
+_RULES = Elementwise(
+    "BitwiseAnd",
+    261,
+    by_analogy("BitwiseAnd"),
+)
+
+BITWISE_AND = Operator(
+    name="BitwiseAnd",
+    operands=("A", "B"),
+    versions=(18,),
+    contracts=_RULES.contracts(Family.INTEGER),
+    oldest_kernels=18,
+)
