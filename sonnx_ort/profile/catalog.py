@@ -7,6 +7,7 @@ from sonnx_ort.profile.add import ADD
 from sonnx_ort.profile.and_ import AND
 from sonnx_ort.profile.bitwise_and import BITWISE_AND
 from sonnx_ort.profile.bitwise_or import BITWISE_OR
+from sonnx_ort.profile.bitwise_xor import BITWISE_XOR
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
@@ -34,6 +35,7 @@ _OPERATORS = (
     XOR,
     BITWISE_AND,
     BITWISE_OR,
+    BITWISE_XOR,
     BROADCAST,
 )
 

@@ -1,0 +1,24 @@
+"""`BitwiseXor`: the exclusive disjunction of the bits of two tensors of integers.
+
+Results: bit by bit.
+
+ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, by_analogy
+from sonnx_ort.profile.operator import Operator
+
+_RULES = Elementwise(
+    "BitwiseXor",
+    301,
+    by_analogy("BitwiseXor"),
+)
+
+BITWISE_XOR = Operator(
+    name="BitwiseXor",
+    operands=("A", "B"),
+    versions=(18,),
+    contracts=_RULES.contracts(Family.INTEGER),
+    oldest_kernels=18,
+)
