@@ -11,6 +11,7 @@ from sonnx_ort.profile.bitwise_xor import BITWISE_XOR
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
+from sonnx_ort.profile.equal import EQUAL
 from sonnx_ort.profile.general import GENERAL_RULES
 from sonnx_ort.profile.max import MAX
 from sonnx_ort.profile.min import MIN
@@ -36,6 +37,7 @@ _OPERATORS = (
     BITWISE_AND,
     BITWISE_OR,
     BITWISE_XOR,
+    EQUAL,
     BROADCAST,
 )
 

@@ -1,0 +1,25 @@
+"""`Equal`: whether elements of two tensors of one shape and type are equal.
+
+Results: conditions. NaN is neither equal to, less nor greater than anything; both zeros are equal.
+
+ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, by_analogy
+from sonnx_ort.profile.operator import Operator
+
+_RULES = Elementwise(
+    "Equal",
+    321,
+    by_analogy("Equal"),
+    result_type="bool",
+)
+
+EQUAL = Operator(
+    name="Equal",
+    operands=("A", "B"),
+    versions=(1, 7, 11, 13, 19),
+    contracts=_RULES.contracts(Family.FLOAT, Family.INTEGER, Family.BOOLEAN),
+    result_type="bool",
+)
