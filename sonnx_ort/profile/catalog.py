@@ -13,6 +13,7 @@ from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.equal import EQUAL
 from sonnx_ort.profile.general import GENERAL_RULES
+from sonnx_ort.profile.less import LESS
 from sonnx_ort.profile.max import MAX
 from sonnx_ort.profile.min import MIN
 from sonnx_ort.profile.mul import MUL
@@ -38,6 +39,7 @@ _OPERATORS = (
     BITWISE_OR,
     BITWISE_XOR,
     EQUAL,
+    LESS,
     BROADCAST,
 )
 
