@@ -14,6 +14,7 @@ from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.equal import EQUAL
 from sonnx_ort.profile.general import GENERAL_RULES
 from sonnx_ort.profile.less import LESS
+from sonnx_ort.profile.less_or_equal import LESS_OR_EQUAL
 from sonnx_ort.profile.max import MAX
 from sonnx_ort.profile.min import MIN
 from sonnx_ort.profile.mul import MUL
@@ -40,6 +41,7 @@ _OPERATORS = (
     BITWISE_XOR,
     EQUAL,
     LESS,
+    LESS_OR_EQUAL,
     BROADCAST,
 )
 
