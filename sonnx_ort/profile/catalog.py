@@ -14,6 +14,7 @@ from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.equal import EQUAL
 from sonnx_ort.profile.general import GENERAL_RULES
 from sonnx_ort.profile.greater import GREATER
+from sonnx_ort.profile.greater_or_equal import GREATER_OR_EQUAL
 from sonnx_ort.profile.less import LESS
 from sonnx_ort.profile.less_or_equal import LESS_OR_EQUAL
 from sonnx_ort.profile.max import MAX
@@ -44,6 +45,7 @@ _OPERATORS = (
     LESS,
     LESS_OR_EQUAL,
     GREATER,
+    GREATER_OR_EQUAL,
     BROADCAST,
 )
 
