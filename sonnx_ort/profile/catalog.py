@@ -25,6 +25,7 @@ from sonnx_ort.profile.or_ import OR
 from sonnx_ort.profile.p_relu import P_RELU
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.sub import SUB
+from sonnx_ort.profile.where import WHERE
 from sonnx_ort.profile.xor import XOR
 
 _OPERATORS = (
@@ -46,6 +47,7 @@ _OPERATORS = (
     LESS_OR_EQUAL,
     GREATER,
     GREATER_OR_EQUAL,
+    WHERE,
     BROADCAST,
 )
 
