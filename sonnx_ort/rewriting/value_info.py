@@ -132,7 +132,10 @@ def _common_shape(examined: ExaminedNode) -> Shape | None:
     plan = examined.broadcast
     operands = examined.operands if plan is None else plan.operands
     shapes = [operand.shape for operand in operands if operand.shape is not None]
-    if not shapes or (len(shapes) < len(operands) and plan is not None):
+    # A Scan ends the process where its body gives a state of another rank than it got, also where
+    # a rule would be broken; without a shape of what the body gives it does not run at all.
+    in_scan = any(step.startswith("Scan '") for step in examined.target.path)
+    if not shapes or (len(shapes) < len(operands) and (plan is not None or in_scan)):
         return None
     return broadcast_shape(*shapes)
 
