@@ -20,6 +20,7 @@ from benchmarks.report import (
 )
 from benchmarks.turns import Turn, apart, ratio_of, seconds_of
 from sonnx_ort import rewrite
+from sonnx_ort.loading.choice import DEFAULT
 
 REWRITE = "rewrite"
 LOAD = "load"
@@ -57,7 +58,9 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def time_rewrites(content: bytes, seconds: float, backend: str, fewest: int = 1) -> list[Turn]:
+def time_rewrites(
+    content: bytes, seconds: float, backend: str, fewest: int = 1, operators: str = DEFAULT
+) -> list[Turn]:
     """Rewrite a model with `broadcast="explicit"`, and load it, in turns.
 
     Args:
@@ -65,11 +68,12 @@ def time_rewrites(content: bytes, seconds: float, backend: str, fewest: int = 1)
         seconds: The time to spend on rewriting.
         backend: What is to enforce the rules.
         fewest: So many turns are taken even if that takes longer.
+        operators: The operators that are enforced, as for `rewrite`.
     """
     turns: list[Turn] = []
     while len(turns) < fewest or sum(turn[REWRITE] for turn in turns) < seconds:
         start = time.perf_counter()
-        rewrite(content, broadcast="explicit", backend=backend)
+        rewrite(content, broadcast="explicit", operators=operators, backend=backend)
         middle = time.perf_counter()
         onnx.shape_inference.infer_shapes(onnx.load_from_string(content))
         end = time.perf_counter()

@@ -7,11 +7,11 @@ from pathlib import Path
 import onnx
 
 from sonnx_ort import ModelRejected, check, rewrite
+from sonnx_ort.loading.choice import DEFAULT
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.broadcast import E1
+from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
-
-_ENFORCED = frozenset(["Div", "Sub"])
 
 _GUARD = " breaks the SONNX profile"
 """What the name of every guard says."""
@@ -28,7 +28,7 @@ class Census:
         nodes: All nodes, with those of subgraphs and of model-local functions.
         added: How many more the rewritten model has. Constants do not count: ONNX Runtime makes
             initializers of them.
-        targets: Those that are standard Div and Sub.
+        targets: Those that are enforced.
         broadcasting: Those that get a Broadcast in front.
         guards: The nodes of the rewritten model that fail where a rule is broken.
     """
@@ -40,24 +40,27 @@ class Census:
     guards: int
 
 
-def take_census(path: Path, backend: str) -> Census:
+def take_census(path: Path, backend: str, operators: str = DEFAULT) -> Census:
     """Count the nodes of a model and of its rewritten form.
 
     Args:
         path: The model.
         backend: What enforces the rules.
+        operators: The operators that are enforced, as for `rewrite`.
 
     Raises:
         SonnxError: As for `rewrite` with `broadcast="explicit"`.
     """
     nodes = list(all_nodes(onnx.load(path)))
-    rewritten = list(all_nodes(rewrite(path, broadcast="explicit", backend=backend)))
-    obligations = check(path, broadcast="explicit").obligations
+    made = rewrite(path, broadcast="explicit", operators=operators, backend=backend)
+    rewritten = list(all_nodes(made))
+    report = check(path, broadcast="explicit", operators=operators)
+    enforced = report.demands.operators & STANDARD_OPERATORS
     return Census(
         nodes=len(nodes),
         added=_computing(rewritten) - _computing(nodes),
-        targets=sum(n.op_type in _ENFORCED and n.domain == STANDARD_DOMAIN for n in nodes),
-        broadcasting=sum(obligation.rule is E1 for obligation in obligations),
+        targets=sum(n.op_type in enforced and n.domain == STANDARD_DOMAIN for n in nodes),
+        broadcasting=sum(obligation.rule is E1 for obligation in report.enforced),
         guards=sum(_GUARD in node.name for node in rewritten),
     )
 

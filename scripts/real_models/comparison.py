@@ -16,6 +16,7 @@ import onnxruntime
 
 from real_models.feeds import Trial, make_feeds
 from sonnx_ort import register, rewrite
+from sonnx_ort.loading.choice import DEFAULT
 
 _PATIENCE = 300.0
 """Seconds that one run may take."""
@@ -65,7 +66,12 @@ class _Failure:
 
 
 def start_session(
-    path: Path, backend: str = "", *, optimized: bool, enforcing: bool = False
+    path: Path,
+    backend: str = "",
+    operators: str = DEFAULT,
+    *,
+    optimized: bool,
+    enforcing: bool = False,
 ) -> onnxruntime.InferenceSession:
     """Start a session of ONNX Runtime on a model, on one thread.
 
@@ -73,6 +79,7 @@ def start_session(
         path: The model.
         backend: What enforces the rules, after `rewrite` with `broadcast="explicit"`; empty for the
             model as it is.
+        operators: The operators that are enforced, as for `rewrite`.
         optimized: Whether ONNX Runtime may optimize the graph.
         enforcing: Whether to set the options that a rewritten model needs for any other, too.
 
@@ -88,17 +95,22 @@ def start_session(
         register(options)
     model: Path | bytes = path
     if backend:
-        model = rewrite(path, broadcast="explicit", backend=backend).SerializeToString()
+        model = rewrite(
+            path, broadcast="explicit", operators=operators, backend=backend
+        ).SerializeToString()
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
-def compare(path: Path, trials: Sequence[Trial], backend: str) -> list[Comparison]:
+def compare(
+    path: Path, trials: Sequence[Trial], backend: str, operators: str = DEFAULT
+) -> list[Comparison]:
     """Compare a model with its rewritten form, both without graph optimizations.
 
     Args:
         path: The model.
         trials: What to run both with.
         backend: What enforces the rules.
+        operators: The operators that are enforced, as for `rewrite`.
 
     Returns:
         One comparison for each trial, in order. A run that ends its process counts as failed.
@@ -110,13 +122,15 @@ def compare(path: Path, trials: Sequence[Trial], backend: str) -> list[Compariso
     context = multiprocessing.get_context("spawn")
     while len(comparisons) < len(trials):
         with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
-            started = _call(executor, _start, path, backend)
+            started = _call(executor, _start, path, backend, operators)
             if isinstance(started, _Failure):
                 raise ModelNotTried(started.reason)
             for trial in trials[len(comparisons) :]:
-                expected = _call(executor, _run, path, "", trial)
+                expected = _call(executor, _run, path, "", DEFAULT, trial)
                 failed = isinstance(expected, _Failure)
-                actual = expected if failed else _call(executor, _run, path, backend, trial)
+                actual = (
+                    expected if failed else _call(executor, _run, path, backend, operators, trial)
+                )
                 comparisons.append(_judge(trial, expected, actual))
                 if isinstance(actual, _Failure) and actual.ended:
                     break
@@ -198,21 +212,21 @@ def _call(executor: ProcessPoolExecutor, function: Callable[..., Any], *argument
         return _Failure(f"it took more than {_PATIENCE:.0f} seconds", ended=True)
 
 
-def _start(path: Path, backend: str) -> _Failure | None:
+def _start(path: Path, backend: str, operators: str) -> _Failure | None:
     try:
-        _session(path, ""), _session(path, backend)
+        _session(path, "", DEFAULT), _session(path, backend, operators)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is to be reported
         return _Failure(f"{type(error).__name__}: {error}")
     return None
 
 
-def _run(path: Path, backend: str, trial: Trial) -> Any:
+def _run(path: Path, backend: str, operators: str, trial: Trial) -> Any:
     try:
-        return _session(path, backend).run(None, make_feeds(onnx.load(path), trial))
+        return _session(path, backend, operators).run(None, make_feeds(onnx.load(path), trial))
     except Exception as error:  # noqa: BLE001 - those of onnxruntime have no base of their own
         return _Failure(f"{type(error).__name__}: {error}")
 
 
 @functools.cache
-def _session(path: Path, backend: str) -> onnxruntime.InferenceSession:
-    return start_session(path, backend, optimized=False)
+def _session(path: Path, backend: str, operators: str) -> onnxruntime.InferenceSession:
+    return start_session(path, backend, operators, optimized=False)

@@ -37,6 +37,7 @@ from real_models.comparison import (
 from real_models.feeds import Feeds, UnknownInput, make_feeds, trials_for
 from real_models.packages import CACHE, PackagesNotFetched, fetch_models
 from sonnx_ort import SonnxError
+from sonnx_ort.loading.choice import DEFAULT
 
 ORIGINAL = "original"
 DEFAULTS = "defaults"
@@ -101,7 +102,7 @@ class ModelFigures:
             "model": self.name,
             "nodes": str(self.census.nodes),
             "added": str(self.census.added),
-            "Div and Sub": str(self.census.targets),
+            "enforced": str(self.census.targets),
             "broadcasting": str(self.census.broadcasting),
             "guards": str(self.census.guards),
             "identical": f"{outcomes[Outcome.IDENTICAL]} of "
@@ -134,7 +135,7 @@ def run(arguments: Sequence[str]) -> int:
     figures: list[ModelFigures] = []
     for name, path in chosen.items():
         try:
-            figures.append(_measure(name, path, options.backend, options.seconds))
+            figures.append(_measure(name, path, options))
         except _NOT_MEASURED as error:
             print(f"{name} is left out: {error}", flush=True)
             continue
@@ -161,7 +162,7 @@ def means(figures: Sequence[ModelFigures]) -> str:
     changed = [figure for figure in figures if figure.census.targets]
     return "\n".join(
         f"Geometric means over {len(chosen)} {what}: {_means(chosen)}."
-        for chosen, what in ((figures, "models"), (changed, "models with a Div or Sub"))
+        for chosen, what in ((figures, "models"), (changed, "models with an enforced node"))
         if chosen
     )
 
@@ -175,30 +176,33 @@ def _means(figures: Sequence[ModelFigures]) -> str:
     )
 
 
-def _measure(name: str, path: Path, backend: str, seconds: float) -> ModelFigures:
-    census = take_census(path, backend)
-    comparisons = compare(path, trials_for(onnx.load(path)), backend)
+def _measure(name: str, path: Path, options: argparse.Namespace) -> ModelFigures:
+    form = (options.backend, options.operators)
+    census = take_census(path, *form)
+    comparisons = compare(path, trials_for(onnx.load(path)), *form)
     if all(comparison.outcome is Outcome.ORIGINAL_FAILS for comparison in comparisons):
         raise RunsInNoTrial(f"it runs in none of its trials: {comparisons[0].detail}")
-    return ModelFigures(name, census, comparisons, *apart(_time, path, backend, seconds))
+    return ModelFigures(name, census, comparisons, *apart(_time, path, *form, options.seconds))
 
 
-def _time(path: Path, backend: str, seconds: float) -> tuple[list[Turn], list[Turn], list[Turn]]:
+def _time(
+    path: Path, backend: str, operators: str, seconds: float
+) -> tuple[list[Turn], list[Turn], list[Turn]]:
     """Time a model in both kinds of sessions, and the rewrite, for so long each."""
     feeds = _first_that_runs(path)
     optimized = {
         ORIGINAL: start_session(path, optimized=True, enforcing=True),
         DEFAULTS: start_session(path, optimized=True),
-        REWRITTEN: start_session(path, backend, optimized=True),
+        REWRITTEN: start_session(path, backend, operators, optimized=True),
     }
     plain = {
         ORIGINAL: start_session(path, optimized=False, enforcing=True),
-        REWRITTEN: start_session(path, backend, optimized=False),
+        REWRITTEN: start_session(path, backend, operators, optimized=False),
     }
     return (
         _time_runs(optimized, feeds, seconds),
         _time_runs(plain, feeds, seconds),
-        time_rewrites(path.read_bytes(), seconds, backend, _FEWEST_REWRITES),
+        time_rewrites(path.read_bytes(), seconds, backend, _FEWEST_REWRITES, operators),
     )
 
 
@@ -234,6 +238,9 @@ def _parser() -> argparse.ArgumentParser:
         help="models, or folders with models (default: those of the published table)",
     )
     parser.add_argument("--model", default="", help="only models whose names contain this")
+    parser.add_argument(
+        "--operators", default=DEFAULT, help="the operators that are enforced, as for rewrite"
+    )
     add_backend(parser)
     add_markdown(parser)
     return parser

