@@ -18,6 +18,11 @@ from sonnx_ort.runtime.weights import (
     WeightsInMemory,
 )
 
+_TAKES_MEMORY = hasattr(
+    onnxruntime.SessionOptions, "add_external_initializers_from_files_in_memory"
+)
+"""Whether ONNX Runtime takes weights from memory; versions up to 1.23 do not."""
+
 
 @dataclass(frozen=True, slots=True)
 class SeparatedModel:
@@ -98,7 +103,7 @@ def _separate_file(path: Path) -> SeparatedModel | None:
 
 
 def _separate_bytes(content: bytes) -> SeparatedModel | None:
-    if len(content) < LARGE:
+    if len(content) < LARGE or not _TAKES_MEMORY:
         return None
     weights = WeightsInMemory(content)
     separated = weights.separated()
