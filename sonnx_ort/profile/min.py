@@ -7,13 +7,15 @@ by the place of the element in the tensor and the length of the tensor, and no g
 change that; both are zeros.
 
 ONNX Runtime 1.31.1 broadcasts without a word. Of int64 it compares the lower halves as signed
-numbers where the upper ones are equal: Min(3000000000, 0) is 3000000000. It has no kernels for
-16-bit integers.
+numbers where the upper ones are equal: Min(3000000000, 0) is 3000000000. `Min.int.C1`
+keeps such numbers out. It has no kernels for 16-bit integers.
 """
 
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, by_analogy
+from sonnx_ort.profile.elementwise import Elementwise, by_analogy, own
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.within_int32 import WithinInt32
+from sonnx_ort.profile.rule import Rule
 
 _RULES = Elementwise(
     "Min",
@@ -23,11 +25,19 @@ _RULES = Elementwise(
     result="min",
 )
 
+_C1 = Rule(
+    "Min.int.C1",
+    170,
+    "No element of type int64 is beyond what int32 can hold.",
+    own("Min", "ONNX Runtime 1.31.1 compares such numbers wrongly."),
+    WithinInt32(),
+)
+
 MIN = Operator(
     name="Min",
     operands=(),
     versions=(1, 6, 8, 12, 13),
-    contracts=_RULES.contracts(Family.FLOAT, Family.INTEGER),
+    contracts=_RULES.contracts(Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_C1,)}),
     repeated_operand="data_",
     result="min",
     broadcasting_since=8,

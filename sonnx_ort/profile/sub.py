@@ -1,6 +1,8 @@
 """`Sub`: the rules of the preliminary document, and the typed ones by analogy with `Div`.
 
 Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
+
+ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol.
 """
 
 from sonnx_ort.profile.element_type import Family

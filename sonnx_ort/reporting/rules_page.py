@@ -1,7 +1,13 @@
 """The page of all rules: `python -m sonnx_ort.reporting.rules_page > docs/rules.md`."""
 
-from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.general import RESTRICTIONS
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterable, Iterator
+
+from sonnx_ort import profile
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.general import GENERAL_RULES, RESTRICTIONS
 from sonnx_ort.reporting.explanation import explain
 
 _HEAD = """\
@@ -23,17 +29,42 @@ Made by `python -m sonnx_ort.reporting.rules_page`.
   the process at int32 and int64; here it is a violation, `Div.int.C2`.
 - A size of 0 against a size of 1 cannot be broadcast: by the given document and the working
   group's draft it is neither the largest nor 1. The October drafts of Add, Sub and Mul admit it.
+- The October drafts of Add, Sub and Mul admit operands that can be broadcast to a common shape; the
+  working group's drafts, and every draft of Div, do not. Broadcasting is rejected, unless
+  `broadcast="explicit"` writes it out: that satisfies both.
+
+Each operator's section says first what it computes, and what ONNX Runtime does today where nothing
+enforces its rules, as measured.
 """
 
 
 def rules_page() -> str:
     """Give the page in Markdown."""
-    parts = (f"    {line}" for name in (*RULES, *RESTRICTIONS) for line in ("", *_lines(name)))
-    return "\n".join([_HEAD, "## All rules", *(part.rstrip() for part in parts), ""])
+    sections = [_HEAD]
+    for name, operator in OPERATORS.items():
+        texts = (_documentation(name), *_explained(rule.id for rule in operator.all_rules()))
+        sections.append(_section(name, texts))
+    general = (rule.id for rule in GENERAL_RULES)
+    sections.append(_section("The whole graph", _explained((*general, *RESTRICTIONS))))
+    return "\n".join(sections)
 
 
-def _lines(name: str) -> list[str]:
-    return explain(name).splitlines()
+def _section(title: str, texts: Iterable[str]) -> str:
+    return "\n".join([f"## {title}", "", *(f"{text}\n" for text in texts)])
+
+
+def _explained(rules: Iterable[str]) -> Iterator[str]:
+    for rule in rules:
+        yield "\n".join(f"    {line}".rstrip() for line in explain(rule).splitlines())
+
+
+def _documentation(name: str) -> str:
+    """What the file of an operator says of it: what it computes, and what ONNX Runtime does."""
+    for module in pkgutil.iter_modules(profile.__path__):
+        file = importlib.import_module(f"{profile.__name__}.{module.name}")
+        if OPERATORS[name] in vars(file).values() and module.name != "catalog":
+            return inspect.getdoc(file) or ""
+    raise LookupError(f"no file in profile/ defines {name}")
 
 
 if __name__ == "__main__":

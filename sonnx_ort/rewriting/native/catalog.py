@@ -17,11 +17,13 @@ from sonnx_ort.profile.requirements.division import (
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
+from sonnx_ort.profile.requirements.within_int32 import WithinInt32
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.rewriting.native.guard import ElementGuard, GuardedNode, Operands, ShapeGuard
 from sonnx_ort.rewriting.native.nonzero_divisor import NONZERO_DIVISOR, with_infinity
 from sonnx_ort.rewriting.native.representable_quotient import REPRESENTABLE_QUOTIENT
 from sonnx_ort.rewriting.native.same_shape import guard_same_shape
+from sonnx_ort.rewriting.native.within_int32 import WITHIN_INT32
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 SHAPE_GUARDS: Mapping[type, ShapeGuard] = MappingProxyType(
@@ -34,6 +36,7 @@ ELEMENT_GUARDS: Mapping[type, ElementGuard] = MappingProxyType(
         NonZeroDivisor: NONZERO_DIVISOR,
         InfinityForZeroDivisor: NONZERO_DIVISOR,
         RepresentableQuotient: REPRESENTABLE_QUOTIENT,
+        WithinInt32: WITHIN_INT32,
     }
 )
 """What decides about the elements of operands of one shape."""

@@ -1,0 +1,32 @@
+"""The guard of `WithinInt32`: Cast to int32 and back gives every operand as it was."""
+
+from functools import reduce
+
+import onnx_ir as ir
+
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.rewriting.native.guard import ElementGuard, GuardedNode, Operands, any_true
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
+
+
+def _decide(
+    nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
+) -> ir.Value:
+    """One pass over each operand."""
+    del node
+    found = [any_true(nodes, _beyond(nodes, operand), "some_beyond") for operand in operands]
+    some = reduce(lambda one, other: nodes.add("Or", [one, other], "some_beyond"), found)
+    impossible = nodes.constant([-code], "code")
+    return nodes.add("Where", [some, impossible, decided], "shape_or_code")
+
+
+def _beyond(nodes: StandardNodes, operand: ir.Value) -> ir.Value:
+    narrow = nodes.cast(operand, ir.DataType.INT32, "narrow")
+    again = nodes.cast(narrow, ir.DataType.INT64, "wide_again")
+    fits = nodes.add("Equal", [operand, again], "fits")
+    # ONNX Runtime's optimizer takes a Not away.
+    return nodes.add("Equal", [fits, nodes.constant(0, "false", ir.DataType.BOOL)], "beyond")
+
+
+WITHIN_INT32 = ElementGuard(_decide, lambda kind: kind is ElementType.INT64, lambda _: ())
+"""No element of any operand is beyond int32, if it is int64."""
