@@ -149,7 +149,7 @@ def rewrite(
         Transfer, typer.Option(help="What becomes of external data in another folder.")
     ] = Transfer.COPY,
 ) -> None:
-    """Put operators that enforce the profile in the place of every Div and Sub of a model."""
+    """Put what enforces the profile in the place of nodes: every Div and Sub, or more."""
     from sonnx_ort.rewriting.rewrite_file import rewrite_file
 
     with _errors_as_sentences():
@@ -163,7 +163,7 @@ def rewrite(
             make_explicit=make_explicit,
             external_data=external_data,
         )
-    typer.echo(f"{output}: written; every Div and Sub in it enforces the profile")
+    typer.echo(f"{output}: written; it enforces the profile on itself")
 
 
 @app.command()

@@ -34,8 +34,17 @@ def test_rewrite_writes_the_enforced_model(good: Path, tmp_path: Path) -> None:
     target = tmp_path / "enforced.onnx"
     done = command("rewrite", good, "-o", target)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{target}: written; every Div and Sub in it enforces the profile\n"
+    assert done.stdout == f"{target}: written; it enforces the profile on itself\n"
     assert [node.domain for node in onnx.load(target).graph.node] == ["sonnx", ""]
+
+
+def test_rewrite_enforces_the_operators_that_are_asked_for(good: Path, tmp_path: Path) -> None:
+    target = tmp_path / "enforced.onnx"
+    assert command("rewrite", good, "-o", target, "--operators", "Add,Mul").returncode == 0
+    assert [node.op_type for node in onnx.load(target).graph.node] == ["Div"]
+    done = command("rewrite", good, "-o", target, "--operators", "Foo")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("sonnx-ort: operators: the profile does not speak of 'Foo'; ")
 
 
 def test_rewrite_of_a_model_that_breaks_the_profile(bad: Path, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def working_group(operator: str, remark: str = "") -> Source:
         None,
         Standing.STATED,
         Words.OURS,
-        remark,
+        remark or "The draft states it as a constraint on the inputs.",
     )
 
 
