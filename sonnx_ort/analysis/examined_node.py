@@ -83,16 +83,17 @@ def _examine(
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
         plan = replace(plan_broadcast(operands, checked=False), fits=operands_fit(obligations))
         return ExaminedNode(target, operands, obligations, plan)
-    if broadcasting is Broadcasting.EXPLICIT and target.broadcasts:
-        return _examine_expandable(target, operands, rules)
+    shape_rule = _shape_rule(rules)
+    if broadcasting is Broadcasting.EXPLICIT and target.broadcasts and shape_rule is not None:
+        return _examine_expandable(target, operands, rules, shape_rule)
     return ExaminedNode(target, operands, tuple(_oblige(rule, target, operands) for rule in rules))
 
 
 def _examine_expandable(
-    target: Target, operands: Operands, rules: tuple[Rule, ...]
+    target: Target, operands: Operands, rules: tuple[Rule, ...], shape_rule: Rule
 ) -> ExaminedNode:
     """Examine a node in front of which a Broadcast may be put."""
-    alignment = _alignment(target, operands, _shape_rule(rules))
+    alignment = _alignment(target, operands, shape_rule)
     if alignment is not None and alignment.judgement.status is Status.VIOLATED:
         # Nothing lines the operands up, so the rules about shapes stay as they are.
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
@@ -121,8 +122,9 @@ def _examine_expandable(
     return ExaminedNode(target, operands, (*obligations, broadcast), plan)
 
 
-def _shape_rule(rules: tuple[Rule, ...]) -> Rule:
-    return next(rule for rule in rules if rule.requirement.subject is Subject.EQUAL_SHAPES)
+def _shape_rule(rules: tuple[Rule, ...]) -> Rule | None:
+    about = (rule for rule in rules if rule.requirement.subject is Subject.EQUAL_SHAPES)
+    return next(about, None)
 
 
 def _alignment(target: Target, operands: Operands, rule: Rule) -> Alignment | None:

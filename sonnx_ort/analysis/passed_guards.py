@@ -98,9 +98,11 @@ class PassedGuards:
         passed = self._nodes_before(target.inputs) | own
         self._behind.update(dict.fromkeys(target.node.outputs, passed))
         if target.operator is not BROADCAST:
-            alike = map(self._alike, _of_the_result_shape(examined))
+            alike = map(self._alike, self._of_the_result_shape(examined))
             self._shaped_like[target.output] = reduce(or_, alike, 0)
-            self._holder[target.output] = len(self._labels) - 1
+            alone = len(target.inputs) == 1
+            last = self._holder.get(target.inputs[0], -1) if alone else len(self._labels) - 1
+            self._holder[target.output] = last
         for obligation in examined.obligations:
             key = _decided_by(obligation, examined)
             if key is not None:
@@ -171,6 +173,18 @@ class PassedGuards:
         label = self._labels[before.bit_length() - 1]
         return f"{label}, which comes before, has looked at {names}"
 
+    def _of_the_result_shape(self, examined: ExaminedNode) -> Sequence[ir.Value]:
+        """The operands that have the shape of the result in every run that goes on."""
+        inputs = examined.target.inputs
+        if examined.broadcast is not None:
+            pairs = zip(inputs, examined.broadcast.expanded, strict=True)
+            return [value for value, expanded in pairs if not expanded]
+        subjects = (o.rule.requirement.subject for o in examined.obligations)
+        if Subject.EQUAL_SHAPES in subjects:
+            return inputs
+        rule = rule_for(examined.target.node, self._version)
+        return inputs[:1] if rule is not None and rule.shapes is like_first else ()
+
     def _nodes_before(self, values: Iterable[ir.Value | None]) -> int:
         return reduce(or_, (self._behind.get(v, 0) for v in values if v is not None), 0)
 
@@ -198,16 +212,6 @@ def _axes_that_may_clash_at_0(examined: ExaminedNode) -> Iterator[tuple[Dimensio
         if not fit_in_every_run(operands, sizes):
             certain = all(operands[0].certain(size) for size in sizes)
             yield sizes if certain else (None,)
-
-
-def _of_the_result_shape(examined: ExaminedNode) -> Sequence[ir.Value]:
-    """The operands that have the shape of the result in every run that goes on."""
-    inputs = examined.target.inputs
-    if examined.broadcast is None:
-        subjects = (o.rule.requirement.subject for o in examined.obligations)
-        return inputs if Subject.EQUAL_SHAPES in subjects else ()
-    pairs = zip(inputs, examined.broadcast.expanded, strict=True)
-    return [value for value, expanded in pairs if not expanded]
 
 
 def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
