@@ -166,15 +166,18 @@ class PythonBackend:
     def _computed_behind(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
         """The result of the node itself, behind a custom operator that looks at its operands."""
         target, carrier = examined.target, _carrier(examined)
-        first, *others = expand_operands(nodes, examined, target.inputs, self.decisions())
-        looked_at: Sequence[ir.Value] = [first, *others]
+        operands = list(expand_operands(nodes, examined, target.inputs, self.decisions()))
+        looked_at: Sequence[ir.Value] = operands
         if carrier is not None:
             looked_at = converted_operands(nodes, target, looked_at, carrier)
         passed = self._enforced(nodes, examined, looked_at)
         element_type = element_type_of(examined)
-        if carrier is not None and looked_at[0] is not first and element_type is not None:
+        position = CUSTOM_OPERATORS[target.operator.name].handed_on
+        converted = looked_at[position] is not operands[position]
+        if converted and element_type is not None:
             passed = nodes.cast(passed, DATA_TYPES[element_type], f"as_{element_type}")
-        return computed(nodes, examined, [passed, *others])
+        operands[position] = passed
+        return computed(nodes, examined, operands)
 
     def _enforced(
         self, nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
