@@ -19,6 +19,7 @@ from sonnx_ort.profile.less import LESS
 from sonnx_ort.profile.less_or_equal import LESS_OR_EQUAL
 from sonnx_ort.profile.max import MAX
 from sonnx_ort.profile.min import MIN
+from sonnx_ort.profile.mod import MOD
 from sonnx_ort.profile.mul import MUL
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.or_ import OR
@@ -48,6 +49,7 @@ _OPERATORS = (
     GREATER,
     GREATER_OR_EQUAL,
     WHERE,
+    MOD,
     BROADCAST,
 )
 
