@@ -7,7 +7,7 @@ Nothing rests on a node that a run may skip, or that ONNX Runtime may leave out:
 on the way to the operands, and only by operators that read the elements of what comes from it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import and_, or_
@@ -49,7 +49,7 @@ class PassedGuards:
         self._behind: dict[ir.Value, int] = {}
         self._bits: dict[ir.Value, int] = {}
         self._shaped_like: dict[ir.Value, int] = {}
-        self._decided: dict[tuple[type, tuple[ir.Value, ...]], int] = {}
+        self._decided: dict[tuple[Hashable, tuple[ir.Value, ...]], int] = {}
         self._positive: dict[Dimension, int] = {}
 
     def follow(self, node: ir.Node) -> None:
@@ -164,7 +164,7 @@ class PassedGuards:
             self._positive[size] = self._positive.get(size, 0) | own
 
     def _decided_before(
-        self, key: tuple[type, tuple[ir.Value, ...]], examined: ExaminedNode
+        self, key: tuple[Hashable, tuple[ir.Value, ...]], examined: ExaminedNode
     ) -> str | None:
         before = self._decided.get(key, 0) & self._nodes_before(examined.target.inputs)
         if not before:
@@ -226,7 +226,7 @@ def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
 
 def _decided_by(
     obligation: Obligation, examined: ExaminedNode
-) -> tuple[type, tuple[ir.Value, ...]] | None:
+) -> tuple[Hashable, tuple[ir.Value, ...]] | None:
     """What a run decides, and the values that decide it; None if it depends on more than these."""
     requirement = obligation.rule.requirement
     looked_at = obligation.status is Status.RUNTIME and requirement.subject is Subject.ELEMENTS
