@@ -24,6 +24,7 @@ from sonnx_ort.profile.mul import MUL
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.or_ import OR
 from sonnx_ort.profile.p_relu import P_RELU
+from sonnx_ort.profile.pow import POW
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.sub import SUB
 from sonnx_ort.profile.where import WHERE
@@ -50,6 +51,7 @@ _OPERATORS = (
     GREATER_OR_EQUAL,
     WHERE,
     MOD,
+    POW,
     BROADCAST,
 )
 

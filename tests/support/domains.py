@@ -44,6 +44,11 @@ BOUNDARIES = (
         lambda kind: [(smallest_value(kind), 1), (smallest_value(kind) + 1, -1), (-1, 7)],
         SIGNED_INTEGERS,
     ),
+    Boundary(
+        "Pow.int.C1",
+        lambda kind: [(2, -1), (0, -1), (1, smallest_value(kind))],
+        lambda _: [(2, 0), (0, 0), (-3, 3), (1, 7)],
+    ),
 )
 
 

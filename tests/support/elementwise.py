@@ -22,6 +22,7 @@ REPEATED = 3
 
 WITHOUT_KERNEL = {
     **dict.fromkeys(("Max", "Min"), ("int16", "uint16")),
+    "Pow": ("int8", "int16", "uint8", "uint16", "uint32", "uint64"),
     "Where": ("int16", "uint16", "uint64"),
     "PRelu": ("double", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 }
