@@ -5,7 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan, plan_broadcast
+from sonnx_ort.analysis.broadcast_plan import (
+    Alignment,
+    BroadcastPlan,
+    plan_broadcast,
+    with_single_operands,
+)
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.report import Obligation
 from sonnx_ort.analysis.targets import Target
@@ -110,6 +115,8 @@ def _examine_expandable(
             target, operands, tuple(_oblige_plainly(rule, target, operands) for rule in rules)
         )
     made_equal = _made_equal(plan, plan_broadcast(aligned, checked=False))
+    if made_equal.status is Status.PROVED:
+        plan = with_single_operands(plan, target.operator.single)
     expanded = _expanded(aligned)
     obligations = tuple(
         _declaration_broken(rule, target, expanded)

@@ -110,10 +110,20 @@ def _computing_node(
         rule.requirement.subject is not Subject.ELEMENTS for rule in rules
     )
     looked_at = _operands(node, operator)
-    pairs = list(zip(reader.inputs, looked_at, strict=False))
-    del pairs[position : position + 1]
-    alike = all(read is value or (exact and read is _converted(value)) for read, value in pairs)
-    return reader if alike and len(reader.inputs) == len(looked_at) else None
+    if len(reader.inputs) != len(looked_at):
+        return None
+    names = operator.operand_names(len(looked_at))
+    others = [
+        (read, {value, _source(value, "Cast")} if exact else {value}, name in operator.single)
+        for read, value, name in zip(reader.inputs, looked_at, names, strict=True)
+    ]
+    del others[position]
+    # What an Expand gave is what the standard node broadcasts its operand to.
+    alike = all(
+        read in values or (single and read in {_source(value, "Expand") for value in values})
+        for read, values, single in others
+    )
+    return reader if alike else None
 
 
 def _only_reader(node: ir.Node, position: int) -> ir.Node | None:
@@ -138,9 +148,10 @@ def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
     return [None if line is None else line.inputs[0] for line in lines]
 
 
-def _converted(value: ir.Value | None) -> ir.Value | None:
-    cast = _producer(value, "Cast")
-    return None if cast is None else cast.inputs[0]
+def _source(value: ir.Value | None, operator: str) -> ir.Value | None:
+    """The first operand of what gives a value, if that is an operator."""
+    node = _producer(value, operator)
+    return None if node is None else node.inputs[0]
 
 
 def _producer(value: ir.Value | None, operator: str) -> ir.Node | None:

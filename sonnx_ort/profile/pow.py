@@ -5,8 +5,9 @@ that is no integer gives NaN, and 0 to a negative power an infinity.
 
 ONNX Runtime 1.31.1 broadcasts without a word, and takes operands of two types. Integers it computes
 by way of double: a power beyond the type is the type's smallest value, without a word, as 0 to a
-negative power is; and int64 is not exact beyond 2^53. It has kernels for float16, float, double,
-int32 and int64.
+negative power is; and int64 is not exact beyond 2^53. Where the exponent is one element, 2 or
+3, it multiplies instead, and the last bits differ. It has kernels for float16, float, double, int32
+and int64.
 """
 
 import numpy as np
@@ -62,4 +63,5 @@ POW = Operator(
     ),
     result="Z",
     rounds_once=False,
+    single=("Y",),
 )

@@ -177,7 +177,7 @@ class PythonBackend:
         if converted and element_type is not None:
             passed = nodes.cast(passed, DATA_TYPES[element_type], f"as_{element_type}")
         operands[position] = passed
-        return computed(nodes, examined, operands)
+        return computed(nodes, examined, _with_single(examined, operands))
 
     def _enforced(
         self, nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
@@ -201,6 +201,15 @@ class PythonBackend:
             kernel.metadata_props.update(target.node.metadata_props)
         record_rules(kernel, examined)
         return result
+
+
+def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequence[ir.Value]:
+    """What a node reads that is broadcast to the others again by one element of an operand."""
+    plan = examined.broadcast
+    if plan is None or not any(plan.single):
+        return operands
+    choices = zip(examined.target.inputs, operands, plan.single, strict=True)
+    return [own if single else expanded for own, expanded, single in choices]
 
 
 def _has_kernel(examined: ExaminedNode) -> bool:
