@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from sonnx_ort.profile.add import ADD
 from sonnx_ort.profile.and_ import AND
+from sonnx_ort.profile.bit_shift import BIT_SHIFT
 from sonnx_ort.profile.bitwise_and import BITWISE_AND
 from sonnx_ort.profile.bitwise_or import BITWISE_OR
 from sonnx_ort.profile.bitwise_xor import BITWISE_XOR
@@ -52,6 +53,7 @@ _OPERATORS = (
     WHERE,
     MOD,
     POW,
+    BIT_SHIFT,
     BROADCAST,
 )
 

@@ -49,6 +49,11 @@ BOUNDARIES = (
         lambda kind: [(2, -1), (0, -1), (1, smallest_value(kind))],
         lambda _: [(2, 0), (0, 0), (-3, 3), (1, 7)],
     ),
+    Boundary(
+        "BitShift.int.C1",
+        lambda kind: [(1, 8 * kind.dtype.itemsize), (0, 255)],
+        lambda kind: [(1, 8 * kind.dtype.itemsize - 1), (255, 0), (3, 1)],
+    ),
 )
 
 

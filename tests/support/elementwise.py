@@ -22,13 +22,17 @@ REPEATED = 3
 
 WITHOUT_KERNEL = {
     **dict.fromkeys(("Max", "Min"), ("int16", "uint16")),
+    "BitShift": ("int8", "int16", "int32", "int64", "uint16"),
     "Pow": ("int8", "int16", "uint8", "uint16", "uint32", "uint64"),
     "Where": ("int16", "uint16", "uint64"),
     "PRelu": ("double", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 }
 """The types, besides bfloat16, of which ONNX Runtime has no kernel."""
 
-ATTRIBUTES = {("Mod", Family.FLOAT): "<fmod = 1>"}
+ATTRIBUTES = {
+    ("BitShift", Family.INTEGER): '<direction = "LEFT">',
+    ("Mod", Family.FLOAT): "<fmod = 1>",
+}
 """What operators cannot do without, by the family of their operands' types."""
 
 
