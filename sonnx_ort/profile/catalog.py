@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from sonnx_ort.profile.abs import ABS
 from sonnx_ort.profile.add import ADD
 from sonnx_ort.profile.and_ import AND
 from sonnx_ort.profile.bit_shift import BIT_SHIFT
@@ -54,6 +55,7 @@ _OPERATORS = (
     MOD,
     POW,
     BIT_SHIFT,
+    ABS,
     BROADCAST,
 )
 

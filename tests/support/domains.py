@@ -54,6 +54,12 @@ BOUNDARIES = (
         lambda kind: [(1, 8 * kind.dtype.itemsize), (0, 255)],
         lambda kind: [(1, 8 * kind.dtype.itemsize - 1), (255, 0), (3, 1)],
     ),
+    Boundary(
+        "Abs.int.C1",
+        lambda kind: [(smallest_value(kind),)],
+        lambda kind: [(smallest_value(kind) + 1,), (-smallest_value(kind) - 1,), (0,)],
+        SIGNED_INTEGERS,
+    ),
 )
 
 
