@@ -23,6 +23,7 @@ from sonnx_ort.profile.max import MAX
 from sonnx_ort.profile.min import MIN
 from sonnx_ort.profile.mod import MOD
 from sonnx_ort.profile.mul import MUL
+from sonnx_ort.profile.neg import NEG
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.or_ import OR
 from sonnx_ort.profile.p_relu import P_RELU
@@ -56,6 +57,7 @@ _OPERATORS = (
     POW,
     BIT_SHIFT,
     ABS,
+    NEG,
     BROADCAST,
 )
 

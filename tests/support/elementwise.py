@@ -23,6 +23,7 @@ REPEATED = 3
 WITHOUT_KERNEL = {
     **dict.fromkeys(("Max", "Min"), ("int16", "uint16")),
     "BitShift": ("int8", "int16", "int32", "int64", "uint16"),
+    "Neg": ("uint8", "uint16", "uint32", "uint64"),
     "Pow": ("int8", "int16", "uint8", "uint16", "uint32", "uint64"),
     "Where": ("int16", "uint16", "uint64"),
     "PRelu": ("double", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
