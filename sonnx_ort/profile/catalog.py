@@ -28,6 +28,7 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.or_ import OR
 from sonnx_ort.profile.p_relu import P_RELU
 from sonnx_ort.profile.pow import POW
+from sonnx_ort.profile.reciprocal import RECIPROCAL
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.sub import SUB
 from sonnx_ort.profile.where import WHERE
@@ -58,6 +59,7 @@ _OPERATORS = (
     BIT_SHIFT,
     ABS,
     NEG,
+    RECIPROCAL,
     BROADCAST,
 )
 
