@@ -30,6 +30,7 @@ from sonnx_ort.profile.p_relu import P_RELU
 from sonnx_ort.profile.pow import POW
 from sonnx_ort.profile.reciprocal import RECIPROCAL
 from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.sqrt import SQRT
 from sonnx_ort.profile.sub import SUB
 from sonnx_ort.profile.where import WHERE
 from sonnx_ort.profile.xor import XOR
@@ -60,6 +61,7 @@ _OPERATORS = (
     ABS,
     NEG,
     RECIPROCAL,
+    SQRT,
     BROADCAST,
 )
 
