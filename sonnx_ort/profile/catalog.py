@@ -19,6 +19,7 @@ from sonnx_ort.profile.greater import GREATER
 from sonnx_ort.profile.greater_or_equal import GREATER_OR_EQUAL
 from sonnx_ort.profile.less import LESS
 from sonnx_ort.profile.less_or_equal import LESS_OR_EQUAL
+from sonnx_ort.profile.log import LOG
 from sonnx_ort.profile.max import MAX
 from sonnx_ort.profile.min import MIN
 from sonnx_ort.profile.mod import MOD
@@ -62,6 +63,7 @@ _OPERATORS = (
     NEG,
     RECIPROCAL,
     SQRT,
+    LOG,
     BROADCAST,
 )
 
