@@ -47,14 +47,17 @@ class CustomOperator:
     Attributes:
         operator: The profile's operator.
         arithmetic: The computation; None where a standard node computes, behind the custom
-            operator, which looks at the operands and gives the first of them.
+            operator, which looks at the operands and gives one of them.
         carriers: The types that stand in for those that kernels cannot take, where the operator
             computes the same in them; a node of another such type is refused.
+        handed_on: The position of the operand that it gives where a standard node computes: one
+            that ONNX Runtime may not know before a run, if there is such a one.
     """
 
     operator: Operator
     arithmetic: Arithmetic | None
     carriers: Mapping[ElementType, ElementType] = field(default_factory=lambda: CARRIERS)
+    handed_on: int = 0
 
     def definitions(self) -> tuple[KernelDefinition, ...]:
         """One kernel for each type."""
@@ -79,8 +82,8 @@ class CustomOperator:
         """
         if self.arithmetic is not None:
             return self.operator.result_type or element_type.value
-        first = (*self.operator.operands, "")[0]
-        return self.operator.operand_types.get(first, element_type.value)
+        name = self.operator.operand_names(self.handed_on + 1)[self.handed_on]
+        return self.operator.operand_types.get(name, element_type.value)
 
     def _inputs(self, element_type: ElementType) -> tuple[str, ...]:
         """Of any number of tensors: all elements, all sizes, and how many sizes each has."""
@@ -102,7 +105,7 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
         result and its shape; on a violation an empty result and the shape `[-ticket]`. It never
         raises.
     """
-    operator, arithmetic = custom.operator, custom.arithmetic or _first
+    operator, arithmetic = custom.operator, custom.arithmetic or _handing_on(custom.handed_on)
     dtype = ElementType(custom.output(element_type)).dtype
     rules = {
         edition.value: tuple(
@@ -131,10 +134,14 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
     return kernel
 
 
-def _first(*operands: Array, edition: Edition) -> Array:
-    """What a standard node computes on, together with the other operands."""
-    del edition
-    return operands[0]
+def _handing_on(position: int) -> Arithmetic:
+    """Gives the operand that a standard node computes on, together with the others."""
+
+    def handed_on(*operands: Array, edition: Edition) -> Array:
+        del edition
+        return operands[position]
+
+    return handed_on
 
 
 def _spoken_of(rule: Rule, operator: Operator, operands: Sequence[Array]) -> Sequence[Array]:

@@ -1,6 +1,6 @@
 """Which operands an explicit broadcast has to expand."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from sonnx_ort.profile.judgement import Judgement
@@ -39,12 +39,15 @@ class BroadcastPlan:
         operands: What is known of the operands, lined up at their last axes.
         expanded: For each operand, whether it may lack the common shape; the others have it, or
             the node breaks a rule.
+        single: For each operand, whether it has one element, and the node reads that instead of
+            the expanded operand, which it would be broadcast to; empty where none does.
         alignment: How the last operand is lined up before anything else; None for numpy's way.
         fits: Whether there is a common shape in every run.
     """
 
     operands: tuple[Operand, ...]
     expanded: tuple[bool, ...]
+    single: tuple[bool, ...] = ()
     alignment: Alignment | None = None
     fits: bool = False
 
@@ -53,6 +56,26 @@ class BroadcastPlan:
         """Whether all operands have the common shape already."""
         aligned = self.alignment is None or self.alignment.trailing == 0
         return not any(self.expanded) and aligned
+
+
+def with_single_operands(plan: BroadcastPlan, names: Container[str]) -> BroadcastPlan:
+    """Let a node read operands of one element as they are, where that is certain.
+
+    Args:
+        plan: How the shapes of its operands become equal, which is proved of them.
+        names: The names of the operands of which it may read one element.
+    """
+    if plan.alignment is not None:
+        return plan
+    single = (
+        expanded
+        and operand.name in names
+        and operand.shape is not None
+        and not operand.scalar_inputs
+        and all(size == 1 for size in operand.shape)
+        for operand, expanded in zip(plan.operands, plan.expanded, strict=True)
+    )
+    return replace(plan, single=tuple(single))
 
 
 def plan_broadcast(operands: Sequence[Operand], *, checked: bool) -> BroadcastPlan:

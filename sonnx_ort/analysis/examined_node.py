@@ -5,7 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan, plan_broadcast
+from sonnx_ort.analysis.broadcast_plan import (
+    Alignment,
+    BroadcastPlan,
+    plan_broadcast,
+    with_single_operands,
+)
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.report import Obligation
 from sonnx_ort.analysis.targets import Target
@@ -83,16 +88,17 @@ def _examine(
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
         plan = replace(plan_broadcast(operands, checked=False), fits=operands_fit(obligations))
         return ExaminedNode(target, operands, obligations, plan)
-    if broadcasting is Broadcasting.EXPLICIT and target.broadcasts:
-        return _examine_expandable(target, operands, rules)
+    shape_rule = _shape_rule(rules)
+    if broadcasting is Broadcasting.EXPLICIT and target.broadcasts and shape_rule is not None:
+        return _examine_expandable(target, operands, rules, shape_rule)
     return ExaminedNode(target, operands, tuple(_oblige(rule, target, operands) for rule in rules))
 
 
 def _examine_expandable(
-    target: Target, operands: Operands, rules: tuple[Rule, ...]
+    target: Target, operands: Operands, rules: tuple[Rule, ...], shape_rule: Rule
 ) -> ExaminedNode:
     """Examine a node in front of which a Broadcast may be put."""
-    alignment = _alignment(target, operands, _shape_rule(rules))
+    alignment = _alignment(target, operands, shape_rule)
     if alignment is not None and alignment.judgement.status is Status.VIOLATED:
         # Nothing lines the operands up, so the rules about shapes stay as they are.
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
@@ -109,6 +115,8 @@ def _examine_expandable(
             target, operands, tuple(_oblige_plainly(rule, target, operands) for rule in rules)
         )
     made_equal = _made_equal(plan, plan_broadcast(aligned, checked=False))
+    if made_equal.status is Status.PROVED:
+        plan = with_single_operands(plan, target.operator.single)
     expanded = _expanded(aligned)
     obligations = tuple(
         _declaration_broken(rule, target, expanded)
@@ -121,8 +129,9 @@ def _examine_expandable(
     return ExaminedNode(target, operands, (*obligations, broadcast), plan)
 
 
-def _shape_rule(rules: tuple[Rule, ...]) -> Rule:
-    return next(rule for rule in rules if rule.requirement.subject is Subject.EQUAL_SHAPES)
+def _shape_rule(rules: tuple[Rule, ...]) -> Rule | None:
+    about = (rule for rule in rules if rule.requirement.subject is Subject.EQUAL_SHAPES)
+    return next(about, None)
 
 
 def _alignment(target: Target, operands: Operands, rule: Rule) -> Alignment | None:

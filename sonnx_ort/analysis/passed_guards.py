@@ -7,7 +7,7 @@ Nothing rests on a node that a run may skip, or that ONNX Runtime may leave out:
 on the way to the operands, and only by operators that read the elements of what comes from it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import and_, or_
@@ -49,7 +49,7 @@ class PassedGuards:
         self._behind: dict[ir.Value, int] = {}
         self._bits: dict[ir.Value, int] = {}
         self._shaped_like: dict[ir.Value, int] = {}
-        self._decided: dict[tuple[type, tuple[ir.Value, ...]], int] = {}
+        self._decided: dict[tuple[Hashable, tuple[ir.Value, ...]], int] = {}
         self._positive: dict[Dimension, int] = {}
 
     def follow(self, node: ir.Node) -> None:
@@ -98,9 +98,11 @@ class PassedGuards:
         passed = self._nodes_before(target.inputs) | own
         self._behind.update(dict.fromkeys(target.node.outputs, passed))
         if target.operator is not BROADCAST:
-            alike = map(self._alike, _of_the_result_shape(examined))
+            alike = map(self._alike, self._of_the_result_shape(examined))
             self._shaped_like[target.output] = reduce(or_, alike, 0)
-            self._holder[target.output] = len(self._labels) - 1
+            alone = len(target.inputs) == 1
+            last = self._holder.get(target.inputs[0], -1) if alone else len(self._labels) - 1
+            self._holder[target.output] = last
         for obligation in examined.obligations:
             key = _decided_by(obligation, examined)
             if key is not None:
@@ -162,7 +164,7 @@ class PassedGuards:
             self._positive[size] = self._positive.get(size, 0) | own
 
     def _decided_before(
-        self, key: tuple[type, tuple[ir.Value, ...]], examined: ExaminedNode
+        self, key: tuple[Hashable, tuple[ir.Value, ...]], examined: ExaminedNode
     ) -> str | None:
         before = self._decided.get(key, 0) & self._nodes_before(examined.target.inputs)
         if not before:
@@ -170,6 +172,18 @@ class PassedGuards:
         names = " and ".join(f"'{value.name}'" for value in key[1])
         label = self._labels[before.bit_length() - 1]
         return f"{label}, which comes before, has looked at {names}"
+
+    def _of_the_result_shape(self, examined: ExaminedNode) -> Sequence[ir.Value]:
+        """The operands that have the shape of the result in every run that goes on."""
+        inputs = examined.target.inputs
+        if examined.broadcast is not None:
+            pairs = zip(inputs, examined.broadcast.expanded, strict=True)
+            return [value for value, expanded in pairs if not expanded]
+        subjects = (o.rule.requirement.subject for o in examined.obligations)
+        if Subject.EQUAL_SHAPES in subjects:
+            return inputs
+        rule = rule_for(examined.target.node, self._version)
+        return inputs[:1] if rule is not None and rule.shapes is like_first else ()
 
     def _nodes_before(self, values: Iterable[ir.Value | None]) -> int:
         return reduce(or_, (self._behind.get(v, 0) for v in values if v is not None), 0)
@@ -200,16 +214,6 @@ def _axes_that_may_clash_at_0(examined: ExaminedNode) -> Iterator[tuple[Dimensio
             yield sizes if certain else (None,)
 
 
-def _of_the_result_shape(examined: ExaminedNode) -> Sequence[ir.Value]:
-    """The operands that have the shape of the result in every run that goes on."""
-    inputs = examined.target.inputs
-    if examined.broadcast is None:
-        subjects = (o.rule.requirement.subject for o in examined.obligations)
-        return inputs if Subject.EQUAL_SHAPES in subjects else ()
-    pairs = zip(inputs, examined.broadcast.expanded, strict=True)
-    return [value for value, expanded in pairs if not expanded]
-
-
 def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
     """Whether ONNX Runtime may know the shape of the result.
 
@@ -222,7 +226,7 @@ def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
 
 def _decided_by(
     obligation: Obligation, examined: ExaminedNode
-) -> tuple[type, tuple[ir.Value, ...]] | None:
+) -> tuple[Hashable, tuple[ir.Value, ...]] | None:
     """What a run decides, and the values that decide it; None if it depends on more than these."""
     requirement = obligation.rule.requirement
     looked_at = obligation.status is Status.RUNTIME and requirement.subject is Subject.ELEMENTS

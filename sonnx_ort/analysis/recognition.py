@@ -100,25 +100,43 @@ def _computing_node(
     custom = CUSTOM_OPERATORS.get(node.op_type)
     if custom is None or custom.arithmetic is not None:
         return None
-    reader = _only_reader(guard)
-    converted = reader is not None and reader.op_type == "Cast"
-    if converted and reader is not None and reader.attributes["to"].as_int() == _FLOAT16:
-        reader = _only_reader(reader)
+    position = custom.handed_on
+    cast = _cast_to_float16(_only_reader(guard, 0))
+    reader = _only_reader(cast or guard, position)
     if reader is None or (reader.domain, reader.op_type) != (operator.domain, operator.name):
         return None
     # What the standard node reads is of one type, and float can hold all of float16.
-    exact = converted or all(rule.requirement.subject is not Subject.ELEMENTS for rule in rules)
+    exact = cast is not None or all(
+        rule.requirement.subject is not Subject.ELEMENTS for rule in rules
+    )
     looked_at = _operands(node, operator)
-    pairs = list(zip(reader.inputs, looked_at, strict=False))[1:]
-    alike = all(read is value or (exact and read is _converted(value)) for read, value in pairs)
-    return reader if alike and len(reader.inputs) == len(looked_at) else None
+    if len(reader.inputs) != len(looked_at):
+        return None
+    names = operator.operand_names(len(looked_at))
+    others = [
+        (read, {value, _source(value, "Cast")} if exact else {value}, name in operator.single)
+        for read, value, name in zip(reader.inputs, looked_at, names, strict=True)
+    ]
+    del others[position]
+    # What an Expand gave is what the standard node broadcasts its operand to.
+    alike = all(
+        read in values or (single and read in {_source(value, "Expand") for value in values})
+        for read, values, single in others
+    )
+    return reader if alike else None
 
 
-def _only_reader(node: ir.Node) -> ir.Node | None:
-    """What reads the output of a node first of all inputs, if nothing else does."""
+def _only_reader(node: ir.Node, position: int) -> ir.Node | None:
+    """What reads the output of a node at a position of its inputs, if nothing else does."""
     uses = list(node.outputs[0].uses())
-    alone = len(uses) == 1 and uses[0].idx == 0 and not node.outputs[0].is_graph_output()
+    alone = len(uses) == 1 and uses[0].idx == position and not node.outputs[0].is_graph_output()
     return uses[0].node if alone else None
+
+
+def _cast_to_float16(node: ir.Node | None) -> ir.Node | None:
+    if node is None or node.op_type != "Cast":
+        return None
+    return node if node.attributes["to"].as_int() == _FLOAT16 else None
 
 
 def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
@@ -130,9 +148,10 @@ def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
     return [None if line is None else line.inputs[0] for line in lines]
 
 
-def _converted(value: ir.Value | None) -> ir.Value | None:
-    cast = _producer(value, "Cast")
-    return None if cast is None else cast.inputs[0]
+def _source(value: ir.Value | None, operator: str) -> ir.Value | None:
+    """The first operand of what gives a value, if that is an operator."""
+    node = _producer(value, operator)
+    return None if node is None else node.inputs[0]
 
 
 def _producer(value: ir.Value | None, operator: str) -> ir.Node | None:

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from sonnx_ort.profile.abs import ABS
 from sonnx_ort.profile.add import ADD
 from sonnx_ort.profile.and_ import AND
+from sonnx_ort.profile.bit_shift import BIT_SHIFT
 from sonnx_ort.profile.bitwise_and import BITWISE_AND
 from sonnx_ort.profile.bitwise_or import BITWISE_OR
 from sonnx_ort.profile.bitwise_xor import BITWISE_XOR
@@ -17,13 +19,19 @@ from sonnx_ort.profile.greater import GREATER
 from sonnx_ort.profile.greater_or_equal import GREATER_OR_EQUAL
 from sonnx_ort.profile.less import LESS
 from sonnx_ort.profile.less_or_equal import LESS_OR_EQUAL
+from sonnx_ort.profile.log import LOG
 from sonnx_ort.profile.max import MAX
 from sonnx_ort.profile.min import MIN
+from sonnx_ort.profile.mod import MOD
 from sonnx_ort.profile.mul import MUL
+from sonnx_ort.profile.neg import NEG
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.or_ import OR
 from sonnx_ort.profile.p_relu import P_RELU
+from sonnx_ort.profile.pow import POW
+from sonnx_ort.profile.reciprocal import RECIPROCAL
 from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.sqrt import SQRT
 from sonnx_ort.profile.sub import SUB
 from sonnx_ort.profile.where import WHERE
 from sonnx_ort.profile.xor import XOR
@@ -48,6 +56,14 @@ _OPERATORS = (
     GREATER,
     GREATER_OR_EQUAL,
     WHERE,
+    MOD,
+    POW,
+    BIT_SHIFT,
+    ABS,
+    NEG,
+    RECIPROCAL,
+    SQRT,
+    LOG,
     BROADCAST,
 )
 

@@ -34,6 +34,8 @@ class Operator:
         rounds_once: Whether float16 and bfloat16 can be computed in float and rounded once more.
         oldest_kernels: The oldest version of the standard operators for which ONNX Runtime has
             kernels of it.
+        single: The names of operands with whose one element ONNX Runtime computes otherwise than
+            with a tensor full of it. Behind a Broadcast, the operator still reads the one.
         stays: Whether no optimizer may put anything in the place of the operator's nodes, because
             that could compute something else; where it may, the guards in front have to stay.
         optimizers: The graph optimizers of ONNX Runtime that take the operator away. One that
@@ -53,6 +55,7 @@ class Operator:
     broadcasting_since: int = 7
     rounds_once: bool = True
     oldest_kernels: int = 7
+    single: tuple[str, ...] = ()
     stays: bool = False
     optimizers: tuple[Optimizer, ...] = ()
 

@@ -1,7 +1,7 @@
 """A rule of the profile and where it comes from."""
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -83,7 +83,7 @@ class DecidedByOperands(Protocol):
     deciding: tuple[str, ...]
 
     @property
-    def decides(self) -> type:
+    def decides(self) -> Hashable:
         """What is decided; requirements that decide the same give the same."""
         ...
 

@@ -114,6 +114,37 @@ def expand_operands(
     return decisions.expanded(nodes, label, aligned, _without_doubtful_shapes(plan))
 
 
+def expand_read_operands(
+    nodes: StandardNodes,
+    examined: ExaminedNode,
+    values: Sequence[ir.Value],
+    decisions: ShapeDecisions,
+) -> Sequence[ir.Value]:
+    """Make the shapes of those operands equal of which a node does not read one element.
+
+    Args:
+        nodes: Takes the new nodes.
+        examined: The node.
+        values: What it reads, converted where that is needed.
+        decisions: How the backend decides about the shapes.
+    """
+    plan = examined.broadcast
+    if plan is None or not any(plan.single):
+        return expand_operands(nodes, examined, values, decisions)
+    pairs = zip(plan.expanded, plan.single, strict=True)
+    others = replace(plan, expanded=tuple(lacking and not single for lacking, single in pairs))
+    if plan.fits and not any(others.expanded):
+        return values
+    hidden = hide_mistakable_shapes(nodes, values, examined)
+    common = common_shape(nodes, examined.target.label, hidden, plan, decisions)
+    return [
+        value
+        if single
+        else nodes.add("Expand" if lacking else "Reshape", [value, common], "expanded")
+        for value, lacking, single in zip(hidden, others.expanded, plan.single, strict=True)
+    ]
+
+
 def _lined_up(
     nodes: StandardNodes,
     label: str,

@@ -166,15 +166,18 @@ class PythonBackend:
     def _computed_behind(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
         """The result of the node itself, behind a custom operator that looks at its operands."""
         target, carrier = examined.target, _carrier(examined)
-        first, *others = expand_operands(nodes, examined, target.inputs, self.decisions())
-        looked_at: Sequence[ir.Value] = [first, *others]
+        operands = list(expand_operands(nodes, examined, target.inputs, self.decisions()))
+        looked_at: Sequence[ir.Value] = operands
         if carrier is not None:
             looked_at = converted_operands(nodes, target, looked_at, carrier)
         passed = self._enforced(nodes, examined, looked_at)
         element_type = element_type_of(examined)
-        if carrier is not None and looked_at[0] is not first and element_type is not None:
+        position = CUSTOM_OPERATORS[target.operator.name].handed_on
+        converted = looked_at[position] is not operands[position]
+        if converted and element_type is not None:
             passed = nodes.cast(passed, DATA_TYPES[element_type], f"as_{element_type}")
-        return computed(nodes, examined, [passed, *others])
+        operands[position] = passed
+        return computed(nodes, examined, _with_single(examined, operands))
 
     def _enforced(
         self, nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
@@ -198,6 +201,15 @@ class PythonBackend:
             kernel.metadata_props.update(target.node.metadata_props)
         record_rules(kernel, examined)
         return result
+
+
+def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequence[ir.Value]:
+    """What a node reads that is broadcast to the others again by one element of an operand."""
+    plan = examined.broadcast
+    if plan is None or not any(plan.single):
+        return operands
+    choices = zip(examined.target.inputs, operands, plan.single, strict=True)
+    return [own if single else expanded for own, expanded, single in choices]
 
 
 def _has_kernel(examined: ExaminedNode) -> bool:

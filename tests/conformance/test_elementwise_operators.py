@@ -77,7 +77,7 @@ def test_result_is_that_of_the_standard_kernel(single: Single, backend: str) -> 
 @BACKENDS
 def test_different_shapes_are_refused(single: Single, backend: str) -> None:
     enforced = session(single, backend)
-    feeds = {n: a[:3] for n, a in defined(single, single.operands(60, 5)).items()}
+    feeds = {name: a[:3] for name, a in defined(single, single.operands(60, 5)).items()}
     for name in single.names:
         with pytest.raises(sonnx_ort.ContractViolation) as caught:
             ort_values.run(enforced, feeds | {name: feeds[name][:1]})

@@ -47,7 +47,7 @@ CUSTOM_OPERATOR = CustomOperator(OPERATOR, compute)
 MADE_UP = {
     "Softsign": {
         "operands": ("X",),
-        "rules": "(TYPE, SHAPE)",
+        "rules": "(TYPE,)",
         "typed": None,
         "result_type": None,
         "fields": "result='Y'",

@@ -5,12 +5,14 @@ import pytest
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.rewriting.native.catalog import ELEMENT_GUARDS, SHAPE_GUARDS
+from sonnx_ort.rewriting.native.catalog import SHAPE_GUARDS, element_guard
 
 
 @pytest.mark.parametrize(
     "rule", [r for r in RULES.values() if r.in_run and r is not E1], ids=lambda r: r.id
 )
 def test_requirement_is_registered_as_what_it_is_about(rule: Rule) -> None:
-    guards = SHAPE_GUARDS if rule.requirement.subject.about_shapes else ELEMENT_GUARDS
-    assert type(rule.requirement) in guards
+    if rule.requirement.subject.about_shapes:
+        assert type(rule.requirement) in SHAPE_GUARDS
+    else:
+        assert element_guard(rule.requirement) is not None

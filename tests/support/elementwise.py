@@ -1,6 +1,6 @@
 """Models of one element-wise operator of the profile, of any arity and in every type it takes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,13 +22,19 @@ REPEATED = 3
 
 WITHOUT_KERNEL = {
     **dict.fromkeys(("Max", "Min"), ("int16", "uint16")),
+    "BitShift": ("int8", "int16", "int32", "int64", "uint16"),
+    "Neg": ("uint8", "uint16", "uint32", "uint64"),
+    "Pow": ("int8", "int16", "uint8", "uint16", "uint32", "uint64"),
     "Where": ("int16", "uint16", "uint64"),
     "PRelu": ("double", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 }
 """The types, besides bfloat16, of which ONNX Runtime has no kernel."""
 
-ATTRIBUTES: dict[str, str] = {}
-"""What operators cannot do without."""
+ATTRIBUTES = {
+    ("BitShift", Family.INTEGER): '<direction = "LEFT">',
+    ("Mod", Family.FLOAT): "<fmod = 1>",
+}
+"""What operators cannot do without, by the family of their operands' types."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +59,32 @@ class Single:
         own = self.operator.operand_types
         return tuple(ElementType(own.get(name, self.element_type)) for name in self.names)
 
-    def model(self, ranks: Sequence[int] | None = None) -> onnx.ModelProto:
+    def model(
+        self,
+        ranks: Sequence[int] | None = None,
+        *,
+        constants: Mapping[str, Array] | None = None,
+        opset: int = OPSET,
+    ) -> onnx.ModelProto:
         """A model of a node of the operator, whose inputs have unknown sizes.
 
         Args:
-            ranks: The ranks of the inputs; 1 for each by default.
+            ranks: The ranks of the inputs, 0 for one that is open; 1 for each by default.
+            constants: Those of the operands that are initializers.
+            opset: The version of the standard operators.
         """
         inputs = ", ".join(
             f"{kind}[{','.join(f'{name}{axis}' for axis in range(rank))}] {name}"
             for name, kind, rank in zip(
                 self.names, self.types(), ranks or [1] * len(self.names), strict=True
             )
+            if name not in (constants or {})
         )
         result = self.operator.result_type or self.element_type
-        attributes = ATTRIBUTES.get(self.operator.name, "")
+        attributes = ATTRIBUTES.get((self.operator.name, self.element_type.family), "")
         node = f"[the_node] y = {self.operator.name}{attributes}({', '.join(self.names)})"
-        return parse(f"({inputs}) => ({result}[] y) {{ {node} }}", opset=OPSET)
+        text = f"({inputs}) => ({result}[] y) {{ {node} }}"
+        return parse(text, opset=opset, constants=constants)
 
     def operands(self, size: int, seed: int) -> dict[str, Array]:
         """Operands of one shape: special values, and any bit patterns.

@@ -1,7 +1,8 @@
 """What integer division demands of its operands' elements."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -52,11 +53,20 @@ class NonZeroDivisor:
         return NonZeroDivisor
 
 
+@dataclass(frozen=True, slots=True)
 class RepresentableQuotient:
-    """Every quotient fits the type: not the smallest value of a signed type divided by -1."""
+    """Every quotient fits the type: not the smallest value of a signed type divided by -1.
 
-    subject = Subject.ELEMENTS
-    example = Illustration(
+    Attributes:
+        deed: What must not be done, as a clause without its subject.
+        outcome: What that would give.
+    """
+
+    deed: str = "divide the smallest value by -1"
+    outcome: str = "a quotient beyond the type"
+
+    subject: ClassVar = Subject.ELEMENTS
+    example: ClassVar = Illustration(
         "A [-2147483648], B [1], both int32",
         "A [-2147483648], B [-1], both int32",
         "widen the type with Cast, or keep -1 out of the divisor",
@@ -73,14 +83,14 @@ class RepresentableQuotient:
             return at_run_time("the elements are known only in a run")
         index = _overflow(dividend, divisor)
         if index is None:
-            return proved("the constants nowhere divide the smallest value by -1")
-        return violated(f"the constants divide the smallest value by -1 at {format_index(index)}")
+            return proved(f"the constants nowhere {self.deed}")
+        return violated(f"the constants {self.deed} at {format_index(index)}")
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Find the first division of the smallest value by -1."""
         a, b = arrays
         index = _overflow(a, b)
-        return None if index is None else _violation("a quotient beyond the type", a, b, index)
+        return None if index is None else _violation(self.outcome, a, b, index)
 
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say how to keep the case out."""

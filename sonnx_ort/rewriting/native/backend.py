@@ -15,7 +15,7 @@ from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand_operands
+from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand_read_operands
 from sonnx_ort.rewriting.hidden_shapes import (
     hide_mistakable_shapes,
     oldest_opset_with_hidden_shapes,
@@ -167,7 +167,7 @@ class NativeBackend:
         if carrier is not None:
             operands = converted_operands(nodes, target, operands, carrier)
         if examined.broadcast is not None:
-            operands = expand_operands(nodes, examined, operands, self.decisions())
+            operands = expand_read_operands(nodes, examined, operands, self.decisions())
         elif guards.any_in_front:
             operands = hide_mistakable_shapes(nodes, operands, examined)
         operands = _behind(nodes, operands, node, guards)

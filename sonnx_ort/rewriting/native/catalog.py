@@ -16,10 +16,12 @@ from sonnx_ort.profile.requirements.division import (
     NonZeroDivisor,
     RepresentableQuotient,
 )
+from sonnx_ort.profile.requirements.interval import WithinInterval
 from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
 from sonnx_ort.profile.requirements.within_int32 import WithinInt32
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.rule import Requirement, Rule
 from sonnx_ort.rewriting.native.guard import ElementGuard, GuardedNode, Operands, ShapeGuard
+from sonnx_ort.rewriting.native.interval import interval_guard
 from sonnx_ort.rewriting.native.nonzero_divisor import NONZERO_DIVISOR, with_infinity
 from sonnx_ort.rewriting.native.representable_quotient import REPRESENTABLE_QUOTIENT
 from sonnx_ort.rewriting.native.same_shape import guard_same_shape
@@ -70,6 +72,17 @@ class Guards:
         return bool(self.shapes or self.elements)
 
 
+def element_guard(requirement: Requirement) -> ElementGuard | None:
+    """What decides about elements, as a requirement demands it; None if nothing does.
+
+    Args:
+        requirement: The requirement.
+    """
+    if isinstance(requirement, WithinInterval):
+        return interval_guard(requirement)
+    return ELEMENT_GUARDS.get(type(requirement))
+
+
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:
     """Find the guards of a node.
 
@@ -87,14 +100,14 @@ def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Editio
         kind = type(rule.requirement)
         if kind in SHAPE_GUARDS:
             shapes.setdefault(SHAPE_GUARDS[kind], []).append(rule)
-        elif kind not in ELEMENT_GUARDS:
+        elif (guard := element_guard(rule.requirement)) is None:
             target = examined.target
             raise SonnxError(
                 f"{target.operator.name} '{target.label}': the native backend has no guard for "
                 f"{rule.id} ({rule.sentence}); use the python backend"
             )
-        elif ELEMENT_GUARDS[kind].binds(element_type):
-            elements.append((rule, ELEMENT_GUARDS[kind]))
+        elif guard.binds(element_type):
+            elements.append((rule, guard))
     return Guards(shapes, elements, result_forms(examined, element_type))
 
 

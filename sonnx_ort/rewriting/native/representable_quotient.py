@@ -17,13 +17,23 @@ from sonnx_ort.rewriting.native.guard import (
 )
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
+_EQUAL_OF_SMALL = 11
+"""The first version of the standard operators in which Equal takes 8-bit and 16-bit integers."""
+
+_COMPARED = (ir.DataType.INT32, ir.DataType.INT64)
+"""The integers that every version of Equal takes."""
+
 
 def _decide(
     nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
 ) -> ir.Value:
     """Look for a divisor of -1 only where A has the smallest value somewhere."""
     a, b = operands
-    smallest = nodes.constant(smallest_value(node.element_type), "smallest", node.computed_in)
+    compared = node.computed_in
+    if compared not in _COMPARED and nodes.opset < _EQUAL_OF_SMALL:
+        compared = ir.DataType.INT32
+        a, b = (nodes.cast(value, compared, "compared") for value in operands)
+    smallest = nodes.constant(smallest_value(node.element_type), "smallest", compared)
     at_smallest = nodes.add("Equal", [a, smallest], "is_smallest")
     copies = nodes.cast(any_true(nodes, at_smallest, "has_smallest"), ir.DataType.INT64, "copies")
     line = nodes.constant([-1], "line")
@@ -33,7 +43,7 @@ def _decide(
         nodes.add("Tile", [nodes.add("Reshape", [value, line], "in_line"), copies], "if_needed")
         for value in (at_smallest, b)
     )
-    minus_one = nodes.constant(-1, "minus_one", node.computed_in)
+    minus_one = nodes.constant(-1, "minus_one", compared)
     at_minus_one = nodes.add("Equal", [divisors, minus_one], "is_minus_one")
     both = nodes.add("And", [at_smallest, at_minus_one], "overflows")
     overflows = any_true(nodes, both, "some_overflow")

@@ -1,0 +1,55 @@
+"""`Abs`: the absolute value of each element of a tensor.
+
+Results: of floats the element without its sign, infinities and NaN included; of integers the
+magnitude, which the smallest value of a signed type has none of in its type.
+
+ONNX Runtime 1.31.1 gives the smallest value for itself, which is negative, without a word.
+"""
+
+import numpy as np
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, working_group
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.interval import WithinInterval
+from sonnx_ort.profile.rule import Illustration, Rule
+
+_FIRST_CODE = 501
+_OPERANDS = ("X",)
+
+_RULES = Elementwise(
+    "Abs",
+    _FIRST_CODE,
+    working_group("Abs", "The result has the operand's shape by definition."),
+    operands="X",
+    result="Y",
+    single=True,
+)
+
+_REPRESENTABLE = Rule(
+    "Abs.int.C1",
+    _FIRST_CODE + 9,
+    "No element of X is the smallest value of a signed type.",
+    working_group("Abs", "Its magnitude is beyond the type: ONNX Runtime gives it back."),
+    WithinInterval(
+        _OPERANDS,
+        0,
+        lambda dtype: (
+            int(np.iinfo(dtype).min) + (dtype.kind == "i"),
+            int(np.iinfo(dtype).max),
+        ),
+        "the smallest value",
+        Illustration("X [-127], int8", "X [-128], int8", "widen the type with Cast"),
+    ),
+)
+
+ABS = Operator(
+    name="Abs",
+    operands=_OPERANDS,
+    versions=(1, 6, 13),
+    contracts=_RULES.contracts(
+        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_REPRESENTABLE,)}
+    ),
+    result="Y",
+    oldest_kernels=6,
+)

@@ -1,0 +1,34 @@
+"""`Log`: the natural logarithm of each element of a tensor.
+
+Results: NaN below zero, and negative infinity of zeros. The draft has a domain in its section on
+reals alone; there is no rule about elements.
+
+The last bit of what ONNX Runtime 1.31.1 gives depends on the place of the element in the tensor.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, working_group
+from sonnx_ort.profile.operator import Operator
+
+_RULES = Elementwise(
+    "Log",
+    581,
+    working_group(
+        "Log",
+        "That X is positive stands in the section on reals alone; of other floats the logarithm "
+        "is NaN or negative infinity, which are results.",
+    ),
+    operands="X",
+    result="Y",
+    single=True,
+)
+
+LOG = Operator(
+    name="Log",
+    operands=("X",),
+    versions=(1, 6, 13),
+    contracts=_RULES.contracts(Family.FLOAT),
+    result="Y",
+    oldest_kernels=6,
+    rounds_once=False,
+)

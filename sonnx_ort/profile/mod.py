@@ -1,0 +1,54 @@
+"""`Mod`: the remainder of a division of two tensors of one shape and type.
+
+Results: without `fmod=1`, the remainder with the sign of the divisor; with it, the one with the
+sign of the dividend, as C has it. Floats demand `fmod=1`, which ONNX Runtime looks at in a run; a
+zero divisor of theirs gives NaN, as do an infinite dividend and NaN.
+
+ONNX Runtime 1.31.1 broadcasts without a word, refuses zero divisors of integers, and ends the
+process where it takes the smallest int32 or int64 modulo -1. Version 1.23 ends it at a zero divisor
+too, or gives a number. With `fmod=1` both compute int64 and uint64 by way of double, which is wrong
+where an operand is beyond 2^53; there is no rule against that, for no rule knows attributes.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, by_analogy, own
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.division import NonZeroDivisor, RepresentableQuotient
+from sonnx_ort.profile.rule import Rule
+
+_FIRST_CODE = 441
+
+_RULES = Elementwise("Mod", _FIRST_CODE, by_analogy("Mod"))
+
+_DIVISORS = (
+    Rule(
+        "Mod.int.C1",
+        _FIRST_CODE + 9,
+        "No element of B is zero.",
+        by_analogy("Mod"),
+        NonZeroDivisor(),
+    ),
+    Rule(
+        "Mod.int.C2",
+        _FIRST_CODE + 10,
+        "The smallest value is not taken modulo -1.",
+        own(
+            "Mod",
+            "The remainder is 0, but the quotient is none of the type: ONNX Runtime ends the "
+            "process at int32 and int64.",
+        ),
+        RepresentableQuotient(
+            deed="take the smallest value modulo -1", outcome="the smallest value modulo -1"
+        ),
+    ),
+)
+
+MOD = Operator(
+    name="Mod",
+    operands=("A", "B"),
+    versions=(10, 13),
+    contracts=_RULES.contracts(Family.FLOAT, Family.INTEGER, further={Family.INTEGER: _DIVISORS}),
+    broadcasting_since=10,
+    rounds_once=False,
+    oldest_kernels=10,
+)

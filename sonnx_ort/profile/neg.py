@@ -1,0 +1,32 @@
+"""`Neg`: each element of a tensor with the other sign.
+
+Results: of integers modulo 2^n, so that the smallest value is its own negative, as the draft of
+October 2026 says; there is no rule about elements. Unsigned types ONNX does not take.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, working_group
+from sonnx_ort.profile.operator import Operator
+
+_RULES = Elementwise(
+    "Neg",
+    521,
+    working_group(
+        "Neg",
+        "The draft of October 2026 says that the smallest integer is its own negative, which is "
+        "a result.",
+    ),
+    operands="X",
+    result="Y",
+    single=True,
+    type_tag="E_NEG_{}_CONSTR_X_0010",
+)
+
+NEG = Operator(
+    name="Neg",
+    operands=("X",),
+    versions=(1, 6, 13),
+    contracts=_RULES.contracts(Family.FLOAT, Family.INTEGER),
+    result="Y",
+    oldest_kernels=6,
+)

@@ -1,0 +1,31 @@
+"""`Reciprocal`: 1 divided by each element of a tensor.
+
+Results: IEEE 754 division, rounded to nearest even: an infinity with the sign of a zero, and a zero
+with that of an infinity. There is no rule about elements.
+"""
+
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.elementwise import Elementwise, by_analogy
+from sonnx_ort.profile.operator import Operator
+
+_RULES = Elementwise(
+    "Reciprocal",
+    541,
+    by_analogy(
+        "Reciprocal",
+        "No document and no draft speaks of Reciprocal yet. What floats give for zeros is a "
+        "result, as it is of Div.",
+    ),
+    operands="X",
+    result="Y",
+    single=True,
+)
+
+RECIPROCAL = Operator(
+    name="Reciprocal",
+    operands=("X",),
+    versions=(1, 6, 13),
+    contracts=_RULES.contracts(Family.FLOAT),
+    result="Y",
+    oldest_kernels=6,
+)

@@ -1,0 +1,106 @@
+"""Elements at which an operator has no result are refused, by both backends, where they stand."""
+
+import numpy as np
+import pytest
+
+import sonnx_ort
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.rule import Subject
+from support import ort_values
+from support.child import run_python
+from support.domains import BOUNDARIES, Crossing, crossings
+from support.sessions import on_one_thread
+
+EACH = pytest.mark.parametrize("crossing", list(crossings()), ids=str)
+BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
+
+HELD_ELSEWHERE = {"Div"}
+"""Operators whose rules about elements have tests of their own."""
+
+
+def opened(model, backend: str, level: str = "none") -> sonnx_ort.InferenceSession:
+    options = on_one_thread(level)
+    return sonnx_ort.InferenceSession(model, options, backend=backend, operators="all")
+
+
+def assert_refused(session: sonnx_ort.InferenceSession, crossing: Crossing, shape, place) -> None:
+    feeds = crossing.operands(shape, place)
+    index = np.unravel_index(place, shape)
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        ort_values.run(session, feeds)
+    found = caught.value
+    assert (found.rule, found.node) == (crossing.boundary.rule, "the_node")
+    assert found.index == tuple(map(int, index))
+    assert found.values == tuple(array[index].item() for array in feeds.values())
+
+
+@pytest.mark.parametrize("name", [n for n in OPERATORS if n not in HELD_ELSEWHERE])
+def test_table_has_every_rule_about_elements(name: str) -> None:
+    rules = (r for r in OPERATORS[name].all_rules() if r.requirement.subject is Subject.ELEMENTS)
+    assert {r.id for r in rules} == {b.rule for b in BOUNDARIES if b.rule.startswith(f"{name}.")}
+
+
+@EACH
+@BACKENDS
+def test_element_outside_is_refused_where_it_stands(crossing: Crossing, backend: str) -> None:
+    session = opened(crossing.single.model(), backend)
+    for size, place in ((1, 0), (5, 3), (5, 4), (400, 398)):
+        ort_values.run(session, crossing.operands((size,)))
+        assert_refused(session, crossing, (size,), place)
+    ort_values.run(session, crossing.operands((0,)))
+
+
+@EACH
+@BACKENDS
+def test_rank_is_open(crossing: Crossing, backend: str) -> None:
+    session = opened(crossing.single.model([0] * len(crossing.single.names)), backend, "all")
+    for shape, place in (((), 0), ((2, 3), 4), ((1, 1, 1), 0)):
+        ort_values.run(session, crossing.operands(shape))
+        assert_refused(session, crossing, shape, place)
+    ort_values.run(session, crossing.operands((2, 0)))
+
+
+@EACH
+@BACKENDS
+def test_constants_outside_are_refused_before_a_run(crossing: Crossing, backend: str) -> None:
+    made = crossing.single.model(constants=crossing.operands((3,), 1))
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(made, backend=backend, operators="all")
+    assert [v.rule.id for v in caught.value.report.violations] == [crossing.boundary.rule]
+
+
+@EACH
+def test_constants_inside_need_no_run(crossing: Crossing) -> None:
+    made = crossing.single.model(constants=crossing.operands((3,)))
+    (found,) = (
+        o
+        for o in sonnx_ort.check(made, operators="all").obligations
+        if o.rule.id == crossing.boundary.rule
+    )
+    assert found.status.value == "proved"
+
+
+FOLDED = """
+import numpy as np
+import sonnx_ort
+from support.graphs import parse
+from support.sessions import on_one_thread
+
+ROOT = parse(
+    "(int32[2] a) => (int32[] y) <float[2] c = {0.0, 1.0}>"
+    "{ d = Sin(c) b = Cast <to = 6> (d) [the_node] y = Mod(a, b) }"
+)
+for backend in ("python", "native"):
+    for level in ("none", "basic", "all"):
+        options = on_one_thread(level)
+        session = sonnx_ort.InferenceSession(ROOT, options, backend=backend, operators="Mod")
+        try:
+            session.run(None, {"a": np.array([4, 5], np.int32)})
+        except sonnx_ort.ContractViolation as violation:
+            print(violation.rule, violation.index, violation.values)
+"""
+
+
+def test_divisors_that_onnx_runtime_computes_before_all_runs_are_looked_at_in_one() -> None:
+    child = run_python(FOLDED)
+    assert child.stdout.splitlines() == 6 * ["Mod.int.C1 (0,) (4, 0)"], child

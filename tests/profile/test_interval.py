@@ -1,0 +1,75 @@
+"""Elements outside an interval: known before a run, and found in one."""
+
+import numpy as np
+import pytest
+
+from sonnx_ort.profile.judgement import Judgement, Status, Violation
+from sonnx_ort.profile.operand import Bounds, Operand
+from sonnx_ort.profile.requirements.interval import WithinInterval
+from sonnx_ort.profile.rule import Illustration
+
+REQUIREMENT = WithinInterval(
+    ("X", "Y"), 1, lambda _: (0, 7), "no octal digit", Illustration("X", "Y", "mend it")
+)
+
+
+def judge(element_type: str | None, constant=None, bounds: Bounds | None = None) -> Judgement:
+    array = None if constant is None else np.array(constant, element_type)
+    y = Operand("Y", "y", "somewhere", element_type, constant=array, bounds=bounds)
+    return REQUIREMENT.judge((Operand("X", "x", "input", element_type), y))
+
+
+@pytest.mark.parametrize(
+    ("constant", "bounds", "status", "evidence"),
+    [
+        (None, None, "runtime", "the elements of Y are known only in a run"),
+        (None, (0, 7), "proved", "every element of Y 'y' lies in 0 to 7"),
+        (None, (0, 8), "runtime", "the elements of Y are known only in a run"),
+        (None, (-1, 7), "runtime", "the elements of Y are known only in a run"),
+        ([0, 7], None, "proved", "no element of the constant Y 'y' is no octal digit"),
+        ([], None, "proved", "no element of the constant Y 'y' is no octal digit"),
+        ([[0, 7], [1, 8]], None, "violated", "the constant Y 'y' is no octal digit at [1, 1]"),
+        (-1, None, "violated", "the constant Y 'y' is no octal digit at []"),
+    ],
+)
+def test_judgement(constant, bounds, status: str, evidence: str) -> None:
+    interval = None if bounds is None else Bounds(*bounds)
+    assert judge("int8", constant, interval) == Judgement(Status(status), evidence)
+
+
+def test_nothing_is_decided_of_an_unknown_type() -> None:
+    assert judge(None, bounds=Bounds(0, 7)).status is Status.RUNTIME
+
+
+def test_type_that_goes_beyond_neither_end_needs_no_look() -> None:
+    everything = WithinInterval(
+        ("X",), 0, lambda dtype: (0, int(np.iinfo(dtype).max)), "negative", REQUIREMENT.example
+    )
+    x = Operand("X", "x", "input", "uint8")
+    assert everything.judge([x]) == Judgement(Status.PROVED, "no uint8 is negative")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "y", "index"),
+    [
+        ("int8", [0, 7, 3], None),
+        ("int8", [0, 8, -1], (1,)),
+        ("int8", [0, -1, 8], (1,)),
+        ("uint64", [7, 2**64 - 1], (1,)),
+        ("int64", [[1], [-(2**63)]], (1, 0)),
+        ("float32", [np.nan, 7, np.inf], (2,)),
+        ("float64", [np.nan, -0.0, np.nextafter(0, -1)], (2,)),
+        ("float16", [np.nan], None),
+        ("int32", [], None),
+    ],
+)
+def test_first_element_outside_is_an_offence(dtype: str, y, index) -> None:
+    array = np.array(y, dtype)
+    found = REQUIREMENT.violation([np.ones_like(array), array])
+    assert (None if found is None else found.index) == index
+
+
+def test_offence_tells_all_operands_at_the_place() -> None:
+    found = REQUIREMENT.violation([np.int8([[1, 2]]), np.int8([[3, 9]])])
+    reason = "Y is no octal digit: X[0, 1] = 2, Y[0, 1] = 9"
+    assert found == Violation(reason, (0, 1), (2, 9))
