@@ -135,7 +135,10 @@ class StandardNodes:
         """
         if self.opset >= CONSTANT_OF_ANY_TYPE:
             tensor = ir.tensor(np.array(numbers, element_type.numpy()))
-            return self.add("Constant", [], purpose, {"value": tensor})
+            value = self.add("Constant", [], purpose, {"value": tensor})
+            # The graph library gives it that name when it reads the model again.
+            tensor.name = value.name
+            return value
         # The older Constant has no integers.
         floats = self.add("Constant", [], purpose, {"value": ir.tensor(np.array(numbers, float))})
         return self.cast(floats, element_type, purpose)

@@ -50,6 +50,16 @@ def test_standard_operator_is_left_where_nothing_differs(graph: str, expected: l
     assert operators(graph) == expected
 
 
+def test_rewriting_again_changes_nothing_where_there_is_no_custom_operator() -> None:
+    function = '<opset_import: ["" : 17], domain: "local"> fun (a) => (b) { b = Neg(a) }'
+    graph = (
+        f"(float[3] x) => (float[] z, float[] w) {CONSTANTS} {{ z = Div(c, two) w = local.fun(x) }}"
+    )
+    made = parse(f"{graph} {function}", domains={"local": 1})
+    once = sonnx_ort.rewrite(made, broadcast="explicit")
+    assert sonnx_ort.rewrite(once, broadcast="explicit") == once
+
+
 def test_node_of_a_subgraph_is_enforced_as_ever() -> None:
     made = parse(
         f"(float[3] x, bool b) => (float[] z) {CONSTANTS} {{ z = If(b) <then_branch = t () =>"

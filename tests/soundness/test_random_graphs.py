@@ -11,6 +11,8 @@ from collections import Counter
 
 import pytest
 
+from sonnx_ort.profile import catalog
+from support.soundness import rules
 from support.soundness.examination import BACKENDS
 from support.soundness.isolated import failures_of, run_attempts
 
@@ -30,6 +32,11 @@ def counts(lines):
     return sum((Counter(line.get("result")) for line in lines), Counter())
 
 
+def test_oracle_speaks_of_the_operators_of_the_profile():
+    assert sorted(rules.OPERATORS) == sorted(catalog.OPERATORS)
+    assert rules.DEFAULT_OPERATORS == catalog.DEFAULT_OPERATORS
+
+
 def test_report_and_enforced_model_agree_with_the_oracle(lines):
     failures = failures_of(lines, "support.soundness.trials:shrunk")
     assert not failures, "\n\n".join(failures)
@@ -42,6 +49,15 @@ def test_the_graphs_are_worth_looking_at(counts):
     for what in ("proved kept", "runtime kept", "runtime broken"):
         assert counts[what] > GRAPHS, what
     assert counts["violated broken"] > GRAPHS // 10
+    for what in ("proved kept", "runtime kept", "violated broken"):
+        assert counts[f"not enforced: {what}"] > GRAPHS // 4, what
+
+
+@pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
+@pytest.mark.parametrize("operator", sorted(rules.OPERATORS))
+def test_every_operator_is_worth_looking_at(operator, counts):
+    assert counts[f"{operator}: kept"] > GRAPHS // 20
+    assert counts[f"{operator}: broken"] > 0
 
 
 @pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")

@@ -1,9 +1,9 @@
 """Evaluates the original graph node by node: the oracle of what a run may do.
 
-Div, Sub and Broadcast are computed and judged here; control flow and calls are followed here; all
-other nodes go through `onnx.reference`. A node that fails does not end the evaluation: its outputs
-are marked, and what depends on them is left out, so that every failure is found whatever the order
-in which a runtime takes independent nodes.
+The nodes of the profile's operators are handed to whoever judges them; control flow and calls are
+followed here; all other nodes go through `onnx.reference`. A node that fails does not end the
+evaluation: its outputs are marked, and what depends on them is left out, so that every failure is
+found whatever the order in which a runtime takes independent nodes.
 """
 
 import functools
@@ -32,7 +32,7 @@ Environment = dict[str, Value]
 
 @dataclass(frozen=True)
 class Visit:
-    """A Div, Sub or Broadcast as a run reaches it.
+    """A node of an operator of the profile as a run reaches it.
 
     Attributes:
         node: The label of the node, with the path of its calls.
@@ -40,6 +40,8 @@ class Visit:
         operands: Its operands.
         live: Whether an output of the model depends on it.
         result: The name of its first output.
+        standard: Gives what ONNX computes of operands, which it broadcasts. It raises `LeafError`
+            where that is not known, and `Abandoned` where it should not be run.
     """
 
     node: str
@@ -47,10 +49,11 @@ class Visit:
     operands: tuple[Array, ...]
     live: bool
     result: str
+    standard: Callable[[Sequence[Array]], list[Array]]
 
 
 Decide = Callable[[Visit], list[Array] | Missing]
-"""Gives the outputs of a visited node, or that it fails."""
+"""Gives the outputs of a visited node, or that it fails; raises what `Visit.standard` raises."""
 
 
 @dataclass
@@ -59,7 +62,7 @@ class Evaluation:
 
     Attributes:
         model: The original model.
-        decide: What becomes of a Div, Sub or Broadcast.
+        decide: What becomes of a node of an operator of the profile.
         uncertain: Whether something failed of which a runtime may think otherwise.
     """
 
@@ -135,15 +138,20 @@ class Evaluation:
             inner = f"{path}{node.name}/"
             self._nodes(function.node, local, function.output, inner, live=live)
             return [local[name] for name in function.output]
-        if node.op_type in ("Div", "Sub", "Broadcast"):
-            operands = tuple(array for array in arrays if array is not None)
-            visit = Visit(path + node.name, node.op_type, operands, live, node.output[0])
-            decided = self.decide(visit)
-            return _all_missing(node) if isinstance(decided, Missing) else decided
         try:
+            if node.op_type in rules.OPERATORS:
+                decided = self.decide(self._visit(node, arrays, path, live=live))
+                return _all_missing(node) if isinstance(decided, Missing) else decided
             return compute_leaf(node, arrays, self._opset)
         except LeafError:
             return self._unknown(node)
+
+    def _visit(
+        self, node: onnx.NodeProto, arrays: Sequence[Array | None], path: str, *, live: bool
+    ) -> Visit:
+        operands = tuple(array for array in arrays if array is not None)
+        standard = functools.partial(compute_leaf, node, opset=self._opset)
+        return Visit(path + node.name, node.op_type, operands, live, node.output[0], standard)
 
     def _leave_out(self, node: onnx.NodeProto) -> None:
         """What ONNX Runtime can compute, and nobody here, must not end the process there."""
@@ -284,10 +292,12 @@ def lenient(visit: Visit) -> list[Array] | Missing:
         operands = np.broadcast_arrays(*visit.operands)
     except ValueError:
         return Missing()
-    if visit.operator == "Broadcast":
+    if visit.operator == rules.BROADCAST:
         return [np.array(operand) for operand in operands]
+    if visit.operator not in ("Div", "Sub"):
+        return visit.standard(operands)
     a, b = operands
     if visit.operator == "Div" and a.dtype.kind in "iu":
         b = np.where(b == 0, b.dtype.type(1), b)
         b = np.where((b == -1) & (a == np.iinfo(a.dtype).min), b.dtype.type(1), b)
-    return [rules.compute(visit.operator, a, b, "typed")]
+    return [rules.divide_or_subtract(visit.operator, a, b, "typed")]

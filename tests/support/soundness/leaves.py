@@ -27,7 +27,7 @@ class Abandoned(Exception):  # noqa: N818 - no error of the model
 
 
 class LeafError(Exception):
-    """A node other than Div, Sub and Broadcast cannot be computed."""
+    """What ONNX Runtime gives of a node is not known."""
 
 
 def compute_leaf(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: int) -> list[Array]:
@@ -42,21 +42,32 @@ def compute_leaf(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: in
         LeafError: It cannot be computed.
         Abandoned: It should not be run.
     """
-    if any(doubted(node.op_type, arrays) for doubted in (_refused, _rounded, _misjudged)):
+    if any(
+        doubted(node.op_type, arrays) for doubted in (_refused, _unsigned, _rounded, _misjudged)
+    ):
         raise LeafError(node.op_type)
     if _enlargement(node.op_type, arrays) > LARGEST or _ends_the_process(node.op_type, arrays):
         raise Abandoned(node.op_type)
-    evaluator = _reference(node.SerializeToString(), opset)
-    feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
     try:
         with np.errstate(all="ignore"):
-            outputs = evaluator.run(None, feeds)
+            results = _results(node, arrays, opset)
     except Exception as error:
         raise LeafError(str(error)) from error
-    results = [np.asarray(output) for output in outputs]
     if node.op_type in _SUMS and any((each == 0).any() for each in results):
         raise LeafError("a sum of zeros has the sign that the runtime starts with")
+    if node.op_type == "PRelu" and any(map(_loses_signs, results)):
+        raise LeafError("ONNX Runtime makes a Where of it, which takes the sign from a zero")
     return results
+
+
+def _results(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: int) -> list[Array]:
+    match node.op_type, arrays:
+        case "PRelu", [np.ndarray() as data, np.ndarray() as slope]:
+            # `onnx.reference` multiplies zeros as well.
+            return [np.where(data < 0, data * slope, data)]
+    feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
+    outputs = _reference(node.SerializeToString(), opset).run(None, feeds)
+    return [np.asarray(output) for output in outputs]
 
 
 def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
@@ -79,9 +90,6 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
         case "Squeeze", [_, axes]:
             # ONNX Runtime takes an empty list for none at all.
             refused = axes.size == 0
-        case "Where", [_, *chosen]:
-            # ONNX Runtime takes the sign from a zero.
-            refused = any(_negative_zero(array) for array in chosen)
         case "Tile", [data, repeats]:
             refused = repeats.shape != (data.ndim,)
         case "Slice", [_, *bounds]:
@@ -92,6 +100,18 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
     return refused
 
 
+def _unsigned(operator: str, arrays: Sequence[Array | None]) -> bool:
+    """Whether ONNX Runtime may give a zero of another sign."""
+    given = [array for array in arrays if array is not None]
+    match operator, given:
+        case "Where", [_, chosen, _]:
+            return _negative_zero(chosen)
+        case (("Max" | "Min"), _):
+            # Which zero is the larger one of two is nobody's promise.
+            return any(map(_negative_zero, given)) and any(map(_positive_zero, given))
+    return False
+
+
 def _misjudged(operator: str, arrays: Sequence[Array | None]) -> bool:
     """Whether ONNX Runtime may compare int64 wrongly: it does so in halves."""
     wide = (a for a in arrays if a is not None and a.dtype == np.int64)
@@ -100,6 +120,15 @@ def _misjudged(operator: str, arrays: Sequence[Array | None]) -> bool:
 
 def _negative_zero(array: Array) -> bool:
     return array.dtype.kind == "f" and bool((np.signbit(array) & (array == 0)).any())
+
+
+def _positive_zero(array: Array) -> bool:
+    return array.dtype.kind == "f" and bool((~np.signbit(array) & (array == 0)).any())
+
+
+def _loses_signs(result: Array) -> bool:
+    """Whether there is no kernel for a PRelu of that type, and a zero whose sign may be lost."""
+    return result.dtype != np.float32 and _negative_zero(result)
 
 
 def _rounded(operator: str, arrays: Sequence[Array | None]) -> bool:

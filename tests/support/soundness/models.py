@@ -15,7 +15,10 @@ from support.soundness.subgraphs import fill
 Feeds = dict[str, Array]
 Declared = tuple[int | str | None, ...] | None
 
-_TYPES = ("float32", "float32", "float32", "int32", "int64", "float64", "int8", "uint8")
+_TYPES = (
+    *("float32", "float32", "float32", "float32", "float64"),
+    *("int32", "int64", "int8", "uint8", "bool"),
+)
 _SIZES = (1, 1, 2, 2, 3, 3, 4, 0)
 
 
@@ -25,7 +28,7 @@ class RandomModel:
 
     Attributes:
         proto: The model.
-        nominal: Feeds that it runs with, unless a Div, Sub or Broadcast breaks a rule.
+        nominal: Feeds that it runs with, unless a node breaks a rule.
         declared: The declared shape of each input.
         lies: Whether it claims what is not so.
     """
@@ -38,7 +41,7 @@ class RandomModel:
 
 def random_model(rng: random.Random) -> RandomModel:
     """Make a model."""
-    draft = Draft(rng, rng.choice([13, 17, 17, 21]))
+    draft = Draft(rng, rng.choice([13, 17, 17, 21, 21]))
     inputs = _random_inputs(rng, draft)
     main = Scope(draft, dict(inputs))
     fill(main, rng.randint(5, 16))

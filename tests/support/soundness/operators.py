@@ -19,6 +19,9 @@ _ELEMENT_TYPES = {
 }
 
 
+_COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+
+
 class Kind(NamedTuple):
     """One kind of node.
 
@@ -55,6 +58,11 @@ def numeric(array: Array) -> bool:
     return array.dtype.kind in "iuf"
 
 
+def conditions(array: Array) -> bool:
+    """Whether it is of conditions, more than the one that an If asks."""
+    return array.dtype == np.bool_ and array.ndim > 0
+
+
 def wide(array: Array) -> bool:
     """Whether it is of a type that every arithmetic operator takes."""
     return array.dtype.name in (*FLOATS, "int64", "int32")
@@ -65,19 +73,65 @@ def shape_like(array: Array) -> bool:
     return array.dtype == np.int64 and array.ndim == 1 and 0 < array.size <= 4
 
 
-def partner(scope: Scope, name: str) -> str:
-    """Choose a second operand for a binary operator, by the first one."""
+def partner(scope: Scope, name: str, alike: float = 0.45) -> str:
+    """Choose a second operand for a binary operator, by the first one.
+
+    Args:
+        scope: The scope.
+        name: The first operand.
+        alike: The probability that one of the same shape is taken, if there is one.
+    """
     first = scope.values[name]
     same_type = [n for n, array in scope.values.items() if array.dtype == first.dtype]
     same_shape = [n for n in same_type if scope.values[n].shape == first.shape]
     die = scope.rng.random()
-    if die < 0.45 and len(same_shape) > 1:
+    if die < alike and len(same_shape) > 1:
         return scope.rng.choice(same_shape)
     if die < 0.75:
         return scope.rng.choice(same_type)
     shape = scope.rng.choice([first.shape, first.shape[1:], (), (1,) * first.ndim, (1,)])
     zeros = first.dtype.kind == "f" or scope.chance(0.15)
     return scope.constant(random_array(scope.rng, first.dtype.name, shape, zeros=zeros))
+
+
+def elementwise(scope: Scope, name: str) -> None:
+    """Add a node of another operator of the profile, on operands that are mostly of one shape."""
+    operator = scope.rng.choice(_elementwise_operators(scope, name))
+    others = scope.rng.choice([0, 1, 1, 2]) if operator in ("Max", "Min") else 1
+    operands = [name, *(partner(scope, name, alike=0.65) for _ in range(others))]
+    scope.rng.shuffle(operands)
+    if operator == "Where":
+        operands.insert(0, _chosen_by(scope, name))
+    compares = operator in _COMPARISONS
+    result_type = np.dtype(np.bool_) if compares else scope.values[name].dtype
+    scope.add(operator, operands, hopeless=0.1, result_type=result_type)
+
+
+def _elementwise_operators(scope: Scope, name: str) -> list[str]:
+    """The operators that take a value, and that ONNX Runtime has kernels of in its type."""
+    array, opset = scope.values[name], scope.draft.opset
+    if array.dtype == np.bool_:
+        return ["And", "Or", "Xor", "Equal"]
+    operators = [*_COMPARISONS, "Max", "Min", "Where"]
+    if opset >= 14 or wide(array):
+        operators += ["Add", "Mul"]
+    if array.dtype == np.float32 or (opset == 17 and wide(array)):
+        operators += ["PRelu"]
+    if opset >= 18 and array.dtype.kind in "iu":
+        operators += ["BitwiseAnd", "BitwiseOr", "BitwiseXor"]
+    return operators
+
+
+def _chosen_by(scope: Scope, name: str) -> str:
+    """Choose the conditions of a Where, by what they are to choose from."""
+    shape = scope.values[name].shape
+    fitting = [n for n, array in scope.values.items() if conditions(array)]
+    alike = [n for n in fitting if scope.values[n].shape == shape]
+    if alike and scope.chance(0.7):
+        return scope.rng.choice(alike)
+    if fitting and scope.chance(0.3):
+        return scope.rng.choice(fitting)
+    return scope.constant(random_array(scope.rng, "bool", shape))
 
 
 def divide_or_subtract(scope: Scope, name: str) -> None:
@@ -110,9 +164,7 @@ def cast(scope: Scope, name: str) -> None:
 
 def arithmetic(scope: Scope, name: str) -> None:
     """Add an operator of two operands."""
-    # Which zero is the larger one of two is nobody's promise.
-    exact = ["Max", "Min"] if scope.values[name].dtype.kind == "i" else []
-    scope.add(scope.rng.choice(["Add", "Mul", "Add", *exact]), [name, partner(scope, name)])
+    scope.add(scope.rng.choice(["Add", "Mul", "Add"]), [name, partner(scope, name)])
 
 
 def bounded(scope: Scope, name: str) -> None:
@@ -263,7 +315,9 @@ def nonzero(scope: Scope, name: str) -> None:
 
 KINDS: Sequence[Kind] = (
     Kind(14, divide_or_subtract, numeric),
-    Kind(4, arithmetic, wide),
+    Kind(9, elementwise, numeric),
+    Kind(3, elementwise, conditions),
+    Kind(2, arithmetic, wide),
     Kind(3, bounded, lambda array: array.dtype.name in ("int64", "int32")),
     Kind(4, shape_or_size, anything),
     Kind(3, gather, lambda array: array.ndim > 0 and array.shape[0] > 0),

@@ -6,6 +6,7 @@ import numpy as np
 
 import sonnx_ort
 from support.soundness.arrays import Array
+from support.soundness.rules import ELEMENT_RULES
 
 Outcome = Sequence[Array | None] | Exception
 
@@ -53,7 +54,7 @@ def assert_alike(one: Outcome, other: Outcome, *, uncertain: bool) -> None:
 
 def _rests_on_elements(outcome: Outcome) -> bool:
     violated = isinstance(outcome, sonnx_ort.ContractViolation)
-    return violated and outcome.rule in ("Div.int.C1", "Div.int.C2", "Div.R5")
+    return violated and outcome.rule in ELEMENT_RULES
 
 
 def _bits(array: Array | None) -> object:

@@ -1,12 +1,39 @@
 """Which rules operands break, written down anew from the documents, apart from the product."""
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from support.soundness.arrays import Array
 
 Shape = tuple[int, ...]
+
+BROADCAST = "Broadcast"
+
+OPERATORS = frozenset(
+    {
+        *("Div", "Sub", BROADCAST),
+        *("Add", "Mul", "Max", "Min", "PRelu", "And", "Or", "Xor"),
+        *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
+        *("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Where"),
+    }
+)
+"""The operators that rules speak of."""
+
+DEFAULT_OPERATORS = frozenset({"Div", "Sub", BROADCAST})
+"""Those that are enforced where nothing else is asked for."""
+
+_OF_ANY_NUMBER = frozenset({"Max", "Min"})
+"""Those that have a rule about shapes though there may be one operand."""
+
+_FIRST_OF_ITS_TYPE = {"Where": 1}
+"""The position of the operand whose type decides about the rules, where it is not the first."""
+
+_OWN_SHAPE_RULES = {
+    ("Div", "preliminary"): ("Div.R1", "Div.R4"),
+    ("Sub", "preliminary"): ("Sub.R1",),
+}
+"""The rules about shapes of the editions that do not tell the families of types apart."""
 
 
 def common_shape(shapes: list[Shape]) -> Shape | None:
@@ -23,43 +50,72 @@ def common_shape(shapes: list[Shape]) -> Shape | None:
     return largest if fits else None
 
 
-def same_shape_rules(operator: str, dtype: np.dtype[Any], edition: str) -> tuple[str, ...]:
+def same_shape_rules(operator: str, operands: Sequence[Array], edition: str) -> tuple[str, ...]:
     """The ids of the rules that operands of two shapes break, in order of decision."""
-    if edition == "typed":
-        return (f"{operator}.{'int' if dtype.kind in 'iu' else 'float'}.R1",)
-    return ("Div.R1", "Div.R4") if operator == "Div" else ("Sub.R1",)
+    if len(operands) == 1 and operator not in _OF_ANY_NUMBER:
+        return ()
+    own = _OWN_SHAPE_RULES.get((operator, edition))
+    return own or (f"{operator}.{_family(operator, operands)}.R1",)
 
 
-def decided_rules(operator: str, a: Array, b: Array, edition: str) -> dict[str, bool]:
+def _family(operator: str, operands: Sequence[Array]) -> str:
+    """The section of the documents that speaks of operands."""
+    kind = operands[_FIRST_OF_ITS_TYPE.get(operator, 0)].dtype.kind
+    return {"b": "bool", "i": "int", "u": "int", "f": "float"}[kind]
+
+
+def decided_rules(operator: str, operands: Sequence[Array], edition: str) -> dict[str, bool]:
     """Each rule that a run can break, in order of decision, and whether operands break it.
 
     Args:
-        operator: "Div" or "Sub".
-        a: The first operand.
-        b: The second operand; where its shape differs, rules about pairs of elements stand out.
+        operator: One of `OPERATORS`, but for Broadcast.
+        operands: The operands; where shapes differ, rules about elements of several stand out.
         edition: "typed" or "preliminary".
     """
-    differ = a.shape != b.shape
-    decided = dict.fromkeys(same_shape_rules(operator, a.dtype, edition), differ)
-    if operator != "Div":
-        return decided
-    zero_rule = "Div.int.C1" if edition == "typed" else "Div.R5"
-    if a.dtype.kind not in "iu":
-        return decided if edition == "typed" else decided | {zero_rule: False}
-    decided[zero_rule] = bool((b == 0).any())
-    if not differ:
-        decided["Div.int.C2"] = _beyond_the_type(a, b)
+    differ = len({operand.shape for operand in operands}) > 1
+    decided = dict.fromkeys(same_shape_rules(operator, operands, edition), differ)
+    for rule in _element_rules(operator, operands, edition):
+        several, broken = ELEMENT_RULES[rule]
+        if not (several and differ):
+            decided[rule] = broken(operands)
     return decided
 
 
-def _beyond_the_type(a: Array, b: Array) -> bool:
+def _element_rules(operator: str, operands: Sequence[Array], edition: str) -> tuple[str, ...]:
+    """The ids of the rules about elements, in order of decision."""
+    integers = _family(operator, operands) == "int"
+    match operator, edition:
+        case "Div", "typed":
+            return ("Div.int.C1", "Div.int.C2") if integers else ()
+        case "Div", _:
+            return ("Div.R5", "Div.int.C2") if integers else ("Div.R5",)
+    return ()
+
+
+def _zero_divisor(operands: Sequence[Array]) -> bool:
+    """Whether an integer is divided by zero, which has no result; of floats it has one."""
+    divisor = operands[1]
+    return divisor.dtype.kind in "iu" and bool((divisor == 0).any())
+
+
+def _unrepresentable_quotient(operands: Sequence[Array]) -> bool:
+    """Whether the smallest integer is divided by -1."""
+    a, b = operands
     if a.dtype.kind == "u":
         return False
     return bool(((a == np.iinfo(a.dtype).min) & (b == -1)).any())
 
 
-def compute(operator: str, a: Array, b: Array, edition: str) -> Array:
-    """The operator's result on operands of one shape that break no rule.
+ELEMENT_RULES: Mapping[str, tuple[bool, Callable[[Sequence[Array]], bool]]] = {
+    "Div.int.C1": (False, _zero_divisor),
+    "Div.int.C2": (True, _unrepresentable_quotient),
+    "Div.R5": (False, _zero_divisor),
+}
+"""The rules about elements: whether one speaks of several operands, and what breaks it."""
+
+
+def divide_or_subtract(operator: str, a: Array, b: Array, edition: str) -> Array:
+    """The result of Div or Sub on operands of one shape that break no rule.
 
     Args:
         operator: "Div" or "Sub".

@@ -122,6 +122,7 @@ class Scope:
         outputs: int = 1,
         domain: str = "",
         hopeless: float = 0,
+        result_type: np.dtype[Any] | None = None,
         **attributes: Any,
     ) -> list[str] | None:
         """Add a node, unless the nominal run fails in it.
@@ -132,6 +133,8 @@ class Scope:
             outputs: How many outputs it has.
             domain: Its domain.
             hopeless: The probability that it is added even where the nominal run fails in it.
+            result_type: What its first output is of where it is not computed; by default, what its
+                first input is of.
             **attributes: Its attributes.
 
         Returns:
@@ -144,7 +147,7 @@ class Scope:
         if computed is None:
             if not (hopeless and self.chance(hopeless)):
                 return None
-            self.made[names[0]] = self.values[inputs[0]].dtype
+            self.made[names[0]] = result_type or self.values[inputs[0]].dtype
         else:
             self.values.update(zip(names, computed, strict=True))
             self.made.update({n: array.dtype for n, array in zip(names, computed, strict=True)})

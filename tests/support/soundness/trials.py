@@ -8,6 +8,7 @@ import random
 
 from support.soundness.examination import Tally, Trial, examine
 from support.soundness.models import random_feeds, random_model
+from support.soundness.rules import BROADCAST, DEFAULT_OPERATORS, OPERATORS
 from support.soundness.shrinking import smallest
 
 _RUNS = 6
@@ -18,9 +19,21 @@ def make_trial(number: int) -> Trial:
     rng = random.Random(number)  # noqa: S311 - no cryptography
     edition = rng.choice(["typed", "preliminary"])
     broadcast = rng.choice(["reject", "explicit"])
+    operators = _operators(rng)
     made = random_model(rng)
     runs = (made.nominal, *(random_feeds(rng, made) for _ in range(_RUNS - 1)))
-    return Trial(made.proto, runs, made.lies, edition, broadcast)
+    return Trial(made.proto, runs, made.lies, edition, broadcast, operators)
+
+
+def _operators(rng: random.Random) -> frozenset[str]:
+    """Those that are enforced; Div always is, for ONNX Runtime's own ends the process."""
+    match rng.choice(["default", "default", "all", "all", "some"]):
+        case "default":
+            return DEFAULT_OPERATORS
+        case "all":
+            return OPERATORS
+    chosen = rng.sample(sorted(OPERATORS), rng.randint(1, len(OPERATORS)))
+    return frozenset({*chosen, "Div", BROADCAST})
 
 
 def attempt(number: int) -> dict[str, int]:
