@@ -46,7 +46,7 @@ def renamed_guard(graph: onnx.GraphProto) -> None:
 
 
 def unknown_operator(graph: onnx.GraphProto) -> None:
-    graph.node[0].op_type = "Mul"
+    graph.node[0].op_type = "Unheard"
 
 
 def one_input(graph: onnx.GraphProto) -> None:
@@ -71,7 +71,7 @@ def unknown_edition(graph: onnx.GraphProto) -> None:
         (another_guard, "its guard is Expand, not a plain Reshape"),
         (guard_with_attribute, "its guard is Reshape, not a plain Reshape"),
         (renamed_guard, "its guard does not bear its name"),
-        (unknown_operator, "there is no operator 'Mul' in that domain"),
+        (unknown_operator, "there is no operator 'Unheard' in that domain"),
         (one_input, "it has 1 inputs and 2 outputs"),
         (more_attributes, "its attributes are not 'node' and 'edition', all strings"),
         (unknown_edition, "there is no edition 'none'"),

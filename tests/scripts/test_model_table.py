@@ -85,7 +85,7 @@ def test_row_has_all_figures():
         "model": "package/model",
         "nodes": "9",
         "added": "5",
-        "Div and Sub": "3",
+        "enforced": "3",
         "broadcasting": "2",
         "guards": "3",
         "identical": "2 of 2",
@@ -96,11 +96,11 @@ def test_row_has_all_figures():
     }
 
 
-def test_means_leave_out_no_model_and_then_those_without_div_and_sub():
+def test_means_leave_out_no_model_and_then_those_without_enforced_nodes():
     unchanged = figures("package/other", Census(1, 0, 0, 0, 0), [], [6.0], [1.0])
     assert means([MODEL, unchanged]) == (
         "Geometric means over 2 models: same options 0.71 / 0.50; defaults 1.41 / 1.00; "
         "not optimized 0.71 / 0.71.\n"
-        "Geometric means over 1 models with a Div or Sub: same options 3.00 / 1.50; "
+        "Geometric means over 1 models with an enforced node: same options 3.00 / 1.50; "
         "defaults 6.00 / 3.00; not optimized 3.00 / 3.00."
     )
