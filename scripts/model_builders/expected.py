@@ -1,6 +1,5 @@
 """Expected results, from the exact oracle: rationals, rounded once."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -11,13 +10,10 @@ from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
-Oracle = Callable[[Array, Array, ElementType, Edition], Array | oracle.Violation]
 Outcome = Outputs | RunViolation
 
 NODE_NAMES = {"Div": "divide", "Sub": "subtract", "Broadcast": "spread"}
 """What the nodes are called, unless a model has several of one operator."""
-
-_ORACLES: Mapping[str, Oracle] = {"Div": oracle.divide, "Sub": oracle.subtract}
 
 
 def element_type_of(array: Array) -> ElementType:
@@ -37,7 +33,7 @@ def outcome(
         edition: The edition of the profile.
         node: The name of the node; that of `NODE_NAMES` unless given.
     """
-    found = _ORACLES[operator](a, b, element_type_of(a), edition)
+    found = oracle.outcome(operator, (a, b), element_type_of(a), edition)
     if isinstance(found, oracle.Violation):
         return _violation(found, operator, node or NODE_NAMES[operator], a, b)
     return Outputs({"C": found})

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from sonnx_ort.oracle import Violation, divide
+from sonnx_ort.oracle import Violation, outcome
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
 from support.execution import EXECUTIONS
@@ -18,8 +18,8 @@ EDITIONS = pytest.mark.parametrize("edition", Edition)
 
 @functools.cache
 def breaks_a_rule(a: int, b: int, element_type: ElementType, edition: Edition) -> bool:
-    scalars = (np.array(value, element_type.dtype) for value in (a, b))
-    return isinstance(divide(*scalars, element_type, edition), Violation)
+    scalars = [np.array(value, element_type.dtype) for value in (a, b)]
+    return isinstance(outcome("Div", scalars, element_type, edition), Violation)
 
 
 def integer_pairs(element_type, edition, *, broken):

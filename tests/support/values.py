@@ -93,7 +93,7 @@ def assert_same_bits(actual: Array, expected: Array) -> None:
     # A scalar cannot be indexed by a mask of its elements; one axis more does no harm.
     got, want = (np.atleast_1d(np.asarray(array)) for array in (actual, expected))
     wrong = got.view(bits) != want.view(bits)
-    if expected.dtype.kind not in "iu":
+    if expected.dtype.kind not in "biu":
         # Looking at a signalling bfloat16 NaN raises the flag of an invalid operation.
         with np.errstate(invalid="ignore"):
             wrong &= ~(np.isnan(want) & _is_quiet_nan(got))
