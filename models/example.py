@@ -109,6 +109,7 @@ class Case:
         name: The name of the case, unique within its model.
         edition: The edition of the profile that the model is held to.
         broadcast: The value of `rewrite`'s argument of that name.
+        operators: Likewise: "default", "all", or names with commas between.
         inputs: The arrays to feed by input name; none where the model is rejected.
         expected: What must come of it.
     """
@@ -116,6 +117,7 @@ class Case:
     name: str
     edition: Edition
     broadcast: str
+    operators: str
     inputs: Mapping[str, Array]
     expected: Expectation
 

@@ -24,7 +24,7 @@ from sonnx_ort.models.example import (
 )
 from sonnx_ort.profile.options import Edition
 
-VERSION = 1
+VERSION = 2
 """The version of the manifest's format that this code reads."""
 
 DATA = Path(__file__).parent / "data"
@@ -83,6 +83,7 @@ def _case(entry: Entry) -> Case:
         name=entry["name"],
         edition=Edition(entry["edition"]),
         broadcast=entry["broadcast"],
+        operators=entry["operators"],
         inputs=_tensors(entry["inputs"]),
         expected=_expectation(entry["expected"]),
     )

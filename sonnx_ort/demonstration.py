@@ -176,6 +176,7 @@ def _run(example: Example, case: Case, backend: Backend) -> Observation:
         _options(),
         edition=case.edition,
         broadcast=case.broadcast,
+        operators=case.operators,
         backend=backend,
     )
     outputs = _outputs(session, case)

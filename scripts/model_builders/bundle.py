@@ -77,7 +77,7 @@ def binary(
 def case(
     name: str, expected: Expectation | Array, edition: Edition = TYPED, /, **inputs: Array
 ) -> Case:
-    """Make a case that does not ask for explicit broadcasting.
+    """Make a case of the operators enforced by default, without explicit broadcasting.
 
     Args:
         name: Its name.
@@ -86,7 +86,7 @@ def case(
         **inputs: The arrays to feed.
     """
     outputs = Outputs({"C": expected}) if isinstance(expected, np.ndarray) else expected
-    return Case(name, edition, "reject", inputs, outputs)
+    return Case(name, edition, "reject", "default", inputs, outputs)
 
 
 def explicit(*cases: Case) -> list[Case]:

@@ -8,6 +8,7 @@ from model_builders import (
     control_flow,
     digits,
     documents,
+    elementwise,
     floats,
     integers,
     legacy,
@@ -26,6 +27,7 @@ SUBJECTS = (
     legacy,
     sparse,
     optimizer,
+    elementwise,
     digits,
 )
 """The modules that give models. A new subject is one more entry."""

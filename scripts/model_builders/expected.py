@@ -1,28 +1,42 @@
 """Expected results, from the exact oracle: rationals, rounded once."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy.typing as npt
 
 from sonnx_ort import oracle
 from sonnx_ort.models import Outputs, RunViolation
-from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
-Oracle = Callable[[Array, Array, ElementType, Edition], Array | oracle.Violation]
 Outcome = Outputs | RunViolation
 
-NODE_NAMES = {"Div": "divide", "Sub": "subtract", "Broadcast": "spread"}
+NODE_NAMES = {
+    "Div": "divide",
+    "Sub": "subtract",
+    "Broadcast": "spread",
+    "Add": "add",
+    "Mul": "multiply",
+    "Max": "take_largest",
+    "Min": "take_smallest",
+    "PRelu": "scale_below_zero",
+    "And": "require_both",
+    "Or": "require_any",
+    "Xor": "require_one",
+    "BitwiseAnd": "mask_bits",
+    "BitwiseOr": "set_bits",
+    "BitwiseXor": "flip_bits",
+    **dict.fromkeys(("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"), "compare"),
+    "Where": "choose",
+}
 """What the nodes are called, unless a model has several of one operator."""
-
-_ORACLES: Mapping[str, Oracle] = {"Div": oracle.divide, "Sub": oracle.subtract}
 
 
 def element_type_of(array: Array) -> ElementType:
-    """The element type of an array of numbers."""
-    return next(t for t in NUMERIC_TYPES if t.dtype == array.dtype)
+    """The element type of an array."""
+    return next(t for t in ElementType if t.dtype == array.dtype)
 
 
 def outcome(
@@ -37,10 +51,23 @@ def outcome(
         edition: The edition of the profile.
         node: The name of the node; that of `NODE_NAMES` unless given.
     """
-    found = _ORACLES[operator](a, b, element_type_of(a), edition)
+    found = oracle.outcome(operator, (a, b), element_type_of(a), edition)
     if isinstance(found, oracle.Violation):
         return _violation(found, operator, node or NODE_NAMES[operator], a, b)
     return Outputs({"C": found})
+
+
+def elementwise_outcome(operator: str, *operands: Array) -> Outcome:
+    """What comes of a node of any element-wise operator in the typed edition.
+
+    Args:
+        operator: Its name.
+        *operands: Its operands, the last of them of the type that is not its own.
+    """
+    found = oracle.outcome(operator, operands, element_type_of(operands[-1]), Edition.TYPED)
+    if isinstance(found, oracle.Violation):
+        return _violation(found, operator, NODE_NAMES[operator], *operands)
+    return Outputs({OPERATORS[operator].result: found})
 
 
 def explicit_outcome(

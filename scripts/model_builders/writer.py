@@ -109,6 +109,7 @@ def _case_entry(case: Case, tensors: _TensorFile) -> dict[str, Any]:
         "name": case.name,
         "edition": case.edition.value,
         "broadcast": case.broadcast,
+        "operators": case.operators,
         "inputs": tensors.entries(case.inputs),
         "expected": _expectation_entry(case.expected, tensors),
     }

@@ -5,6 +5,8 @@ fraction, computes there, and rounds by its own integer arithmetic. It shares wi
 the names of types, editions and rules, and it uses neither numpy's arithmetic nor a float.
 """
 
-from sonnx_ort.oracle.operators import Violation, broadcast, divide, subtract
+from sonnx_ort.oracle.broadcasting import broadcast
+from sonnx_ort.oracle.operators import OPERATORS, ZEROS_OF_EITHER_SIGN, outcome
+from sonnx_ort.oracle.violation import Violation
 
-__all__ = ["Violation", "broadcast", "divide", "subtract"]
+__all__ = ["OPERATORS", "ZEROS_OF_EITHER_SIGN", "Violation", "broadcast", "outcome"]

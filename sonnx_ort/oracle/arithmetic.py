@@ -1,16 +1,17 @@
-"""Division and subtraction over the reals, on integers of a width, and on floating-point data.
+"""The arithmetic operators over the reals, on integers and on floating-point data, exactly.
 
 Over the reals: SONNX Div, typed edition, section "real" (a zero divisor is undefined); SONNX Sub,
 preliminary edition, "Informal specification".
 
 On integers: no document among the five states them (SONNX Div, typed edition, section "INT8, INT16,
-INT32" is to be completed); these are the project's decisions, which agree with ONNX and with later
-drafts: truncation towards zero, and differences modulo 2^n.
+INT32" is to be completed); truncation towards zero is the project's decision, which agrees with
+ONNX and with later drafts. Results are taken modulo 2^n, or rounded, where they
+are stored.
 
 On floating-point data: SONNX Div, typed edition, section "FP16, FP32, FP64, BFLOAT16", and
 preliminary edition, "Informal specification" and R5; SONNX Sub, preliminary edition. Where they are
-silent, IEEE 754-2019: 6.1 (infinities), 6.2 (NaNs), 6.3 (signs), 7.2 (invalid operations) and 7.3
-(division by zero).
+silent, and of the other operators, IEEE 754-2019: 6.1 (infinities), 6.2 (NaNs), 6.3 (signs), 7.2
+(invalid operations) and 7.3 (division by zero).
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,6 @@ from sonnx_ort.oracle.numbers import (
     infinity,
 )
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.options import Edition
 
 
 def quotient(a: Fraction, b: Fraction) -> Fraction | None:
@@ -86,29 +86,23 @@ def divide_integers(a: int, b: int) -> int | None:
     return None if exact is None else trunc(exact)
 
 
-def subtract_integers(a: int, b: int, integer_format: IntegerFormat) -> int:
-    """The value of the type that equals the difference modulo 2^n.
+def p_relu_integers(x: int, slope: int) -> int:
+    """An element that is not negative, or its product with the slope, of any size.
 
     Args:
-        a: The minuend.
-        b: The subtrahend.
-        integer_format: The type, of n bits.
+        x: The element.
+        slope: The slope.
     """
-    smallest = integer_format.smallest
-    exact = int(difference(Fraction(a), Fraction(b)))
-    return smallest + (exact - smallest) % (1 << integer_format.bits)
+    return x * slope if x < 0 else x
 
 
-def divide_floats(a: Number, b: Number, edition: Edition) -> Number:
+def divide_floats(a: Number, b: Number) -> Number:
     """The quotient, not yet rounded to a format.
 
     Args:
         a: The dividend.
         b: The divisor.
-        edition: `PRELIMINARY` gives +inf wherever b is zero, whatever a is.
     """
-    if edition is Edition.PRELIMINARY and b.is_zero:
-        return POSITIVE_INFINITY
     negative = a.negative != b.negative
     match a.kind, b.kind:
         case (Kind.NAN, _) | (_, Kind.NAN) | (Kind.INFINITE, Kind.INFINITE):
@@ -122,6 +116,54 @@ def divide_floats(a: Number, b: Number, edition: Edition) -> Number:
             if magnitude is not None:
                 return finite(magnitude, negative=negative)
             return NAN if a.is_zero else infinity(negative=negative)
+
+
+def divide_floats_by_formula(a: Number, b: Number) -> Number:
+    """The quotient of the preliminary edition: +inf wherever b is zero, whatever a is.
+
+    Args:
+        a: The dividend.
+        b: The divisor.
+    """
+    return POSITIVE_INFINITY if b.is_zero else divide_floats(a, b)
+
+
+def multiply_floats(a: Number, b: Number) -> Number:
+    """The product, not yet rounded to a format.
+
+    Args:
+        a: The one factor.
+        b: The other factor.
+    """
+    negative = a.negative != b.negative
+    match a.kind, b.kind:
+        case (Kind.NAN, _) | (_, Kind.NAN):
+            return NAN
+        case (Kind.INFINITE, _) | (_, Kind.INFINITE):
+            return NAN if a.is_zero or b.is_zero else infinity(negative=negative)
+        case _:
+            return finite(a.magnitude * b.magnitude, negative=negative)
+
+
+def p_relu_floats(x: Number, slope: Number) -> Number:
+    """An element that is not below zero, or its product with the slope, not yet rounded.
+
+    Args:
+        x: The element; NaN and both zeros are not below zero.
+        slope: The slope.
+    """
+    below_zero = x.negative and not x.is_zero and x.kind is not Kind.NAN
+    return multiply_floats(x, slope) if below_zero else x
+
+
+def add_floats(a: Number, b: Number) -> Number:
+    """The sum, not yet rounded to a format.
+
+    Args:
+        a: The one summand.
+        b: The other summand.
+    """
+    return subtract_floats(a, Number(b.kind, not b.negative, b.magnitude))
 
 
 def subtract_floats(a: Number, b: Number) -> Number:

@@ -1,14 +1,14 @@
-"""The profile's operators on arrays of every element type: the result, or the rule that is broken.
+"""The profile's element-wise operators on arrays: the result, or the first rule that is broken.
 
 Sources: the two editions of SONNX Div and the preliminary edition of SONNX Sub, "Restrictions":
 equal shapes (R1), and for integer division the project's own C1 and C2, with R5 in the place of
-C1 in the preliminary edition, since no integer represents infinity. SONNX Broadcast, "Informal
-specification": condition 1 (ranks), condition 2 (sizes) and the relations between multi-indexes of
-step 1 and step 2, which are followed index by index; indexes start at 0 here and at 1 there.
+C1 in the preliminary edition, since no integer represents infinity. Of the other operators the
+rule about shapes is the same in both editions.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import operator as python
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,165 +18,166 @@ from sonnx_ort.oracle.arithmetic import (
     FLOAT_FORMATS,
     INTEGER_FORMATS,
     IntegerFormat,
+    add_floats,
     divide_floats,
+    divide_floats_by_formula,
     divide_integers,
+    multiply_floats,
+    p_relu_floats,
+    p_relu_integers,
     subtract_floats,
-    subtract_integers,
 )
+from sonnx_ort.oracle.comparison import equal, largest, less, less_or_equal, smallest
 from sonnx_ort.oracle.numbers import Number, decode, encode
+from sonnx_ort.oracle.violation import Violation
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """The first broken rule, in the order of the operator's contract.
-
-    Attributes:
-        rule: Its id.
-        index: Where the first offending element stands, in row-major order; None where the shapes
-            offend.
-        values: The elements of A and B there; None where the shapes offend.
-    """
-
-    rule: str
-    index: tuple[int, ...] | None = None
-    values: tuple[int, int] | None = None
-
-
 Array = npt.NDArray[Any]
-Sizes = tuple[int, ...]
+Datum = Number | int | bool
+"""An element: of a floating-point type, of an integer type, or a condition."""
+
+Computation = Callable[..., Any]
+"""Computes one element exactly; it is rounded or taken modulo 2^n behind that, once."""
+
+ZEROS_OF_EITHER_SIGN = frozenset({"Max", "Min"})
+"""The operators that may give a zero of either sign where the operands are zeros of both.
+
+So compare these by value. `outcome` takes 0 for larger than -0, as IEEE 754-2019 does (9.6).
+"""
 
 
-def broadcast(*tensors: Array) -> tuple[Array, ...] | Violation:
-    """Give tensors one shape, each by repeating its own elements.
+def _chosen(condition: bool, x: Datum, y: Datum) -> Datum:
+    return x if condition else y
+
+
+_ON_FLOATS: Mapping[str, Computation] = {
+    "Add": add_floats,
+    "Sub": subtract_floats,
+    "Mul": multiply_floats,
+    "Div": divide_floats,
+    "Max": largest,
+    "Min": smallest,
+    "PRelu": p_relu_floats,
+    "Equal": equal,
+    "Less": less,
+    "LessOrEqual": less_or_equal,
+    "Greater": lambda a, b: less(b, a),
+    "GreaterOrEqual": lambda a, b: less_or_equal(b, a),
+    "Where": _chosen,
+}
+_ON_INTEGERS: Mapping[str, Computation] = {
+    "Add": python.add,
+    "Sub": python.sub,
+    "Mul": python.mul,
+    "Div": divide_integers,
+    "Max": lambda *operands: max(operands),
+    "Min": lambda *operands: min(operands),
+    "PRelu": p_relu_integers,
+    "BitwiseAnd": python.and_,
+    "BitwiseOr": python.or_,
+    "BitwiseXor": python.xor,
+    "Equal": python.eq,
+    "Less": python.lt,
+    "LessOrEqual": python.le,
+    "Greater": python.gt,
+    "GreaterOrEqual": python.ge,
+    "Where": _chosen,
+}
+_ON_CONDITIONS: Mapping[str, Computation] = {
+    "And": python.and_,
+    "Or": python.or_,
+    "Xor": python.xor,
+    "Equal": python.eq,
+}
+
+_COMPUTATIONS: Mapping[Family, Mapping[str, Computation]] = MappingProxyType(
+    {
+        Family.FLOAT: _ON_FLOATS,
+        Family.INTEGER: _ON_INTEGERS,
+        Family.BOOLEAN: _ON_CONDITIONS,
+    }
+)
+_COMPARISONS = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
+
+OPERATORS = frozenset(name for computations in _COMPUTATIONS.values() for name in computations)
+"""The names of the operators that the oracle computes."""
+
+
+def outcome(
+    operator: str, operands: Sequence[Array], element_type: ElementType, edition: Edition
+) -> Array | Violation:
+    """What an operator gives, element by element.
 
     Args:
-        *tensors: X0 to XL, at least one; each of any shape and dtype.
+        operator: Its name.
+        operands: All its operands, of any shapes; conditions of a Where are of dtype bool.
+        element_type: The type of all other operands.
+        edition: The edition of the profile. It decides which rule the operands of Div and Sub
+            break, and what a zero divisor gives.
 
     Returns:
-        Z0 to ZL, bit for bit the elements of X0 to XL, or the rule that is broken.
+        The results, or the first rule that is broken. Where a result is NaN, any quiet NaN is
+        right; of some operators a zero of either sign is, see `ZEROS_OF_EITHER_SIGN`.
+
+    Raises:
+        ValueError: The operator does not take the type.
     """
-    rank = max(tensor.ndim for tensor in tensors)
-    padded = [_prepended(tensor.shape, rank) for tensor in tensors]
-    common = tuple(max(sizes[k] for sizes in padded) for k in range(rank))
-    if not all(_fits(sizes, common) for sizes in padded):
-        return Violation("Broadcast.E1")
-    return tuple(
-        _repeated(tensor, sizes, common) for tensor, sizes in zip(tensors, padded, strict=True)
-    )
+    compute = _computation(operator, element_type, edition)
+    if len({operand.shape for operand in operands}) > 1:
+        return Violation(_shape_rule(operator, element_type, edition))
+    if operator == "Div" and element_type.family is Family.INTEGER:
+        violation = _division_violation(operands, INTEGER_FORMATS[element_type], edition)
+        if violation is not None:
+            return violation
+    places = zip(*(_decoded(operand, element_type) for operand in operands), strict=True)
+    result_type = ElementType.BOOL if operator in _COMPARISONS else element_type
+    bits = [_encoded(compute(*place), result_type) for place in places]
+    shape, dtype = operands[0].shape, result_type.dtype
+    return np.array(bits, f"u{dtype.itemsize}").reshape(shape).view(dtype)
 
 
-def _prepended(sizes: Sizes, rank: int) -> Sizes:
-    """Step 1: sizes of 1 at the lower axes until there are as many as the rank."""
-    return (1,) * (rank - len(sizes)) + sizes
-
-
-def _fits(sizes: Sizes, common: Sizes) -> bool:
-    return all(size in (largest, 1) for size, largest in zip(sizes, common, strict=True))
-
-
-def _repeated(tensor: Array, sizes: Sizes, common: Sizes) -> Array:
-    """Step 2: each element of Zm is the one of Ym, and so of Xm, that its index leads to."""
-    bits = np.dtype(f"u{tensor.dtype.itemsize}")
-    elements, result = tensor.view(bits), np.empty(common, bits)
-    prepended = len(common) - tensor.ndim
-    for index in np.ndindex(common):
-        leading_to = tuple(map(_index, index, sizes, common))
-        result[index] = elements[leading_to[prepended:]]
-    return result.view(tensor.dtype)
-
-
-def _index(current: int, size: int, common_size: int) -> int:
-    """The document's f: the current index where the size is the common one, else the first."""
-    return current if size == common_size else 0
-
-
-def divide(a: Array, b: Array, element_type: ElementType, edition: Edition) -> Array | Violation:
-    """Divide element by element.
-
-    Args:
-        a: The dividends, of any shape.
-        b: The divisors.
-        element_type: The type of both.
-        edition: The edition of the profile.
-
-    Returns:
-        The quotients, in the same shape and dtype, or the first rule that is broken.
-    """
-    if a.shape != b.shape:
-        return Violation(_shape_rule("Div", element_type, edition))
-    if element_type.family is Family.FLOAT:
-        return _on_floats(a, b, element_type, lambda x, y: divide_floats(x, y, edition))
-    integer_format = INTEGER_FORMATS[element_type]
-    violation = _division_violation(a, b, integer_format, edition)
-    return violation or _on_integers(a, b, _defined_quotient)
-
-
-def subtract(a: Array, b: Array, element_type: ElementType, edition: Edition) -> Array | Violation:
-    """Subtract element by element.
-
-    Args:
-        a: The minuends, of any shape.
-        b: The subtrahends.
-        element_type: The type of both.
-        edition: The edition of the profile; it decides only which rule unequal shapes break.
-
-    Returns:
-        The differences, in the same shape and dtype, or the first rule that is broken.
-    """
-    if a.shape != b.shape:
-        return Violation(_shape_rule("Sub", element_type, edition))
-    if element_type.family is Family.FLOAT:
-        return _on_floats(a, b, element_type, subtract_floats)
-    integer_format = INTEGER_FORMATS[element_type]
-    return _on_integers(a, b, lambda x, y: subtract_integers(x, y, integer_format))
+def _computation(operator: str, element_type: ElementType, edition: Edition) -> Computation:
+    computations = _COMPUTATIONS[element_type.family]
+    if operator not in computations:
+        raise ValueError(f"{operator} of {element_type} has no meaning")
+    by_formula = edition is Edition.PRELIMINARY and element_type.family is Family.FLOAT
+    return divide_floats_by_formula if operator == "Div" and by_formula else computations[operator]
 
 
 def _shape_rule(operator: str, element_type: ElementType, edition: Edition) -> str:
-    match edition:
-        case Edition.TYPED:
-            return f"{operator}.{element_type.family}.R1"
-        case Edition.PRELIMINARY:
-            return f"{operator}.R1"
+    if operator in ("Div", "Sub") and edition is Edition.PRELIMINARY:
+        return f"{operator}.R1"
+    return f"{operator}.{element_type.family}.R1"
 
 
 def _division_violation(
-    a: Array, b: Array, integer_format: IntegerFormat, edition: Edition
+    operands: Sequence[Array], integer_format: IntegerFormat, edition: Edition
 ) -> Violation | None:
+    a, b = operands
     zero_rule = "Div.R5" if edition is Edition.PRELIMINARY else "Div.int.C1"
     elements = [(i, (int(a[i]), int(b[i]))) for i in np.ndindex(a.shape)]
-    for index, values in elements:
-        if divide_integers(*values) is None:
+    quotients = [(i, values, divide_integers(*values)) for i, values in elements]
+    for index, values, quotient in quotients:
+        if quotient is None:
             return Violation(zero_rule, index, values)
-    for index, values in elements:
-        if _defined_quotient(*values) > integer_format.largest:
+    for index, values, quotient in quotients:
+        if quotient is not None and quotient > integer_format.largest:
             return Violation("Div.int.C2", index, values)
     return None
 
 
-def _defined_quotient(a: int, b: int) -> int:
-    quotient = divide_integers(a, b)
-    if quotient is None:
-        raise ZeroDivisionError("zero divisors break a rule and have no quotient")
-    return quotient
+def _decoded(array: Array, element_type: ElementType) -> Iterable[Datum]:
+    """The elements in row-major order."""
+    if array.dtype.kind == "b" or element_type.family is not Family.FLOAT:
+        elements: list[int] | list[bool] = array.ravel().tolist()
+        return elements
+    bits = array.view(f"u{array.dtype.itemsize}").ravel().tolist()
+    return [decode(pattern, FLOAT_FORMATS[element_type]) for pattern in bits]
 
 
-def _on_floats(
-    a: Array, b: Array, element_type: ElementType, compute: Callable[[Number, Number], Number]
-) -> Array:
-    binary_format = FLOAT_FORMATS[element_type]
-    bits_dtype = np.dtype(f"u{element_type.dtype.itemsize}")
-    a_bits, b_bits = a.view(bits_dtype), b.view(bits_dtype)
-    result = np.empty(a.shape, bits_dtype)
-    for i in np.ndindex(a.shape):
-        x, y = decode(int(a_bits[i]), binary_format), decode(int(b_bits[i]), binary_format)
-        result[i] = encode(compute(x, y), binary_format)
-    return result.view(element_type.dtype)
-
-
-def _on_integers(a: Array, b: Array, compute: Callable[[int, int], int]) -> Array:
-    result = np.empty(a.shape, a.dtype)
-    for i in np.ndindex(a.shape):
-        result[i] = compute(int(a[i]), int(b[i]))
-    return result
+def _encoded(datum: Datum, element_type: ElementType) -> int:
+    """The bit pattern of an element: of a float rounded, of an integer modulo 2^n."""
+    if isinstance(datum, Number):
+        return encode(datum, FLOAT_FORMATS[element_type])
+    return datum % (1 << 8 * element_type.dtype.itemsize)

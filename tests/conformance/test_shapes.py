@@ -27,7 +27,7 @@ def operand(shape, element_type):
 )
 def test_every_rank_and_size_runs(execution, operator, element_type, shape):
     a = b = operand(shape, element_type)
-    result = execution(operator, a, b, element_type, Edition.TYPED)
+    result = execution(operator, (a, b), element_type, Edition.TYPED)
     assert_same_bits(result, outcome_of(operator, a, b, element_type, Edition.TYPED))
 
 
@@ -44,7 +44,7 @@ def test_unequal_sizes_are_the_oracles_violation(
     execution, operator, element_type, edition, shapes
 ):
     a, b = (operand(shape, element_type) for shape in shapes)
-    violation = execution(operator, a, b, element_type, edition)
+    violation = execution(operator, (a, b), element_type, edition)
     assert violation == outcome_of(operator, a, b, element_type, edition)
 
 
@@ -56,5 +56,5 @@ def test_unequal_sizes_are_the_oracles_violation(
 )
 def test_unequal_ranks_are_the_oracles_violation(operator, element_type, edition, shapes):
     a, b = (operand(shape, element_type) for shape in shapes)
-    violation = through_kernel(operator, a, b, element_type, edition)
+    violation = through_kernel(operator, (a, b), element_type, edition)
     assert violation == outcome_of(operator, a, b, element_type, edition)

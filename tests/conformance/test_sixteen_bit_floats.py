@@ -54,5 +54,5 @@ def expected_results(operator, element_type, kind):
 @pytest.mark.parametrize("element_type", SIXTEEN_BIT)
 def test_results_are_the_oracles_on_every_pattern(execution, operator, element_type, kind):
     a, b = every_pattern(element_type), second_operands(kind, element_type)
-    result = execution(operator, a, b, element_type, Edition.TYPED)
+    result = execution(operator, (a, b), element_type, Edition.TYPED)
     assert_same_bits(result, expected_results(operator, element_type, kind))

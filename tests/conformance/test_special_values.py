@@ -1,16 +1,18 @@
-"""The product against the oracle on the edges of every type: all pairs of special values."""
+"""The product against the oracle on the edges of every type: special values, all with all."""
 
 import functools
 
 import numpy as np
 import pytest
 
-from sonnx_ort.oracle import Violation, divide
-from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
+from sonnx_ort.oracle import Violation, outcome
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
+from support.conformity import assert_conforms, each_operator
+from support.elementwise import Single
 from support.execution import EXECUTIONS
 from support.oracle import outcome_of
-from support.values import INTEGERS, all_pairs, assert_same_bits, special_values
+from support.values import INTEGERS, all_combinations, all_pairs, special_values
 
 each_execution = pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: e.__name__)
 EDITIONS = pytest.mark.parametrize("edition", Edition)
@@ -18,8 +20,8 @@ EDITIONS = pytest.mark.parametrize("edition", Edition)
 
 @functools.cache
 def breaks_a_rule(a: int, b: int, element_type: ElementType, edition: Edition) -> bool:
-    scalars = (np.array(value, element_type.dtype) for value in (a, b))
-    return isinstance(divide(*scalars, element_type, edition), Violation)
+    scalars = [np.array(value, element_type.dtype) for value in (a, b)]
+    return isinstance(outcome("Div", scalars, element_type, edition), Violation)
 
 
 def integer_pairs(element_type, edition, *, broken):
@@ -32,20 +34,19 @@ def integer_pairs(element_type, edition, *, broken):
     return a[chosen], b[chosen]
 
 
-def pairs_that_keep_the_rules(operator, element_type, edition):
-    if operator == "Div" and element_type in INTEGERS:
-        return integer_pairs(element_type, edition, broken=False)
-    return all_pairs(special_values(element_type))
+def operands_that_keep_the_rules(single, edition):
+    if single.operator.name == "Div" and single.element_type in INTEGERS:
+        return integer_pairs(single.element_type, edition, broken=False)
+    return all_combinations(*map(special_values, single.types()))
 
 
-@each_execution
-@EDITIONS
-@pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", NUMERIC_TYPES)
-def test_results_are_the_oracles_bit_by_bit(execution, operator, element_type, edition):
-    a, b = pairs_that_keep_the_rules(operator, element_type, edition)
-    result = execution(operator, a, b, element_type, edition)
-    assert_same_bits(result, outcome_of(operator, a, b, element_type, edition))
+@each_operator()
+def test_results_are_the_oracles_bit_by_bit(execution, single, edition):
+    single = Single(single.operator, single.element_type, repeated=2)
+    name, element_type = single.operator.name, single.element_type
+    operands = operands_that_keep_the_rules(single, edition)
+    result = execution(name, operands, element_type, edition)
+    assert_conforms(name, result, outcome(name, operands, element_type, edition))
 
 
 @each_execution
@@ -53,7 +54,7 @@ def test_results_are_the_oracles_bit_by_bit(execution, operator, element_type, e
 @pytest.mark.parametrize("element_type", INTEGERS)
 def test_first_of_many_breaches_is_the_oracles(execution, element_type, edition):
     a, b = all_pairs(special_values(element_type))
-    violation = execution("Div", a, b, element_type, edition)
+    violation = execution("Div", (a, b), element_type, edition)
     assert violation == outcome_of("Div", a, b, element_type, edition)
 
 
@@ -63,5 +64,5 @@ def test_first_of_many_breaches_is_the_oracles(execution, element_type, edition)
 def test_every_single_breach_is_the_oracles(execution, element_type, edition):
     pairs = list(zip(*integer_pairs(element_type, edition, broken=True), strict=True))
     scalars = [(np.array(x), np.array(y)) for x, y in pairs]
-    violations = [execution("Div", *pair, element_type, edition) for pair in scalars]
+    violations = [execution("Div", pair, element_type, edition) for pair in scalars]
     assert violations == [outcome_of("Div", *pair, element_type, edition) for pair in scalars]

@@ -40,6 +40,7 @@ def rewritten_session(example, case, level=ort.GraphOptimizationLevel.ORT_ENABLE
         quiet_options(level),
         edition=case.edition,
         broadcast=case.broadcast,
+        operators=case.operators,
     )
 
 
@@ -71,7 +72,12 @@ def test_run_gives_the_expected_outputs(example, case):
 @pytest.mark.parametrize(("example", "case"), cases(Rejection))
 def test_rewrite_is_rejected_with_exactly_the_expected_violations(example, case):
     with pytest.raises(sonnx_ort.ModelRejected) as caught:
-        sonnx_ort.rewrite(models.load(example.name), edition=case.edition, broadcast=case.broadcast)
+        sonnx_ort.rewrite(
+            models.load(example.name),
+            edition=case.edition,
+            broadcast=case.broadcast,
+            operators=case.operators,
+        )
     found = [StaticViolation(v.rule.id, v.node) for v in caught.value.report.violations]
     assert sorted(found) == sorted(case.expected.violations)
 

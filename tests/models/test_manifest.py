@@ -5,8 +5,9 @@ import pytest
 
 from sonnx_ort import models
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.choice import choose_operators
 from sonnx_ort.models import manifest
-from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 
 CASES = [
     pytest.param(example, case, id=f"{example.name}-{case.name}")
@@ -40,21 +41,26 @@ def files_named_in(entry):
 
 def test_manifest_of_another_version_is_refused(monkeypatch, tmp_path):
     other = tmp_path / "manifest.json"
-    other.write_text(json.dumps({"version": 2, "models": []}), encoding="utf-8")
+    other.write_text(json.dumps({"version": 1, "models": []}), encoding="utf-8")
     monkeypatch.setattr(manifest, "MANIFEST", other)
     with pytest.raises(SonnxError) as caught:
         manifest.examples.__wrapped__()
     assert str(caught.value) == (
-        "the manifest of the bundled models is of version 2, and this code reads version 1; "
+        "the manifest of the bundled models is of version 1, and this code reads version 2; "
         "install sonnx_ort again"
     )
 
 
 def test_expectation_of_an_unknown_kind_is_refused(monkeypatch, tmp_path):
-    case = {"name": "c", "edition": "typed", "broadcast": "reject", "inputs": {}}
-    entry = {"name": "m", "shows": "", "sources": [], "cases": [case | {"expected": {"luck": 1}}]}
+    case = {"name": "c", "edition": "typed", "broadcast": "reject", "operators": "all"}
+    entry = {
+        "name": "m",
+        "shows": "",
+        "sources": [],
+        "cases": [case | {"inputs": {}, "expected": {"luck": 1}}],
+    }
     other = tmp_path / "manifest.json"
-    other.write_text(json.dumps({"version": 1, "models": [entry]}), encoding="utf-8")
+    other.write_text(json.dumps({"version": 2, "models": [entry]}), encoding="utf-8")
     monkeypatch.setattr(manifest, "MANIFEST", other)
     with pytest.raises(SonnxError) as caught:
         manifest.examples.__wrapped__()
@@ -116,3 +122,15 @@ def test_large_tensors_come_out_of_their_file():
     with np.load(manifest.DATA / "digits.npz") as arrays:
         pixels = models.example("digits").cases[0].inputs["pixels"]
         assert np.array_equal(arrays["pixels"], pixels)
+
+
+@pytest.mark.parametrize("operator", sorted(STANDARD_OPERATORS))
+def test_every_operator_is_shown_in_a_run_and_in_a_refused_one(operator):
+    shown = {
+        type(case.expected)
+        for example in models.examples()
+        if [node.op_type for node in models.load(example.name).graph.node] == [operator]
+        for case in example.cases
+        if operator in choose_operators(case.operators)
+    }
+    assert {models.Outputs, models.RunViolation} <= shown

@@ -322,7 +322,7 @@ def test_what_goes_rightly_is_no_loss(name, level):
 def test_bundled_models_keep_their_enforcement(name, level):
     try:
         enforced = sonnx_ort.rewrite(
-            sonnx_ort.models.load(name), backend="native", broadcast="explicit"
+            sonnx_ort.models.load(name), backend="native", broadcast="explicit", operators="all"
         )
     except sonnx_ort.ModelRejected:
         return

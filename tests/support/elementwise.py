@@ -44,15 +44,17 @@ class Single:
     Attributes:
         operator: The operator.
         element_type: The type of the operands that have no type of their own.
+        repeated: How many operands it has, if it takes any number.
     """
 
     operator: Operator
     element_type: ElementType
+    repeated: int = REPEATED
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of its operands."""
-        return self.operator.operand_names(REPEATED)
+        return self.operator.operand_names(self.repeated)
 
     def types(self) -> tuple[ElementType, ...]:
         """The type of each operand."""

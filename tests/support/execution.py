@@ -1,53 +1,60 @@
 """Runs an operator of the product, and gives its outcome as the oracle does."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import sonnx_ort
-from sonnx_ort.custom_ops.definition import CARRIERS
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.oracle import Violation
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.rewriting.options import Backend
 from support.broadcasting import run
-from support.graphs import binary_model
+from support.elementwise import Single
 from support.kernels import kernel_of
 from support.sessions import quiet
 
 Array = npt.NDArray[Any]
 Outcome = Array | Violation
-Execution = Callable[[str, Array, Array, ElementType, Edition], Outcome]
-"""Computes `operator(a, b)` of an element type in an edition."""
+Execution = Callable[[str, Sequence[Array], ElementType, Edition], Outcome]
+"""Computes an operator on operands of an element type in an edition."""
 
 
 def through_kernel(
-    operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
+    operator: str, operands: Sequence[Array], element_type: ElementType, edition: Edition
 ) -> Outcome:
     """Call the kernel, as onnxruntime-extensions does: with arrays that then belong to it.
 
     Args:
-        operator: "Div" or "Sub".
-        a: The first operand; left as it is.
-        b: The second operand; left as it is.
-        element_type: The type of both; one that no kernel takes goes through its carrier.
+        operator: The name of an operator that `computes_in_kernel`.
+        operands: Its operands; left as they are.
+        element_type: The type of all; one that no kernel takes goes through its carrier.
         edition: The edition of the profile.
     """
-    native = CARRIERS.get(element_type, element_type)
+    native = CUSTOM_OPERATORS[operator].carriers.get(element_type, element_type)
     kernel = kernel_of(operator, native)
     with np.errstate(invalid="ignore"):
-        carried = [np.array(operand).astype(native.dtype) for operand in (a, b)]
+        carried = [np.array(operand).astype(native.dtype) for operand in operands]
     result, shape = kernel(*carried, "the_node", edition.value)
     if shape.size and shape[0] < 0:
         return _violation(LOG.take(int(-shape[0])))
     assert tuple(shape) == result.shape
+    if OPERATORS[operator].result_type is not None:
+        return np.asarray(result)
     with np.errstate(all="ignore"):
         return np.asarray(result).astype(element_type.dtype)
+
+
+def computes_in_kernel(operator: str) -> bool:
+    """Whether the kernel of an operator computes it; of others a standard node does."""
+    return CUSTOM_OPERATORS[operator].arithmetic is not None
 
 
 def through_session(backend: Backend) -> Execution:
@@ -55,15 +62,20 @@ def through_session(backend: Backend) -> Execution:
 
     @functools.cache
     def session(
-        operator: str, element_type: ElementType, edition: Edition, a_rank: int, b_rank: int
+        operator: str, element_type: ElementType, edition: Edition, ranks: tuple[int, ...]
     ) -> sonnx_ort.InferenceSession:
-        model = binary_model(operator, element_type, [None] * a_rank, [None] * b_rank)
-        return sonnx_ort.InferenceSession(model, quiet(), edition=edition, backend=backend)
+        model = Single(OPERATORS[operator], element_type, len(ranks)).model(ranks)
+        return sonnx_ort.InferenceSession(
+            model, quiet(), edition=edition, backend=backend, operators="all"
+        )
 
     def execution(
-        operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
+        operator: str, operands: Sequence[Array], element_type: ElementType, edition: Edition
     ) -> Outcome:
-        found = run(session(operator, element_type, edition, a.ndim, b.ndim), {"A": a, "B": b})
+        names = OPERATORS[operator].operand_names(len(operands))
+        ranks = tuple(operand.ndim for operand in operands)
+        feeds = dict(zip(names, operands, strict=True))
+        found = run(session(operator, element_type, edition, ranks), feeds)
         if isinstance(found, ContractViolation):
             return _violation(found)
         (result,) = found

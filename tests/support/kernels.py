@@ -25,10 +25,11 @@ def kernel_with(arithmetic: Arithmetic) -> Kernel:
 
 
 def _called_plainly(kernel: Kernel) -> Kernel:
-    """The kernel, with the attributes `node` and `edition` behind its two operands."""
+    """The kernel, with the attributes `node` and `edition` behind its operands."""
 
-    def called(a: Any, b: Any, node: Any, edition: Any) -> Any:
-        return kernel(a, b, node=node, edition=edition)
+    def called(*arguments: Any) -> Any:
+        *operands, node, edition = arguments
+        return kernel(*operands, node=node, edition=edition)
 
     return called
 

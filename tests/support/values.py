@@ -32,8 +32,10 @@ def special_values(element_type: ElementType) -> Array:
 
     Floats: zeros, the smallest and largest subnormals, the smallest normal, numbers around 1, the
     largest finite and the infinities, in both signs, and NaN. Integers: the smallest two, those
-    around zero, and the largest two.
+    around zero, and the largest two. Conditions: both.
     """
+    if element_type is ElementType.BOOL:
+        return np.array([False, True])
     if element_type.family is Family.INTEGER:
         return _special_integers(element_type)
     return _special_floats(element_type)
@@ -65,6 +67,11 @@ def all_pairs(values: Array) -> tuple[Array, Array]:
     return np.repeat(values, values.size), np.tile(values, values.size)
 
 
+def all_combinations(*values: Array) -> list[Array]:
+    """Every value of each with every value of all others, as tensors of one dimension."""
+    return [array.ravel() for array in np.meshgrid(*values, indexing="ij")]
+
+
 def random_pairs(element_type: ElementType, size: int) -> tuple[Array, Array]:
     """Some pairs of bit patterns, the same in every run."""
     generator = np.random.default_rng(20)
@@ -75,14 +82,19 @@ def random_pairs(element_type: ElementType, size: int) -> tuple[Array, Array]:
 
 
 @st.composite
-def operand_pairs(draw: st.DrawFn, element_type: ElementType) -> tuple[Array, Array]:
-    """Two tensors of one shape of rank 0 to 5, of special values and of any bit patterns."""
+def operands_of(draw: st.DrawFn, *element_types: ElementType) -> tuple[Array, ...]:
+    """Tensors of one shape of rank 0 to 5, of special values and of any bit patterns."""
     shape = draw(hypothesis_numpy.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=3))
+    return tuple(draw(_tensors(element_type, shape)) for element_type in element_types)
+
+
+def _tensors(element_type: ElementType, shape: tuple[int, ...]) -> st.SearchStrategy[Array]:
     dtype = bits_dtype(element_type)
-    special = [int(bits) for bits in special_values(element_type).view(dtype)]
-    elements = st.sampled_from(special) | st.integers(0, int(np.iinfo(dtype).max))
+    elements = st.sampled_from(special_values(element_type).view(dtype).tolist())
+    if element_type is not ElementType.BOOL:
+        elements |= st.integers(0, int(np.iinfo(dtype).max))
     bits = hypothesis_numpy.arrays(dtype, shape, elements=elements)
-    return draw(bits).view(element_type.dtype), draw(bits).view(element_type.dtype)
+    return bits.map(lambda array: array.view(element_type.dtype))
 
 
 def assert_same_bits(actual: Array, expected: Array) -> None:
@@ -93,7 +105,7 @@ def assert_same_bits(actual: Array, expected: Array) -> None:
     # A scalar cannot be indexed by a mask of its elements; one axis more does no harm.
     got, want = (np.atleast_1d(np.asarray(array)) for array in (actual, expected))
     wrong = got.view(bits) != want.view(bits)
-    if expected.dtype.kind not in "iu":
+    if expected.dtype.kind not in "biu":
         # Looking at a signalling bfloat16 NaN raises the flag of an invalid operation.
         with np.errstate(invalid="ignore"):
             wrong &= ~(np.isnan(want) & _is_quiet_nan(got))

@@ -46,6 +46,7 @@ def _enforced(example: Example, case: Case) -> onnx.ModelProto:
         models.load(example.name),
         edition=case.edition,
         broadcast=case.broadcast,
+        operators=case.operators,
         backend="native",
     )
 

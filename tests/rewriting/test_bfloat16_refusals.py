@@ -1,0 +1,31 @@
+"""What ONNX Runtime has no bfloat16 kernel of, and float cannot stand in for, is refused."""
+
+import pytest
+
+import sonnx_ort
+from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.element_type import ElementType, Family
+from support.elementwise import Single
+
+OF_FLOATS = [
+    operator
+    for name, operator in sorted(OPERATORS.items())
+    if name in STANDARD_OPERATORS and Family.FLOAT in operator.families
+]
+REASONS = {
+    "python": "the python backend has no kernel for it in bfloat16, and ONNX Runtime has none "
+    "either",
+    "native": "ONNX Runtime has no kernel for it in bfloat16; convert its operands with Cast, "
+    "explicitly",
+}
+
+
+@pytest.mark.parametrize("backend", REASONS)
+@pytest.mark.parametrize(
+    "operator", [o for o in OF_FLOATS if not o.rounds_once], ids=lambda o: o.name
+)
+def test_what_no_float_can_carry_is_refused(operator, backend: str) -> None:
+    model = Single(operator, ElementType.BFLOAT16).model()
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(model, backend=backend, operators="all")
+    assert str(caught.value) == f"{operator.name} 'the_node': {REASONS[backend]}"
