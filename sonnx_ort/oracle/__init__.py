@@ -6,7 +6,19 @@ the names of types, editions and rules, and it uses neither numpy's arithmetic n
 """
 
 from sonnx_ort.oracle.broadcasting import broadcast
-from sonnx_ort.oracle.operators import OPERATORS, ZEROS_OF_EITHER_SIGN, outcome
+from sonnx_ort.oracle.operators import (
+    OPERATORS,
+    WITHOUT_EXACT_RESULT,
+    ZEROS_OF_EITHER_SIGN,
+    outcome,
+)
 from sonnx_ort.oracle.violation import Violation
 
-__all__ = ["OPERATORS", "ZEROS_OF_EITHER_SIGN", "Violation", "broadcast", "outcome"]
+__all__ = [
+    "OPERATORS",
+    "WITHOUT_EXACT_RESULT",
+    "ZEROS_OF_EITHER_SIGN",
+    "Violation",
+    "broadcast",
+    "outcome",
+]

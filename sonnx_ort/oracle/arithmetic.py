@@ -17,7 +17,7 @@ silent, and of the other operators, IEEE 754-2019: 6.1 (infinities), 6.2 (NaNs),
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import trunc
+from math import isqrt, trunc
 from types import MappingProxyType
 
 from sonnx_ort.oracle.numbers import (
@@ -27,7 +27,9 @@ from sonnx_ort.oracle.numbers import (
     Kind,
     Number,
     finite,
+    floor_log2,
     infinity,
+    power_of_two,
 )
 from sonnx_ort.profile.element_type import ElementType
 
@@ -154,6 +156,73 @@ def p_relu_floats(x: Number, slope: Number) -> Number:
     """
     below_zero = x.negative and not x.is_zero and x.kind is not Kind.NAN
     return multiply_floats(x, slope) if below_zero else x
+
+
+_ONE = finite(Fraction(1), negative=False)
+_ROOT_BITS = 256
+"""So many bits of a root decide how it is rounded, with one more for what is left."""
+
+
+def magnitude_of_float(x: Number) -> Number:
+    """The number without its sign; NaN stays NaN.
+
+    Args:
+        x: The number.
+    """
+    return Number(x.kind, negative=False, magnitude=x.magnitude)
+
+
+def negative_float(x: Number) -> Number:
+    """The number with the other sign; NaN stays NaN.
+
+    Args:
+        x: The number.
+    """
+    return Number(x.kind, negative=not x.negative, magnitude=x.magnitude)
+
+
+def reciprocal_of_float(x: Number) -> Number:
+    """1 divided by a number, not yet rounded.
+
+    Args:
+        x: The divisor.
+    """
+    return divide_floats(_ONE, x)
+
+
+def square_root_of_float(x: Number) -> Number:
+    """The square root, to more bits than any format has; NaN of what is below zero.
+
+    Args:
+        x: The number; both zeros are their own roots.
+    """
+    if x.is_zero or x.kind is Kind.NAN:
+        return x
+    if x.negative:
+        return NAN
+    if x.kind is Kind.INFINITE:
+        return x
+    # An even power of two makes the radicand an integer of twice as many bits.
+    exponent = 2 * _ROOT_BITS - 2 * (floor_log2(x.magnitude) // 2)
+    radicand = x.magnitude * power_of_two(exponent)
+    root = isqrt(trunc(radicand))
+    inexact = Fraction(root) ** 2 != radicand
+    return finite((root + Fraction(int(inexact), 2)) * power_of_two(-exponent // 2), negative=False)
+
+
+def remainder_of_floats(a: Number, b: Number) -> Number:
+    """What is left of a number that another one is taken from, with the sign of the first.
+
+    Args:
+        a: The dividend.
+        b: The divisor.
+    """
+    if Kind.NAN in (a.kind, b.kind) or a.kind is Kind.INFINITE or b.is_zero:
+        return NAN
+    if b.kind is Kind.INFINITE or a.is_zero:
+        return a
+    times = trunc(a.magnitude / b.magnitude)
+    return finite(a.magnitude - times * b.magnitude, negative=a.negative)
 
 
 def add_floats(a: Number, b: Number) -> Number:

@@ -1,9 +1,8 @@
 """The profile's element-wise operators on arrays: the result, or the first rule that is broken.
 
 Sources: the two editions of SONNX Div and the preliminary edition of SONNX Sub, "Restrictions":
-equal shapes (R1), and for integer division the project's own C1 and C2, with R5 in the place of
-C1 in the preliminary edition, since no integer represents infinity. Of the other operators the
-rule about shapes is the same in both editions.
+equal shapes (R1). Of the other operators the rule about shapes is the same in both editions.
+`domains` has the rules about elements.
 """
 
 import operator as python
@@ -17,17 +16,22 @@ import numpy.typing as npt
 from sonnx_ort.oracle.arithmetic import (
     FLOAT_FORMATS,
     INTEGER_FORMATS,
-    IntegerFormat,
     add_floats,
     divide_floats,
     divide_floats_by_formula,
     divide_integers,
+    magnitude_of_float,
     multiply_floats,
+    negative_float,
     p_relu_floats,
     p_relu_integers,
+    reciprocal_of_float,
+    remainder_of_floats,
+    square_root_of_float,
     subtract_floats,
 )
 from sonnx_ort.oracle.comparison import equal, largest, less, less_or_equal, smallest
+from sonnx_ort.oracle.domains import domain_violation
 from sonnx_ort.oracle.numbers import Number, decode, encode
 from sonnx_ort.oracle.violation import Violation
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -38,7 +42,10 @@ Datum = Number | int | bool
 """An element: of a floating-point type, of an integer type, or a condition."""
 
 Computation = Callable[..., Any]
-"""Computes one element exactly; it is rounded or taken modulo 2^n behind that, once."""
+"""Computes one element exactly; it is rounded or taken modulo 2^n behind that, once.
+
+A BitShift is to the left; a Mod of floats is one with `fmod=1`, that of integers without.
+"""
 
 ZEROS_OF_EITHER_SIGN = frozenset({"Max", "Min"})
 """The operators that may give a zero of either sign where the operands are zeros of both.
@@ -59,6 +66,11 @@ _ON_FLOATS: Mapping[str, Computation] = {
     "Max": largest,
     "Min": smallest,
     "PRelu": p_relu_floats,
+    "Mod": remainder_of_floats,
+    "Abs": magnitude_of_float,
+    "Neg": negative_float,
+    "Reciprocal": reciprocal_of_float,
+    "Sqrt": square_root_of_float,
     "Equal": equal,
     "Less": less,
     "LessOrEqual": less_or_equal,
@@ -74,6 +86,10 @@ _ON_INTEGERS: Mapping[str, Computation] = {
     "Max": lambda *operands: max(operands),
     "Min": lambda *operands: min(operands),
     "PRelu": p_relu_integers,
+    "Mod": python.mod,
+    "BitShift": python.lshift,
+    "Abs": abs,
+    "Neg": python.neg,
     "BitwiseAnd": python.and_,
     "BitwiseOr": python.or_,
     "BitwiseXor": python.xor,
@@ -99,6 +115,9 @@ _COMPUTATIONS: Mapping[Family, Mapping[str, Computation]] = MappingProxyType(
     }
 )
 _COMPARISONS = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
+
+WITHOUT_EXACT_RESULT = frozenset({"Log", "Pow"})
+"""The operators whose results no finite arithmetic gives, or that depend on the implementation."""
 
 OPERATORS = frozenset(name for computations in _COMPUTATIONS.values() for name in computations)
 """The names of the operators that the oracle computes."""
@@ -126,8 +145,9 @@ def outcome(
     compute = _computation(operator, element_type, edition)
     if len({operand.shape for operand in operands}) > 1:
         return Violation(_shape_rule(operator, element_type, edition))
-    if operator == "Div" and element_type.family is Family.INTEGER:
-        violation = _division_violation(operands, INTEGER_FORMATS[element_type], edition)
+    if element_type.family is Family.INTEGER:
+        limits = INTEGER_FORMATS[element_type]
+        violation = domain_violation(operator, operands, limits, edition)
         if violation is not None:
             return violation
     places = zip(*(_decoded(operand, element_type) for operand in operands), strict=True)
@@ -149,22 +169,6 @@ def _shape_rule(operator: str, element_type: ElementType, edition: Edition) -> s
     if operator in ("Div", "Sub") and edition is Edition.PRELIMINARY:
         return f"{operator}.R1"
     return f"{operator}.{element_type.family}.R1"
-
-
-def _division_violation(
-    operands: Sequence[Array], integer_format: IntegerFormat, edition: Edition
-) -> Violation | None:
-    a, b = operands
-    zero_rule = "Div.R5" if edition is Edition.PRELIMINARY else "Div.int.C1"
-    elements = [(i, (int(a[i]), int(b[i]))) for i in np.ndindex(a.shape)]
-    quotients = [(i, values, divide_integers(*values)) for i, values in elements]
-    for index, values, quotient in quotients:
-        if quotient is None:
-            return Violation(zero_rule, index, values)
-    for index, values, quotient in quotients:
-        if quotient is not None and quotient > integer_format.largest:
-            return Violation("Div.int.C2", index, values)
-    return None
 
 
 def _decoded(array: Array, element_type: ElementType) -> Iterable[Datum]:

@@ -11,9 +11,9 @@ class Violation:
         rule: Its id.
         index: Where the first offending element stands, in row-major order; None where the shapes
             offend.
-        values: The elements of A and B there; None where the shapes offend.
+        values: The elements there that offend together; None where the shapes offend.
     """
 
     rule: str
     index: tuple[int, ...] | None = None
-    values: tuple[int, int] | None = None
+    values: tuple[int, ...] | None = None

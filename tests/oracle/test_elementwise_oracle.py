@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sonnx_ort.oracle import OPERATORS, Violation, outcome
+from sonnx_ort.oracle import OPERATORS, WITHOUT_EXACT_RESULT, Violation, outcome
 from sonnx_ort.profile import catalog
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.options import Edition
@@ -213,6 +213,7 @@ NUMPY = {
         (operator, element_type)
         for operator, element_type in itertools.product(NUMPY, (*BY_THE_PROCESSOR, *INTEGERS))
         if element_type.family in catalog.OPERATORS[operator].families
+        and not (operator in ("Max", "Min") and element_type is ElementType.INT64)
     ],
 )
 def test_results_agree_with_numpy(operator, element_type):
@@ -230,16 +231,18 @@ def test_results_agree_with_numpy(operator, element_type):
 
 
 def test_it_knows_every_elementwise_operator_of_the_profile():
-    assert OPERATORS == catalog.STANDARD_OPERATORS
+    assert OPERATORS | WITHOUT_EXACT_RESULT == catalog.STANDARD_OPERATORS
+    assert not OPERATORS & WITHOUT_EXACT_RESULT
 
 
 @pytest.mark.parametrize("operator", sorted(OPERATORS))
 def test_it_knows_the_types_that_the_profile_names(operator):
     known = set()
     for element_type in ElementType:
-        operands = [np.zeros(1, element_type.dtype)] * 2
+        count = len(catalog.OPERATORS[operator].operand_names(2))
+        operands = [np.ones(1, element_type.dtype)] * count
         if operator == "Where":
-            operands.insert(0, np.zeros(1, np.bool_))
+            operands[0] = np.zeros(1, np.bool_)
         try:
             outcome(operator, operands, element_type, Edition.TYPED)
         except ValueError:

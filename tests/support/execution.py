@@ -93,5 +93,4 @@ def _violation(violation: BaseException | None) -> Violation:
     assert isinstance(violation, ContractViolation), violation
     if violation.values is None:
         return Violation(violation.rule, violation.index)
-    a, b = violation.values
-    return Violation(violation.rule, violation.index, (int(a), int(b)))
+    return Violation(violation.rule, violation.index, tuple(map(int, violation.values)))

@@ -16,6 +16,7 @@ OPERATORS = frozenset(
         *("Add", "Mul", "Max", "Min", "PRelu", "And", "Or", "Xor"),
         *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
         *("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Where"),
+        *("Mod", "Pow", "BitShift", "Abs", "Neg", "Reciprocal", "Sqrt", "Log"),
     }
 )
 """The operators that rules speak of."""
@@ -89,7 +90,31 @@ def _element_rules(operator: str, operands: Sequence[Array], edition: str) -> tu
             return ("Div.int.C1", "Div.int.C2") if integers else ()
         case "Div", _:
             return ("Div.R5", "Div.int.C2") if integers else ("Div.R5",)
+        case "Mod", _:
+            return ("Mod.int.C1", "Mod.int.C2") if integers else ()
+        case (("Max" | "Min" | "Pow" | "BitShift" | "Abs"), _):
+            return (f"{operator}.int.C1",) if integers else ()
     return ()
+
+
+def _beyond_int32(operands: Sequence[Array]) -> bool:
+    """Whether ONNX Runtime may compare int64 wrongly."""
+    wide = (operand for operand in operands if operand.dtype == np.int64)
+    return any(bool((operand != operand.astype(np.int32)).any()) for operand in wide)
+
+
+def _negative_exponent(operands: Sequence[Array]) -> bool:
+    return bool((operands[1] < 0).any())
+
+
+def _shift_by_all_bits(operands: Sequence[Array]) -> bool:
+    return bool((operands[1] >= 8 * operands[1].dtype.itemsize).any())
+
+
+def _smallest_magnitude(operands: Sequence[Array]) -> bool:
+    (operand,) = operands
+    signed = operand.dtype.kind == "i"
+    return signed and bool((operand == np.iinfo(operand.dtype).min).any())
 
 
 def _zero_divisor(operands: Sequence[Array]) -> bool:
@@ -110,6 +135,13 @@ ELEMENT_RULES: Mapping[str, tuple[bool, Callable[[Sequence[Array]], bool]]] = {
     "Div.int.C1": (False, _zero_divisor),
     "Div.int.C2": (True, _unrepresentable_quotient),
     "Div.R5": (False, _zero_divisor),
+    "Mod.int.C1": (False, _zero_divisor),
+    "Mod.int.C2": (True, _unrepresentable_quotient),
+    "Max.int.C1": (False, _beyond_int32),
+    "Min.int.C1": (False, _beyond_int32),
+    "Pow.int.C1": (False, _negative_exponent),
+    "BitShift.int.C1": (False, _shift_by_all_bits),
+    "Abs.int.C1": (False, _smallest_magnitude),
 }
 """The rules about elements: whether one speaks of several operands, and what breaks it."""
 
