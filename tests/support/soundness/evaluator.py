@@ -21,6 +21,9 @@ from support.soundness.liveness import needed_nodes, operators_within
 LONGEST = 8
 """Loops of more iterations end an evaluation."""
 
+_FATAL = frozenset({"Mod", "Scan"})
+"""The operators that end ONNX Runtime's process on some operands, where nothing is enforced."""
+
 
 class Missing:
     """Stands for a value that a failure keeps from being computed."""
@@ -155,7 +158,7 @@ class Evaluation:
 
     def _leave_out(self, node: onnx.NodeProto) -> None:
         """What ONNX Runtime can compute, and nobody here, must not end the process there."""
-        if self.uncertain and "Scan" in operators_within(node, self._functions):
+        if self.uncertain and not _FATAL.isdisjoint(operators_within(node, self._functions)):
             raise Abandoned(node.name)
 
     def _unknown(self, node: onnx.NodeProto) -> list[Value]:

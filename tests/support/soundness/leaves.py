@@ -42,17 +42,16 @@ def compute_leaf(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: in
         LeafError: It cannot be computed.
         Abandoned: It should not be run.
     """
-    if any(
-        doubted(node.op_type, arrays) for doubted in (_refused, _unsigned, _rounded, _misjudged)
-    ):
-        raise LeafError(node.op_type)
     if _enlargement(node.op_type, arrays) > LARGEST or _ends_the_process(node.op_type, arrays):
         raise Abandoned(node.op_type)
     try:
         with np.errstate(all="ignore"):
-            results = _results(node, arrays, opset)
+            doubts = any(doubted(node.op_type, arrays) for doubted in _DOUBTS)
+            results = [] if doubts else _results(node, arrays, opset)
     except Exception as error:
         raise LeafError(str(error)) from error
+    if doubts:
+        raise LeafError(node.op_type)
     if node.op_type in _SUMS and any((each == 0).any() for each in results):
         raise LeafError("a sum of zeros has the sign that the runtime starts with")
     if node.op_type == "PRelu" and any(map(_loses_signs, results)):
@@ -100,6 +99,21 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
     return refused
 
 
+def _implementation_defined(operator: str, arrays: Sequence[Array | None]) -> bool:
+    """Whether what comes out of integers depends on the version of ONNX Runtime, or its doubles."""
+    given = [array for array in arrays if array is not None]
+    match operator, given:
+        case "BitShift", [_, bits]:
+            return bool((bits >= 8 * bits.itemsize).any())
+        case "Mod", [dividend, _] if dividend.dtype == np.int64:
+            return any(bool((abs(each.astype(np.float64)) > 2**53).any()) for each in given)
+        case "Pow", [base, exponent] if base.dtype.kind == "i":
+            powers = abs(np.power(base.astype(np.float64), exponent))
+            largest = min(2**53, np.iinfo(base.dtype).max)
+            return bool((exponent < 0).any()) or not bool((powers <= largest).all())
+    return False
+
+
 def _unsigned(operator: str, arrays: Sequence[Array | None]) -> bool:
     """Whether ONNX Runtime may give a zero of another sign."""
     given = [array for array in arrays if array is not None]
@@ -142,9 +156,20 @@ def _rounded(operator: str, arrays: Sequence[Array | None]) -> bool:
     )
 
 
+_DOUBTS = (_refused, _implementation_defined, _unsigned, _rounded, _misjudged)
+
+
 def _ends_the_process(operator: str, arrays: Sequence[Array | None]) -> bool:
-    """ONNX Runtime does not survive a Concat of an empty tensor of another rank."""
-    return operator == "Concat" and len({a.ndim for a in arrays if a is not None}) > 1
+    """Whether ONNX Runtime does not survive a node."""
+    given = [array for array in arrays if array is not None]
+    match operator, given:
+        case "Concat", _:
+            # An empty tensor of another rank is one too many.
+            return len({array.ndim for array in given}) > 1
+        case "Mod", [dividend, divisor] if dividend.dtype.kind in "iu":
+            smallest = dividend.dtype.kind == "i" and dividend == np.iinfo(dividend.dtype).min
+            return not divisor.all() or bool(np.any(smallest) and (divisor == -1).any())
+    return False
 
 
 def _enlargement(operator: str, arrays: Sequence[Array | None]) -> int:

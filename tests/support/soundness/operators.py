@@ -1,5 +1,6 @@
 """Random nodes without subgraphs."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,10 @@ _ELEMENT_TYPES = {
 
 
 _COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+_OF_ONE = ("Abs", "Neg", "Reciprocal", "Sqrt", "Log")
+_SECOND_BOUNDED = ("Pow", "BitShift")
+_ROUGH = ("Log", "Pow")
+"""Those whose floats differ in the last bit from one library to the other."""
 
 
 class Kind(NamedTuple):
@@ -97,14 +102,39 @@ def partner(scope: Scope, name: str, alike: float = 0.45) -> str:
 def elementwise(scope: Scope, name: str) -> None:
     """Add a node of another operator of the profile, on operands that are mostly of one shape."""
     operator = scope.rng.choice(_elementwise_operators(scope, name))
+    compares = operator in _COMPARISONS
+    result_type = np.dtype(np.bool_) if compares else scope.values[name].dtype
+    outputs = scope.add(
+        operator,
+        _operands(scope, operator, name),
+        hopeless=0.1,
+        result_type=result_type,
+        **_attributes(scope, operator, name),
+    )
+    if outputs and operator in _ROUGH and result_type.kind == "f":
+        # Nobody reads what may differ in its last bit, but who runs the model.
+        scope.values.pop(outputs[0], None)
+
+
+def _operands(scope: Scope, operator: str, name: str) -> list[str]:
+    """Choose the operands of an element-wise node, one of which is a given one."""
+    if operator in _OF_ONE:
+        return [name]
+    if operator in _SECOND_BOUNDED:
+        return [name, _bounded_partner(scope, name)]
     others = scope.rng.choice([0, 1, 1, 2]) if operator in ("Max", "Min") else 1
     operands = [name, *(partner(scope, name, alike=0.65) for _ in range(others))]
     scope.rng.shuffle(operands)
-    if operator == "Where":
-        operands.insert(0, _chosen_by(scope, name))
-    compares = operator in _COMPARISONS
-    result_type = np.dtype(np.bool_) if compares else scope.values[name].dtype
-    scope.add(operator, operands, hopeless=0.1, result_type=result_type)
+    return [_chosen_by(scope, name), *operands] if operator == "Where" else operands
+
+
+def _attributes(scope: Scope, operator: str, name: str) -> dict[str, int | str]:
+    """Choose the attributes of an element-wise node."""
+    if operator == "Mod" and (scope.values[name].dtype.kind == "f" or scope.chance(0.3)):
+        return {"fmod": 1}
+    if operator == "BitShift":
+        return {"direction": scope.rng.choice(["LEFT", "RIGHT"])}
+    return {}
 
 
 def _elementwise_operators(scope: Scope, name: str) -> list[str]:
@@ -112,14 +142,34 @@ def _elementwise_operators(scope: Scope, name: str) -> list[str]:
     array, opset = scope.values[name], scope.draft.opset
     if array.dtype == np.bool_:
         return ["And", "Or", "Xor", "Equal"]
-    operators = [*_COMPARISONS, "Max", "Min", "Where"]
+    operators = [*_COMPARISONS, "Max", "Min", "Where", "Abs", "Mod", "Mod"]
     if opset >= 14 or wide(array):
         operators += ["Add", "Mul"]
     if array.dtype == np.float32 or (opset == 17 and wide(array)):
         operators += ["PRelu"]
     if opset >= 18 and array.dtype.kind in "iu":
         operators += ["BitwiseAnd", "BitwiseOr", "BitwiseXor"]
+    if array.dtype.name in FLOATS:
+        operators += [*_ROUGH, "Reciprocal", "Sqrt"]
+    elif wide(array):
+        operators += ["Pow"]
+    if array.dtype.kind != "u":
+        operators += ["Neg"]
+    else:
+        operators += ["BitShift"] * 3
     return operators
+
+
+def _bounded_partner(scope: Scope, name: str) -> str:
+    """Choose an exponent, or by how much to shift: mostly a small one."""
+    if scope.chance(0.25):
+        return partner(scope, name)
+    first = scope.values[name]
+    shape = scope.rng.choice([first.shape, first.shape, first.shape, first.shape[1:], ()])
+    numbers = [scope.rng.choice([0, 1, 1, 2, 3, 7]) for _ in range(math.prod(shape))]
+    if numbers and scope.chance(0.15):
+        numbers[0] = 8 if first.dtype.kind == "u" else -1
+    return scope.constant(np.array(numbers, first.dtype).reshape(shape))
 
 
 def _chosen_by(scope: Scope, name: str) -> str:

@@ -24,6 +24,9 @@ OPERATORS = frozenset(
 DEFAULT_OPERATORS = frozenset({"Div", "Sub", BROADCAST})
 """Those that are enforced where nothing else is asked for."""
 
+NEVER_BROKEN = frozenset({"Log", "Neg", "Reciprocal", "Sqrt"})
+"""Those that no run breaks a rule of: they have one operand, of any elements."""
+
 _OF_ANY_NUMBER = frozenset({"Max", "Min"})
 """Those that have a rule about shapes though there may be one operand."""
 
