@@ -93,6 +93,24 @@ class CustomOperator:
         return tuple(own.get(name, element_type.value) for name in self.operator.operands)
 
 
+def by_ufunc(function: np.ufunc, *, in_place: bool = True) -> Arithmetic:
+    """Compute by a function of numpy, element by element, in both editions alike.
+
+    Args:
+        function: The function.
+        in_place: Whether the result is of the operands' type, and is written into the first one.
+    """
+
+    # As a decorator it costs half of what it does as a context.
+    @np.errstate(all="ignore")
+    def compute(*operands: Array, edition: Edition) -> Array:
+        del edition
+        result: Array = function(*operands, out=operands[0]) if in_place else function(*operands)
+        return result
+
+    return compute
+
+
 def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
     """Make the kernel of an operator for one element type.
 

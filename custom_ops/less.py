@@ -1,30 +1,8 @@
 """`sonnx::Less`: whether elements of a tensor are less than those of another one."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from sonnx_ort.custom_ops.kernel import CustomOperator
+from sonnx_ort.custom_ops.kernel import CustomOperator, by_ufunc
 from sonnx_ort.profile.less import LESS
-from sonnx_ort.profile.options import Edition
 
-Array = npt.NDArray[Any]
-
-
-def less(a: Array, b: Array, *, edition: Edition) -> Array:
-    """Compare element by element.
-
-    Args:
-        a: The elements on the left.
-        b: The elements on the right, of the same shape and dtype.
-        edition: Makes no difference here.
-
-    Returns:
-        Conditions, in the operands' shape.
-    """
-    del edition
-    return np.less(a, b)
-
-
-CUSTOM_OPERATOR = CustomOperator(LESS, less)
+CUSTOM_OPERATOR = CustomOperator(LESS, by_ufunc(np.less, in_place=False))

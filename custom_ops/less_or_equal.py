@@ -1,30 +1,8 @@
 """`sonnx::LessOrEqual`: whether elements of a tensor are at most those of another one."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from sonnx_ort.custom_ops.kernel import CustomOperator
+from sonnx_ort.custom_ops.kernel import CustomOperator, by_ufunc
 from sonnx_ort.profile.less_or_equal import LESS_OR_EQUAL
-from sonnx_ort.profile.options import Edition
 
-Array = npt.NDArray[Any]
-
-
-def less_or_equal(a: Array, b: Array, *, edition: Edition) -> Array:
-    """Compare element by element.
-
-    Args:
-        a: The elements on the left.
-        b: The elements on the right, of the same shape and dtype.
-        edition: Makes no difference here.
-
-    Returns:
-        Conditions, in the operands' shape.
-    """
-    del edition
-    return np.less_equal(a, b)
-
-
-CUSTOM_OPERATOR = CustomOperator(LESS_OR_EQUAL, less_or_equal)
+CUSTOM_OPERATOR = CustomOperator(LESS_OR_EQUAL, by_ufunc(np.less_equal, in_place=False))

@@ -1,30 +1,8 @@
 """`sonnx::Or`: the disjunction of two tensors of conditions of one shape."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from sonnx_ort.custom_ops.kernel import CustomOperator
-from sonnx_ort.profile.options import Edition
+from sonnx_ort.custom_ops.kernel import CustomOperator, by_ufunc
 from sonnx_ort.profile.or_ import OR
 
-Array = npt.NDArray[Any]
-
-
-def disjunction(a: Array, b: Array, *, edition: Edition) -> Array:
-    """Compute the disjunction element by element.
-
-    Args:
-        a: Conditions; overwritten.
-        b: Conditions, of the same shape.
-        edition: Makes no difference here.
-
-    Returns:
-        The conditions that follow, in the operands' shape.
-    """
-    del edition
-    return np.logical_or(a, b, out=a)
-
-
-CUSTOM_OPERATOR = CustomOperator(OR, disjunction)
+CUSTOM_OPERATOR = CustomOperator(OR, by_ufunc(np.logical_or))

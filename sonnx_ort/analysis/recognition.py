@@ -17,7 +17,6 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
 
-_FLOAT16 = 10
 _DEFINITIONS = {definition.name: definition for definition in KERNEL_DEFINITIONS}
 
 
@@ -136,7 +135,7 @@ def _only_reader(node: ir.Node, position: int) -> ir.Node | None:
 def _cast_to_float16(node: ir.Node | None) -> ir.Node | None:
     if node is None or node.op_type != "Cast":
         return None
-    return node if node.attributes["to"].as_int() == _FLOAT16 else None
+    return node if node.attributes["to"].as_int() == ir.DataType.FLOAT16 else None
 
 
 def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:

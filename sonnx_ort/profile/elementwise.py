@@ -5,7 +5,7 @@ of the working group state the same of other operators.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
@@ -141,13 +141,4 @@ class Elementwise:
         return f"Tensors {operands}"
 
     def _tagged(self, tag: str, family: Family) -> Source:
-        source = self.source
-        return Source(
-            source.document,
-            source.section,
-            source.tag,
-            source.standing,
-            source.words,
-            source.remark,
-            tag.format(family.upper()) or None,
-        )
+        return replace(self.source, later_tag=tag.format(family.upper()) or None)
