@@ -17,6 +17,9 @@ from sonnx_ort.analysis.shapes.propagation import certain_shapes
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.operand import Operand, Shape
 
+_FEW = 1 << 16
+"""Floats are read only of tensors that hold no more of them: not of weights."""
+
 
 class Facts:
     """Types, shapes and constants of a model's values that follow from its premises."""
@@ -124,8 +127,15 @@ class Facts:
             element_type=element_type,
             shape=self.shape(value),
             sparse=is_sparse(value),
-            constant=self.constant(value) if integer else None,
+            constant=self.constant(value) if integer else _few_elements(value),
             bounds=self._bounds.get(value),
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,
         )
+
+
+def _few_elements(value: ir.Value) -> npt.NDArray[Any] | None:
+    tensor = constant_tensor(value)
+    if tensor is None or tensor.size > _FEW or tensor.dtype == ir.DataType.STRING:
+        return None
+    return tensor.numpy()

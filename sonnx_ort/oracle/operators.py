@@ -116,7 +116,7 @@ _COMPUTATIONS: Mapping[Family, Mapping[str, Computation]] = MappingProxyType(
 )
 _COMPARISONS = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
 
-WITHOUT_EXACT_RESULT = frozenset({"Log", "Pow"})
+WITHOUT_EXACT_RESULT = frozenset({"Acos", "Log", "Pow"})
 """The operators whose results no finite arithmetic gives, or that depend on the implementation."""
 
 OPERATORS = frozenset(name for computations in _COMPUTATIONS.values() for name in computations)

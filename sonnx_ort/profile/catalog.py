@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sonnx_ort.profile.abs import ABS
+from sonnx_ort.profile.acos import ACOS
 from sonnx_ort.profile.add import ADD
 from sonnx_ort.profile.and_ import AND
 from sonnx_ort.profile.bit_shift import BIT_SHIFT
@@ -64,6 +65,7 @@ _OPERATORS = (
     RECIPROCAL,
     SQRT,
     LOG,
+    ACOS,
     BROADCAST,
 )
 

@@ -20,20 +20,25 @@ _ROOM_OF_A_FAMILY = 3
 _FAMILIES = (Family.FLOAT, Family.INTEGER, Family.BOOLEAN)
 
 
-def working_group(operator: str, remark: str = "") -> Source:
-    """The source of a rule that the working group's draft of August 2026 states.
+def working_group(
+    operator: str, remark: str = "", *, of: str = "August 2026", later_tag: str | None = None
+) -> Source:
+    """The source of a rule that a draft of the working group states.
 
     Args:
         operator: The operator.
         remark: What else there is to say.
+        of: When the draft was written.
+        later_tag: The permanent tag that the working group has given it since.
     """
     return Source(
-        f"SONNX {operator}, draft of the working group (August 2026)",
+        f"SONNX {operator}, draft of the working group ({of})",
         "Inputs, Constraints",
         None,
         Standing.STATED,
         Words.OURS,
         remark or "The draft states it as a constraint on the inputs.",
+        later_tag,
     )
 
 

@@ -60,6 +60,11 @@ BOUNDARIES = (
         lambda kind: [(smallest_value(kind) + 1,), (-smallest_value(kind) - 1,), (0,)],
         SIGNED_INTEGERS,
     ),
+    Boundary(
+        "Acos.float.C1",
+        lambda kind: [(float(np.nextafter(kind.dtype.type(1), kind.dtype.type(2))),), (-np.inf,)],
+        lambda _: [(1.0,), (-1.0,), (-0.0,), (np.nan,), (0.25,)],
+    ),
 )
 
 

@@ -21,6 +21,7 @@ REPEATED = 3
 """How many operands an operator has here that takes any number."""
 
 WITHOUT_KERNEL = {
+    "Acos": ("double",),
     **dict.fromkeys(("Max", "Min"), ("int16", "uint16")),
     "BitShift": ("int8", "int16", "int32", "int64", "uint16"),
     "Neg": ("uint8", "uint16", "uint32", "uint64"),

@@ -21,9 +21,9 @@ _ELEMENT_TYPES = {
 
 
 _COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
-_OF_ONE = ("Abs", "Neg", "Reciprocal", "Sqrt", "Log")
+_OF_ONE = ("Abs", "Acos", "Neg", "Reciprocal", "Sqrt", "Log")
 _SECOND_BOUNDED = ("Pow", "BitShift")
-_ROUGH = ("Log", "Pow")
+_ROUGH = ("Acos", "Log", "Pow")
 """Those whose floats differ in the last bit from one library to the other."""
 
 
@@ -145,18 +145,20 @@ def _elementwise_operators(scope: Scope, name: str) -> list[str]:
     operators = [*_COMPARISONS, "Max", "Min", "Where", "Abs", "Mod", "Mod"]
     if opset >= 14 or wide(array):
         operators += ["Add", "Mul"]
+    if array.dtype == np.float32:
+        operators += ["Acos"]
     if array.dtype == np.float32 or (opset == 17 and wide(array)):
         operators += ["PRelu"]
     if opset >= 18 and array.dtype.kind in "iu":
         operators += ["BitwiseAnd", "BitwiseOr", "BitwiseXor"]
     if array.dtype.name in FLOATS:
-        operators += [*_ROUGH, "Reciprocal", "Sqrt"]
+        operators += ["Log", "Pow", "Reciprocal", "Sqrt"]
     elif wide(array):
         operators += ["Pow"]
     if array.dtype.kind != "u":
         operators += ["Neg"]
     else:
-        operators += ["BitShift"] * 3
+        operators += ["BitShift"] * 4
     return operators
 
 

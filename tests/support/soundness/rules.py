@@ -16,7 +16,7 @@ OPERATORS = frozenset(
         *("Add", "Mul", "Max", "Min", "PRelu", "And", "Or", "Xor"),
         *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
         *("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Where"),
-        *("Mod", "Pow", "BitShift", "Abs", "Neg", "Reciprocal", "Sqrt", "Log"),
+        *("Mod", "Pow", "BitShift", "Abs", "Neg", "Reciprocal", "Sqrt", "Log", "Acos"),
     }
 )
 """The operators that rules speak of."""
@@ -95,6 +95,8 @@ def _element_rules(operator: str, operands: Sequence[Array], edition: str) -> tu
             return ("Div.R5", "Div.int.C2") if integers else ("Div.R5",)
         case "Mod", _:
             return ("Mod.int.C1", "Mod.int.C2") if integers else ()
+        case "Acos", _:
+            return ("Acos.float.C1",)
         case (("Max" | "Min" | "Pow" | "BitShift" | "Abs"), _):
             return (f"{operator}.int.C1",) if integers else ()
     return ()
@@ -104,6 +106,10 @@ def _beyond_int32(operands: Sequence[Array]) -> bool:
     """Whether ONNX Runtime may compare int64 wrongly."""
     wide = (operand for operand in operands if operand.dtype == np.int64)
     return any(bool((operand != operand.astype(np.int32)).any()) for operand in wide)
+
+
+def _no_cosine(operands: Sequence[Array]) -> bool:
+    return bool((abs(operands[0]) > 1).any())
 
 
 def _negative_exponent(operands: Sequence[Array]) -> bool:
@@ -145,6 +151,7 @@ ELEMENT_RULES: Mapping[str, tuple[bool, Callable[[Sequence[Array]], bool]]] = {
     "Pow.int.C1": (False, _negative_exponent),
     "BitShift.int.C1": (False, _shift_by_all_bits),
     "Abs.int.C1": (False, _smallest_magnitude),
+    "Acos.float.C1": (False, _no_cosine),
 }
 """The rules about elements: whether one speaks of several operands, and what breaks it."""
 
