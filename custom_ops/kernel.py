@@ -5,6 +5,8 @@ An exception that leaves a kernel ends the process (onnxruntime-extensions' `Com
 at which the `Reshape` behind it fails.
 """
 
+import functools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,7 +36,7 @@ It may write into the first operand.
 """
 
 ATTRIBUTES = ("node", "edition")
-"""The attributes of an element-wise operator."""
+"""The attributes of an element-wise operator, besides those that say what its rules demand."""
 
 _SHAPE = np.dtype(np.int64)
 _INT64 = ElementType.INT64.value
@@ -52,22 +54,30 @@ class CustomOperator:
             computes the same in them; a node of another such type is refused.
         handed_on: The position of the operand that it gives where a standard node computes: one
             that ONNX Runtime may not know before a run, if there is such a one.
+        alias: Its name in the domain `sonnx`, where ONNX Runtime would take the operator's for one
+            of its own; empty for the operator's.
     """
 
     operator: Operator
     arithmetic: Arithmetic | None
     carriers: Mapping[ElementType, ElementType] = field(default_factory=lambda: CARRIERS)
     handed_on: int = 0
+    alias: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in the domain `sonnx`."""
+        return self.alias or self.operator.name
 
     def definitions(self) -> tuple[KernelDefinition, ...]:
         """One kernel for each type."""
         return tuple(
             KernelDefinition(
-                name=self.operator.name,
+                name=self.name,
                 operator=self.operator,
                 inputs=self._inputs(element_type),
                 output=self.output(element_type),
-                attributes=ATTRIBUTES,
+                attributes=(*ATTRIBUTES, *self.operator.attributes),
                 kernel=make_kernel(self, element_type),
             )
             for element_type in (*KERNEL_TYPES, ElementType.BOOL)
@@ -119,9 +129,9 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
         element_type: The type of the operands that have no type of their own.
 
     Returns:
-        A function of the operands and of the node's attributes `node` and `edition`. It gives the
-        result and its shape; on a violation an empty result and the shape `[-ticket]`. It never
-        raises.
+        A function of the operands, of the node's attributes `node` and `edition`, and of those that
+        say what its rules demand, in JSON. It gives the result and its shape; on a violation an
+        empty result and the shape `[-ticket]`. It never raises.
     """
     operator, arithmetic = custom.operator, custom.arithmetic or _handing_on(custom.handed_on)
     dtype = ElementType(custom.output(element_type)).dtype
@@ -132,12 +142,21 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
         for edition in Edition
     }
     editions = {edition.value: edition for edition in Edition}
+
+    @functools.cache
+    def of_node(edition: str, attributes: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
+        values = {name: json.loads(text) for name, text in attributes}
+        return tuple(rule.of_node(values) for rule in rules[edition])
+
     variadic = operator.repeated_operand is not None
 
-    def kernel(*inputs: Array, node: str, edition: str) -> tuple[KernelOutput, KernelOutput]:
+    def kernel(
+        *inputs: Array, node: str, edition: str, **attributes: str
+    ) -> tuple[KernelOutput, KernelOutput]:
         try:
             operands = separated(*inputs) if variadic else inputs
-            for rule in rules[edition]:
+            binding = of_node(edition, tuple(attributes.items())) if attributes else rules[edition]
+            for rule in binding:
                 violation = rule.requirement.violation(_spoken_of(rule, operator, operands))
                 if violation is not None:
                     names = operator.operand_names(len(operands))
@@ -147,7 +166,7 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
             result = arithmetic(*operands, edition=editions[edition])
             return kernel_output(result, dtype), kernel_output(np.array(result.shape), _SHAPE)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
-            return could_not_finish(dtype, operator.name, node, error)
+            return could_not_finish(dtype, custom.name, node, error)
 
     return kernel
 

@@ -83,7 +83,10 @@ def operands_fit(obligations: Iterable[Obligation]) -> bool:
 def _examine(
     target: Target, operands: Operands, edition: Edition, broadcasting: Broadcasting
 ) -> ExaminedNode:
-    rules = _binding_rules(target, operands, edition)
+    rules = tuple(
+        rule.of_node(target.attributes(rule.attributes))
+        for rule in _binding_rules(target, operands, edition)
+    )
     if target.operator is BROADCAST:
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
         plan = replace(plan_broadcast(operands, checked=False), fits=operands_fit(obligations))

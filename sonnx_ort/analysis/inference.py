@@ -14,9 +14,12 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.declarations import collected_by_loops, without_claims
+from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
+from sonnx_ort.custom_ops.definition import KernelDefinition
 from sonnx_ort.loading.process import silenced
 from sonnx_ort.loading.traversal import ValueNames, defined_values
 from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.operand import Shape
 
 _logger = logging.getLogger("sonnx_ort")
@@ -83,7 +86,7 @@ class Inference:
 
 def _inferred(model: ir.Model) -> ir.Model | None:
     """A copy of a model with types and shapes; None if inference fails."""
-    _spell_broadcasts_out(model)
+    _spell_out(model)
     with silenced("onnx_ir"):
         try:
             proto = onnx.shape_inference.infer_shapes(ir.to_proto(model), data_prop=True)
@@ -101,25 +104,41 @@ def _counterparts(model: ir.Model, copy: ir.Model) -> dict[ir.Value, ir.Value]:
     return pairs
 
 
-def _spell_broadcasts_out(model: ir.Model) -> None:
-    """Put an Expand for each output of a Broadcast, which the engine does not know."""
-    broadcasts = [
-        node
-        for node in RecursiveGraphIterator(model.graph)
-        if (node.domain, node.op_type) == (BROADCAST.domain, BROADCAST.name)
-    ]
-    if not broadcasts:
+def _spell_out(model: ir.Model) -> None:
+    """Put nodes of the same types in the place of those of our domain, which the engine lacks."""
+    own = [node for node in RecursiveGraphIterator(model.graph) if node.domain == DOMAIN]
+    if not own:
         return
-    common = ir.val(ValueNames(model).fresh("common"), ir.DataType.INT64)
-    model.graph.inputs.append(common)
-    for node in broadcasts:
-        pairs = zip(node.inputs, node.outputs, strict=False)
-        copies = [ir.node("Expand", [value, common]) for value, _ in pairs]
-        graph = node.graph
-        if not isinstance(graph, ir.Graph):
-            continue
-        expanded = [copy.outputs[0] for copy in copies]
-        ir.convenience.replace_nodes_and_values(graph, node, [node], copies, node.outputs, expanded)
+    shape = ir.val(ValueNames(model).fresh("shape"), ir.DataType.INT64)
+    model.graph.inputs.append(shape)
+    for node in own:
+        graph, nodes = node.graph, list(_of_the_same_types(node, shape))
+        if isinstance(graph, ir.Graph) and len(nodes) == len(node.outputs):
+            results = [each.outputs[0] for each in nodes]
+            ir.convenience.replace_nodes_and_values(
+                graph, node, [node], nodes, node.outputs, results
+            )
+
+
+def _of_the_same_types(node: ir.Node, shape: ir.Value) -> Iterator[ir.Node]:
+    """A node for each output, of its type and of no known shape."""
+    if node.op_type == BROADCAST.name:
+        yield from (ir.node("Expand", [value, shape]) for value in node.inputs)
+        return
+    kernels = [kernel for kernel in KERNEL_DEFINITIONS if kernel.name == node.op_type]
+    types = {kernel.output for kernel in kernels}
+    alike = (i for i in range(len(node.inputs)) if all(_is_like(k, i) for k in kernels))
+    if len(types) == 1:
+        yield ir.node("Cast", [shape], {"to": ir.DataType[types.pop().upper()]})
+    elif (position := next(alike, None)) is not None:
+        yield ir.node("Reshape", [node.inputs[position], shape])
+    # Behind its result a kernel gives the shape of that.
+    yield ir.node("Identity", [shape])
+
+
+def _is_like(kernel: KernelDefinition, position: int) -> bool:
+    """Whether a kernel's result is of the type of one of its inputs."""
+    return kernel.inputs[position : position + 1] == (kernel.output,)
 
 
 def _by_name(graph: ir.Graph) -> dict[str | None, ir.Value]:

@@ -1,11 +1,13 @@
 """Tells nodes that `rewrite` made from nodes that only look like it."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.analysis.targets import attribute_value
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.failure_channel import guard_name
@@ -16,6 +18,9 @@ from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
+
+_NARROW = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
+"""The types of which float holds every number."""
 
 _DEFINITIONS = {definition.name: definition for definition in KERNEL_DEFINITIONS}
 
@@ -96,19 +101,22 @@ def _computing_node(
     node: ir.Node, guard: ir.Node, operator: Operator, rules: Sequence[Rule]
 ) -> ir.Node | None:
     """The standard node that computes on what a custom operator has looked at, and nothing else."""
-    custom = CUSTOM_OPERATORS.get(node.op_type)
+    custom = CUSTOM_OPERATORS.get(operator.name)
     if custom is None or custom.arithmetic is not None:
         return None
     position = custom.handed_on
-    cast = _cast_to_float16(_only_reader(guard, 0))
+    cast = _cast_back(_only_reader(guard, 0))
     reader = _only_reader(cast or guard, position)
     if reader is None or (reader.domain, reader.op_type) != (operator.domain, operator.name):
         return None
-    # What the standard node reads is of one type, and float can hold all of float16.
+    # What the standard node reads is of one type, and float holds all of the narrow ones.
     exact = cast is not None or all(
         rule.requirement.subject is not Subject.ELEMENTS for rule in rules
     )
     looked_at = _operands(node, operator)
+    texts = attribute_texts(reader, operator)
+    if any(_text(node, name) != text for name, text in texts.items()):
+        return None
     if len(reader.inputs) != len(looked_at):
         return None
     names = operator.operand_names(len(looked_at))
@@ -132,10 +140,10 @@ def _only_reader(node: ir.Node, position: int) -> ir.Node | None:
     return uses[0].node if alone else None
 
 
-def _cast_to_float16(node: ir.Node | None) -> ir.Node | None:
+def _cast_back(node: ir.Node | None) -> ir.Node | None:
     if node is None or node.op_type != "Cast":
         return None
-    return node if node.attributes["to"].as_int() == ir.DataType.FLOAT16 else None
+    return node if node.attributes["to"].as_int() in _NARROW else None
 
 
 def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
@@ -202,6 +210,16 @@ def _handed_on(shape: ir.Value) -> ir.Value:
     (copy,) = copies
     attributes = {name: attribute.value for name, attribute in copy.attributes.items()}
     return copy.outputs[0] if len(copy.inputs) == 1 and attributes == {"axis": 0} else shape
+
+
+def attribute_texts(node: ir.Node, operator: Operator) -> dict[str, str]:
+    """The attributes that say what an operator's rules demand of a node, as a kernel gets them.
+
+    Args:
+        node: The node.
+        operator: The operator.
+    """
+    return {name: json.dumps(attribute_value(node, name)) for name in operator.attributes}
 
 
 def _text(node: ir.Node, name: str) -> str | None:

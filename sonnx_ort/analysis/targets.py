@@ -1,6 +1,6 @@
 """The nodes that the profile constrains."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -12,6 +12,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
+from sonnx_ort.profile.rule import AttributeValue
 
 _LEGACY_ATTRIBUTES = ("axis", "broadcast", "consumed_inputs")
 """What versions 1 and 6 of element-wise operators had besides their operands."""
@@ -88,6 +89,14 @@ class Target:
         """The names of the node's attributes, without those of limited broadcasting."""
         return tuple(name for name in self.node.attributes if name not in _LEGACY_ATTRIBUTES)
 
+    def attributes(self, names: Sequence[str]) -> dict[str, AttributeValue]:
+        """What the node's attributes say, as far as they are numbers or texts.
+
+        Args:
+            names: The names of the attributes.
+        """
+        return {name: attribute_value(self.node, name) for name in names}
+
     @property
     def limited_broadcasting(self) -> LimitedBroadcasting | None:
         """What such a node allows; None for a node that does not ask for broadcasting."""
@@ -95,6 +104,23 @@ class Target:
             return None
         axis = self.node.attributes.get("axis")
         return LimitedBroadcasting(None if axis is None else axis.as_int())
+
+
+_PLAIN = (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING)
+
+
+def attribute_value(node: ir.Node, name: str) -> AttributeValue:
+    """What an attribute of a node says; None if there is none, or one of another kind.
+
+    Args:
+        node: The node.
+        name: The name of the attribute.
+    """
+    attribute = node.attributes.get(name)
+    if attribute is None or attribute.is_ref() or attribute.type not in _PLAIN:
+        return None
+    value: AttributeValue = attribute.value
+    return value
 
 
 def targets(model: ir.Model) -> Iterator[Target]:

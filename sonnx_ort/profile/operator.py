@@ -9,6 +9,9 @@ from sonnx_ort.profile.optimizer import Optimizer
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
 
+OF_THE_NODE = "of the node"
+"""Stands for a type of results that an attribute of each node says."""
+
 Contract = Mapping[Family, tuple[Rule, ...]]
 """The rules of one edition, in the order in which they are decided."""
 
@@ -29,7 +32,8 @@ class Operator:
         repeated_result: Whether there is an output for each input: Z0, Z1 and so on.
         operand_types: The ONNX names of the types of those operands that have a type of their own,
             by name, such as "bool" for the condition of a Where.
-        result_type: The ONNX name of the type of the results, where it is not the operands'.
+        result_type: The ONNX name of the type of the results, where it is not the operands';
+            `OF_THE_NODE` where each node says it.
         broadcasting_since: The first version that broadcasts without being asked to.
         rounds_once: Whether float16 and bfloat16 can be computed in float and rounded once more.
         oldest_kernels: The oldest version of the standard operators for which ONNX Runtime has
@@ -83,6 +87,12 @@ class Operator:
     def families(self) -> frozenset[Family]:
         """The families of types that it takes."""
         return frozenset(family for contract in self.contracts.values() for family in contract)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the attributes that say what its rules demand in a run."""
+        names = (name for rule in self.all_rules() if rule.in_run for name in rule.attributes)
+        return tuple(dict.fromkeys(names))
 
     def rules(self, edition: Edition, family: Family) -> tuple[Rule, ...]:
         """The rules that bind operands of that family of types, in order of decision."""

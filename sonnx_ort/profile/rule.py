@@ -1,8 +1,8 @@
 """A rule of the profile and where it comes from."""
 
 import enum
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
@@ -33,6 +33,9 @@ class Subject(enum.StrEnum):
 
     TYPES = "types"
     """Element types, which hold in every run of a session that starts."""
+
+    ATTRIBUTES = "attributes"
+    """What the attributes of a node say."""
 
     STORAGE = "storage"
     """How tensors are stored: densely or sparsely."""
@@ -85,6 +88,29 @@ class DecidedByOperands(Protocol):
     @property
     def decides(self) -> Hashable:
         """What is decided; requirements that decide the same give the same."""
+        ...
+
+
+AttributeValue = int | float | str | None
+"""What a node's attribute says; None where the node has no such attribute, or another kind."""
+
+
+@runtime_checkable
+class DependsOnAttributes(Protocol):
+    """A requirement that demands of each node what attributes of that node say.
+
+    Attributes:
+        attributes: The names of these attributes.
+    """
+
+    attributes: tuple[str, ...]
+
+    def of_node(self, attributes: Mapping[str, AttributeValue]) -> "Requirement":
+        """Give what is demanded of a node.
+
+        Args:
+            attributes: Its attributes, by name.
+        """
         ...
 
 
@@ -186,6 +212,23 @@ class Rule:
     def in_run(self) -> bool:
         """Whether a run can break the rule; the others are settled before."""
         return self.requirement.subject.in_run
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the attributes that say what it demands of a node."""
+        requirement = self.requirement
+        return requirement.attributes if isinstance(requirement, DependsOnAttributes) else ()
+
+    def of_node(self, attributes: Mapping[str, AttributeValue]) -> "Rule":
+        """Give the rule as it binds one node.
+
+        Args:
+            attributes: The attributes of the node, by name.
+        """
+        requirement = self.requirement
+        if not isinstance(requirement, DependsOnAttributes):
+            return self
+        return replace(self, requirement=requirement.of_node(attributes))
 
     def spoken_of(self, names: Sequence[str], operands: Sequence[T]) -> Sequence[T]:
         """Choose the operands that the rule speaks of, or whatever stands for each of them.

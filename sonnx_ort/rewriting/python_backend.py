@@ -17,6 +17,7 @@ import onnx_ir as ir
 from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.recognition import attribute_texts
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.definition import CARRIERS
@@ -84,13 +85,17 @@ class PythonBackend:
 
     @staticmethod
     def left(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
-        """The nodes of which ONNX Runtime's own operator is left; it computes them once.
+        """The nodes of which ONNX Runtime's own operator is left.
+
+        It computes once what is the same in every run, and nothing is looked at of a node that no
+        run can break.
 
         Args:
             model: The model, before enforcement.
             nodes: The nodes that are to be enforced.
         """
-        return same_in_every_run(model, nodes, has_kernel=_has_kernel)
+        unbreakable = {n.target.node for n in nodes if _stays(n) and not _breakable(n)}
+        return same_in_every_run(model, nodes, has_kernel=_has_kernel) | unbreakable
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Give all nodes as they are: what is proved is checked in the run as well.
@@ -186,17 +191,22 @@ class PythonBackend:
         target = examined.target
         if target.operator.repeated_operand is not None:
             operands = _in_one_vector(nodes, operands)
+        custom = CUSTOM_OPERATORS[target.operator.name]
         rules = [o.rule for o in examined.obligations if o.operator == target.operator.name]
         first = len(nodes.nodes)
         result = nodes.enforced(
-            target.operator.name,
+            custom.name,
             operands,
-            {"node": target.label, "edition": self._edition.value},
+            {
+                "node": target.label,
+                "edition": self._edition.value,
+                **attribute_texts(target.node, target.operator),
+            },
             guard=guard_name(target.operator.name, target.label, rules),
             looking_through=not _computes_sizes(examined),
         )
         kernel = nodes.nodes[first]
-        if CUSTOM_OPERATORS[target.operator.name].arithmetic is not None:
+        if custom.arithmetic is not None:
             kernel.name, kernel.doc_string = target.node.name, target.node.doc_string
             kernel.metadata_props.update(target.node.metadata_props)
         record_rules(kernel, examined)
@@ -210,6 +220,20 @@ def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequen
         return operands
     choices = zip(examined.target.inputs, operands, plan.single, strict=True)
     return [own if single else expanded for own, expanded, single in choices]
+
+
+def _breakable(examined: ExaminedNode) -> bool:
+    """Whether there is a rule of the node that runs decide, be it proved or not."""
+    return any(obligation.rule.in_run for obligation in examined.obligations)
+
+
+def _stays(examined: ExaminedNode) -> bool:
+    """Whether a standard operator's kernel computes what the python backend would let compute."""
+    operator = examined.target.operator
+    custom = CUSTOM_OPERATORS.get(operator.name)
+    if custom is not None and custom.arithmetic is None:
+        return operator.rounds_once or element_type_of(examined) is not ElementType.BFLOAT16
+    return _has_kernel(examined)
 
 
 def _has_kernel(examined: ExaminedNode) -> bool:

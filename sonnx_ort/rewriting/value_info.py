@@ -17,6 +17,7 @@ from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Shape, broadcast_shape
+from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 DATA_TYPES: dict[ElementType, ir.DataType] = {
@@ -30,7 +31,18 @@ _READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
 
 _READING_THOSE = frozenset(
     {
-        *("Add", "And", "Concat", "ConstantOfShape", "Gather", "Greater", "Less", "Neg", "Or"),
+        *(
+            "Add",
+            "And",
+            "Concat",
+            "ConstantOfShape",
+            "Gather",
+            "Greater",
+            "Less",
+            "Neg",
+            "Not",
+            "Or",
+        ),
         *("ReduceMax", "ReduceMin", "Where"),
     }
 )
@@ -99,7 +111,7 @@ def declare_output(examined: ExaminedNode) -> None:
     if output.dtype is None and data_type is not None:
         output.type = ir.TensorType(data_type)
     given_out = output.is_graph_output() and output.shape is not None
-    if output.shape is None:
+    if output.shape is None and output.type is not None:
         shape = _common_shape(examined)
         if shape is not None:
             output.shape = ir.Shape([d if isinstance(d, int) else None for d in shape])
@@ -109,6 +121,8 @@ def declare_output(examined: ExaminedNode) -> None:
 
 def _result_type(examined: ExaminedNode) -> ir.DataType | None:
     own = examined.target.operator.result_type
+    if own == OF_THE_NODE:
+        return None
     if own is not None:
         return ir.DataType[own.upper()]
     element_type = element_type_of(examined)
@@ -236,6 +250,9 @@ def make_graph_explicit(model: ir.Model, facts: Facts) -> None:
     """
     symbols = _declared_symbols(model)
     for value in defined_values(model.graph):
+        producer = value.producer()
+        if producer is not None and producer.domain == DOMAIN:
+            continue
         if value.type is None:
             dtype = _data_type(facts.element_type(value))
             value.type = None if dtype is None else ir.TensorType(dtype)

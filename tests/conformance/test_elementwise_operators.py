@@ -51,10 +51,9 @@ def assert_same(got, expected) -> None:
 
 def defined(single: Single, feeds):
     """The operands without the elements that break a rule, which the others keep."""
-    operator = single.operator
     while True:
         arrays = [feeds[name] for name in single.names]
-        rules = operator.rules(sonnx_ort.Edition.TYPED, single.element_type.family)
+        rules = single.rules()
         found = None
         for rule in rules:
             if rule.requirement.subject is Subject.ELEMENTS:

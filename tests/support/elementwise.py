@@ -10,7 +10,9 @@ import onnx
 
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.operator import OF_THE_NODE, Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Rule
 from support.graphs import parse
 from support.values import random_pairs, special_values
 
@@ -32,6 +34,7 @@ WITHOUT_KERNEL = {
 """The types, besides bfloat16, of which ONNX Runtime has no kernel."""
 
 ATTRIBUTES = {
+    **dict.fromkeys((("Cast", family) for family in Family), "<to = 6>"),
     ("BitShift", Family.INTEGER): '<direction = "LEFT">',
     ("Mod", Family.FLOAT): "<fmod = 1>",
 }
@@ -62,6 +65,13 @@ class Single:
         own = self.operator.operand_types
         return tuple(ElementType(own.get(name, self.element_type)) for name in self.names)
 
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of the typed edition, as they bind the node of the model."""
+        rules = self.operator.rules(Edition.TYPED, self.element_type.family)
+        (node,) = self.model().graph.node
+        values = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+        return tuple(rule.of_node(values) for rule in rules)
+
     def model(
         self,
         ranks: Sequence[int] | None = None,
@@ -83,7 +93,8 @@ class Single:
             )
             if name not in (constants or {})
         )
-        result = self.operator.result_type or self.element_type
+        own = self.operator.result_type
+        result = "int32" if own == OF_THE_NODE else own or self.element_type
         attributes = ATTRIBUTES.get((self.operator.name, self.element_type.family), "")
         node = f"[the_node] y = {self.operator.name}{attributes}({', '.join(self.names)})"
         text = f"({inputs}) => ({result}[] y) {{ {node} }}"

@@ -1,5 +1,6 @@
 """The elements of one operand lie in an interval."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,7 +17,7 @@ from sonnx_ort.profile.rule import Illustration, Subject
 
 @dataclass(frozen=True, slots=True)
 class WithinInterval:
-    """No element of an operand is below one number, or above another; NaN is neither.
+    """No element of an operand is below one number, or above another.
 
     Attributes:
         operands: The names of all operands.
@@ -24,13 +25,15 @@ class WithinInterval:
         interval: The smallest and the largest number that are admitted, by the type.
         outside: What an element is that is not: "negative".
         example: What keeps the rule, and what breaks it.
+        admits_nan: Whether NaN keeps the rule.
     """
 
     operands: tuple[str, ...]
     position: int
-    interval: Callable[[np.dtype[Any]], tuple[int, int]]
+    interval: Callable[[np.dtype[Any]], tuple[float, float]]
     outside: str
     example: Illustration
+    admits_nan: bool = True
 
     subject: ClassVar = Subject.ELEMENTS
 
@@ -44,7 +47,7 @@ class WithinInterval:
         """That no element is outside."""
         return self
 
-    def limits(self, dtype: np.dtype[Any]) -> tuple[int | None, int | None]:
+    def limits(self, dtype: np.dtype[Any]) -> tuple[float | None, float | None]:
         """The smallest and the largest number, None where the type has none beyond it.
 
         Args:
@@ -98,10 +101,10 @@ class WithinInterval:
 
     def _first_outside(self, array: npt.NDArray[Any]) -> tuple[int, ...] | None:
         lower, upper = self.limits(array.dtype)
-        outside = np.zeros(array.shape, np.bool_)
-        if lower is not None:
-            outside = np.asarray(array < lower)
-        if upper is not None:
-            above = np.asarray(array > upper)
-            outside = above if lower is None else outside | above
+        masks = [] if lower is None else [array < lower]
+        masks += [] if upper is None else [array > upper]
+        masks += [] if self.admits_nan else [np.isnan(array)]
+        if not masks:
+            return None
+        outside = np.asarray(functools.reduce(np.logical_or, masks))
         return first_index(outside) if outside.any() else None

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.rule import Illustration, Subject
 
 
@@ -18,7 +19,8 @@ class SameNumericType:
     """Each operand is of one of the numeric types, or of other kinds, and all are of the same one.
 
     Attributes:
-        result_type: The ONNX name of the type of every result, where it is not the operands'.
+        result_type: The ONNX name of the type of every result, where it is not the operands';
+            `OF_THE_NODE` where each node says it.
         kinds: The types that operands may be of.
     """
 
@@ -54,6 +56,8 @@ class SameNumericType:
         self, operands: Sequence[Operand], results: Sequence[Operand]
     ) -> Judgement | None:
         """Compare the declared types of results with the operands'."""
+        if self.result_type == OF_THE_NODE:
+            return None
         for result, operand in product(results, operands):
             if self.result_type is None:
                 clash = differing_types(operand, result)

@@ -130,12 +130,12 @@ def _left_to_the_run(
 ) -> list[Rule]:
     """The rules of a node that a run decides, in the order of decision."""
     operator = examined.target.operator
-    binding = operator.rules(edition, element_type.family)
+    binding = {rule.id for rule in operator.rules(edition, element_type.family)}
     return [
         o.rule
         for o in examined.obligations
         if o.status is Status.RUNTIME
         and o.rule.in_run
         and o.operator == operator.name
-        and o.rule in binding
+        and o.rule.id in binding
     ]

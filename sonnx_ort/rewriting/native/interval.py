@@ -2,6 +2,7 @@
 
 from functools import reduce
 
+import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.profile.element_type import ElementType
@@ -22,15 +23,11 @@ def interval_guard(requirement: WithinInterval) -> ElementGuard:
     ) -> ir.Value:
         """One pass over the operand for each end that its type goes beyond."""
         operand = operands[requirement.position]
-        limits = requirement.limits(node.element_type.dtype)
-        flags = [
-            nodes.add(compare, [operand, nodes.constant(limit, "limit", node.computed_in)], told)
-            for compare, limit, told in zip(
-                ("Less", "Greater"), limits, ("is_below", "is_above"), strict=True
-            )
-            if limit is not None
-        ]
-        outside = reduce(lambda one, other: nodes.add("Or", [one, other], "is_outside"), flags)
+        lower, upper = requirement.limits(node.element_type.dtype)
+        if lower is not None and upper is not None and not requirement.admits_nan:
+            outside = _not_within(nodes, operand, node.computed_in, (lower, upper))
+        else:
+            outside = _outside(nodes, operand, node.computed_in, (lower, upper))
         impossible = nodes.constant([-code], "code")
         any_outside = any_true(nodes, outside, "any_outside")
         return nodes.add("Where", [any_outside, impossible, decided], "shape_or_code")
@@ -39,3 +36,39 @@ def interval_guard(requirement: WithinInterval) -> ElementGuard:
         return any(limit is not None for limit in requirement.limits(element_type.dtype))
 
     return ElementGuard(decide, binds, lambda _: ())
+
+
+def _outside(
+    nodes: StandardNodes,
+    operand: ir.Value,
+    computed_in: ir.DataType,
+    limits: tuple[float | None, float | None],
+) -> ir.Value:
+    """Which elements are below the one limit or above the other; NaN is neither."""
+    flags = [
+        nodes.add(compare, [operand, nodes.constant(limit, "limit", computed_in)], told)
+        for compare, limit, told in zip(
+            ("Less", "Greater"), limits, ("is_below", "is_above"), strict=True
+        )
+        if limit is not None
+    ]
+    return reduce(lambda one, other: nodes.add("Or", [one, other], "is_outside"), flags)
+
+
+def _not_within(
+    nodes: StandardNodes,
+    operand: ir.Value,
+    computed_in: ir.DataType,
+    limits: tuple[float, float],
+) -> ir.Value:
+    """Which elements are not within the limits, NaN among them."""
+    scalar = computed_in.numpy().type
+    with np.errstate(over="ignore"):
+        below = float(np.nextafter(scalar(limits[0]), scalar(-np.inf)))
+        beyond = float(np.nextafter(scalar(limits[1]), scalar(np.inf)))
+    large, small = (nodes.constant(limit, "limit", computed_in) for limit in (below, beyond))
+    flags = [
+        nodes.add("Greater", [operand, large], "is_large_enough"),
+        nodes.add("Less", [operand, small], "is_small_enough"),
+    ]
+    return nodes.add("Not", [nodes.add("And", flags, "is_within")], "is_outside")
