@@ -116,8 +116,11 @@ _COMPUTATIONS: Mapping[Family, Mapping[str, Computation]] = MappingProxyType(
 )
 _COMPARISONS = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
 
-WITHOUT_EXACT_RESULT = frozenset({"Acos", "Log", "Pow"})
-"""The operators whose results no finite arithmetic gives, or that depend on the implementation."""
+WITHOUT_EXACT_RESULT = frozenset({"Acos", "Cast", "Log", "Pow"})
+"""The operators whose results no finite arithmetic gives, or that depend on the implementation.
+
+Those of a Cast are of a type that each node says.
+"""
 
 OPERATORS = frozenset(name for computations in _COMPUTATIONS.values() for name in computations)
 """The names of the operators that the oracle computes."""

@@ -12,6 +12,7 @@ from sonnx_ort.profile.bitwise_and import BITWISE_AND
 from sonnx_ort.profile.bitwise_or import BITWISE_OR
 from sonnx_ort.profile.bitwise_xor import BITWISE_XOR
 from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.cast import CAST
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.equal import EQUAL
@@ -66,6 +67,7 @@ _OPERATORS = (
     SQRT,
     LOG,
     ACOS,
+    CAST,
     BROADCAST,
 )
 

@@ -61,6 +61,11 @@ BOUNDARIES = (
         SIGNED_INTEGERS,
     ),
     Boundary(
+        "Cast.float.C1",
+        lambda kind: [(np.nan,), (-np.inf,), (3e9,) if kind.dtype.itemsize > 2 else (np.inf,)],
+        lambda _: [(-0.5,), (-2049.75,), (0.0,), (65504.0,)],
+    ),
+    Boundary(
         "Acos.float.C1",
         lambda kind: [(float(np.nextafter(kind.dtype.type(1), kind.dtype.type(2))),), (-np.inf,)],
         lambda _: [(1.0,), (-1.0,), (-0.0,), (np.nan,), (0.25,)],

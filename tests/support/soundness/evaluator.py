@@ -43,6 +43,7 @@ class Visit:
         operands: Its operands.
         live: Whether an output of the model depends on it.
         result: The name of its first output.
+        to: The type that a Cast converts to.
         standard: Gives what ONNX computes of operands, which it broadcasts. It raises `LeafError`
             where that is not known, and `Abandoned` where it should not be run.
     """
@@ -52,6 +53,7 @@ class Visit:
     operands: tuple[Array, ...]
     live: bool
     result: str
+    to: int | None
     standard: Callable[[Sequence[Array]], list[Array]]
 
 
@@ -154,7 +156,8 @@ class Evaluation:
     ) -> Visit:
         operands = tuple(array for array in arrays if array is not None)
         standard = functools.partial(compute_leaf, node, opset=self._opset)
-        return Visit(path + node.name, node.op_type, operands, live, node.output[0], standard)
+        to = next((a.i for a in node.attribute if a.name == "to"), None)
+        return Visit(path + node.name, node.op_type, operands, live, node.output[0], to, standard)
 
     def _leave_out(self, node: onnx.NodeProto) -> None:
         """What ONNX Runtime can compute, and nobody here, must not end the process there."""

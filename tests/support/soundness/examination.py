@@ -103,7 +103,7 @@ class Judge:
         if visit.operator == rules.BROADCAST:
             return operands, ""
         edition = self.report.edition.value
-        decided = rules.decided_rules(visit.operator, operands, edition)
+        decided = rules.decided_rules(visit.operator, operands, edition, visit.to)
         shape_rules = rules.same_shape_rules(visit.operator, operands, edition)
         if enforced and self._declared_alike(visit):
             self.possible.add((visit.node, next(iter(decided))))

@@ -107,11 +107,18 @@ def _implementation_defined(operator: str, arrays: Sequence[Array | None]) -> bo
             return bool((bits >= 8 * bits.itemsize).any())
         case "Mod", [dividend, _] if dividend.dtype == np.int64:
             return any(bool((abs(each.astype(np.float64)) > 2**53).any()) for each in given)
+        case "Cast", [data]:
+            return data.dtype.kind == "f" and not _small_numbers(data)
         case "Pow", [base, exponent] if base.dtype.kind == "i":
             powers = abs(np.power(base.astype(np.float64), exponent))
             largest = min(2**53, np.iinfo(base.dtype).max)
             return bool((exponent < 0).any()) or not bool((powers <= largest).all())
     return False
+
+
+def _small_numbers(array: Array) -> bool:
+    """Whether every type holds every number of an array without its fraction."""
+    return bool(((array > -1) & (array < 128)).all())
 
 
 def _unsigned(operator: str, arrays: Sequence[Array | None]) -> bool:

@@ -150,7 +150,7 @@ def _elementwise_operators(scope: Scope, name: str) -> list[str]:
     if array.dtype == np.float32 or (opset == 17 and wide(array)):
         operators += ["PRelu"]
     if opset >= 18 and array.dtype.kind in "iu":
-        operators += ["BitwiseAnd", "BitwiseOr", "BitwiseXor"]
+        operators += ["BitwiseAnd", "BitwiseOr", "BitwiseXor"] * 2
     if array.dtype.name in FLOATS:
         operators += ["Log", "Pow", "Reciprocal", "Sqrt"]
     elif wide(array):
@@ -209,9 +209,9 @@ def unary(scope: Scope, name: str) -> None:
 
 
 def cast(scope: Scope, name: str) -> None:
-    """Add a Cast; not from floats, whose values may lie beyond an integer type."""
+    """Add a Cast; from floats mostly of numbers that every type holds."""
     wanted = scope.rng.choice(["int64", "int32", "float32", "int8", "uint8", "bool"])
-    scope.add("Cast", [name], to=_ELEMENT_TYPES[wanted])
+    scope.add("Cast", [name], hopeless=0.2, result_type=np.dtype(wanted), to=_ELEMENT_TYPES[wanted])
 
 
 def arithmetic(scope: Scope, name: str) -> None:
@@ -380,6 +380,7 @@ KINDS: Sequence[Kind] = (
     Kind(2, broadcast),
     Kind(2, unary, wide),
     Kind(2, cast, lambda array: array.dtype.kind in "iub"),
+    Kind(2, cast, lambda array: array.dtype.name in FLOATS),
     Kind(2, squeeze, no_scalar),
     Kind(2, unsqueeze, lambda array: array.ndim < 4),
     Kind(2, transpose, lambda array: array.ndim > 1),

@@ -1,5 +1,6 @@
 """Which rules operands break, written down anew from the documents, apart from the product."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ OPERATORS = frozenset(
         *("Add", "Mul", "Max", "Min", "PRelu", "And", "Or", "Xor"),
         *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
         *("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Where"),
-        *("Mod", "Pow", "BitShift", "Abs", "Neg", "Reciprocal", "Sqrt", "Log", "Acos"),
+        *("Mod", "Pow", "BitShift", "Abs", "Neg", "Reciprocal", "Sqrt", "Log", "Acos", "Cast"),
     }
 )
 """The operators that rules speak of."""
@@ -68,14 +69,20 @@ def _family(operator: str, operands: Sequence[Array]) -> str:
     return {"b": "bool", "i": "int", "u": "int", "f": "float"}[kind]
 
 
-def decided_rules(operator: str, operands: Sequence[Array], edition: str) -> dict[str, bool]:
+def decided_rules(
+    operator: str, operands: Sequence[Array], edition: str, to: int | None = None
+) -> dict[str, bool]:
     """Each rule that a run can break, in order of decision, and whether operands break it.
 
     Args:
         operator: One of `OPERATORS`, but for Broadcast.
         operands: The operands; where shapes differ, rules about elements of several stand out.
         edition: "typed" or "preliminary".
+        to: The type that a Cast converts to.
     """
+    if operator == "Cast":
+        held = _held_by_the_type(operands[0], to)
+        return {} if held is None else {"Cast.float.C1": not held}
     differ = len({operand.shape for operand in operands}) > 1
     decided = dict.fromkeys(same_shape_rules(operator, operands, edition), differ)
     for rule in _element_rules(operator, operands, edition):
@@ -106,6 +113,16 @@ def _beyond_int32(operands: Sequence[Array]) -> bool:
     """Whether ONNX Runtime may compare int64 wrongly."""
     wide = (operand for operand in operands if operand.dtype == np.int64)
     return any(bool((operand != operand.astype(np.int32)).any()) for operand in wide)
+
+
+def _held_by_the_type(x: Array, to: int | None) -> bool | None:
+    """Whether an integer type holds all floats without their fraction; None if there is none."""
+    names = {6: "int32", 7: "int64", 3: "int8", 2: "uint8"}
+    if x.dtype.kind != "f" or to not in names:
+        return None
+    limits = np.iinfo(names[to])
+    numbers = x.ravel().tolist()
+    return all(math.isfinite(n) and limits.min <= math.trunc(n) <= limits.max for n in numbers)
 
 
 def _no_cosine(operands: Sequence[Array]) -> bool:

@@ -1,0 +1,67 @@
+"""`Cast`: each element of a tensor in another type, which the attribute `to` names.
+
+Results: of floats to integers the number without its fraction; of integers to narrower ones the
+number modulo 2^n; to floats the nearest one; to conditions whether it is not zero.
+
+ONNX leaves undefined what a float gives that the integer type cannot hold. ONNX Runtime 1.31.1
+gives a number, without a word, and another one by type and machine: on x86-64 the smallest value of
+int32 and int64 for NaN and for 3e38, 0 in int8, 44 in uint8 for 300, 2147483648 in uint32 for NaN.
+"""
+
+from types import MappingProxyType
+
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.elementwise import by_analogy, own
+from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.castable import HeldByTheIntegerType
+from sonnx_ort.profile.requirements.dense import Dense
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.rule import Rule
+
+_FIRST_CODE = 621
+
+_TYPES = Rule(
+    "Cast.R2",
+    _FIRST_CODE,
+    "X is of one of the numeric types, or of conditions.",
+    by_analogy("Cast"),
+    SameNumericType(OF_THE_NODE, tuple(ElementType)),
+)
+
+_DENSE = Rule(
+    "Cast.RG1",
+    _FIRST_CODE + 1,
+    "Sparse tensors are not supported.",
+    by_analogy("Cast"),
+    Dense(),
+)
+
+_HELD = Rule(
+    "Cast.float.C1",
+    _FIRST_CODE + 9,
+    "Where X is converted to integers, no element is NaN or beyond their type.",
+    own(
+        "Cast",
+        "ONNX leaves the result undefined, and it differs from machine to machine.",
+    ),
+    HeldByTheIntegerType(),
+)
+
+_CONTRACT: Contract = MappingProxyType(
+    {
+        Family.FLOAT: (_TYPES, _DENSE, _HELD),
+        Family.INTEGER: (_TYPES, _DENSE),
+        Family.BOOLEAN: (_TYPES, _DENSE),
+    }
+)
+
+CAST = Operator(
+    name="Cast",
+    operands=("X",),
+    versions=(1, 6, 9, 13, 19, 21, 23, 24, 25),
+    contracts=dict.fromkeys(Edition, _CONTRACT),
+    result="Y",
+    result_type=OF_THE_NODE,
+    oldest_kernels=6,
+)
