@@ -1,8 +1,9 @@
 """What ONNX Runtime's optimizers look for around operators of the profile, a model for each.
 
-The table has every optimizer of onnxruntime 1.31.1 that reads such operators on the CPU, but for
-those of whole attention layers and embeddings. The others look for operators that the profile does
-not speak of, or leave models alone that run on the CPU.
+The table has the optimizers of onnxruntime 1.31.1 that read such operators on the CPU, but for
+those of attention layers, embeddings and weights of four bits, and for ConvAddActivationFusion,
+which finds nothing where NchwcTransformer was before it. The others look for operators that the
+profile does not speak of, or leave models alone that run on the CPU.
 """
 
 from collections.abc import Mapping
@@ -492,6 +493,20 @@ PATTERNS = {
         {"x": (1, 3), "xs": (1, 1), "ws": (1, 1), "q": (1, 1)},
         {"q": (2, 1)},
         survives=_NATIVE,
+    ),
+    "Where of a constant between quantizations": Pattern(
+        "WhereDummyDq",
+        "extended",
+        f"""(bool[3] k, uint8[3] x, float[n] q) => (float[] z) <{_QUANTIZED}, float y = {{1}}> {{
+            a = DequantizeLinear(x, s, o)
+            [taken] c = Where(k, a, y)
+            d = QuantizeLinear(c, s, o)
+            e = DequantizeLinear(d, s, o)
+            [guarded] z = Mul(e, q)
+        }}""",
+        {"k": (3,), "x": (3,), "q": (3,)},
+        {"q": (2,)},
+        broadcast="explicit",
     ),
     **_between_quantizations("Add", _NATIVE, {}),
     **_between_quantizations("Mul", _NATIVE, {}),
