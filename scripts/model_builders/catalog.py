@@ -8,6 +8,7 @@ from model_builders import (
     control_flow,
     digits,
     documents,
+    elements,
     elementwise,
     floats,
     integers,
@@ -28,6 +29,7 @@ SUBJECTS = (
     sparse,
     optimizer,
     elementwise,
+    elements,
     digits,
 )
 """The modules that give models. A new subject is one more entry."""

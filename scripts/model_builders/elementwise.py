@@ -82,8 +82,8 @@ def bundles() -> Iterator[Bundle]:
     """Give the models."""
     for operator, (shows, operands) in _SUBJECTS.items():
         short = (*operands[:-1], operands[-1][:1])
-        cases = [_case("n and n", operator, operands), _case("n and 1", operator, short)]
-        yield bundle(_name(operator), shows, _model(operator, operands), cases)
+        cases = [one_node("n and n", operator, *operands), one_node("n and 1", operator, *short)]
+        yield bundle(_name(operator), shows, model(operator, *operands), cases)
 
 
 def _name(operator: str) -> str:
@@ -92,19 +92,34 @@ def _name(operator: str) -> str:
     return f"{words.lower().strip('_')}_of_one_size"
 
 
-def _case(name: str, operator: str, operands: tuple[Array, ...]) -> Case:
+def one_node(name: str, operator: str, *operands: Array) -> Case:
+    """Make a case of a model of one node that expects what the oracle says.
+
+    Args:
+        name: The name of the case.
+        operator: The operator of the node, which alone is enforced.
+        *operands: The operands to feed.
+    """
     names = OPERATORS[operator].operand_names(len(operands))
     inputs = dict(zip(names, operands, strict=True))
     made = case(name, elementwise_outcome(operator, *operands), **inputs)
     return replace(made, operators=operator)
 
 
-def _model(operator: str, operands: tuple[Array, ...]) -> onnx.ModelProto:
+def model(operator: str, *operands: Array, attributes: str = "") -> onnx.ModelProto:
+    """Make a model of one node whose inputs are declared with one size.
+
+    Args:
+        operator: The operator.
+        *operands: Have the types of the inputs, the last of them that of the result too.
+        attributes: The attributes of the node, as ONNX's textual syntax has them.
+    """
     profiled = OPERATORS[operator]
     names = profiled.operand_names(len(operands))
     types = [element_type_of(operand) for operand in operands]
     inputs = ", ".join(f"{t}[n] {name}" for t, name in zip(types, names, strict=True))
     result = f"{profiled.result_type or types[-1]}[n] {profiled.result}"
-    node = f"[{NODE_NAMES[operator]}] {profiled.result} = {operator}({', '.join(names)})"
+    called = f"{operator} {attributes}({', '.join(names)})"
+    node = f"[{NODE_NAMES[operator]}] {profiled.result} = {called}"
     opset = max(OPSET, profiled.versions[0])
     return parse(f"({inputs}) => ({result}) {{ {node} }}", opset=opset)

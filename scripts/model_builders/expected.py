@@ -30,6 +30,16 @@ NODE_NAMES = {
     "BitwiseXor": "flip_bits",
     **dict.fromkeys(("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"), "compare"),
     "Where": "choose",
+    "Mod": "take_remainder",
+    "Pow": "raise",
+    "BitShift": "shift_bits",
+    "Abs": "take_magnitude",
+    "Neg": "negate",
+    "Reciprocal": "invert",
+    "Sqrt": "take_root",
+    "Log": "take_logarithm",
+    "Acos": "take_angle",
+    "Cast": "convert",
 }
 """What the nodes are called, unless a model has several of one operator."""
 

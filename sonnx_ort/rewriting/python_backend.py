@@ -41,6 +41,7 @@ from sonnx_ort.rewriting.same_in_every_run import same_in_every_run
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import (
     DATA_TYPES,
+    converted_back,
     converted_operands,
     declare_output,
     element_type_of,
@@ -165,7 +166,7 @@ class PythonBackend:
         result = self._enforced(nodes, examined, operands)
         element_type = element_type_of(examined)
         if carrier is not None and element_type is not None and not target.operator.result_type:
-            result = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
+            result = converted_back(nodes, result, element_type)
         return result
 
     def _computed_behind(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:

@@ -95,6 +95,23 @@ def converted_operands(
     ]
 
 
+def converted_back(nodes: StandardNodes, result: ir.Value, element_type: ElementType) -> ir.Value:
+    """Round what was computed in another type to the operands' own.
+
+    Args:
+        nodes: Takes the new nodes.
+        result: What was computed.
+        element_type: The type of the operands.
+    """
+    rounded = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
+    if element_type is not ElementType.FLOAT16:
+        return rounded
+    # ONNX Runtime reads what is in front of a Cast to float16 where it computes in float32 itself;
+    # of two more it takes the last for that one, and the first two stay.
+    wide = nodes.cast(rounded, DATA_TYPES[ElementType.FLOAT], "rounded")
+    return nodes.cast(wide, DATA_TYPES[element_type], f"rounded_as_{element_type}")
+
+
 def declare_output(examined: ExaminedNode) -> None:
     """Declare what follows for a node's output where the file leaves it to inference.
 

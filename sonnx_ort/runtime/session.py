@@ -19,6 +19,9 @@ from sonnx_ort.runtime.separation import place, separate
 from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised
 from sonnx_ort.runtime.weights import INSIDE, Weights
 
+_BUFFER_REUSED = "Shape mismatch attempting to re-use buffer"
+"""What ONNX Runtime says, before any guard can, where two sizes of one symbol differ in a run."""
+
 
 class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     """Behaves like `onnxruntime.InferenceSession`, on the rewritten model.
@@ -160,7 +163,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         def translated(results: Any, data: Any, message: str) -> None:
             found = violation_behind(message, self._renamed) if message else None
             told = self._told_by_reference(
-                found, lambda other: other.run(output_names, input_feed), failed=bool(message)
+                found, lambda other: other.run(output_names, input_feed), message
             )
             if told is None:
                 callback(results, data, message)
@@ -189,31 +192,33 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             results = run(self)
         except Exception as error:
             found = violation_behind(str(error), self._renamed)
-            told = self._told_by_reference(found, run, failed=True) if repeatable else found
+            told = self._told_by_reference(found, run, str(error)) if repeatable else found
             if told is None:
                 raise
             raise told from error
-        told = self._told_by_reference(None, run, failed=False)
+        told = self._told_by_reference(None, run, "")
         if told is not None:
             raise told
         return results
 
     def _told_by_reference(
-        self, found: BaseException | None, run: Run, *, failed: bool
+        self, found: BaseException | None, run: Run, message: str
     ) -> BaseException | None:
         """What is to be raised of a natively enforced run, after a look at the reference.
 
         Args:
             found: The violation that the run raised; None if it raised none.
             run: Does the same run in another session.
-            failed: Whether the run failed, for whatever reason.
+            message: The text of the error with which the run failed; empty if it did not.
         """
         if self._reference is None:
             return found
         if self._verifies_proofs:
-            return self._reference.verify(found, run, failed=failed)
+            return self._reference.verify(found, run, failed=bool(message))
         if isinstance(found, ContractViolation):
             return self._reference.explain(found, run)
+        if found is None and _BUFFER_REUSED in message:
+            return self._reference.violation_in(run)
         return found
 
 

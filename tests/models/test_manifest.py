@@ -8,6 +8,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.choice import choose_operators
 from sonnx_ort.models import manifest
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.rule import Subject
 
 CASES = [
     pytest.param(example, case, id=f"{example.name}-{case.name}")
@@ -124,27 +125,48 @@ def test_large_tensors_come_out_of_their_file():
         assert np.array_equal(arrays["pixels"], pixels)
 
 
-WITHOUT_A_MODEL = {
-    "Abs",
-    "Acos",
-    "Cast",
-    "BitShift",
-    "Log",
-    "Mod",
-    "Neg",
-    "Pow",
-    "Reciprocal",
-    "Sqrt",
-}
-
-
-@pytest.mark.parametrize("operator", sorted(STANDARD_OPERATORS - WITHOUT_A_MODEL))
-def test_every_operator_is_shown_in_a_run_and_in_a_refused_one(operator):
-    shown = {
-        type(case.expected)
+def broken_in_runs():
+    return {
+        case.expected.rule
         for example in models.examples()
-        if [node.op_type for node in models.load(example.name).graph.node] == [operator]
+        for case in example.cases
+        if isinstance(case.expected, models.RunViolation)
+    }
+
+
+def shown(operator):
+    """What the cases expect in which the operator is enforced."""
+    return [
+        case.expected
+        for example in models.examples()
+        if operator in {node.op_type for node in models.load(example.name).graph.node}
         for case in example.cases
         if operator in choose_operators(case.operators)
-    }
-    assert {models.Outputs, models.RunViolation} <= shown
+    ]
+
+
+def decided_in_runs(subject):
+    """The ids of the rules about that subject, by operator, each in all types that it has."""
+    found = (
+        (
+            operator,
+            [r.id for r in OPERATORS[operator].all_rules() if r.requirement.subject is subject],
+        )
+        for operator in sorted(STANDARD_OPERATORS)
+    )
+    return [pytest.param(rules, id=operator) for operator, rules in found if rules]
+
+
+@pytest.mark.parametrize("operator", sorted(STANDARD_OPERATORS))
+def test_every_operator_is_shown_in_a_run(operator):
+    assert models.Outputs in {type(expected) for expected in shown(operator)}
+
+
+@pytest.mark.parametrize("rules", decided_in_runs(Subject.EQUAL_SHAPES))
+def test_every_rule_about_shapes_is_broken_in_a_run_of_some_type(rules):
+    assert broken_in_runs().intersection(rules)
+
+
+@pytest.mark.parametrize("rules", decided_in_runs(Subject.ELEMENTS))
+def test_every_rule_about_elements_is_broken_in_a_run(rules):
+    assert broken_in_runs().issuperset(rules)

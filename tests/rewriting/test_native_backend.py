@@ -8,7 +8,7 @@ from onnx import helper, numpy_helper
 import sonnx_ort
 from support.backends import on_each_backend, on_native
 from support.broadcasting import broadcast_model, operators
-from support.graphs import binary_model, model, tensor
+from support.graphs import binary_model, model, parse, tensor
 
 pytestmark = [on_each_backend, on_native]
 
@@ -28,7 +28,7 @@ NO_OVERFLOW = [
     *("Constant", "Equal", "And", "Cast", "ReduceMax", "Cast", "Constant", "Where"),
 ]
 INFINITY = [*SMALL_ZERO, "Constant", "Where"]
-FLOATS = ["float16", "float", "double"]
+COMPUTED_THEMSELVES = ["float", "double"]
 SIGNED = ["int8", "int16", "int32", "int64"]
 UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
 LARGEST = ["Shape", "Shape", "Less", "Where"]
@@ -70,7 +70,7 @@ def metadata(made: onnx.ModelProto, name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", FLOATS)
+@pytest.mark.parametrize("element_type", COMPUTED_THEMSELVES)
 def test_proved_node_stays_as_it_is_and_nothing_is_added(operator: str, element_type: str) -> None:
     made = binary_model(operator, element_type, ["n", 2], ["n", 2], c_shape=["n", 2])
     made.graph.input[1].CopyFrom(made.graph.input[0])
@@ -89,7 +89,7 @@ def test_difference_of_integers_needs_no_look_at_the_data(element_type: str) -> 
 
 
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", FLOATS)
+@pytest.mark.parametrize("element_type", COMPUTED_THEMSELVES)
 def test_shapes_that_are_not_proved_equal_are_compared(operator: str, element_type: str) -> None:
     made = binary_model(operator, element_type, ["n"], ["m"])
     assert operators(sonnx_ort.rewrite(made)) == [*SAME_SHAPE, operator]
@@ -172,7 +172,7 @@ def test_branch_of_an_if_has_all_searches_and_no_if(element_type: str) -> None:
     assert divides == ["Shape", *NO_OVERFLOW, *no_zero(element_type), "Reshape", "Div"]
 
 
-@pytest.mark.parametrize("element_type", FLOATS)
+@pytest.mark.parametrize("element_type", COMPUTED_THEMSELVES)
 def test_preliminary_edition_puts_infinity_where_the_divisor_is_zero(element_type: str) -> None:
     made = sonnx_ort.rewrite(binary_model("Div", element_type, [2], [2]), edition="preliminary")
     assert operators(made) == ["Div", *INFINITY]
@@ -181,6 +181,16 @@ def test_preliminary_edition_puts_infinity_where_the_divisor_is_zero(element_typ
 def test_bfloat16_is_computed_in_float() -> None:
     made = sonnx_ort.rewrite(binary_model("Div", "bfloat16", ["n"], ["m"]))
     assert operators(made) == ["Cast", "Cast", *SAME_SHAPE, "Div", "Cast"]
+
+
+def test_float16_is_computed_in_float_and_rounded_where_no_optimizer_can_undo_it() -> None:
+    made = sonnx_ort.rewrite(binary_model("Div", "float16", ["n"], ["m"]))
+    assert operators(made) == ["Cast", "Cast", *SAME_SHAPE, "Div", "Cast", "Cast", "Cast"]
+
+
+def test_float16_that_is_only_compared_is_left_as_it_is() -> None:
+    text = "(float16[n] a) => (bool[n] c) { c = Less(a, a) }"
+    assert operators(sonnx_ort.rewrite(parse(text), operators="Less")) == ["Less"]
 
 
 @pytest.mark.parametrize(
@@ -258,7 +268,9 @@ def test_unknown_element_type_is_refused() -> None:
 
 @pytest.mark.parametrize("edition", ["typed", "preliminary"])
 @pytest.mark.parametrize("shapes", [([2, 3], [2, 3]), (["n", 3], ["m", 3])], ids=str)
-@pytest.mark.parametrize("element_type", [*FLOATS, "bfloat16", *SIGNED, *UNSIGNED])
+@pytest.mark.parametrize(
+    "element_type", [*COMPUTED_THEMSELVES, "float16", "bfloat16", *SIGNED, *UNSIGNED]
+)
 def test_result_is_standard_onnx(
     element_type: str, shapes: tuple[list[int], list[int]], edition: str
 ) -> None:

@@ -240,3 +240,18 @@ def test_plain_session_writes_the_violation_to_the_log(caplog: pytest.LogCapture
         "Div 'divide' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (3,), "
         "B (3,). The rule: No element of B is zero."
     )
+
+
+@pytest.mark.parametrize("verify_proofs", [False, True])
+def test_violation_is_told_where_onnxruntime_fails_before_the_guard(verify_proofs: bool) -> None:
+    """It gives the memory of one operand to the other, because both have one symbolic size."""
+    dequantized = parse("""(uint8[n] x, uint8[n] y) => (float[] z)
+    <float s = {0.5}, uint8 o = {3}> {
+        a = DequantizeLinear(x, s, o)
+        b = DequantizeLinear(y, s, o)
+        [divide] z = Div(a, b)
+    }""")
+    session = sonnx_ort.InferenceSession(dequantized, quiet(), verify_proofs=verify_proofs)
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session.run(None, {"x": np.ones(3, np.uint8), "y": np.ones(1, np.uint8)})
+    assert (caught.value.rule, caught.value.shapes) == ("Div.float.R1", ((3,), (1,)))

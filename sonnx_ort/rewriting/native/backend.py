@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.analysis.targets import Target
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames
@@ -35,6 +36,7 @@ from sonnx_ort.rewriting.replacement import (
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import (
     DATA_TYPES,
+    converted_back,
     converted_operands,
     declare_output,
     element_type_of,
@@ -160,8 +162,7 @@ class NativeBackend:
         """The node behind its guards and between conversions; None if it can stay as it is."""
         target, element_type = examined.target, _known_element_type(examined)
         guards = guards_of(examined, element_type, self._edition)
-        # ONNX Runtime has no kernels for bfloat16; float32 has enough bits to round twice.
-        carrier = ElementType.FLOAT if element_type is ElementType.BFLOAT16 else None
+        carrier = _carrier(target, element_type)
         node = GuardedNode(examined, element_type, DATA_TYPES[carrier or element_type])
         operands: Operands = target.inputs
         if carrier is not None:
@@ -177,8 +178,21 @@ class NativeBackend:
         for form in guards.results:
             result = form(nodes, result, operands, node)
         if carrier is not None and target.operator.result_type is None:
-            result = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
+            result = converted_back(nodes, result, element_type)
         return result
+
+
+def _carrier(target: Target, element_type: ElementType) -> ElementType | None:
+    """The type that a node is computed in, where that is not the operands' own.
+
+    ONNX Runtime has no kernels for bfloat16, and does not round float16 where a node reads it that
+    it computes in float32. That has enough bits to round twice.
+    """
+    if element_type is ElementType.BFLOAT16:
+        return ElementType.FLOAT
+    operator = target.operator
+    rounds = operator.rounds_once and operator.result_type is None
+    return ElementType.FLOAT if element_type is ElementType.FLOAT16 and rounds else None
 
 
 def _known_element_type(examined: ExaminedNode) -> ElementType:
