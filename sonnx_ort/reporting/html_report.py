@@ -135,8 +135,8 @@ def _facts(report: Report) -> Iterator[str]:
         "Edition": report.edition.value,
         "Broadcasting": report.broadcasting.value,
         "Enforced operators": ", ".join(sorted(report.demands.operators)),
-        "Operands": f"the rank of {known.known_rank} of {known.count} is known, all sizes of "
-        f"{known.known_sizes}",
+        "Operands": f"the rank of {known.known_rank:,} of {known.count:,} is known, all sizes of "
+        f"{known.known_sizes:,}",
         "SHA-256 of the model": identity.sha256,
         "Operator sets": ", ".join(opsets),
         "Versions": ", ".join(f"{name} {version}" for name, version in identity.versions.items()),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from sonnx_ort.analysis.report import Report
+from sonnx_ort.profile.options import Broadcasting
 from sonnx_ort.reporting.node_state import NodeState
 
 
@@ -33,7 +34,7 @@ def verdict(report: Report) -> Verdict:
         return Verdict(
             NodeState.VIOLATED,
             "Violated",
-            f"{count} of {counted(total, 'obligation')} {'fails' if count == 1 else 'fail'} in "
+            f"{count:,} of {counted(total, 'obligation')} {'fails' if count == 1 else 'fail'} in "
             "every run that reaches the node. Such a model is not rewritten.",
         )
     if total == 0:
@@ -44,15 +45,24 @@ def verdict(report: Report) -> Verdict:
         )
     if runtime == 0:
         return Verdict(
-            NodeState.PROVED, "Kept", f"{counted(total, 'obligation')}, proved for every run."
+            NodeState.PROVED,
+            "Kept",
+            f"{counted(total, 'obligation')}, proved for every run{_rewritten(report)}.",
         )
     return Verdict(
         NodeState.RUNTIME,
-        f"Kept, with {runtime} decided in runs",
+        f"Kept, with {runtime:,} decided in runs",
         f"{counted(total, 'obligation')}: none is violated in every run, "
-        f"{report.counts['proved']} proved. The enforced model checks the other {runtime} in each "
-        "run, and fails with an error where one is broken.",
+        f"{report.counts['proved']:,} proved{_rewritten(report)}. "
+        f"The enforced model checks the other {runtime:,} in each run, and fails with an error "
+        "where one is broken.",
     )
+
+
+def _rewritten(report: Report) -> str:
+    """Of what that is said: with explicit broadcasting the model as given may still broadcast."""
+    explicit = report.broadcasting is Broadcasting.EXPLICIT
+    return " of the rewritten model, where a Broadcast is written out" if explicit else ""
 
 
 def counted(number: int, noun: str) -> str:

@@ -45,7 +45,16 @@ LONG = f"""
 _CHAIN = "\n".join(f"[n{i}] v{i + 1} = Div(v{i}, w)" for i in range(100))
 CHAIN = f"(float[k] v0, float[m] w) => (float[?] v100) {{ {_CHAIN} }}"
 
-MODELS = {"made": MADE, "nested": NESTED, "hostile": HOSTILE, "long": LONG, "chain": CHAIN}
+UNASKED = "(float[k] x) => (float[k] y) { [sum] y = Add(x, x) }"
+
+MODELS = {
+    "made": MADE,
+    "unasked": UNASKED,
+    "nested": NESTED,
+    "hostile": HOSTILE,
+    "long": LONG,
+    "chain": CHAIN,
+}
 
 ROWS = "#obligations tbody tr"
 EVIDENCE = """\
@@ -105,6 +114,16 @@ def test_page_opens_without_an_error_and_asks_for_nothing(
     browser.open(pages[name])
     assert browser.texts(ROWS)
     assert browser.noticed() == []
+
+
+def test_what_is_not_asked_for_is_shown_where_there_is_nothing_else(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["unasked"])
+    assert browser.texts(f"{ROWS} td:first-child") == [
+        f"proved\n{rule}\nnot asked for"
+        for rule in ("Add.float.R2", "Add.float.RG1", "Add.float.R1")
+    ]
 
 
 def test_violations_come_first(browser: Browser, pages: dict[str, Path]) -> None:
@@ -203,6 +222,15 @@ def test_a_click_on_a_row_shows_the_node(browser: Browser, pages: dict[str, Path
     browser.click(f"{ROWS} td button")
     assert browser.evaluate(SELECTED) == '["n97"]'
     assert in_view(browser, vertex("n97"), "#canvas")
+
+
+def test_the_button_of_a_row_works_while_text_is_selected(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["made"])
+    browser.evaluate("getSelection().selectAllChildren(document.querySelector('h1'))")
+    browser.evaluate(f"document.querySelector('{ROWS} td button').click()")
+    assert browser.evaluate(SELECTED) == '["ratio"]'
 
 
 def test_more_rows_than_fit_are_shown_when_asked_for(

@@ -108,6 +108,11 @@ def test_verdict(
     assert f'<p class="word">{word}</p>' in page
 
 
+def test_with_explicit_broadcasting_the_verdict_is_said_of_the_rewritten_model() -> None:
+    page = written(binary_model("Div", "float", [3], [1]), broadcast="explicit")
+    assert "4 obligations, proved for every run of the rewritten model, where a" in page
+
+
 def test_a_model_without_obligations_is_not_said_to_keep_anything() -> None:
     page = written(parse("(float[n] x) => (float[n] y) { y = Relu(x) }"))
     assert '<p class="word">Nothing to keep</p>' in page

@@ -296,7 +296,8 @@ byId("chosen").querySelector("button").addEventListener("click", showAll);
 byId("more").addEventListener("click", () => showMore(STEP));
 body.addEventListener("click", (event) => {
   const chosen = event.target.closest("button, summary");
-  if (chosen?.matches("summary") || getSelection().toString()) return;
+  // A click that opens what is folded, or ends a selection of text, asks for no node.
+  if (chosen?.matches("summary") || (!chosen && getSelection().toString())) return;
   showInGraph(event.target.closest("tr").dataset.key);
 });
 canvas.addEventListener("click", (event) => {
@@ -314,6 +315,7 @@ byId("zoom-out").addEventListener("click", () => zoomTo(scale * 0.8));
 byId("zoom-fit").addEventListener("click", () => zoomTo(wholeScale()));
 addEventListener("beforeprint", () => showMore(Infinity));
 
+if (!report.obligations.some((obligation) => obligation.enforced)) form.elements.enforced.value = "";
 refresh();
 zoomTo(wholeScale() > 0.6 ? wholeScale() : 1);
 const first = graph.querySelector(".violated") ?? graph.querySelector(".runtime") ?? graph.querySelector(".vertex");
