@@ -1,7 +1,7 @@
 """The outline of a model's graph, as a drawing needs it: nodes, what they read, and subgraphs."""
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -16,6 +16,9 @@ class VertexKind(enum.StrEnum):
 
     NODE = "node"
     """A node of the graph."""
+
+    CALL = "call"
+    """A node that calls a model-local function, in whose body nothing is checked."""
 
     INPUT = "input"
     """An input of the graph."""
@@ -43,6 +46,11 @@ class Vertex:
     label: str
     operator: str = ""
     bodies: tuple["Body", ...] = ()
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a node and no value."""
+        return self.kind in {VertexKind.NODE, VertexKind.CALL}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,40 +87,49 @@ def outline(model: ir.Model, enforced: Sequence[EnforcedNode] = ()) -> GraphOutl
             the nodes that they took the place of.
     """
     labels = {known.node: known.label for known in enforced}
-    return _outline(model.graph, (), labels)
+    return _Outliner(frozenset(model.functions), labels).outline(model.graph, ())
 
 
-def _outline(graph: ir.Graph, path: tuple[str, ...], labels: Mapping[ir.Node, str]) -> GraphOutline:
-    vertices: list[Vertex] = []
-    givers: dict[ir.Value, int] = {}
+@dataclass(frozen=True, slots=True)
+class _Outliner:
+    functions: Container[ir.OperatorIdentifier]
+    labels: Mapping[ir.Node, str]
 
-    def enter(kind: VertexKind, values: Iterable[ir.Value]) -> None:
-        for value in values:
-            givers[value] = len(vertices)
-            vertices.append(Vertex(kind, value.name or ""))
+    def outline(self, graph: ir.Graph, path: tuple[str, ...]) -> GraphOutline:
+        vertices: list[Vertex] = []
+        givers: dict[ir.Value, int] = {}
 
-    enter(VertexKind.INPUT, (v for v in graph.inputs if not v.is_initializer()))
-    enter(VertexKind.CAPTURED, (v for v in _captured(graph) if not v.is_initializer()))
-    edges: dict[tuple[int, int], None] = {}
-    for node in graph:
-        edges |= {(givers[v], len(vertices)): None for v in _read_by(node) if v in givers}
-        givers |= dict.fromkeys(node.outputs, len(vertices))
-        vertices.append(_vertex(node, path, labels))
-    for output in graph.outputs:
-        if output in givers:
-            edges[givers[output], len(vertices)] = None
-        vertices.append(Vertex(VertexKind.OUTPUT, output.name or ""))
-    return GraphOutline(graph.name or "", path, tuple(vertices), tuple(edges))
+        def enter(kind: VertexKind, values: Iterable[ir.Value]) -> None:
+            for value in values:
+                givers[value] = len(vertices)
+                vertices.append(Vertex(kind, value.name or ""))
 
+        enter(VertexKind.INPUT, (v for v in graph.inputs if not v.is_initializer()))
+        enter(VertexKind.CAPTURED, (v for v in _captured(graph) if not v.is_initializer()))
+        edges: dict[tuple[int, int], None] = {}
+        for node in graph:
+            edges |= {(givers[v], len(vertices)): None for v in _read_by(node) if v in givers}
+            givers |= dict.fromkeys(node.outputs, len(vertices))
+            vertices.append(self._vertex(node, path))
+        for output in graph.outputs:
+            if output in givers:
+                edges[givers[output], len(vertices)] = None
+            vertices.append(Vertex(VertexKind.OUTPUT, output.name or ""))
+        return GraphOutline(graph.name or "", path, tuple(vertices), tuple(edges))
 
-def _vertex(node: ir.Node, path: tuple[str, ...], labels: Mapping[ir.Node, str]) -> Vertex:
-    bodies = tuple(
-        Body(attribute.name, _outline(body, (*path, step_into(node, attribute)), labels))
-        for attribute in node.attributes.values()
-        for body in subgraphs_in(attribute)
-    )
-    operator = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
-    return Vertex(VertexKind.NODE, labels.get(node) or label_of(node), operator, bodies)
+    def _vertex(self, node: ir.Node, path: tuple[str, ...]) -> Vertex:
+        bodies = tuple(
+            Body(attribute.name, self.outline(body, (*path, step_into(node, attribute))))
+            for attribute in node.attributes.values()
+            for body in subgraphs_in(attribute)
+        )
+        calls = node.op_identifier() in self.functions
+        return Vertex(
+            VertexKind.CALL if calls else VertexKind.NODE,
+            self.labels.get(node) or label_of(node),
+            f"{node.domain}::{node.op_type}" if node.domain else node.op_type,
+            bodies,
+        )
 
 
 def _read_by(node: ir.Node) -> Iterator[ir.Value]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from html import escape
 from itertools import count
 
-from sonnx_ort.analysis.graph_outline import GraphOutline, Vertex, VertexKind
+from sonnx_ort.analysis.graph_outline import GraphOutline, Vertex
 from sonnx_ort.reporting.label import CHARACTER, shortened, text_width
 from sonnx_ort.reporting.layout.layered import Layout, Point, Size, lay_out
 from sonnx_ort.reporting.node_state import NodeKey, NodeState
@@ -74,7 +74,7 @@ def _size(vertex: Vertex, bodies: Sequence[_Sheet]) -> Size:
     operator = len(vertex.operator) * CHARACTER * 1.1 + 2 * _SIGN
     width = max(text_width(shortened(vertex.label)), operator, 40.0) + 2 * _PADDING
     if not bodies:
-        return width, _HEIGHTS[vertex.kind is VertexKind.NODE]
+        return width, _HEIGHTS[vertex.is_node]
     captions = (text_width(body.attribute) for body in vertex.bodies)
     inner = zip(bodies, captions, strict=True)
     widths = [max(sheet.size[0], caption) + 2 * _MARGIN for sheet, caption in inner]
@@ -105,7 +105,7 @@ class _Pen:
             size = _size(vertex, sheet.bodies[index])
             read = " ".join(f"v{number}" for number in givers.get(index, ()))
             attributes = f'id="v{numbers[index]}" data-reads="{read}"'
-            if vertex.kind is not VertexKind.NODE:
+            if not vertex.is_node:
                 self.strokes.append(draw_value(vertex, corner, size, attributes))
                 continue
             state = self._states.get((vertex.label, sheet.graph.path))

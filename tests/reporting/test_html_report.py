@@ -158,6 +158,17 @@ def test_every_node_is_drawn_in_the_state_of_its_obligations(page: Page) -> None
     }
 
 
+def test_of_a_call_the_page_says_that_nothing_in_the_function_is_checked() -> None:
+    page = written(
+        parse(
+            "(float[n] x) => (float[n] z) { [call] z = local.twice(x) }"
+            ' <opset_import: ["" : 17], domain: "local"> twice (a) => (b) { b = Add(a, a) }',
+            domains={"local": 1},
+        )
+    )
+    assert "local::twice &#x27;call&#x27;: a call; nothing in the function is checked" in page
+
+
 def test_states_differ_in_more_than_colour(page: Page) -> None:
     signs = [a["d"] for a in page.attributes("path") if a.get("class") == "sign"]
     assert len(signs) == len(set(signs)) == 4
