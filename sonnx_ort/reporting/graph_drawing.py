@@ -8,7 +8,7 @@ from html import escape
 from itertools import count
 
 from sonnx_ort.analysis.graph_outline import GraphOutline, Vertex
-from sonnx_ort.reporting.label import CHARACTER, shortened, text_width
+from sonnx_ort.reporting.label import shortened, text_width
 from sonnx_ort.reporting.layout.layered import Layout, Point, Size, lay_out
 from sonnx_ort.reporting.node_state import NodeKey, NodeState
 from sonnx_ort.reporting.svg import draw_line, draw_node, draw_value
@@ -21,6 +21,8 @@ _HEADER = 34.0
 _CAPTION = 20.0
 _MARGIN = 12.0
 _SIGN = 16.0
+_BOLD = 1.1
+"""How much wider an operator's name is drawn than another one."""
 
 
 def draw(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) -> str:
@@ -71,11 +73,11 @@ class _Sheet:
 
 
 def _size(vertex: Vertex, bodies: Sequence[_Sheet]) -> Size:
-    operator = len(vertex.operator) * CHARACTER * 1.1 + 2 * _SIGN
+    operator = text_width(shortened(vertex.operator)) * _BOLD + 2 * _SIGN
     width = max(text_width(shortened(vertex.label)), operator, 40.0) + 2 * _PADDING
     if not bodies:
         return width, _HEIGHTS[vertex.is_node]
-    captions = (text_width(body.attribute) for body in vertex.bodies)
+    captions = (text_width(shortened(body.attribute)) for body in vertex.bodies)
     inner = zip(bodies, captions, strict=True)
     widths = [max(sheet.size[0], caption) + 2 * _MARGIN for sheet, caption in inner]
     height = max(sheet.size[1] for sheet in bodies) + _CAPTION + 2 * _MARGIN
@@ -116,12 +118,12 @@ class _Pen:
     def _draw_bodies(self, vertex: Vertex, sheets: Sequence[_Sheet], corner: Point) -> None:
         x, y = corner[0] + _MARGIN, corner[1] + _HEADER + _MARGIN
         for body, sheet in zip(vertex.bodies, sheets, strict=True):
-            width = max(sheet.size[0], text_width(body.attribute)) + 2 * _MARGIN
+            width = max(sheet.size[0], text_width(shortened(body.attribute))) + 2 * _MARGIN
             height = sheet.size[1] + _CAPTION + 2 * _MARGIN
             self.strokes.append(
                 f'<rect class="body" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
                 f'height="{height:.1f}" rx="6"/><text class="caption" x="{x + 8:.1f}" '
-                f'y="{y + 15:.1f}">{escape(body.attribute)}</text>'
+                f'y="{y + 15:.1f}">{escape(shortened(body.attribute))}</text>'
             )
             self.draw(sheet, (x + _MARGIN, y + _CAPTION + _MARGIN))
             x += width + _MARGIN

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-CHARACTER = 6.7
+_CHARACTER = 6.7
 """The width of a character, in a monospaced font of 11 pixels."""
 
 _LONGEST = 26
@@ -32,4 +32,4 @@ def text_width(text: str) -> float:
         text: The text.
     """
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
-    return (len(text) + wide) * CHARACTER
+    return (len(text) + wide) * _CHARACTER

@@ -45,6 +45,7 @@ def draw_node(
     (x, y), (width, height) = corner, size
     middle = x + width / 2
     told = f"{vertex.operator} '{vertex.label}': {_told(vertex, state)}"
+    operator, label = shortened(vertex.operator), shortened(vertex.label)
     sign = ""
     if state is not None:
         place = f"translate({x + 5:.1f} {y + 5:.1f})"
@@ -53,8 +54,8 @@ def draw_node(
         f'<g class="vertex node {state or "plain"}" {attributes} role="button" tabindex="-1">'
         f"<title>{escape(told)}</title>"
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>{sign}'
-        f'<text class="operator" x="{middle:.1f}" y="{y + 17:.1f}">{escape(vertex.operator)}</text>'
-        f'<text x="{middle:.1f}" y="{y + 32:.1f}">{escape(shortened(vertex.label))}</text></g>'
+        f'<text class="operator" x="{middle:.1f}" y="{y + 17:.1f}">{escape(operator)}</text>'
+        f'<text x="{middle:.1f}" y="{y + 32:.1f}">{escape(label)}</text></g>'
     )
 
 

@@ -76,7 +76,10 @@ def hostile(name: str) -> onnx.ModelProto:
     node = onnx.helper.make_node("Div", [f"{name}A", f"{name}B"], [f"{name}C"], name=name)
     dead = onnx.helper.make_node("Softmax", [f"{name}A"], [f"{name}D"], name=f"{name}soft")
     inputs = [tensor(f"{name}A", "float", [3]), tensor(f"{name}B", "float", [f"{name}n"])]
-    made = model([node, dead], inputs, [tensor(f"{name}C", "float", [None])])
+    custom = onnx.helper.make_node(name, [f"{name}A"], [f"{name}E"], name=f"{name}own", domain=name)
+    made = model(
+        [node, dead, custom], inputs, [tensor(f"{name}C", "float", [None])], domains={name: 1}
+    )
     made.graph.name = name
     return made
 
@@ -188,7 +191,7 @@ def test_names_make_no_elements(name: str) -> None:
 def test_names_are_in_the_data_as_they_are(name: str) -> None:
     page = Page(written(hostile(name)))
     keys = [json.loads(a["data-key"] or "") for a in page.attributes("g") if "data-key" in a]
-    assert keys == [[name], [f"{name}soft"]]
+    assert keys == [[name], [f"{name}soft"], [f"{name}own"]]
 
 
 def test_nothing_is_loaded_from_anywhere() -> None:

@@ -147,3 +147,13 @@ def test_subgraphs_lie_within_their_node(inner: str) -> None:
     assert top < inside[1]
     assert inside[2] < right
     assert inside[3] < bottom
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "long/" * 200, "名" * 500])
+def test_long_names_do_not_widen_the_drawing(name: str) -> None:
+    made = parse("(float[n] x) => (float[n] z) { z = own.op(x) }", domains={"own": 1})
+    made.graph.node[0].name = made.graph.node[0].op_type = name
+    _, graph = check_with_outline(made)
+    width = re.search(r'<svg id="graph" width="(\d+)"', draw(graph, {}))
+    assert width is not None
+    assert int(width[1]) < 450
