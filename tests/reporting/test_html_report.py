@@ -75,10 +75,18 @@ def hostile(name: str) -> onnx.ModelProto:
     """A model in which everything that has a name bears one that a page could take for markup."""
     node = onnx.helper.make_node("Div", [f"{name}A", f"{name}B"], [f"{name}C"], name=name)
     dead = onnx.helper.make_node("Softmax", [f"{name}A"], [f"{name}D"], name=f"{name}soft")
-    inputs = [tensor(f"{name}A", "float", [3]), tensor(f"{name}B", "float", [f"{name}n"])]
-    custom = onnx.helper.make_node(name, [f"{name}A"], [f"{name}E"], name=f"{name}own", domain=name)
+    inputs = [tensor(f"{name}A", "float", [3]), tensor(f"{name}B", "float", [f"{name}n", 1])]
+    inner = onnx.helper.make_node("Relu", [f"{name}A"], [f"{name}F"], name=f"{name}in")
+    body = onnx.helper.make_graph([inner], name, [], [tensor(f"{name}F", "float", [3])])
+    custom = onnx.helper.make_node(
+        name, [f"{name}A"], [f"{name}E"], f"{name}own", domain=name, **{name: body}
+    )
     made = model(
-        [node, dead, custom], inputs, [tensor(f"{name}C", "float", [None])], domains={name: 1}
+        [node, dead, custom],
+        inputs,
+        [tensor(f"{name}C", "float", [None])],
+        value_info=[tensor(f"{name}D", "float", [f"{name}d", 2])],
+        domains={name: 1},
     )
     made.graph.name = name
     return made
@@ -191,7 +199,8 @@ def test_names_make_no_elements(name: str) -> None:
 def test_names_are_in_the_data_as_they_are(name: str) -> None:
     page = Page(written(hostile(name)))
     keys = [json.loads(a["data-key"] or "") for a in page.attributes("g") if "data-key" in a]
-    assert keys == [[name], [f"{name}soft"], [f"{name}own"]]
+    in_body = [f"{name}in", f"{name} '{name}own' {name}"]
+    assert keys == [[name], [f"{name}soft"], [f"{name}own"], in_body]
 
 
 def test_nothing_is_loaded_from_anywhere() -> None:
