@@ -1,4 +1,4 @@
-"""ONNX Runtime for Node.js, in which the tests run rewritten models without any Python."""
+"""Packages of Node.js: ONNX Runtime, to run models without any Python, and a browser's driver."""
 
 import re
 import shutil

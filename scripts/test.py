@@ -2,10 +2,10 @@
 
 Makes the environment `.venv` first if there is none (with `--fresh`: in any case), and then runs
 ruff, mypy and pytest in it. Where Node.js and npm are, ONNX Runtime for Node.js is installed in
-tests/node first: some tests run models there. With `--thorough` the long tests run too. With
-`--models` it tries models of packages from the registry instead, and with `--lowest` the soundness
-tests on the oldest supported packages, in an environment `.venv-lowest`. Other arguments go to
-pytest.
+tests/node first: some tests run models there, and where Chromium is too, some open the HTML report.
+With `--thorough` the long tests run too. With `--models` it tries models of packages from the
+registry instead, and with `--lowest` the soundness tests on the oldest supported packages, in an
+environment `.venv-lowest`. Other arguments go to pytest.
 """
 
 import argparse

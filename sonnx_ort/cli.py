@@ -79,6 +79,7 @@ class ReportFormat(enum.StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    HTML = "html"
 
 
 class FailOn(enum.StrEnum):
@@ -107,11 +108,23 @@ def check(
 ) -> None:
     """Tell for every rule at every node whether it holds, and why. Runs no model."""
     from sonnx_ort.checking import check as check_model
+    from sonnx_ort.checking import check_with_outline
+    from sonnx_ort.reporting.html_report import html_report
     from sonnx_ort.reporting.text_report import text_report
 
+    demands = {"edition": edition, "broadcast": broadcast, "operators": operators}
     with _errors_as_sentences():
-        report = check_model(model, edition=edition, broadcast=broadcast, operators=operators)
-    typer.echo(report.to_json() if report_format is ReportFormat.JSON else text_report(report))
+        if report_format is ReportFormat.HTML:
+            report, graph = check_with_outline(model, **demands)
+        else:
+            report = check_model(model, **demands)
+    match report_format:
+        case ReportFormat.TEXT:
+            typer.echo(text_report(report))
+        case ReportFormat.JSON:
+            typer.echo(report.to_json())
+        case ReportFormat.HTML:
+            typer.echo(html_report(report, graph))
     undecided = fail_on is FailOn.RUNTIME and report.counts[Status.RUNTIME] > 0
     if undecided or not report.ok:
         raise typer.Exit(ExitStatus.VIOLATED)

@@ -7,7 +7,9 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.checking import check_with_outline
 from sonnx_ort.reporting.explanation import explain, list_rules
+from sonnx_ort.reporting.html_report import html_report
 from sonnx_ort.reporting.text_report import text_report
 from support.command import command
 from support.graphs import binary_model
@@ -42,6 +44,8 @@ def models(tmp_path: Path) -> dict[str, Path]:
         ("violated", ["--broadcast", "explicit", "--fail-on", "runtime"], 0),
         ("runtime", ["--broadcast", "explicit", "--fail-on", "runtime"], 1),
         ("runtime", ["--fail-on", "runtime", "--format", "json"], 1),
+        ("violated", ["--format", "html"], 1),
+        ("proved", ["--format", "html"], 0),
     ],
 )
 def test_exit_status(models: dict[str, Path], name: str, options: list[str], status: int) -> None:
@@ -84,6 +88,13 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
 def test_json_on_standard_output_is_that_of_the_report(models: dict[str, Path], name: str) -> None:
     done = command("check", models[name], "--format", "json", "--edition", "preliminary")
     expected = sonnx_ort.check(models[name], edition="preliminary").to_json()
+    assert (done.stdout, done.stderr) == (f"{expected}\n", "")
+
+
+@pytest.mark.parametrize("name", ["proved", "runtime", "violated"])
+def test_html_on_standard_output_is_that_of_the_report(models: dict[str, Path], name: str) -> None:
+    done = command("check", models[name], "--format", "html", "--edition", "preliminary")
+    expected = html_report(*check_with_outline(models[name], edition="preliminary"))
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 

@@ -159,7 +159,15 @@ def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation,
     operands = facts.operands(enforced.operator.operand_names(len(values)), values)
     evidence = f"the model enforces it, by sonnx::{enforced.node.op_type}"
     return tuple(
-        Obligation(rule, enforced.operator.name, enforced.label, operands, Status.RUNTIME, evidence)
+        Obligation(
+            rule,
+            enforced.operator.name,
+            enforced.label,
+            operands,
+            Status.RUNTIME,
+            evidence,
+            path=enforced.path,
+        )
         for rule in enforced.rules
     )
 

@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.analysis.targets import attribute_value
+from sonnx_ort.analysis.targets import attribute_value, nodes_with_paths
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.failure_channel import guard_name
@@ -36,6 +35,7 @@ class EnforcedNode:
         rules: The rules that it decides in each run.
         edition: The edition that it enforces; None for an operator that has one rule in both.
         computed_by: The standard node that computes behind it; None if it computes itself.
+        path: The nodes whose subgraphs it lies in, outermost first.
     """
 
     node: ir.Node
@@ -44,6 +44,7 @@ class EnforcedNode:
     rules: tuple[Rule, ...]
     edition: Edition | None
     computed_by: ir.Node | None = None
+    path: tuple[str, ...] = ()
 
 
 def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[EnforcedNode, ...]:
@@ -63,8 +64,11 @@ def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[Enforce
             that belongs to it.
         SonnxError: A node is enforced already, under the other edition.
     """
-    nodes = (node for node in RecursiveGraphIterator(model.graph) if node.domain == DOMAIN)
-    enforced = [_recognize(node, edition) for node in nodes if node.op_type != BROADCAST.name]
+    enforced = [
+        replace(_recognize(node, edition), path=path)
+        for node, path in nodes_with_paths(model)
+        if node.domain == DOMAIN and node.op_type != BROADCAST.name
+    ]
     # What lines operands up decides a rule of the node that reads them, which is there as well.
     return tuple(e for e in enforced if e.node.op_type != ALIGNED_SHAPE.name)
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 
 import onnx
 
@@ -234,6 +235,22 @@ class Report:
             f"{_counted(len(self.findings), 'finding')}; "
             f"{_counted(uncovered, 'node')} not covered by any rule"
             + (f"; {_counted(not_asked_for, 'node')} not asked for" if not_asked_for else "")
+        )
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the verdict, the counts and the violations."""
+        counts = ", ".join(f"{count} {status}" for status, count in self.counts.items())
+        rows = "".join(
+            f"<tr><td>{escape(o.rule.id)}</td><td>{escape(o.place)}</td>"
+            f"<td>{escape(o.evidence)}</td><td>{escape(o.hint)}</td></tr>"
+            for o in self.violations
+        )
+        head = "<tr><th>Violated</th><th>Node</th><th>Evidence</th><th>To mend it</th></tr>"
+        verdict = "no violation before a run" if self.ok else "violated"
+        return (
+            f"<p><strong>SONNX profile, {self.edition} edition: {verdict}</strong><br>"
+            f"{_counted(len(self.enforced), 'obligation')}: {counts}</p>"
+            + (f"<table>{head}{rows}</table>" if rows else "")
         )
 
     def to_json(self) -> str:

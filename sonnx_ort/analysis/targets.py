@@ -129,16 +129,26 @@ def targets(model: ir.Model) -> Iterator[Target]:
     Args:
         model: A canonical model: model-local functions hold no such node.
     """
+    for node, path in nodes_with_paths(model):
+        operator = OPERATORS.get(node.op_type)
+        if operator is not None and node.domain == operator.domain:
+            version = model.opset_imports.get(node.domain, 1)
+            yield Target(node, operator, label_of(node), version, path)
+
+
+def nodes_with_paths(model: ir.Model) -> Iterator[tuple[ir.Node, tuple[str, ...]]]:
+    """The nodes of the main graph and of its subgraphs, each with its path as in `Target`.
+
+    Args:
+        model: The model.
+    """
     paths: dict[ir.Graph, tuple[str, ...]] = {model.graph: ()}
     for node in RecursiveGraphIterator(model.graph):
         path = paths.get(node.graph, ()) if isinstance(node.graph, ir.Graph) else ()
         for attribute in node.attributes.values():
             for body in subgraphs_in(attribute):
-                paths[body] = (*path, f"{node.op_type} '{label_of(node)}' {attribute.name}")
-        operator = OPERATORS.get(node.op_type)
-        if operator is not None and node.domain == operator.domain:
-            version = model.opset_imports.get(node.domain, 1)
-            yield Target(node, operator, label_of(node), version, path)
+                paths[body] = (*path, step_into(node, attribute))
+        yield node, path
 
 
 def label_of(node: ir.Node) -> str:
@@ -148,3 +158,13 @@ def label_of(node: ir.Node) -> str:
         node: The node.
     """
     return node.name or f"(output {node.outputs[0].name if node.outputs else 'none'})"
+
+
+def step_into(node: ir.Node, attribute: ir.Attr) -> str:
+    """One step of a path: `If 'choose' then_branch`.
+
+    Args:
+        node: A node with subgraphs.
+        attribute: The attribute that holds the subgraph.
+    """
+    return f"{node.op_type} '{label_of(node)}' {attribute.name}"

@@ -1,11 +1,11 @@
 """A report as a person reads it, violations first, in 100 columns."""
 
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from sonnx_ort.analysis.report import Extent, Finding, KnownOperands, Obligation, Report
+from sonnx_ort.analysis.report import Finding, KnownOperands, Obligation, Report
 from sonnx_ort.profile.judgement import Status
+from sonnx_ort.reporting.reach import reach
 
 WIDTH = 100
 
@@ -82,30 +82,16 @@ def _findings(findings: Iterable[Finding]) -> list[str]:
     return lines
 
 
-_EXTENTS = {
-    Extent.ENFORCED: "in the profile, enforced",
-    Extent.NOT_ASKED_FOR: "in the profile, not asked for",
-    Extent.NO_DOCUMENT: "no document",
-}
-
-
 def _coverage(report: Report) -> list[str]:
     """A table: operator, nodes, how far the profile reaches, and what that would find."""
     if not report.coverage:
         return []
-    found: dict[str, Counter[Status]] = {}
-    for obligation in report.obligations:
-        if not obligation.enforced:
-            found.setdefault(obligation.operator, Counter())[obligation.status] += 1
     width = max(len(coverage.operator) for coverage in report.coverage)
     digits = max(len(str(coverage.nodes)) for coverage in report.coverage)
     lines = ["operators of the model, and how many nodes there are of each"]
-    for extent, told in _EXTENTS.items():
-        for coverage in (c for c in report.coverage if c.extent is extent):
-            counts = found.get(coverage.operator, Counter())
-            shown = ", ".join(f"{counts[status]} {status}" for status in Status)
-            row = f"{coverage.operator:{width}}  {coverage.nodes:{digits}}  {told}"
-            lines.extend(_wrapped(f"{row}: {shown}" if counts else row, "  "))
+    for told in reach(report):
+        row = f"{told.coverage.operator:{width}}  {told.coverage.nodes:{digits}}  {told.extent}"
+        lines.extend(_wrapped(f"{row}: {told.found}" if told.found else row, "  "))
     return lines
 
 

@@ -1,0 +1,148 @@
+"""The outline of a model's graph, as a drawing needs it: nodes, what they read, and subgraphs."""
+
+import enum
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from sonnx_ort.analysis.recognition import EnforcedNode
+from sonnx_ort.analysis.targets import label_of, step_into
+from sonnx_ort.loading.traversal import subgraphs_in
+
+
+class VertexKind(enum.StrEnum):
+    """What a vertex of an outline stands for."""
+
+    NODE = "node"
+    """A node of the graph."""
+
+    CALL = "call"
+    """A node that calls a model-local function, in whose body nothing is checked."""
+
+    INPUT = "input"
+    """An input of the graph."""
+
+    OUTPUT = "output"
+    """An output of the graph."""
+
+    CAPTURED = "captured"
+    """A value of a graph around this one, which a node in it reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vertex:
+    """A node of a graph, or a value that enters or leaves it.
+
+    Attributes:
+        kind: What it stands for.
+        label: The name of the value; of a node, the name under which obligations speak of it.
+        operator: The node's operator, with its domain in front if that is not the default one;
+            empty for a value.
+        bodies: The node's subgraphs.
+    """
+
+    kind: VertexKind
+    label: str
+    operator: str = ""
+    bodies: tuple["Body", ...] = ()
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a node and no value."""
+        return self.kind in {VertexKind.NODE, VertexKind.CALL}
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOutline:
+    """A graph without anything that is not drawn: no attributes, types, initializers.
+
+    Attributes:
+        name: The graph's name.
+        path: The nodes whose subgraphs the graph lies in, outermost first, as in obligations.
+        vertices: Inputs and captured values, nodes in their order, outputs.
+        edges: Pairs of positions in `vertices`: what gives a value, and what reads it.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    vertices: tuple[Vertex, ...]
+    edges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A subgraph, and the name of the attribute that holds it."""
+
+    attribute: str
+    graph: GraphOutline
+
+
+def outline(model: ir.Model, enforced: Sequence[EnforcedNode] = ()) -> GraphOutline:
+    """Describe the graph of a model, with all its subgraphs.
+
+    Args:
+        model: A canonical model; not modified.
+        enforced: Its nodes that are enforced already, of which obligations speak by the names of
+            the nodes that they took the place of.
+    """
+    labels = {known.node: known.label for known in enforced}
+    return _Outliner(frozenset(model.functions), labels).outline(model.graph, ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Outliner:
+    functions: Container[ir.OperatorIdentifier]
+    labels: Mapping[ir.Node, str]
+
+    def outline(self, graph: ir.Graph, path: tuple[str, ...]) -> GraphOutline:
+        vertices: list[Vertex] = []
+        givers: dict[ir.Value, int] = {}
+
+        def enter(kind: VertexKind, values: Iterable[ir.Value]) -> None:
+            for value in values:
+                givers[value] = len(vertices)
+                vertices.append(Vertex(kind, value.name or ""))
+
+        enter(VertexKind.INPUT, (v for v in graph.inputs if not v.is_initializer()))
+        enter(VertexKind.CAPTURED, (v for v in _captured(graph) if not v.is_initializer()))
+        edges: dict[tuple[int, int], None] = {}
+        for node in graph:
+            edges |= {(givers[v], len(vertices)): None for v in _read_by(node) if v in givers}
+            givers |= dict.fromkeys(node.outputs, len(vertices))
+            vertices.append(self._vertex(node, path))
+        for output in graph.outputs:
+            if output in givers:
+                edges[givers[output], len(vertices)] = None
+            vertices.append(Vertex(VertexKind.OUTPUT, output.name or ""))
+        return GraphOutline(graph.name or "", path, tuple(vertices), tuple(edges))
+
+    def _vertex(self, node: ir.Node, path: tuple[str, ...]) -> Vertex:
+        bodies = tuple(
+            Body(attribute.name, self.outline(body, (*path, step_into(node, attribute))))
+            for attribute in node.attributes.values()
+            for body in subgraphs_in(attribute)
+        )
+        calls = node.op_identifier() in self.functions
+        return Vertex(
+            VertexKind.CALL if calls else VertexKind.NODE,
+            self.labels.get(node) or label_of(node),
+            f"{node.domain}::{node.op_type}" if node.domain else node.op_type,
+            bodies,
+        )
+
+
+def _read_by(node: ir.Node) -> Iterator[ir.Value]:
+    """What a node reads, and what its subgraphs read of the graphs around them."""
+    yield from (value for value in node.inputs if value is not None)
+    for attribute in node.attributes.values():
+        for body in subgraphs_in(attribute):
+            yield from _captured(body)
+
+
+def _captured(graph: ir.Graph) -> dict[ir.Value, None]:
+    """What a graph reads that it does not define, in the order of first use."""
+    defined = {*graph.inputs, *graph.initializers.values()}
+    defined |= {value for node in graph for value in node.outputs}
+    read = [*(value for node in graph for value in _read_by(node)), *graph.outputs]
+    return {value: None for value in read if value not in defined}

@@ -1,0 +1,191 @@
+"""A report as one HTML page, with the graph of the model.
+
+The page loads nothing. Its own policy lets no script run and no style apply but the ones it was
+written with, so that a name in a model stays a name even where escaping it should fail.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from sonnx_ort.analysis.graph_outline import GraphOutline
+from sonnx_ort.analysis.report import Extent, Finding, Report
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.reporting.graph_drawing import draw
+from sonnx_ort.reporting.node_state import NodeState, node_states
+from sonnx_ort.reporting.reach import reach
+from sonnx_ort.reporting.svg import SIGNS
+from sonnx_ort.reporting.verdict import counted, verdict
+
+_PAGE = files("sonnx_ort.reporting") / "page"
+
+_WORDS = {
+    Status.VIOLATED: "violated",
+    Status.RUNTIME: "decided in runs",
+    Status.PROVED: "proved",
+}
+
+_LEGEND = {
+    NodeState.VIOLATED: "violated in every run",
+    NodeState.RUNTIME: "enforced: decided in each run",
+    NodeState.PROVED: "proved",
+    NodeState.NOT_ASKED_FOR: "in the profile, not asked for",
+}
+
+
+def html_report(report: Report, graph: GraphOutline) -> str:
+    """Write a report as a page that can be opened, sent and kept by itself.
+
+    Args:
+        report: The report.
+        graph: The graph that it speaks of.
+
+    Returns:
+        HTML: the verdict, the graph, every obligation with a filter, how far the profile reaches
+        to each operator of the model, and the findings. The report in JSON is part of it.
+    """
+    style, script = _asset("report.css"), _asset("report.js")
+    told = verdict(report)
+    return Template(_asset("report.html")).substitute(
+        title=f"{told.word}: {escape(graph.name)}",
+        name=f"'{escape(graph.name)}'" if graph.name else "without a name",
+        style=style,
+        script=script,
+        style_digest=_digest(style),
+        script_digest=_digest(script),
+        verdict=told.word,
+        verdict_class=told.state,
+        verdict_sign=_sign(told.state),
+        verdict_detail=told.detail,
+        counts=_counts(report),
+        reach=_unspoken(report),
+        facts="".join(_facts(report)),
+        legend=_legend(),
+        drawing=draw(graph, node_states(report)),
+        status_filters=_status_filters(),
+        coverage=_coverage(report),
+        findings=_findings(report.findings),
+        violations=escape(report.describe_violations()),
+        sign_templates=_sign_templates(),
+        report=_as_data(report),
+    )
+
+
+def _asset(name: str) -> str:
+    return (_PAGE / name).read_text(encoding="utf-8")
+
+
+def _digest(content: str) -> str:
+    """The hash under which the policy of the page lets a script or a style through."""
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _as_data(report: Report) -> str:
+    """The documented JSON, in which nothing can end the element that holds it."""
+    document = json.loads(report.to_json())
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def _sign(state: NodeState) -> str:
+    return (
+        f'<svg class="sign" viewBox="0 0 14 14" aria-hidden="true"><path d="{SIGNS[state]}"/></svg>'
+    )
+
+
+def _sign_templates() -> str:
+    states = (NodeState(status.value) for status in Status)
+    return "".join(f'<template id="sign-{state}">{_sign(state)}</template>' for state in states)
+
+
+def _counts(report: Report) -> str:
+    rows = (
+        f'<li class="{status}">{_sign(NodeState(status.value))} '
+        f"{report.counts[status.value]:,} {_WORDS[status]}</li>"
+        for status in _WORDS
+    )
+    return "".join([*rows, f"<li>{counted(len(report.findings), 'finding')}</li>"])
+
+
+def _unspoken(report: Report) -> str:
+    """What the verdict does not speak of: without it the page would seem to say too much."""
+    total = sum(coverage.nodes for coverage in report.coverage)
+    unspoken = sum(report.not_covered.values())
+    left = sum(c.nodes for c in report.coverage if c.extent is Extent.NOT_ASKED_FOR)
+    told = []
+    if unspoken:
+        told.append(f"{unspoken:,} of operators that no rule speaks of (nothing is checked there)")
+    if left:
+        told.append(
+            f"{left:,} of operators with rules that are not asked for (what these find changes no "
+            "verdict)"
+        )
+    return f"{counted(total, 'node')}{': ' if told else ''}{', '.join(told)}."
+
+
+def _facts(report: Report) -> Iterator[str]:
+    known, identity = report.operands, report.identity
+    opsets = (f"{domain or 'default'} {version}" for domain, version in identity.opsets.items())
+    facts = {
+        "Edition": report.edition.value,
+        "Broadcasting": report.broadcasting.value,
+        "Enforced operators": ", ".join(sorted(report.demands.operators)),
+        "Operands": f"the rank of {known.known_rank:,} of {known.count:,} is known, all sizes of "
+        f"{known.known_sizes:,}",
+        "SHA-256 of the model": identity.sha256,
+        "Operator sets": ", ".join(opsets),
+        "Versions": ", ".join(f"{name} {version}" for name, version in identity.versions.items()),
+    }
+    for name, value in facts.items():
+        yield f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>"
+
+
+def _legend() -> str:
+    rows = (f'<li class="{s}">{_sign(s)} {told}</li>' for s, told in _LEGEND.items())
+    return "".join([*rows, "<li>without a sign: no rule speaks of it</li>"])
+
+
+def _status_filters() -> str:
+    return "".join(
+        f'<label><input type="checkbox" name="status" value="{status}" checked> {word}</label>'
+        for status, word in _WORDS.items()
+    )
+
+
+def _coverage(report: Report) -> str:
+    if not report.coverage:
+        return "<p>The graph has no nodes.</p>"
+    rows = "".join(
+        f'<tr><td><bdi>{escape(told.coverage.operator)}</bdi></td><td class="number">'
+        f"{told.coverage.nodes:,}</td><td>{told.extent}</td><td>{told.found}</td></tr>"
+        for told in reach(report)
+    )
+    return (
+        '<table><thead><tr><th scope="col">Operator</th><th scope="col" class="number">Nodes</th>'
+        '<th scope="col">Profile</th><th scope="col">Would be found</th></tr></thead><tbody>'
+        f"{rows}</tbody></table>"
+    )
+
+
+def _findings(findings: Iterable[Finding]) -> str:
+    by_restriction: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_restriction.setdefault(finding.restriction.id, []).append(finding)
+    if not by_restriction:
+        return "<p>None.</p>"
+    groups = []
+    for identifier, found in by_restriction.items():
+        rows = "".join(
+            f"<li><bdi>{escape(finding.place)}</bdi>: <bdi>{escape(finding.detail)}</bdi></li>"
+            for finding in found
+        )
+        groups.append(
+            f"<details><summary><code>{identifier}</code> ({len(found):,}): "
+            f"{escape(found[0].restriction.sentence)}</summary><ul>{rows}</ul></details>"
+        )
+    return f'<p>They change no result.</p><div class="findings">{"".join(groups)}</div>'

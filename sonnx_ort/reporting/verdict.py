@@ -1,0 +1,75 @@
+"""The verdict of a report, in words that claim no more than it knows."""
+
+from dataclasses import dataclass
+
+from sonnx_ort.analysis.report import Report
+from sonnx_ort.profile.options import Broadcasting
+from sonnx_ort.reporting.node_state import NodeState
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a report comes to.
+
+    Attributes:
+        state: As which state it is to be shown.
+        word: The verdict.
+        detail: What it means.
+    """
+
+    state: NodeState
+    word: str
+    detail: str
+
+
+def verdict(report: Report) -> Verdict:
+    """Say what a report comes to.
+
+    Args:
+        report: The report.
+    """
+    total, runtime = len(report.enforced), report.counts["runtime"]
+    if not report.ok:
+        count = len(report.violations)
+        return Verdict(
+            NodeState.VIOLATED,
+            "Violated",
+            f"{count:,} of {counted(total, 'obligation')} {'fails' if count == 1 else 'fail'} in "
+            "every run that reaches the node. Such a model is not rewritten.",
+        )
+    if total == 0:
+        return Verdict(
+            NodeState.NOT_ASKED_FOR,
+            "Nothing to keep",
+            "The model has no node of an operator that is to be enforced.",
+        )
+    if runtime == 0:
+        return Verdict(
+            NodeState.PROVED,
+            "Kept",
+            f"{counted(total, 'obligation')}, proved for every run{_rewritten(report)}.",
+        )
+    return Verdict(
+        NodeState.RUNTIME,
+        f"Kept, with {runtime:,} decided in runs",
+        f"{counted(total, 'obligation')}: none is violated in every run, "
+        f"{report.counts['proved']:,} proved{_rewritten(report)}. "
+        f"The enforced model checks the other {runtime:,} in each run, and fails with an error "
+        "where one is broken.",
+    )
+
+
+def _rewritten(report: Report) -> str:
+    """Of what that is said: with explicit broadcasting the model as given may still broadcast."""
+    explicit = report.broadcasting is Broadcasting.EXPLICIT
+    return " of the rewritten model, where a Broadcast is written out" if explicit else ""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 node`, `2 nodes`.
+
+    Args:
+        number: How many.
+        noun: Of what, in the singular.
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

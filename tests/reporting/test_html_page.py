@@ -1,0 +1,388 @@
+"""The page of a report in a browser: what a reader sees, finds and can reach."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sonnx_ort.checking import check_with_outline
+from sonnx_ort.reporting.html_report import html_report
+from support.browser import Browser, browsing, why_no_browser
+from support.graphs import parse
+
+pytestmark = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
+
+MADE = """
+    (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, float[k] w)
+        => (float[?, ?] z, int32[2] q, float[k] d) {
+        [relu] r = Relu(x)
+        [ratio] z = Div(r, y)
+        [quotient] q = Div(i, j)
+        [difference] d = Sub(w, w)
+        [sum] s = Add(w, w)
+    }"""
+
+NESTED = """
+    (bool c, float[n] x) => (float[?] z) {
+        [choose] z = If(c) <
+            then_branch = t () => (float[?] p) { [inner] p = Div(x, x) },
+            else_branch = e () => (float[?] q) {
+                [again] q = If(c) <
+                    then_branch = t2 () => (float[?] u) { [inner] u = Sub(x, x) },
+                    else_branch = e2 () => (float[?] v) { v = Neg(x) }>
+            }>
+    }"""
+
+NAME = "</script><img src=x onerror=alert(1)><b>"
+HOSTILE = f"""
+    (float[3] x, float[1] y) => (float[3] z) {{ ["{NAME}"] z = Div(x, y) }}"""
+
+LONG_NAME = "encoder/layers/" * 12
+LONG = f"""
+    (float[3] x, float[1] y) => (float[3] z) {{ ["{LONG_NAME}"] z = Div(x, y) }}"""
+
+_CHAIN = "\n".join(f"[n{i}] v{i + 1} = Div(v{i}, w)" for i in range(100))
+CHAIN = f"(float[k] v0, float[m] w) => (float[?] v100) {{ {_CHAIN} }}"
+
+UNASKED = "(float[k] x) => (float[k] y) { [sum] y = Add(x, x) }"
+
+MODELS = {
+    "made": MADE,
+    "unasked": UNASKED,
+    "nested": NESTED,
+    "hostile": HOSTILE,
+    "long": LONG,
+    "chain": CHAIN,
+}
+
+ROWS = "#obligations tbody tr"
+EVIDENCE = """\
+rank 2 is not rank 1
+To mend it: rewrite with broadcast="explicit", which inserts a Broadcast of B from (3,) to (n, 3)
+A 'r' float (n, 3) [Relu 'relu']
+B 'y' float (3,) [input]
+rule and source
+The rule: Tensors A, B and C must have the same shape.
+Source: SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16, R1 (stated, as written; \
+later E_DIV_FLOAT_CONSTR_A_0010)""".splitlines()
+
+SELECTED = "document.querySelector('.vertex.selected')?.dataset.key ?? null"
+
+
+@pytest.fixture(name="browser", scope="module")
+def _browser() -> Iterator[Browser]:
+    with browsing() as browser:
+        yield browser
+
+
+@pytest.fixture(name="pages", scope="module")
+def _pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    for name, text in MODELS.items():
+        page = html_report(*check_with_outline(parse(text)))
+        (folder / f"{name}.html").write_text(page, encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in MODELS}
+
+
+def vertex(name: str, *path: str) -> str:
+    """The selector of a node in the drawing."""
+    key = json.dumps([name, *path], separators=(",", ":"))
+    return f".node[data-key={json.dumps(key)}]"
+
+
+def rules_shown(browser: Browser) -> list[str]:
+    return browser.texts(f"{ROWS} td:first-child code")
+
+
+def in_view(browser: Browser, selector: str, within: str) -> bool:
+    seen: bool = browser.evaluate(
+        f"""(() => {{
+            const box = document.querySelector({json.dumps(selector)}).getBoundingClientRect();
+            const room = document.querySelector({json.dumps(within)}).getBoundingClientRect();
+            return box.top >= room.top && box.bottom <= room.bottom
+                && box.left >= room.left && box.right <= room.right;
+        }})()"""
+    )
+    return seen
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_page_opens_without_an_error_and_asks_for_nothing(
+    browser: Browser, pages: dict[str, Path], name: str
+) -> None:
+    browser.open(pages[name])
+    assert browser.texts(ROWS)
+    assert browser.noticed() == []
+
+
+def test_what_is_not_asked_for_is_shown_where_there_is_nothing_else(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["unasked"])
+    assert browser.texts(f"{ROWS} td:first-child") == [
+        f"proved\n{rule}\nnot asked for"
+        for rule in ("Add.float.R2", "Add.float.RG1", "Add.float.R1")
+    ]
+
+
+def test_violations_come_first(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["made"])
+    statuses = browser.texts(f"{ROWS} .status")
+    assert statuses == ["violated"] + ["decided in runs"] * 2 + ["proved"] * 8
+
+
+def test_a_violation_tells_evidence_operands_hint_rule_and_source(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["made"])
+    browser.click(f"{ROWS} summary")
+    status, node, evidence = browser.texts(f"{ROWS}:first-child td")
+    assert (status, node) == ("violated\nDiv.float.R1", "Div 'ratio'")
+    assert [line for line in evidence.splitlines() if line] == EVIDENCE
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rules"),
+    [
+        ("rule", "Div.int.C2", ["Div.int.C2"]),
+        ("operator", "Sub", ["Sub.float.R2", "Sub.float.RG1", "Sub.float.R1"]),
+        ("enforced", "no", ["Add.float.R2", "Add.float.RG1", "Add.float.R1"]),
+    ],
+)
+def test_choices_filter(
+    browser: Browser, pages: dict[str, Path], field: str, value: str, rules: list[str]
+) -> None:
+    browser.open(pages["made"])
+    browser.choose(f"[name={field}]", value)
+    assert rules_shown(browser) == rules
+    assert browser.texts("#shown") == [f"{len(rules)} of 14 obligations"]
+
+
+def test_status_filters(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["made"])
+    browser.click("[value=proved]")
+    browser.click("[value=violated]")
+    assert rules_shown(browser) == ["Div.int.C1", "Div.int.C2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("RANK 2", ["Div.float.R1"]),
+        ("quotient elements", ["Div.int.C1", "Div.int.C2"]),
+        ("nothing has this", []),
+    ],
+)
+def test_search(browser: Browser, pages: dict[str, Path], text: str, rules: list[str]) -> None:
+    browser.open(pages["made"])
+    browser.fill("[name=text]", text)
+    assert rules_shown(browser) == rules
+
+
+@pytest.mark.parametrize(("name", "count"), [("ratio", 3), ("sum", 3), ("relu", 0)])
+def test_a_click_on_a_node_shows_its_obligations_alone(
+    browser: Browser, pages: dict[str, Path], name: str, count: int
+) -> None:
+    browser.open(pages["made"])
+    browser.click(vertex(name))
+    buttons = browser.texts(f"{ROWS} td button")
+    assert len(buttons) == count
+    assert all(f"'{name}'" in text for text in buttons)
+    assert browser.evaluate(SELECTED) == json.dumps([name])
+
+
+def test_all_obligations_can_be_shown_again(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["made"])
+    browser.click(vertex("ratio"))
+    browser.click("#chosen button")
+    assert len(rules_shown(browser)) == 11
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "operator"),
+    [
+        ("inner", ["If 'choose' then_branch"], "Div"),
+        ("inner", ["If 'choose' else_branch", "If 'again' then_branch"], "Sub"),
+    ],
+)
+def test_nodes_in_subgraphs_are_told_apart_and_reached(
+    browser: Browser, pages: dict[str, Path], name: str, path: list[str], operator: str
+) -> None:
+    browser.open(pages["nested"])
+    browser.click(vertex(name, *path))
+    shown = browser.texts(f"{ROWS} td:nth-child(2)")
+    assert len(shown) == 3
+    assert set(shown) == {"\n".join([f"{operator} '{name}'", *(f"in {p}" for p in path[::-1])])}
+
+
+def test_a_click_on_a_row_shows_the_node(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["chain"])
+    browser.fill("[name=text]", "n97")
+    browser.click(f"{ROWS} td button")
+    assert browser.evaluate(SELECTED) == '["n97"]'
+    assert in_view(browser, vertex("n97"), "#canvas")
+
+
+def test_the_button_of_a_row_works_while_text_is_selected(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["made"])
+    browser.evaluate("getSelection().selectAllChildren(document.querySelector('h1'))")
+    browser.evaluate(f"document.querySelector('{ROWS} td button').click()")
+    assert browser.evaluate(SELECTED) == '["ratio"]'
+
+
+def test_more_rows_than_fit_are_shown_when_asked_for(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["chain"])
+    assert len(rules_shown(browser)) == 200
+    browser.click("#more")
+    assert len(rules_shown(browser)) == 300
+    assert browser.evaluate("document.getElementById('more').hidden")
+
+
+def test_zoom_changes_the_size_and_the_whole_graph_fits(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["chain"])
+    browser.click("#zoom-in")
+    assert browser.texts("#zoom") == ["125%"]
+    browser.click("#zoom-fit")
+    assert in_view(browser, "#graph", "#canvas")
+
+
+def test_drawing_is_moved_by_dragging_and_nothing_is_chosen_by_it(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["chain"])
+    browser.evaluate("document.getElementById('canvas').scrollIntoView()")
+    browser.evaluate("document.getElementById('canvas').scrollTo(0, 1000)")
+    browser.drag((300, 400), (300, 300))
+    assert browser.evaluate("document.getElementById('canvas').scrollTop") == 1100
+    assert browser.evaluate(SELECTED) is None
+
+
+def test_nodes_are_reached_and_shown_by_keys(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["made"])
+    browser.evaluate("document.getElementById('canvas').focus()")
+    for key in ("Tab", "ArrowUp", "Enter"):
+        browser.press(key)
+    assert browser.evaluate(SELECTED) == '["relu"]'
+
+
+def test_every_control_can_be_reached_by_the_tab_key(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["made"])
+    reached = set()
+    for _ in range(60):
+        browser.press("Tab")
+        reached.add(
+            browser.evaluate(
+                "document.activeElement.id || document.activeElement.name"
+                " || document.activeElement.tagName"
+            )
+        )
+    assert {"zoom-in", "zoom-out", "zoom-fit", "canvas"} <= reached
+    assert {"status", "rule", "operator", "enforced", "text", "SUMMARY", "BUTTON"} <= reached
+
+
+@pytest.mark.parametrize("width", [375, 800, 1400])
+@pytest.mark.parametrize("name", MODELS)
+def test_page_does_not_scroll_sideways(
+    browser: Browser, pages: dict[str, Path], name: str, width: int
+) -> None:
+    browser.open(pages[name], width=width)
+    browser.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(
+    ("scheme", "dark"), [("light", False), ("dark", True)], ids=["light", "dark"]
+)
+def test_page_is_as_the_reader_prefers(
+    browser: Browser, pages: dict[str, Path], scheme: str, dark: bool
+) -> None:
+    browser.open(pages["made"], scheme=scheme)
+    assert (luminance(browser, "backgroundColor", "body") < 0.5) == dark
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("text", "around"),
+    [
+        (".counts .violated", "header"),
+        (".counts .runtime", "header"),
+        (".counts .proved", "header"),
+        (".verdict .word", ".verdict"),
+        (".verdict p + p", ".verdict"),
+        (".reach", "header"),
+        ("#obligations th", "#obligations"),
+        ("#obligations summary", "#obligations"),
+        ("#chosen", "#chosen"),
+        (".node.violated text", ".node.violated rect"),
+        (".node.runtime text", ".node.runtime rect"),
+        (".node.proved text", ".node.proved rect"),
+        (".node.not-asked-for text", ".node.not-asked-for rect"),
+        (".node.plain text", ".node.plain rect"),
+    ],
+)
+def test_text_has_the_contrast_of_wcag_aa(
+    browser: Browser, pages: dict[str, Path], scheme: str, text: str, around: str
+) -> None:
+    browser.open(pages["made"], scheme=scheme)
+    drawn = text.startswith(".node")
+    ink = luminance(browser, "fill" if drawn else "color", text)
+    paper = luminance(browser, "fill" if drawn else "backgroundColor", around)
+    darker, lighter = sorted((ink, paper))
+    assert (lighter + 0.05) / (darker + 0.05) >= 4.5
+
+
+def luminance(browser: Browser, style: str, selector: str) -> float:
+    """The relative luminance, as WCAG defines it, of a colour that an element has."""
+    query = f"getComputedStyle(document.querySelector({json.dumps(selector)})).{style}"
+    red, green, blue = browser.evaluate(f"{query}.match(/[\\d.]+/g).slice(0, 3).map(Number)")
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (red / 255, green / 255, blue / 255)
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_names_are_text_wherever_they_show(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["hostile"])
+    browser.click(vertex(NAME))
+    assert browser.texts(f"{ROWS} td button")[0] == f"Div '{NAME}'"
+    assert browser.texts("#chosen span") == [f"Only Div '{NAME}': violated in every run"]
+    assert browser.evaluate("document.querySelectorAll('img, b:not(.hint b)').length") == 0
+    assert browser.noticed() == []
+
+
+def test_a_script_that_got_into_the_page_would_not_run(
+    browser: Browser, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "changed.html"
+    written = pages["made"].read_text(encoding="utf-8")
+    page.write_text(
+        written.replace("</header>", "<script>document.title = 'run'</script></header>"),
+        encoding="utf-8",
+    )
+    browser.open(page)
+    assert browser.evaluate("document.title") == "Violated: graph"
+
+
+def test_violations_are_told_where_scripts_are_off(
+    browser: Browser, pages: dict[str, Path]
+) -> None:
+    browser.open(pages["made"], script=False)
+    (told,) = browser.texts("noscript pre")
+    assert "Div 'ratio': Div.float.R1 violated: rank 2 is not rank 1" in told
+    assert len(browser.texts(".node")) == 5
+
+
+def test_print_has_every_row(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["chain"])
+    browser.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert len(rules_shown(browser)) == 300

@@ -1,0 +1,255 @@
+"""The report as a page: what stands in it, whatever the names, and that it loads nothing."""
+
+import html
+import json
+import re
+from html.parser import HTMLParser
+
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort.checking import check_with_outline
+from sonnx_ort.reporting.html_report import html_report
+from support.graphs import binary_model, model, parse, tensor
+
+MADE = """
+    (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, float[k] w)
+        => (float[?, ?] z, int32[2] q, float[k] d) {
+        [relu] r = Relu(x)
+        [ratio] z = Div(r, y)
+        [quotient] q = Div(i, j)
+        [difference] d = Sub(w, w)
+        [sum] s = Add(w, w)
+    }"""
+
+HOSTILE = [
+    "</script><img src=x onerror=alert(1)>",
+    "<script>alert(1)</script>",
+    "\"'><svg onload=alert(1)>",
+    "</title></svg></template><img src=x onerror=alert(1)>",
+    "]]><!--",
+    "$title ${script} {verdict}",
+    "&lt;b&gt;",
+    "two\nlines\u2028and \u202emore",
+]
+
+VOID = {"meta", "input", "br", "img"}
+
+
+class Page(HTMLParser):
+    """Collects what a browser would make of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.data: dict[str, str] = {}
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.data[self.open[-1]] = self.data.get(self.open[-1], "") + data
+
+    def attributes(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def written(made: onnx.ModelProto, **choices: str) -> str:
+    return html_report(*check_with_outline(made, **choices))
+
+
+def hostile(name: str) -> onnx.ModelProto:
+    """A model in which everything that has a name bears one that a page could take for markup."""
+    node = onnx.helper.make_node("Div", [f"{name}A", f"{name}B"], [f"{name}C"], name=name)
+    dead = onnx.helper.make_node("Softmax", [f"{name}A"], [f"{name}D"], name=f"{name}soft")
+    inputs = [tensor(f"{name}A", "float", [3]), tensor(f"{name}B", "float", [f"{name}n", 1])]
+    inner = onnx.helper.make_node("Relu", [f"{name}A"], [f"{name}F"], name=f"{name}in")
+    body = onnx.helper.make_graph([inner], name, [], [tensor(f"{name}F", "float", [3])])
+    custom = onnx.helper.make_node(
+        name, [f"{name}A"], [f"{name}E"], f"{name}own", domain=name, **{name: body}
+    )
+    made = model(
+        [node, dead, custom],
+        inputs,
+        [tensor(f"{name}C", "float", [None])],
+        value_info=[tensor(f"{name}D", "float", [f"{name}d", 2])],
+        domains={name: 1},
+    )
+    made.graph.name = name
+    return made
+
+
+@pytest.fixture(name="page", scope="module")
+def _page() -> Page:
+    return Page(written(parse(MADE)))
+
+
+def test_every_element_is_closed(page: Page) -> None:
+    assert page.open == []
+
+
+@pytest.mark.parametrize(
+    ("shapes", "broadcast", "word"),
+    [
+        (([3], [3]), "reject", "Kept"),
+        ((["n"], ["m"]), "reject", "Kept, with 1 decided in runs"),
+        (([3], [1]), "reject", "Violated"),
+        (([3], [1]), "explicit", "Kept"),
+    ],
+    ids=str,
+)
+def test_verdict(
+    shapes: tuple[list[int | str], list[int | str]], broadcast: str, word: str
+) -> None:
+    a, b = shapes
+    page = written(binary_model("Div", "float", a, b), broadcast=broadcast)
+    assert f'<p class="word">{word}</p>' in page
+
+
+def test_with_explicit_broadcasting_the_verdict_is_said_of_the_rewritten_model() -> None:
+    page = written(binary_model("Div", "float", [3], [1]), broadcast="explicit")
+    assert "4 obligations, proved for every run of the rewritten model, where a" in page
+
+
+def test_a_model_without_obligations_is_not_said_to_keep_anything() -> None:
+    page = written(parse("(float[n] x) => (float[n] y) { y = Relu(x) }"))
+    assert '<p class="word">Nothing to keep</p>' in page
+    assert "1 node: 1 of operators that no rule speaks of (nothing is checked there)." in page
+
+
+def test_what_the_verdict_does_not_speak_of_stands_beside_it(page: Page) -> None:
+    assert (
+        "5 nodes: 1 of operators that no rule speaks of (nothing is checked there), "
+        "1 of operators with rules that are not asked for (what these find changes no verdict)."
+    ) in page.data["p"]
+
+
+def test_head_says_what_was_looked_at_and_with_what() -> None:
+    made = parse(MADE)
+    report = sonnx_ort.check(made)
+    facts = html.unescape(written(made))
+    versions = (f"{name} {version}" for name, version in report.identity.versions.items())
+    for told in (report.identity.sha256, "typed", "reject", "Broadcast, Div, Sub", *versions):
+        assert f"{told}" in facts
+
+
+def test_page_holds_the_report_in_its_documented_form() -> None:
+    made = parse(MADE)
+    (data,) = re.findall(
+        r'<script type="application/json" id="report">(.*?)</script>', written(made)
+    )
+    assert json.loads(data) == json.loads(sonnx_ort.check(made).to_json())
+
+
+def test_every_node_is_drawn_in_the_state_of_its_obligations(page: Page) -> None:
+    drawn = {
+        json.loads(a["data-key"] or "")[0]: (a["class"] or "").split()[2]
+        for a in page.attributes("g")
+        if "data-key" in a
+    }
+    assert drawn == {
+        "relu": "plain",
+        "ratio": "violated",
+        "quotient": "runtime",
+        "difference": "proved",
+        "sum": "not-asked-for",
+    }
+
+
+def test_of_a_call_the_page_says_that_nothing_in_the_function_is_checked() -> None:
+    page = written(
+        parse(
+            "(float[n] x) => (float[n] z) { [call] z = local.twice(x) }"
+            ' <opset_import: ["" : 17], domain: "local"> twice (a) => (b) { b = Add(a, a) }',
+            domains={"local": 1},
+        )
+    )
+    assert "local::twice &#x27;call&#x27;: a call; nothing in the function is checked" in page
+
+
+def test_states_differ_in_more_than_colour(page: Page) -> None:
+    signs = [a["d"] for a in page.attributes("path") if a.get("class") == "sign"]
+    assert len(signs) == len(set(signs)) == 4
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_make_no_elements(name: str) -> None:
+    plain, page = Page(written(hostile("plain"))), Page(written(hostile(name)))
+    assert page.open == []
+    assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain.elements]
+    assert [set(attributes) for _, attributes in page.elements] == [
+        set(attributes) for _, attributes in plain.elements
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_in_the_data_as_they_are(name: str) -> None:
+    page = Page(written(hostile(name)))
+    keys = [json.loads(a["data-key"] or "") for a in page.attributes("g") if "data-key" in a]
+    in_body = [f"{name}in", f"{name} '{name}own' {name}"]
+    assert keys == [[name], [f"{name}soft"], [f"{name}own"], in_body]
+
+
+def test_nothing_is_loaded_from_anywhere() -> None:
+    page = written(parse(MADE))
+    assert not re.search(r"https?:|//[a-z]|\burl\(|@import", page)
+    tags = {tag for tag, _ in Page(page).elements}
+    assert tags.isdisjoint({"link", "img", "iframe", "object", "embed", "base", "audio", "video"})
+
+
+def test_policy_admits_its_own_script_and_style_alone(page: Page) -> None:
+    (policy,) = (a["content"] for a in page.attributes("meta") if "http-equiv" in a)
+    assert re.fullmatch(
+        r"default-src 'none'; style-src 'sha256-[\w+/]{43}='; script-src 'sha256-[\w+/]{43}='; "
+        r"base-uri 'none'; form-action 'none'",
+        policy or "",
+    )
+
+
+def test_a_page_of_a_small_model_is_small() -> None:
+    assert len(written(parse(MADE)).encode()) < 60_000
+
+
+def test_each_node_adds_little() -> None:
+    def chain(count: int) -> int:
+        nodes = "".join(f"[n{i}] v{i + 1} = Div(v{i}, v{i})\n" for i in range(count))
+        return len(written(parse(f"(float[k] v0) => (float[k] v{count}) {{ {nodes} }}")).encode())
+
+    assert (chain(220) - chain(20)) / 200 < 3_000
+
+
+@pytest.mark.parametrize("form", ["typed", "preliminary"])
+@pytest.mark.parametrize("name", sonnx_ort.models.names())
+def test_every_bundled_model_has_a_page(name: str, form: str) -> None:
+    assert Page(written(sonnx_ort.models.load(name), edition=form)).open == []
+
+
+def test_notebooks_show_verdict_counts_and_violations() -> None:
+    shown = sonnx_ort.check(parse(MADE))._repr_html_()
+    assert shown == (
+        "<p><strong>SONNX profile, typed edition: violated</strong><br>"
+        "11 obligations: 8 proved, 2 runtime, 1 violated</p>"
+        "<table><tr><th>Violated</th><th>Node</th><th>Evidence</th><th>To mend it</th></tr>"
+        "<tr><td>Div.float.R1</td><td>Div &#x27;ratio&#x27;</td><td>rank 2 is not rank 1</td>"
+        "<td>rewrite with broadcast=&quot;explicit&quot;, which inserts a Broadcast of B from "
+        "(3,) to (n, 3)</td></tr></table>"
+    )
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_notebooks_show_names_as_text(name: str) -> None:
+    made = binary_model("Div", "float", [3], [1], node=name)
+    assert html.escape(name) in sonnx_ort.check(made)._repr_html_()
