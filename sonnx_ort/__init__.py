@@ -6,7 +6,8 @@ session = onnxruntime.InferenceSession(model.SerializeToString(), options)
 """
 
 from sonnx_ort import models
-from sonnx_ort.analysis.report import ModelRejected, Obligation, Report
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import ModelRejected, Report
 from sonnx_ort.checking import check
 from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
 from sonnx_ort.profile.judgement import Status

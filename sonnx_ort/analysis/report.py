@@ -12,80 +12,12 @@ from functools import cached_property
 
 import onnx
 
+from sonnx_ort.analysis.json_form import obligation_document, rule_document
+from sonnx_ort.analysis.obligation import Finding, Obligation
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.profile.general import Restriction
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, has_known_sizes
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
-from sonnx_ort.profile.rule import Rule
-
-
-@dataclass(frozen=True, slots=True)
-class Obligation:
-    """What a rule demands of a node, and what is known of it.
-
-    Attributes:
-        rule: The rule.
-        operator: The operator's name; empty for a rule of the whole graph.
-        node: The node's name, with the path of calls if it came out of a function; empty for a
-            rule of the whole graph.
-        operands: What is known of the node's inputs, or of the values that the rule is about.
-        status: When the rule is decided, and how.
-        evidence: Why, as a clause.
-        hint: What to do about a violation, as a clause; empty otherwise.
-        path: The nodes whose subgraphs the node lies in, outermost first.
-        enforced: Whether its operator is among those that are to be enforced.
-    """
-
-    rule: Rule
-    operator: str
-    node: str
-    operands: tuple[Operand, ...]
-    status: Status
-    evidence: str
-    hint: str = ""
-    path: tuple[str, ...] = ()
-    enforced: bool = True
-
-    @property
-    def place(self) -> str:
-        """The node in words, with the subgraphs it lies in."""
-        if not self.operator:
-            return "the graph"
-        inside = "".join(f" in {node}" for node in reversed(self.path))
-        return f"{self.operator} '{self.node}'{inside}"
-
-    def __str__(self) -> str:
-        """Give the obligation in lines: the finding, the operands, the rule, and what to do."""
-        lines = [
-            f"{self.place}: {self.rule.id} {self.status}: {self.evidence}",
-            *map(str, self.operands),
-            f"the rule: {self.rule.sentence} ({self.rule.source})",
-        ]
-        if self.hint:
-            lines.append(f"to mend it: {self.hint}")
-        return "\n    ".join(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A restriction that the graph as written does not meet.
-
-    It changes no result, so it rejects no model.
-
-    Attributes:
-        restriction: The restriction.
-        place: The node or the value that it is about.
-        detail: What was found there, as a clause.
-    """
-
-    restriction: Restriction
-    place: str
-    detail: str
-
-    def __str__(self) -> str:
-        """Give the finding on one line."""
-        return f"{self.place}: {self.restriction.id}: {self.detail}"
 
 
 class Extent(enum.StrEnum):
@@ -255,10 +187,10 @@ class Report:
             "counts": dict(self.counts),
             "operands": dataclasses.asdict(self.operands),
             "rules": {
-                rule.id: _rule(rule)
+                rule.id: rule_document(rule)
                 for rule in dict.fromkeys(obligation.rule for obligation in self.obligations)
             },
-            "obligations": [_obligation(o) for o in self.obligations],
+            "obligations": [obligation_document(o) for o in self.obligations],
             "findings": [
                 {"restriction": f.restriction.id, "place": f.place, "detail": f.detail}
                 for f in self.findings
@@ -297,45 +229,6 @@ class Report:
         )
         lines = [f"{number}. {o}" for number, o in enumerate(self.violations, start=1)]
         return "\n".join([head, *lines])
-
-
-def _rule(rule: Rule) -> dict[str, object]:
-    source = rule.source
-    return {
-        "sentence": rule.sentence,
-        "document": source.document,
-        "section": source.section,
-        "tag": source.tag,
-        "standing": source.standing.value,
-        "words": source.words.value,
-        "remark": source.remark,
-        "later_tag": source.later_tag,
-    }
-
-
-def _obligation(obligation: Obligation) -> dict[str, object]:
-    return {
-        "rule": obligation.rule.id,
-        "operator": obligation.operator,
-        "node": obligation.node,
-        "path": list(obligation.path),
-        "status": obligation.status.value,
-        "enforced": obligation.enforced,
-        "evidence": obligation.evidence,
-        "hint": obligation.hint,
-        "operands": [_operand(operand) for operand in obligation.operands],
-    }
-
-
-def _operand(operand: Operand) -> dict[str, object]:
-    return {
-        "letter": operand.name,
-        "value": operand.value,
-        "origin": operand.origin,
-        "element_type": operand.element_type,
-        "shape": None if operand.shape is None else list(operand.shape),
-        "constant": operand.constant is not None,
-    }
 
 
 def _counted(number: int, noun: str) -> str:

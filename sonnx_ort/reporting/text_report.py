@@ -4,7 +4,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from sonnx_ort.analysis.report import Extent, Finding, KnownOperands, Obligation, Report
+from sonnx_ort.analysis.obligation import Finding, Obligation
+from sonnx_ort.analysis.report import Extent, KnownOperands, Report
 from sonnx_ort.profile.judgement import Status
 
 WIDTH = 100
