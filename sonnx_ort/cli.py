@@ -13,13 +13,18 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from sonnx_ort.analysis.checked_model import Check, CheckedModel, FailOn
 from sonnx_ort.analysis.report import ModelRejected
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.choice import DEFAULT
-from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.reporting.formats import WRITERS, ReportFormat
 from sonnx_ort.rewriting.external_transfer import Transfer
 from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.rewriting.whole_file import check_place, write_text
+
+STANDARD = "-"
+"""What stands for standard input or output in the place of a file."""
 
 
 class ExitStatus(enum.IntEnum):
@@ -74,20 +79,6 @@ def options(
     del version
 
 
-class ReportFormat(enum.StrEnum):
-    """How a report is written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class FailOn(enum.StrEnum):
-    """What makes `check` fail."""
-
-    VIOLATED = "violated"
-    RUNTIME = "runtime"
-
-
 @app.command()
 def check(
     model: ModelArgument,
@@ -104,16 +95,20 @@ def check(
             "one is left to the run."
         ),
     ] = FailOn.VIOLATED,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where the report is written.")
+    ] = STANDARD,
 ) -> None:
     """Tell for every rule at every node whether it holds, and why. Runs no model."""
     from sonnx_ort.checking import check as check_model
-    from sonnx_ort.reporting.text_report import text_report
 
     with _errors_as_sentences():
+        if output != STANDARD:
+            check_place(Path(output))
         report = check_model(model, edition=edition, broadcast=broadcast, operators=operators)
-    typer.echo(report.to_json() if report_format is ReportFormat.JSON else text_report(report))
-    undecided = fail_on is FailOn.RUNTIME and report.counts[Status.RUNTIME] > 0
-    if undecided or not report.ok:
+        done = Check((CheckedModel(str(model), report),), fail_on)
+        _write(output, WRITERS[report_format](done))
+    if done.failed:
         raise typer.Exit(ExitStatus.VIOLATED)
 
 
@@ -223,6 +218,13 @@ def demo(backend: BackendOption = Backend.PYTHON) -> None:
     typer.echo(f"{len(rows)} cases, {len(rows) - failed} as expected, {failed} not")
     if failed:
         raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _write(output: str, text: str) -> None:
+    if output == STANDARD:
+        typer.echo(text)
+    else:
+        write_text(Path(output), f"{text}\n")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.explanation import explain, list_rules
+from sonnx_ort.reporting.formats import ReportFormat
 from sonnx_ort.reporting.text_report import text_report
 from support.command import command
 from support.graphs import binary_model
@@ -99,7 +100,7 @@ def test_text_on_standard_output_is_that_of_the_report(
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--edition", "final"), ("--broadcast", "yes"), ("--format", "xml"), ("--fail-on", "proved")],
+    [("--edition", "final"), ("--broadcast", "yes"), ("--format", "yaml"), ("--fail-on", "proved")],
 )
 def test_unknown_option(models: dict[str, Path], option: str, value: str) -> None:
     done = command("check", models["proved"], option, value)
@@ -112,6 +113,40 @@ def test_check_writes_nothing(models: dict[str, Path]) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir()}
     command("check", models["violated"])
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("report_format", list(ReportFormat))
+def test_report_is_written_to_a_file(
+    models: dict[str, Path], tmp_path: Path, report_format: str
+) -> None:
+    target = tmp_path / "report"
+    options = ["check", models["violated"], "--format", report_format]
+    shown = command(*options, "-o", "-")
+    written = command(*options, "--output", target)
+    assert (written.returncode, written.stdout, written.stderr) == (1, "", "")
+    assert target.read_text(encoding="utf-8") == shown.stdout
+    assert shown.stdout == command(*options).stdout
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [("", "it is a folder"), ("none/report", "there is no folder '{folder}/none'")],
+)
+def test_report_that_has_no_place(
+    models: dict[str, Path], tmp_path: Path, place: str, message: str
+) -> None:
+    done = command("check", models["proved"], "-o", tmp_path / place)
+    assert (done.returncode, done.stdout) == (2, "")
+    said = message.format(folder=tmp_path)
+    assert done.stderr == f"sonnx-ort: '{tmp_path / place}' cannot be written: {said}\n"
+
+
+def test_report_of_an_unusable_model_overwrites_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "report"
+    target.write_text("older", encoding="utf-8")
+    assert command("check", tmp_path / "none.onnx", "-o", target).returncode == 2
+    assert target.read_text(encoding="utf-8") == "older"
+    assert list(tmp_path.iterdir()) == [target]
 
 
 def test_file_that_is_no_model(tmp_path: Path) -> None:

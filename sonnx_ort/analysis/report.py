@@ -170,9 +170,10 @@ class Report:
 
     def to_json(self) -> str:
         """Give the report in JSON; `docs/report.md` documents its form."""
-        return json.dumps(self._document(), indent=2, ensure_ascii=False)
+        return json.dumps(self.to_document(), indent=2, ensure_ascii=False)
 
-    def _document(self) -> dict[str, object]:
+    def to_document(self) -> dict[str, object]:
+        """Give what `to_json` writes, as dictionaries and lists."""
         return {
             "format": FORMAT,
             "model": {

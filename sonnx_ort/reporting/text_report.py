@@ -4,6 +4,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from sonnx_ort.analysis.checked_model import Check, CheckedModel
 from sonnx_ort.analysis.obligation import Finding, Obligation
 from sonnx_ort.analysis.report import Extent, KnownOperands, Report
 from sonnx_ort.profile.judgement import Status
@@ -11,6 +12,25 @@ from sonnx_ort.profile.judgement import Status
 WIDTH = 100
 
 _FINDINGS_SHOWN = 5
+
+
+def text_reports(check: Check) -> str:
+    """Write a check as text: the report of a model that is alone, or each under its name.
+
+    Args:
+        check: The check.
+    """
+    if check.alone and check.models[0].report is not None:
+        return text_report(check.models[0].report)
+    return "\n\n\n".join(map(_under_its_name, check.models))
+
+
+def _under_its_name(model: CheckedModel) -> str:
+    if model.report is None:
+        told = "\n".join(_wrapped(f"cannot be used: {model.error}", ""))
+    else:
+        told = text_report(model.report)
+    return f"== {model.name}\n{told}"
 
 
 def text_report(report: Report) -> str:
