@@ -95,6 +95,17 @@ def check(
             "one is left to the run."
         ),
     ] = FailOn.VIOLATED,
+    select: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULES",
+            help="The rules to tell of: ids or what they begin with, such as Div.int, with commas "
+            "between.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        str | None, typer.Option(metavar="RULES", help="The rules among them not to tell of.")
+    ] = None,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where the report is written.")
     ] = STANDARD,
@@ -106,6 +117,7 @@ def check(
         if output != STANDARD:
             check_place(Path(output))
         report = check_model(model, edition=edition, broadcast=broadcast, operators=operators)
+        report = report.selected(select, () if ignore is None else ignore)
         done = Check((CheckedModel(str(model), report),), fail_on)
         _write(output, WRITERS[report_format](done))
     if done.failed:

@@ -43,6 +43,11 @@ def models(tmp_path: Path) -> dict[str, Path]:
         ("violated", ["--broadcast", "explicit", "--fail-on", "runtime"], 0),
         ("runtime", ["--broadcast", "explicit", "--fail-on", "runtime"], 1),
         ("runtime", ["--fail-on", "runtime", "--format", "json"], 1),
+        ("violated", ["--select", "Div.float.R1"], 1),
+        ("violated", ["--select", "Div.float.R2,Sub"], 0),
+        ("violated", ["--ignore", "Div"], 0),
+        ("violated", ["--select", "Div", "--ignore", "Div.float.R1"], 0),
+        ("runtime", ["--fail-on", "runtime", "--ignore", "Div.float.R1"], 0),
     ],
 )
 def test_exit_status(models: dict[str, Path], name: str, options: list[str], status: int) -> None:
@@ -55,6 +60,7 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
     assert list(report) == [
         *("format", "model", "versions", "edition", "broadcast", "operators", "ok", "counts"),
         *("operands", "rules", "obligations", "findings", "coverage", "not_covered"),
+        "left_out",
     ]
     assert report["format"] == "sonnx_ort.report/1"
     assert report["counts"] == {"proved": 2, "runtime": 0, "violated": 1}
@@ -106,6 +112,24 @@ def test_unknown_option(models: dict[str, Path], option: str, value: str) -> Non
     done = command("check", models["proved"], option, value)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"'{value}' is not one of" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            "Broadcast.E9",
+            "there is no rule 'Broadcast.E9'; choose some of Broadcast.C1, Broadcast.E1, or what ",
+        ),
+        ("", "there is no rule ''; choose some of Abs, Add, And, "),
+        ("Div,Foo", "there is no rule 'Foo'; choose some of Abs, Add, And, "),
+    ],
+)
+def test_unknown_rule(models: dict[str, Path], option: str, names: str, message: str) -> None:
+    done = command("check", models["proved"], option, names)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"sonnx-ort: {message}")
 
 
 def test_check_writes_nothing(models: dict[str, Path]) -> None:

@@ -6,14 +6,15 @@ import functools
 import importlib.metadata
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import onnx
 
 from sonnx_ort.analysis.json_form import obligation_document, rule_document
 from sonnx_ort.analysis.obligation import Finding, Obligation
+from sonnx_ort.analysis.rule_choice import ALL_RULES, choose_rules
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, has_known_sizes
@@ -102,6 +103,28 @@ class KnownOperands:
     known_sizes: int
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a report does not tell of, because its reader chose so.
+
+    Attributes:
+        rules: The ids of the rules and restrictions that something was left out of.
+        counts: How many obligations of each status, of the operators to be enforced.
+        findings: How many findings.
+    """
+
+    rules: frozenset[str] = frozenset()
+    counts: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Status), 0))
+    findings: int = 0
+
+    def __str__(self) -> str:
+        """Count them, in one clause; empty where nothing was left out."""
+        if not self.rules:
+            return ""
+        counts = [f"{count} {status}" for status, count in self.counts.items()]
+        return f"left out: {', '.join(counts)}, {_counted(self.findings, 'finding')}"
+
+
 FORMAT = "sonnx_ort.report/1"
 """The name and version of the JSON form; a change that breaks readers raises the version."""
 
@@ -116,6 +139,7 @@ class Report:
         findings: What the graph as written leaves open or says wrongly; rejects no model.
         coverage: How many nodes there are of each operator, and whether rules speak of it.
         identity: The model that this is about, and the versions that took part.
+        left_out: What `selected` left out.
     """
 
     demands: Demands
@@ -123,6 +147,7 @@ class Report:
     findings: tuple[Finding, ...]
     coverage: tuple[Coverage, ...]
     identity: Identity
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     @property
     def edition(self) -> Edition:
@@ -155,6 +180,39 @@ class Report:
         """Whether nothing is violated; what is decided at run time may still fail there."""
         return not self.violations
 
+    def selected(
+        self, select: str | Iterable[str] | None = None, ignore: str | Iterable[str] = ()
+    ) -> "Report":
+        """Give a report of some rules only, which counts what it leaves out.
+
+        `rewrite` knows nothing of it: it rejects what any rule rejects.
+
+        Args:
+            select: The rules to tell of, by ids or what ids begin with, such as "Div.int"; a text
+                with commas between, or any iterable. None stands for all.
+            ignore: The rules among them not to tell of.
+
+        Raises:
+            SonnxError: There is no rule of such a name; the message lists those that there are.
+        """
+        chosen = ALL_RULES if select is None else choose_rules(select)
+        chosen -= choose_rules(ignore)
+        obligations = [o for o in self.enforced if o.rule.id not in chosen]
+        findings = [f for f in self.findings if f.restriction.id not in chosen]
+        statuses = Counter(str(o.status) for o in obligations)
+        rules = {o.rule.id for o in obligations} | {f.restriction.id for f in findings}
+        left_out = LeftOut(
+            self.left_out.rules | rules,
+            {status: count + statuses[status] for status, count in self.left_out.counts.items()},
+            self.left_out.findings + len(findings),
+        )
+        return replace(
+            self,
+            obligations=tuple(o for o in self.obligations if o.rule.id in chosen),
+            findings=tuple(f for f in self.findings if f.restriction.id in chosen),
+            left_out=left_out,
+        )
+
     def summary(self) -> str:
         """Count the obligations by status, in one line."""
         shown = ", ".join(f"{count} {status}" for status, count in self.counts.items())
@@ -166,6 +224,7 @@ class Report:
             f"{_counted(len(self.findings), 'finding')}; "
             f"{_counted(uncovered, 'node')} not covered by any rule"
             + (f"; {_counted(not_asked_for, 'node')} not asked for" if not_asked_for else "")
+            + (f"; {self.left_out}" if self.left_out.rules else "")
         )
 
     def to_json(self) -> str:
@@ -201,6 +260,11 @@ class Report:
                 for c in self.coverage
             ],
             "not_covered": dict(self.not_covered),
+            "left_out": {
+                "rules": sorted(self.left_out.rules),
+                "counts": dict(self.left_out.counts),
+                "findings": self.left_out.findings,
+            },
         }
 
     @cached_property

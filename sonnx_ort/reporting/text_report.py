@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from sonnx_ort.analysis.checked_model import Check, CheckedModel
 from sonnx_ort.analysis.obligation import Finding, Obligation
-from sonnx_ort.analysis.report import Extent, KnownOperands, Report
+from sonnx_ort.analysis.report import Extent, KnownOperands, LeftOut, Report
 from sonnx_ort.profile.judgement import Status
 
 WIDTH = 100
@@ -46,6 +46,7 @@ def text_report(report: Report) -> str:
     sections = [
         [
             *_wrapped(report.summary(), ""),
+            *_left_out(report.left_out),
             *_wrapped(f"model {report.identity.sha256}", ""),
             *_operands(report.operands),
         ],
@@ -56,6 +57,12 @@ def text_report(report: Report) -> str:
         _coverage(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _left_out(left_out: LeftOut) -> list[str]:
+    if not left_out.rules:
+        return []
+    return _wrapped(f"rules left out: {', '.join(sorted(left_out.rules))}", "")
 
 
 def _operands(known: KnownOperands) -> list[str]:

@@ -164,6 +164,11 @@ class TestJson:
                 {"operator": "Softmax", "nodes": 1, "extent": "no document"},
             ],
             "not_covered": {"Relu": 1, "If": 1, "Softmax": 1},
+            "left_out": {
+                "rules": [],
+                "counts": {"proved": 0, "runtime": 0, "violated": 0},
+                "findings": 0,
+            },
         }
 
     def test_rules_carry_their_sources(self, report: Report) -> None:
