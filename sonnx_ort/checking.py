@@ -1,12 +1,18 @@
 """`check`: every obligation of a model, proved, left to the run, or violated."""
 
+import datetime as dt
+import os
 from collections.abc import Iterable
 
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.report import Report
+from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waiver_file import read_waivers
+from sonnx_ort.analysis.waiving import waive
 from sonnx_ort.loading.choice import DEFAULT, choose_demands
 from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.profile.options import Demands
 from sonnx_ort.rewriting.recognition import load_and_recognize
 
 
@@ -16,6 +22,7 @@ def check(
     edition: str = "typed",
     broadcast: str = "reject",
     operators: str | Iterable[str] = DEFAULT,
+    waivers: str | os.PathLike[str] | Iterable[Waiver] = (),
 ) -> Report:
     """Find, for every rule at every node, whether it holds in every run, and why.
 
@@ -30,12 +37,21 @@ def check(
         edition: "typed" or "preliminary".
         broadcast: "reject" or "explicit".
         operators: The operators that are to be enforced, as for `rewrite`.
+        waivers: What violations are tolerated for: a TOML file, or waivers. `rewrite` knows nothing
+            of them: it rejects what is waived.
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model.
-        SonnxError: An option is unknown, or the model is enforced under the other edition.
+        SonnxError: An option is unknown, the model is enforced under the other edition, or a
+            waiver is unusable or for no violation.
     """
-    demands = choose_demands(edition, broadcast, operators)
+    given = read_waivers(waivers) if isinstance(waivers, str | os.PathLike) else waivers
+    report = _examine(model, choose_demands(edition, broadcast, operators))
+    (waived,) = waive([report], given, dt.date.today())
+    return waived
+
+
+def _examine(model: ModelSource, demands: Demands) -> Report:
     with collector_paused():
         loaded, native = load_and_recognize(model, demands.operators)
         if native is not None:

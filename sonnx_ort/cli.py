@@ -106,6 +106,10 @@ def check(
     ignore: Annotated[
         str | None, typer.Option(metavar="RULES", help="The rules among them not to tell of.")
     ] = None,
+    waivers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A TOML file of violations that are tolerated, and why."),
+    ] = None,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="Where the report is written.")
     ] = STANDARD,
@@ -116,7 +120,13 @@ def check(
     with _errors_as_sentences():
         if output != STANDARD:
             check_place(Path(output))
-        report = check_model(model, edition=edition, broadcast=broadcast, operators=operators)
+        report = check_model(
+            model,
+            edition=edition,
+            broadcast=broadcast,
+            operators=operators,
+            waivers=() if waivers is None else waivers,
+        )
         report = report.selected(select, () if ignore is None else ignore)
         done = Check((CheckedModel(str(model), report),), fail_on)
         _write(output, WRITERS[report_format](done))

@@ -59,7 +59,7 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
     report = json.loads(command("check", models["violated"], "--format", "json").stdout)
     assert list(report) == [
         *("format", "model", "versions", "edition", "broadcast", "operators", "ok", "counts"),
-        *("operands", "rules", "obligations", "findings", "coverage", "not_covered"),
+        *("waived", "operands", "rules", "obligations", "findings", "coverage", "not_covered"),
         "left_out",
     ]
     assert report["format"] == "sonnx_ort.report/1"
@@ -84,6 +84,7 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
             }
             for letter, size in (("A", 3), ("B", 1))
         ],
+        "waiver": None,
     }
 
 
@@ -130,6 +131,24 @@ def test_unknown_rule(models: dict[str, Path], option: str, names: str, message:
     done = command("check", models["proved"], option, names)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"sonnx-ort: {message}")
+
+
+@pytest.mark.parametrize(("until", "status"), [("9999-12-31", 0), ("2020-01-01", 1)])
+def test_waiver_decides_the_exit_status(
+    models: dict[str, Path], tmp_path: Path, until: str, status: int
+) -> None:
+    file = tmp_path / "waivers.toml"
+    fields = 'rule = "Div.float.R1"\nnode = "the_node"\nreason = "because"\nwho = "us"\n'
+    file.write_text(f"[[waiver]]\n{fields}until = {until}\n", encoding="utf-8")
+    done = command("check", models["violated"], "--waivers", file)
+    assert (done.returncode, done.stderr) == (status, "")
+    assert f"waived by us until {until}: because" in done.stdout
+
+
+def test_unusable_waivers(models: dict[str, Path], tmp_path: Path) -> None:
+    done = command("check", models["violated"], "--waivers", tmp_path / "none.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"sonnx-ort: there is no file '{tmp_path / 'none.toml'}'\n"
 
 
 def test_check_writes_nothing(models: dict[str, Path]) -> None:

@@ -66,7 +66,7 @@ class Check:
         """
         match obligation.status:
             case Status.VIOLATED:
-                return True
+                return not obligation.waived
             case Status.RUNTIME:
                 return self.fail_on is FailOn.RUNTIME
             case Status.PROVED:

@@ -40,6 +40,18 @@ def obligation_document(obligation: Obligation) -> dict[str, object]:
         "evidence": obligation.evidence,
         "hint": obligation.hint,
         "operands": [_operand(operand) for operand in obligation.operands],
+        "waiver": _waiver(obligation),
+    }
+
+
+def _waiver(obligation: Obligation) -> dict[str, object] | None:
+    if (waiver := obligation.waiver) is None:
+        return None
+    return {
+        "reason": waiver.reason,
+        "who": waiver.who,
+        "until": waiver.until.isoformat(),
+        "expired": obligation.waiver_expired,
     }
 
 

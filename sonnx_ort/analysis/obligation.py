@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sonnx_ort.analysis.waiver import Waiver
 from sonnx_ort.profile.general import Restriction
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand
@@ -23,6 +24,8 @@ class Obligation:
         hint: What to do about a violation, as a clause; empty otherwise.
         path: The nodes whose subgraphs the node lies in, outermost first.
         enforced: Whether its operator is among those that are to be enforced.
+        waiver: Who tolerates a violation, and why; None if nobody does.
+        waiver_expired: Whether the waiver's last day is over, so that it tolerates nothing.
     """
 
     rule: Rule
@@ -34,6 +37,13 @@ class Obligation:
     hint: str = ""
     path: tuple[str, ...] = ()
     enforced: bool = True
+    waiver: Waiver | None = None
+    waiver_expired: bool = False
+
+    @property
+    def waived(self) -> bool:
+        """Whether it is a violation that a waiver tolerates."""
+        return self.waiver is not None and not self.waiver_expired
 
     @property
     def place(self) -> str:
@@ -42,6 +52,11 @@ class Obligation:
             return "the graph"
         inside = "".join(f" in {node}" for node in reversed(self.path))
         return f"{self.operator} '{self.node}'{inside}"
+
+    @property
+    def waiver_standing(self) -> str:
+        """What its waiver does, in words that go before the waiver."""
+        return "waiver EXPIRED, was waived" if self.waiver_expired else "waived"
 
     def __str__(self) -> str:
         """Give the obligation in lines: the finding, the operands, the rule, and what to do."""
@@ -52,6 +67,8 @@ class Obligation:
         ]
         if self.hint:
             lines.append(f"to mend it: {self.hint}")
+        if self.waiver is not None:
+            lines.append(f"{self.waiver_standing} {self.waiver}")
         return "\n    ".join(lines)
 
 

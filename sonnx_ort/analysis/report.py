@@ -172,12 +172,17 @@ class Report:
 
     @cached_property
     def violations(self) -> tuple[Obligation, ...]:
-        """Those of them that fail in every run that reaches their node."""
-        return tuple(o for o in self.enforced if o.status is Status.VIOLATED)
+        """Those of them that fail in every run that reaches their node, and have no waiver."""
+        return tuple(o for o in self.enforced if o.status is Status.VIOLATED and not o.waived)
+
+    @cached_property
+    def waived(self) -> tuple[Obligation, ...]:
+        """Those of them that fail in every run that reaches their node, with a waiver."""
+        return tuple(o for o in self.enforced if o.waived)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is violated; what is decided at run time may still fail there."""
+        """Whether nothing is violated without a waiver; what a run decides may still fail there."""
         return not self.violations
 
     def selected(
@@ -218,9 +223,10 @@ class Report:
         shown = ", ".join(f"{count} {status}" for status, count in self.counts.items())
         uncovered = sum(self.not_covered.values())
         not_asked_for = sum(c.nodes for c in self.coverage if c.extent is Extent.NOT_ASKED_FOR)
+        waived = f", {len(self.waived)} of these waived" if self.waived else ""
         return (
             f"edition {self.edition}, broadcast {self.broadcasting}: "
-            f"{_counted(len(self.enforced), 'obligation')}: {shown}; "
+            f"{_counted(len(self.enforced), 'obligation')}: {shown}{waived}; "
             f"{_counted(len(self.findings), 'finding')}; "
             f"{_counted(uncovered, 'node')} not covered by any rule"
             + (f"; {_counted(not_asked_for, 'node')} not asked for" if not_asked_for else "")
@@ -245,6 +251,7 @@ class Report:
             "operators": sorted(self.demands.operators),
             "ok": self.ok,
             "counts": dict(self.counts),
+            "waived": len(self.waived),
             "operands": dataclasses.asdict(self.operands),
             "rules": {
                 rule.id: rule_document(rule)

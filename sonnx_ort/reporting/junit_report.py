@@ -69,6 +69,8 @@ def _case(check: Check, obligation: Obligation) -> ET.Element:
     )
     if check.fails(obligation):
         _outcome(case, "failure", obligation.status, obligation.evidence, str(obligation))
+    elif obligation.waived:
+        _outcome(case, "skipped", "waived", f"waived {obligation.waiver}")
     return case
 
 

@@ -108,6 +108,7 @@ def _artifact(model: CheckedModel) -> Json:
             "broadcast": report.broadcasting.value,
             "operators": sorted(report.demands.operators),
             "counts": dict(report.counts),
+            "waived": len(report.waived),
             "summary": report.summary(),
         }
     return artifact
@@ -139,6 +140,11 @@ def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
     }
     # Rules of the whole graph are told apart by the values that they are about.
     about = [] if obligation.operator else [operand.value for operand in obligation.operands]
+    suppression = {
+        "kind": "external",
+        "status": "accepted",
+        "justification": f"waived {obligation.waiver}",
+    }
     return {
         "ruleId": obligation.rule.id,
         "ruleIndex": position,
@@ -149,6 +155,8 @@ def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
             | ({"logicalLocations": [logical]} if obligation.operator else {})
         ],
         "partialFingerprints": _fingerprint(obligation.rule.id, *place, *about),
+        # Where one result has this property, all have to.
+        "suppressions": [suppression] if obligation.waived else [],
     }
 
 
@@ -161,6 +169,7 @@ def _finding(finding: Finding, location: Json, position: int) -> Json:
         "message": {"text": str(finding)},
         "locations": [{"physicalLocation": location, "logicalLocations": [logical]}],
         "partialFingerprints": _fingerprint(finding.restriction.id, finding.place, finding.detail),
+        "suppressions": [],
     }
 
 

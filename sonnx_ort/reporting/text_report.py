@@ -2,7 +2,7 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from sonnx_ort.analysis.checked_model import Check, CheckedModel
 from sonnx_ort.analysis.obligation import Finding, Obligation
@@ -50,9 +50,13 @@ def text_report(report: Report) -> str:
             *_wrapped(f"model {report.identity.sha256}", ""),
             *_operands(report.operands),
         ],
-        _obligations(report, Status.VIOLATED, "violated: these fail in every run"),
-        _obligations(report, Status.RUNTIME, "decided in each run; the enforced model checks them"),
-        _obligations(report, Status.PROVED, "proved: these hold in every run"),
+        _obligations(report.violations, "violated: these fail in every run"),
+        _obligations(report.waived, "waived: these fail in every run, and are tolerated"),
+        _obligations(
+            _of_status(report, Status.RUNTIME),
+            "decided in each run; the enforced model checks them",
+        ),
+        _obligations(_of_status(report, Status.PROVED), "proved: these hold in every run"),
         _findings(report.findings),
         _coverage(report),
     ]
@@ -72,8 +76,11 @@ def _operands(known: KnownOperands) -> list[str]:
     return [f"operands: {ranks}, and all sizes of {known.known_sizes}"]
 
 
-def _obligations(report: Report, status: Status, title: str) -> list[str]:
-    chosen = [o for o in report.enforced if o.status is status]
+def _of_status(report: Report, status: Status) -> list[Obligation]:
+    return [o for o in report.enforced if o.status is status]
+
+
+def _obligations(chosen: Sequence[Obligation], title: str) -> list[str]:
     if not chosen:
         return []
     lines = [f"{title} ({len(chosen)})"]
@@ -91,6 +98,8 @@ def _obligation(obligation: Obligation) -> Iterator[str]:
         yield from _wrapped(str(operand), "      ")
     if obligation.hint:
         yield from _wrapped(f"to mend it: {obligation.hint}", "      ")
+    if obligation.waiver is not None:
+        yield from _wrapped(f"{obligation.waiver_standing} {obligation.waiver}", "      ")
 
 
 def _findings(findings: Iterable[Finding]) -> list[str]:

@@ -152,6 +152,7 @@ class TestJson:
             "operators": ["Broadcast", "Div", "Sub"],
             "ok": False,
             "counts": {"proved": 8, "runtime": 0, "violated": 1},
+            "waived": 0,
             "operands": {"count": 6, "known_rank": 6, "known_sizes": 3},
             "rules": None,
             "obligations": None,
@@ -229,6 +230,7 @@ class TestJson:
                 }
                 for letter in "AB"
             ],
+            "waiver": None,
         }
 
     @pytest.mark.parametrize(

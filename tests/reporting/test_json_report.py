@@ -1,6 +1,7 @@
 """Our own JSON keeps to its schema, and the schema knows all of it."""
 
 import copy
+import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,11 @@ def test_schema_is_one() -> None:
 @pytest.mark.parametrize("options", [{}, {"operators": "all", "edition": "preliminary"}], ids=str)
 def test_reports_of_bundled_models_keep_to_the_schema(name: str, options: dict[str, str]) -> None:
     VALIDATOR.validate(json.loads(json_report(alone(sonnx_ort.models.load(name), **options))))
+
+
+def test_report_with_a_waiver_keeps_to_the_schema() -> None:
+    waiver = sonnx_ort.Waiver("Div.float.R1", "ratio", "reason", "who", dt.date.max)
+    VALIDATOR.validate(json.loads(json_report(alone(mixed(), waivers=[waiver]))))
 
 
 def test_model_alone_has_the_report_itself() -> None:

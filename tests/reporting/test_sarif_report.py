@@ -1,5 +1,6 @@
 """SARIF: valid by its schema, and every result where it belongs."""
 
+import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,12 @@ def test_fingerprints_stay_where_the_rest_of_the_model_changes() -> None:
 
 def test_fail_on_runtime_changes_no_level() -> None:
     assert sarif_report(alone(mixed(), fail_on=FailOn.RUNTIME)) == sarif_report(alone(mixed()))
+
+
+def test_document_with_a_suppression_is_valid() -> None:
+    waiver = sonnx_ort.Waiver("Div.float.R1", "ratio", "reason", "who", dt.date.max)
+    results = run_of(alone(mixed(), waivers=[waiver]))["results"]
+    assert [r["ruleId"] for r in results if r["suppressions"]] == ["Div.float.R1"]
 
 
 def test_several_models_are_artifacts_of_one_run() -> None:
