@@ -46,12 +46,21 @@ def check(
             waiver is unusable or for no violation.
     """
     given = read_waivers(waivers) if isinstance(waivers, str | os.PathLike) else waivers
-    report = _examine(model, choose_demands(edition, broadcast, operators))
+    report = examine_model(model, choose_demands(edition, broadcast, operators))
     (waived,) = waive([report], given, dt.date.today())
     return waived
 
 
-def _examine(model: ModelSource, demands: Demands) -> Report:
+def examine_model(model: ModelSource, demands: Demands) -> Report:
+    """Do what `check` does, without waivers.
+
+    Args:
+        model: As for `check`.
+        demands: What the model is held to.
+
+    Raises:
+        SonnxError: As for `check`.
+    """
     with collector_paused():
         loaded, native = load_and_recognize(model, demands.operators)
         if native is not None:

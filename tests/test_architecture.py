@@ -19,6 +19,7 @@ BELOW: dict[str, set[str]] = {
     "rewriting": {"analysis", "custom_ops", "errors", "loading", "profile"},
     "runtime": {"custom_ops", "errors", "loading", "profile", "rewriting"},
     "checking": {"analysis", "loading", "profile", "rewriting"},
+    "batch": {"analysis", "checking", "errors", "profile"},
     "reporting": {"analysis", "demonstration", "errors", "profile"},
     "running": {"errors", "loading", "runtime"},
     "demonstration": {"analysis", "errors", "models", "profile", "rewriting", "runtime"},

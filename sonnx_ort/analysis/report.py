@@ -14,7 +14,7 @@ import onnx
 
 from sonnx_ort.analysis.json_form import obligation_document, rule_document
 from sonnx_ort.analysis.obligation import Finding, Obligation
-from sonnx_ort.analysis.rule_choice import ALL_RULES, choose_rules
+from sonnx_ort.analysis.rule_choice import rules_told_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, has_known_sizes
@@ -186,7 +186,7 @@ class Report:
         return not self.violations
 
     def selected(
-        self, select: str | Iterable[str] | None = None, ignore: str | Iterable[str] = ()
+        self, select: str | Iterable[str] | None = None, ignore: str | Iterable[str] | None = None
     ) -> "Report":
         """Give a report of some rules only, which counts what it leaves out.
 
@@ -195,13 +195,12 @@ class Report:
         Args:
             select: The rules to tell of, by ids or what ids begin with, such as "Div.int"; a text
                 with commas between, or any iterable. None stands for all.
-            ignore: The rules among them not to tell of.
+            ignore: The rules among them not to tell of; None stands for none.
 
         Raises:
             SonnxError: There is no rule of such a name; the message lists those that there are.
         """
-        chosen = ALL_RULES if select is None else choose_rules(select)
-        chosen -= choose_rules(ignore)
+        chosen = rules_told_of(select, ignore)
         obligations = [o for o in self.enforced if o.rule.id not in chosen]
         findings = [f for f in self.findings if f.restriction.id not in chosen]
         statuses = Counter(str(o.status) for o in obligations)

@@ -31,6 +31,22 @@ def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
     return frozenset(chosen)
 
 
+def rules_told_of(
+    select: str | Iterable[str] | None, ignore: str | Iterable[str] | None
+) -> frozenset[str]:
+    """Find the ids of the rules and restrictions that a report is to tell of.
+
+    Args:
+        select: Those to tell of, as for `choose_rules`; None stands for all.
+        ignore: Those among them not to tell of; None stands for none.
+
+    Raises:
+        SonnxError: As for `choose_rules`.
+    """
+    chosen = ALL_RULES if select is None else choose_rules(select)
+    return chosen if ignore is None else chosen - choose_rules(ignore)
+
+
 def _those_there_are(name: str) -> str:
     """The rules of the operator that the name begins with, or what all begin with."""
     operator = name.lower().partition(".")[0]

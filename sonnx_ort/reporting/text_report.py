@@ -1,8 +1,11 @@
 """A report as a person reads it, violations first, in 100 columns."""
 
+import enum
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import typer
 
 from sonnx_ort.analysis.checked_model import Check, CheckedModel
 from sonnx_ort.analysis.obligation import Finding, Obligation
@@ -14,35 +17,65 @@ WIDTH = 100
 _FINDINGS_SHOWN = 5
 
 
-def text_reports(check: Check) -> str:
+class Colour(enum.StrEnum):
+    """What a line is painted in, on a terminal."""
+
+    NAME = "cyan"
+    VIOLATED = "red"
+    OPEN = "yellow"
+    PROVED = "green"
+
+
+Paint = Callable[[str, Colour], str]
+"""What gives a line its colour, or leaves it as it is."""
+
+
+def _in_colour(line: str, colour: Colour) -> str:
+    return typer.style(line, fg=colour.value, bold=colour is not Colour.PROVED)
+
+
+def _plain(line: str, colour: Colour) -> str:
+    del colour
+    return line
+
+
+def text_reports(check: Check, *, coloured: bool = False) -> str:
     """Write a check as text: the report of a model that is alone, or each under its name.
 
     Args:
         check: The check.
+        coloured: As for `text_report`.
     """
     if check.alone and check.models[0].report is not None:
-        return text_report(check.models[0].report)
-    return "\n\n\n".join(map(_under_its_name, check.models))
+        return text_report(check.models[0].report, coloured=coloured)
+    paint = _in_colour if coloured else _plain
+    return "\n\n\n".join(_under_its_name(model, paint) for model in check.models)
 
 
-def _under_its_name(model: CheckedModel) -> str:
+def _under_its_name(model: CheckedModel, paint: Paint) -> str:
+    name = paint(f"== {model.name}", Colour.NAME)
     if model.report is None:
-        told = "\n".join(_wrapped(f"cannot be used: {model.error}", ""))
-    else:
-        told = text_report(model.report)
-    return f"== {model.name}\n{told}"
+        lines = _wrapped(f"cannot be used: {model.error}", "")
+        return "\n".join([name, *(paint(line, Colour.VIOLATED) for line in lines)])
+    return f"{name}\n{_text(model.report, paint)}"
 
 
-def text_report(report: Report) -> str:
+def text_report(report: Report, *, coloured: bool = False) -> str:
     """Write a report as text.
 
     Args:
         report: The report.
+        coloured: Whether to mark what is violated, and the other statuses, by colours, with the
+            escape sequences of terminals.
 
     Returns:
         Lines of at most 100 columns: the summary, the obligations by status with their evidence,
         the findings, and how far the profile reaches to each operator of the model.
     """
+    return _text(report, _in_colour if coloured else _plain)
+
+
+def _text(report: Report, paint: Paint) -> str:
     sections = [
         [
             *_wrapped(report.summary(), ""),
@@ -50,13 +83,24 @@ def text_report(report: Report) -> str:
             *_wrapped(f"model {report.identity.sha256}", ""),
             *_operands(report.operands),
         ],
-        _obligations(report.violations, "violated: these fail in every run"),
-        _obligations(report.waived, "waived: these fail in every run, and are tolerated"),
+        _obligations(
+            report.violations, "violated: these fail in every run", Colour.VIOLATED, paint
+        ),
+        _obligations(
+            report.waived, "waived: these fail in every run, and are tolerated", Colour.OPEN, paint
+        ),
         _obligations(
             _of_status(report, Status.RUNTIME),
             "decided in each run; the enforced model checks them",
+            Colour.OPEN,
+            paint,
         ),
-        _obligations(_of_status(report, Status.PROVED), "proved: these hold in every run"),
+        _obligations(
+            _of_status(report, Status.PROVED),
+            "proved: these hold in every run",
+            Colour.PROVED,
+            paint,
+        ),
         _findings(report.findings),
         _coverage(report),
     ]
@@ -80,17 +124,19 @@ def _of_status(report: Report, status: Status) -> list[Obligation]:
     return [o for o in report.enforced if o.status is status]
 
 
-def _obligations(chosen: Sequence[Obligation], title: str) -> list[str]:
+def _obligations(
+    chosen: Sequence[Obligation], title: str, colour: Colour, paint: Paint
+) -> list[str]:
     if not chosen:
         return []
-    lines = [f"{title} ({len(chosen)})"]
+    lines = [paint(f"{title} ({len(chosen)})", colour)]
     for obligation in chosen:
-        lines.extend(_obligation(obligation))
+        lines.extend(_obligation(obligation, lambda line: paint(line, colour)))
     return lines
 
 
-def _obligation(obligation: Obligation) -> Iterator[str]:
-    yield from _wrapped(f"{obligation.rule.id} at {obligation.place}", "  ")
+def _obligation(obligation: Obligation, paint: Callable[[str], str]) -> Iterator[str]:
+    yield from map(paint, _wrapped(f"{obligation.rule.id} at {obligation.place}", "  "))
     yield from _wrapped(obligation.evidence, "      ")
     if obligation.status is Status.PROVED:
         return
