@@ -285,6 +285,45 @@ def run(
                 typer.echo(f"written: {path}")
 
 
+@app.command(
+    epilog=_examples(
+        "sonnx-ort diff model.onnx enforced.onnx",
+        "sonnx-ort diff model.onnx enforced.onnx --seed 7",
+        "sonnx-ort diff model.onnx enforced.onnx --input x=x.npy --input y=y.npy",
+    )
+)
+def diff(
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="A model's file, such as the original.")
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one with the same inputs.")],
+    feeds: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="NAME=FILE.npy", help="An input; the others are random."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    quiet: QuietOption = False,
+) -> None:
+    """Run two models side by side, and show where they first differ.
+
+    Compares every value that has a name in both, bit by bit, without optimizations.
+
+    Exit status 0: nothing differs; 1: a value differs or a run ends early; 2: unusable input.
+    """
+    from sonnx_ort.differencing.difference import compare
+    from sonnx_ort.reporting.difference_report import difference_report
+    from sonnx_ort.running import read_feeds
+
+    with _errors_as_sentences():
+        given = read_feeds(feeds or [])
+        comparison = compare(first, second, given, seed=seed)
+    if not quiet:
+        told = difference_report(comparison, (first, second), given=given, seed=seed)
+        typer.echo(told)
+    if not comparison.equal:
+        raise typer.Exit(ExitStatus.VIOLATED)
+
+
 @app.command(epilog=_examples("sonnx-ort demo", "sonnx-ort demo --backend native"))
 def demo(backend: BackendOption = Backend.PYTHON) -> None:
     """Rewrite and run all bundled models, and show what happens beside what should."""

@@ -20,7 +20,8 @@ BELOW: dict[str, set[str]] = {
     "runtime": {"custom_ops", "errors", "loading", "profile", "rewriting"},
     "checking": {"analysis", "loading", "profile", "rewriting"},
     "batch": {"analysis", "checking", "errors", "profile"},
-    "reporting": {"analysis", "demonstration", "errors", "profile"},
+    "differencing": {"errors", "loading", "models", "profile", "rewriting", "runtime"},
+    "reporting": {"analysis", "demonstration", "differencing", "errors", "profile"},
     "running": {"errors", "loading", "runtime"},
     "demonstration": {"analysis", "errors", "models", "profile", "rewriting", "runtime"},
 }

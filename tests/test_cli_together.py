@@ -185,7 +185,7 @@ def test_bash_completes(words: str, position: int, expected: set[str]) -> None:
     assert set(done.stdout.split()) >= expected
 
 
-@pytest.mark.parametrize("name", ["check", "explain", "rewrite", "run", "demo"])
+@pytest.mark.parametrize("name", ["check", "explain", "rewrite", "run", "diff", "demo"])
 def test_help_has_examples(name: str) -> None:
     done = command(name, "--help")
     assert done.returncode == 0
