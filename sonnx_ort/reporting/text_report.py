@@ -5,7 +5,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import typer
+from rich.color import ColorSystem
+from rich.style import Style
 
 from sonnx_ort.analysis.checked_model import Check, CheckedModel
 from sonnx_ort.analysis.obligation import Finding, Obligation
@@ -31,7 +32,8 @@ Paint = Callable[[str, Colour], str]
 
 
 def _in_colour(line: str, colour: Colour) -> str:
-    return typer.style(line, fg=colour.value, bold=colour is not Colour.PROVED)
+    style = Style(color=colour.value, bold=colour is Colour.VIOLATED)
+    return style.render(line, color_system=ColorSystem.STANDARD)
 
 
 def _plain(line: str, colour: Colour) -> str:
