@@ -288,7 +288,7 @@ def run(
 @app.command(
     epilog=_examples(
         "sonnx-ort diff model.onnx enforced.onnx",
-        "sonnx-ort diff model.onnx enforced.onnx --seed 7",
+        "sonnx-ort diff model.onnx enforced.onnx --seed 7 --all",
         "sonnx-ort diff model.onnx enforced.onnx --input x=x.npy --input y=y.npy",
     )
 )
@@ -302,6 +302,9 @@ def diff(
         typer.Option("--input", metavar="NAME=FILE.npy", help="An input; the others are random."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    every: Annotated[
+        bool, typer.Option("--all", help="List every value of A, node by node.")
+    ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Run two models side by side, and show where they first differ.
@@ -318,8 +321,8 @@ def diff(
         given = read_feeds(feeds or [])
         comparison = compare(first, second, given, seed=seed)
     if not quiet:
-        told = difference_report(comparison, (first, second), given=given, seed=seed)
-        typer.echo(told)
+        names = (first, second)
+        typer.echo(difference_report(comparison, names, given=given, seed=seed, every=every))
     if not comparison.equal:
         raise typer.Exit(ExitStatus.VIOLATED)
 

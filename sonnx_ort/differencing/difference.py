@@ -51,6 +51,7 @@ class Comparison:
 
     Attributes:
         inputs: The inputs of both.
+        nodes: The nodes of the first model in words, by the values that they compute, in its order.
         same: The names of the values that both compute with the same bits, in the order of the
             first model; any NaN is the same as any other.
         mismatches: The values that they compute differently, in that order.
@@ -64,6 +65,7 @@ class Comparison:
     """
 
     inputs: Mapping[str, Array]
+    nodes: Mapping[str, str]
     same: tuple[str, ...]
     mismatches: tuple[Mismatch, ...]
     incomparable: tuple[str, ...]
@@ -105,6 +107,7 @@ def compare(
     both = len(mismatches) + len(same) + len(incomparable)
     return Comparison(
         feeds,
+        traces[0].nodes,
         same,
         mismatches,
         incomparable,

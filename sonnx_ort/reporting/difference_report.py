@@ -14,7 +14,12 @@ _LETTERS = ("A", "B")
 
 
 def difference_report(
-    comparison: Comparison, names: tuple[str, str], *, given: Collection[str], seed: int
+    comparison: Comparison,
+    names: tuple[str, str],
+    *,
+    given: Collection[str],
+    seed: int,
+    every: bool = False,
 ) -> str:
     """Write down what was compared, the first difference, and where a run ended early.
 
@@ -23,12 +28,16 @@ def difference_report(
         names: What their user calls them.
         given: The names of the inputs that were given.
         seed: That of the others.
+        every: Whether to list every value of the first model, node by node.
     """
     lines = [f"{letter}: {name}" for letter, name in zip(_LETTERS, names, strict=True)]
     for name, array in comparison.inputs.items():
         origin = "" if name in given else f" (random, seed {seed})"
         lines.append(f"input {describe_tensor(name, array)}{origin}")
-    lines += ["", *_verdict(comparison), "", *_compared(comparison)]
+    lines += ["", *_verdict(comparison), ""]
+    if every:
+        lines += [*_values(comparison), ""]
+    lines += _compared(comparison)
     return "\n".join(lines)
 
 
@@ -46,6 +55,17 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
     for letter, stop in zip(_LETTERS, comparison.stops, strict=True):
         if stop is not None:
             yield from _stop(letter, stop)
+
+
+def _values(comparison: Comparison) -> Iterator[str]:
+    """Every value of the first model, in its order, and what came of it."""
+    found = (
+        dict.fromkeys(comparison.same, "same")
+        | {mismatch.name: "different" for mismatch in comparison.mismatches}
+        | dict.fromkeys(comparison.incomparable, "no tensor")
+    )
+    for name, node in comparison.nodes.items():
+        yield f"{found.get(name, 'not in both'):11}  '{name}' of {node}"
 
 
 def _mismatch(mismatch: Mismatch) -> Iterator[str]:

@@ -30,6 +30,7 @@ def changed() -> Comparison:
 
 
 def test_first_difference_is_that_of_the_first_node(changed: Comparison) -> None:
+    assert list(changed.nodes) == ["a", "b", "z"]
     assert changed.same == ("a",)
     assert [m.name for m in changed.mismatches] == ["b", "z"]
     first = changed.mismatches[0]

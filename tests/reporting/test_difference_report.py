@@ -7,6 +7,7 @@ from sonnx_ort.differencing.difference import Comparison, Mismatch
 from sonnx_ort.differencing.trace import Stop
 from sonnx_ort.reporting.difference_report import difference_report
 
+NODES = {"a": "Sub 'd'", "s": "SplitToSequence 's'", "z": "Div 'ratio'", "late": "Relu 'r'"}
 X = np.array([1, 2], np.float32)
 
 
@@ -18,7 +19,7 @@ def comparison(
     inner: tuple[int, int] = (0, 0),
 ) -> Comparison:
     return Comparison(
-        {"x": X, "y": X}, ("a",), mismatches, incomparable, 0, 2, unshared, stops, inner
+        {"x": X, "y": X}, NODES, ("a",), mismatches, incomparable, 0, 2, unshared, stops, inner
     )
 
 
@@ -33,6 +34,23 @@ HEAD = [
     "input y: float32 (2,) [1., 2.] (random, seed 7)",
     "",
 ]
+
+
+def test_every_value_is_listed_node_by_node_where_asked_for() -> None:
+    found = Mismatch("z", "Div 'ratio'", X, X + 1, (0,), 2)
+    text = difference_report(
+        comparison(found, incomparable=("s",)), ("a", "b"), given=(), seed=0, every=True
+    )
+    lines = text.splitlines()
+    start = lines.index("same         'a' of Sub 'd'")
+    assert lines[start - 1] == ""
+    assert lines[start : start + 5] == [
+        "same         'a' of Sub 'd'",
+        "no tensor    's' of SplitToSequence 's'",
+        "different    'z' of Div 'ratio'",
+        "not in both  'late' of Relu 'r'",
+        "",
+    ]
 
 
 def test_no_difference() -> None:
