@@ -42,6 +42,14 @@ def test_waivers_are_read_in_their_order(file: Path) -> None:
     )
 
 
+def test_documented_example_can_be_read(file: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/report.md").read_text(encoding="utf-8")
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    file.write_text(example, encoding="utf-8")
+    (waiver,) = read_waivers(file)
+    assert (waiver.rule, waiver.until) == ("Div.float.R1", dt.date(2027, 1, 31))
+
+
 def test_file_may_be_empty(file: Path) -> None:
     file.write_text("# none\n", encoding="utf-8")
     assert read_waivers(str(file)) == ()
