@@ -47,8 +47,6 @@ def check_models(
     names: Sequence[str],
     demands: Demands,
     *,
-    waivers: Iterable[Waiver] = (),
-    rules: Iterable[str] | None = None,
     before_each: Callable[[str], None] = lambda _: None,
 ) -> tuple[CheckedModel, ...]:
     """Check models.
@@ -56,17 +54,31 @@ def check_models(
     Args:
         names: Their files, or "-".
         demands: What all are held to.
-        waivers: What violations of theirs are tolerated for.
-        rules: The rules to tell of; None stands for all.
         before_each: Called with each name before its model is checked.
-
-    Raises:
-        SonnxError: A waiver is not for exactly one violation.
     """
     checked: list[CheckedModel] = []
     for name in names:
         before_each(name)
         checked.append(_check(name, demands))
+    return tuple(checked)
+
+
+def settle(
+    checked: Sequence[CheckedModel],
+    *,
+    waivers: Iterable[Waiver] = (),
+    rules: Iterable[str] | None = None,
+) -> tuple[CheckedModel, ...]:
+    """Apply waivers to models that were checked together, and choose what is told of them.
+
+    Args:
+        checked: The models.
+        waivers: What violations of theirs are tolerated for.
+        rules: The rules to tell of; None stands for all.
+
+    Raises:
+        SonnxError: A waiver is not for exactly one violation.
+    """
     reports = [model.report for model in checked if model.report is not None]
     waived = iter(waive(reports, waivers, dt.date.today()))
     return tuple(

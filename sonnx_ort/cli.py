@@ -7,6 +7,7 @@ import enum
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -154,7 +155,7 @@ def check(
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
     from sonnx_ort.analysis.waiver_file import read_waivers
-    from sonnx_ort.batch import check_models, find_models
+    from sonnx_ort.batch import check_models, find_models, settle
     from sonnx_ort.reporting.progress import progress
 
     with _errors_as_sentences():
@@ -165,9 +166,10 @@ def check(
         names = find_models(models)
         given = () if waivers is None else read_waivers(waivers)
         with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
-            checked = check_models(names, demands, waivers=given, rules=rules, before_each=step)
+            checked = check_models(names, demands, before_each=step)
         done = Check(checked, fail_on, alone=names == models and len(names) == 1)
         _tell_of_unusable(done)
+        done = replace(done, models=settle(checked, waivers=given, rules=rules))
         if output != STANDARD or not quiet:
             _write(output, report_format, done)
     if done.unusable:

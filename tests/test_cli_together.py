@@ -44,6 +44,33 @@ def test_exit_status(folder: Path, arguments: list[str], status: int, report_for
     assert done.stderr == (unusable if "none.onnx" in arguments else "")
 
 
+TOLD_OF_BOTH = """\
+sonnx-ort: none.onnx: there is no file 'none.onnx'
+sonnx-ort: 'w.toml', entry 1: the waiver of Div.float.R1 at node 'other' is for no violation: \
+no such rule binds such a node; correct or remove it
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["none.onnx"], "sonnx-ort: there is no file 'none.onnx'\n"),
+        (
+            ["none.onnx", "broken.onnx"],
+            TOLD_OF_BOTH,
+        ),
+    ],
+    ids=["alone", "together"],
+)
+def test_unusable_model_is_told_of_before_its_waiver(
+    folder: Path, names: list[str], said: str
+) -> None:
+    fields = 'rule = "Div.float.R1"\nnode = "other"\nreason = "r"\nwho = "w"\nuntil = 9999-12-31'
+    (folder / "w.toml").write_text(f"[[waiver]]\n{fields}\n", encoding="utf-8")
+    done = command("check", *names, "--waivers", "w.toml")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
 def test_text_has_each_model_under_its_name(folder: Path) -> None:
     del folder
     done = command("check", "broken.onnx", "none.onnx", "models")
