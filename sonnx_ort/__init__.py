@@ -6,7 +6,9 @@ session = onnxruntime.InferenceSession(model.SerializeToString(), options)
 """
 
 from sonnx_ort import models
-from sonnx_ort.analysis.report import ModelRejected, Obligation, Report
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import ModelRejected, Report
+from sonnx_ort.analysis.waiver import Waiver
 from sonnx_ort.checking import check
 from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
 from sonnx_ort.profile.judgement import Status
@@ -29,6 +31,7 @@ __all__ = [
     "Report",
     "SonnxError",
     "Status",
+    "Waiver",
     "check",
     "models",
     "register",

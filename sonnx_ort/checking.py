@@ -1,11 +1,16 @@
 """`check`: every obligation of a model, proved, left to the run, or violated."""
 
+import datetime as dt
+import os
 from collections.abc import Iterable
 
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.graph_outline import GraphOutline, outline
 from sonnx_ort.analysis.recognition import recognize_enforced_nodes
 from sonnx_ort.analysis.report import Report
+from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waiver_file import read_waivers
+from sonnx_ort.analysis.waiving import waive
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.choice import DEFAULT, choose_demands
 from sonnx_ort.loading.process import collector_paused
@@ -20,6 +25,7 @@ def check(
     edition: str = "typed",
     broadcast: str = "reject",
     operators: str | Iterable[str] = DEFAULT,
+    waivers: str | os.PathLike[str] | Iterable[Waiver] = (),
 ) -> Report:
     """Find, for every rule at every node, whether it holds in every run, and why.
 
@@ -34,13 +40,32 @@ def check(
         edition: "typed" or "preliminary".
         broadcast: "reject" or "explicit".
         operators: The operators that are to be enforced, as for `rewrite`.
+        waivers: What violations are tolerated for: a TOML file, or waivers. `rewrite` knows nothing
+            of them: it rejects what is waived.
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model.
-        SonnxError: An option is unknown, or the model is enforced under the other edition.
+        SonnxError: An option is unknown, the model is enforced under the other edition, or a
+            waiver is unusable or for no violation.
+    """
+    given = read_waivers(waivers) if isinstance(waivers, str | os.PathLike) else waivers
+    report = examine_model(model, choose_demands(edition, broadcast, operators))
+    (waived,) = waive([report], given, dt.date.today())
+    return waived
+
+
+def examine_model(model: ModelSource, demands: Demands) -> Report:
+    """Do what `check` does, without waivers.
+
+    Args:
+        model: As for `check`.
+        demands: What the model is held to.
+
+    Raises:
+        SonnxError: As for `check`.
     """
     with collector_paused():
-        return _examine(model, choose_demands(edition, broadcast, operators))[0]
+        return _examine(model, demands)[0]
 
 
 def check_with_outline(
@@ -62,11 +87,23 @@ def check_with_outline(
         The report, and the graph whose nodes bear the names of its obligations.
 
     Raises:
-        InvalidModel: As `check`.
-        SonnxError: As `check`.
+        SonnxError: As for `check`.
+    """
+    return examine_with_outline(model, choose_demands(edition, broadcast, operators))
+
+
+def examine_with_outline(model: ModelSource, demands: Demands) -> tuple[Report, GraphOutline]:
+    """Do what `check_with_outline` does.
+
+    Args:
+        model: As for `check`.
+        demands: What the model is held to.
+
+    Raises:
+        SonnxError: As for `check`.
     """
     with collector_paused():
-        report, loaded = _examine(model, choose_demands(edition, broadcast, operators))
+        report, loaded = _examine(model, demands)
         if restored(loaded) is not None:
             return report, outline(loaded.graph_model)
         enforced = recognize_enforced_nodes(loaded.graph_model, report.edition)

@@ -7,19 +7,27 @@ import enum
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
+from sonnx_ort.analysis.checked_model import Check, FailOn
 from sonnx_ort.analysis.report import ModelRejected
-from sonnx_ort.errors import ContractViolation, SonnxError
-from sonnx_ort.loading.choice import DEFAULT
-from sonnx_ort.profile.judgement import Status
+from sonnx_ort.analysis.rule_choice import rules_told_of
+from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
+from sonnx_ort.loading.choice import DEFAULT, choose_demands
 from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.reporting.formats import WRITERS, ReportFormat
+from sonnx_ort.reporting.text_report import text_reports
 from sonnx_ort.rewriting.external_transfer import Transfer
 from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.rewriting.whole_file import check_place, write_text
+
+STANDARD = "-"
+"""What stands for standard input or output in the place of a file."""
 
 
 class ExitStatus(enum.IntEnum):
@@ -35,9 +43,14 @@ app = typer.Typer(
     help="Makes ONNX models keep to the SONNX profile, and runs them in ONNX Runtime.\n\n"
     "Exit status 0: the profile is kept; 1: it is violated; 2: unusable input or arguments.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _examples(*lines: str) -> str:
+    """What stands below the options of a command."""
+    return "\n\n".join(["Examples:", *lines])
+
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The ONNX model's file.")]
 EditionOption = Annotated[Edition, typer.Option(help="The edition of the profile's documents.")]
@@ -51,6 +64,9 @@ OperatorsOption = Annotated[
         help="The operators that are enforced: 'default' (Div, Sub, Broadcast), 'all', or names "
         "with commas between.",
     ),
+]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Write nothing to standard output.")
 ]
 BackendOption = Annotated[Backend, typer.Option(help="What enforces the rules in a run.")]
 
@@ -74,30 +90,40 @@ def options(
     del version
 
 
-class ReportFormat(enum.StrEnum):
-    """How a report is written."""
-
-    TEXT = "text"
-    JSON = "json"
-    HTML = "html"
-
-
-class FailOn(enum.StrEnum):
-    """What makes `check` fail."""
-
-    VIOLATED = "violated"
-    RUNTIME = "runtime"
-
-
-@app.command()
+@app.command(
+    epilog=_examples(
+        "sonnx-ort check model.onnx",
+        "sonnx-ort check models/ --format sarif -o models.sarif",
+        "sonnx-ort check model.onnx --operators all --fail-on runtime --quiet",
+        "sonnx-ort check model.onnx --select Div,Sub --ignore Div.int",
+        "sonnx-ort check model.onnx --waivers waivers.toml",
+        "sonnx-ort check - < model.onnx",
+    )
+)
 def check(
-    model: ModelArgument,
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL",
+            help="The models' files; folders stand for the .onnx files in and below them, '-' "
+            "for standard input.",
+        ),
+    ],
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
     operators: OperatorsOption = DEFAULT,
     report_format: Annotated[
         ReportFormat, typer.Option("--format", help="How the report is written.")
     ] = ReportFormat.TEXT,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where the report is written; '-' is standard output.",
+        ),
+    ] = STANDARD,
     fail_on: Annotated[
         FailOn,
         typer.Option(
@@ -105,32 +131,55 @@ def check(
             "one is left to the run."
         ),
     ] = FailOn.VIOLATED,
+    select: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULES",
+            help="The rules to tell of: ids or what they begin with, such as Div.int, with commas "
+            "between.",
+        ),
+    ] = None,
+    ignore: Annotated[
+        str | None, typer.Option(metavar="RULES", help="The rules among them not to tell of.")
+    ] = None,
+    waivers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A TOML file of violations that are tolerated, and why."),
+    ] = None,
+    quiet: QuietOption = False,
 ) -> None:
-    """Tell for every rule at every node whether it holds, and why. Runs no model."""
-    from sonnx_ort.checking import check as check_model
-    from sonnx_ort.checking import check_with_outline
-    from sonnx_ort.reporting.html_report import html_report
-    from sonnx_ort.reporting.text_report import text_report
+    """Tell for every rule at every node whether it holds, and why. Runs no model.
 
-    demands = {"edition": edition, "broadcast": broadcast, "operators": operators}
+    Of several models each is checked, whatever becomes of the others.
+
+    Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
+    """
+    from sonnx_ort.analysis.waiver_file import read_waivers
+    from sonnx_ort.batch import check_models, find_models, settle
+    from sonnx_ort.reporting.progress import progress
+
     with _errors_as_sentences():
-        if report_format is ReportFormat.HTML:
-            report, graph = check_with_outline(model, **demands)
-        else:
-            report = check_model(model, **demands)
-    match report_format:
-        case ReportFormat.TEXT:
-            typer.echo(text_report(report))
-        case ReportFormat.JSON:
-            typer.echo(report.to_json())
-        case ReportFormat.HTML:
-            typer.echo(html_report(report, graph))
-    undecided = fail_on is FailOn.RUNTIME and report.counts[Status.RUNTIME] > 0
-    if undecided or not report.ok:
+        if output != STANDARD:
+            check_place(Path(output))
+        demands = choose_demands(edition, broadcast, operators)
+        rules = rules_told_of(select, ignore)
+        names = find_models(models)
+        given = () if waivers is None else read_waivers(waivers)
+        with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
+            drawn = report_format is ReportFormat.HTML
+            checked = check_models(names, demands, before_each=step, drawn=drawn)
+        done = Check(checked, fail_on, alone=names == models and len(names) == 1)
+        _tell_of_unusable(done)
+        done = replace(done, models=settle(checked, waivers=given, rules=rules))
+        if output != STANDARD or not quiet:
+            _write(output, report_format, done)
+    if done.unusable:
+        raise typer.Exit(ExitStatus.UNUSABLE)
+    if done.failed:
         raise typer.Exit(ExitStatus.VIOLATED)
 
 
-@app.command()
+@app.command(epilog=_examples("sonnx-ort explain", "sonnx-ort explain Div.int.C1"))
 def explain(
     rule: Annotated[
         str | None, typer.Argument(metavar="[RULE]", help="A rule's id; all rules if left out.")
@@ -144,7 +193,13 @@ def explain(
         typer.echo(list_rules() if rule is None else explain_rule(rule))
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "sonnx-ort rewrite model.onnx -o enforced.onnx",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --broadcast explicit",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --operators all",
+    )
+)
 def rewrite(
     model: ModelArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
@@ -161,6 +216,7 @@ def rewrite(
     external_data: Annotated[
         Transfer, typer.Option(help="What becomes of external data in another folder.")
     ] = Transfer.COPY,
+    quiet: QuietOption = False,
 ) -> None:
     """Put what enforces the profile in the place of nodes: every Div and Sub, or more."""
     from sonnx_ort.rewriting.rewrite_file import rewrite_file
@@ -176,10 +232,17 @@ def rewrite(
             make_explicit=make_explicit,
             external_data=external_data,
         )
-    typer.echo(f"{output}: written; it enforces the profile on itself")
+    if not quiet:
+        typer.echo(f"{output}: written; it enforces the profile on itself")
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "sonnx-ort run model.onnx --input x=x.npy --input y=y.npy",
+        "sonnx-ort run model.onnx --input x=x.npy --output-dir outputs --quiet",
+        "sonnx-ort run model.onnx --input x=x.npy --backend native --verify-proofs",
+    )
+)
 def run(
     model: ModelArgument,
     feeds: Annotated[
@@ -201,6 +264,7 @@ def run(
             "the verdicts differ.",
         ),
     ] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Rewrite a model if need be, run it once, and show its outputs."""
     from sonnx_ort.reporting.tensors import describe_tensor
@@ -216,14 +280,57 @@ def run(
             operators=operators,
             backend=backend,
         )
-        for name, tensor in outputs.items():
-            typer.echo(describe_tensor(name, tensor))
-        if output_dir is not None:
-            for path in save_outputs(outputs, output_dir):
+        told = [] if quiet else [describe_tensor(name, outputs[name]) for name in outputs]
+        for line in told:
+            typer.echo(line)
+        for path in [] if output_dir is None else save_outputs(outputs, output_dir):
+            if not quiet:
                 typer.echo(f"written: {path}")
 
 
-@app.command()
+@app.command(
+    epilog=_examples(
+        "sonnx-ort diff model.onnx enforced.onnx",
+        "sonnx-ort diff model.onnx enforced.onnx --seed 7 --all",
+        "sonnx-ort diff model.onnx enforced.onnx --input x=x.npy --input y=y.npy",
+    )
+)
+def diff(
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="A model's file, such as the original.")
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one with the same inputs.")],
+    feeds: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="NAME=FILE.npy", help="An input; the others are random."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    every: Annotated[
+        bool, typer.Option("--all", help="List every value of A, node by node.")
+    ] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run two models side by side, and show where they first differ.
+
+    Compares every value that has a name in both, bit by bit, without optimizations.
+
+    Exit status 0: nothing differs; 1: a value differs or a run ends early; 2: unusable input.
+    """
+    from sonnx_ort.differencing.difference import compare
+    from sonnx_ort.reporting.difference_report import difference_report
+    from sonnx_ort.running import read_feeds
+
+    with _errors_as_sentences():
+        given = read_feeds(feeds or [])
+        comparison = compare(first, second, given, seed=seed)
+    if not quiet:
+        names = (first, second)
+        typer.echo(difference_report(comparison, names, given=given, seed=seed, every=every))
+    if not comparison.equal:
+        raise typer.Exit(ExitStatus.VIOLATED)
+
+
+@app.command(epilog=_examples("sonnx-ort demo", "sonnx-ort demo --backend native"))
 def demo(backend: BackendOption = Backend.PYTHON) -> None:
     """Rewrite and run all bundled models, and show what happens beside what should."""
     from sonnx_ort.demonstration import demonstrate
@@ -236,6 +343,30 @@ def demo(backend: BackendOption = Backend.PYTHON) -> None:
     typer.echo(f"{len(rows)} cases, {len(rows) - failed} as expected, {failed} not")
     if failed:
         raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _tell_of_unusable(check: Check) -> None:
+    """Say on standard error which models cannot be used; one that is alone ends the command."""
+    for model in check.models:
+        if model.report is None and check.alone:
+            raise InvalidModel(model.error)
+        if model.report is None:
+            typer.echo(f"sonnx-ort: {model.name}: {model.error}", err=True)
+
+
+def _write(output: str, report_format: ReportFormat, check: Check) -> None:
+    if output != STANDARD:
+        write_text(Path(output), f"{WRITERS[report_format](check)}\n")
+    elif report_format is ReportFormat.TEXT and _colours_wanted():
+        typer.echo(text_reports(check, coloured=True), color=True)
+    else:
+        typer.echo(WRITERS[report_format](check))
+
+
+def _colours_wanted() -> bool:
+    """Whether standard output is a terminal that shows colours, and nobody wants none."""
+    console = Console()
+    return console.color_system is not None and not console.no_color
 
 
 @contextmanager

@@ -19,7 +19,9 @@ BELOW: dict[str, set[str]] = {
     "rewriting": {"analysis", "custom_ops", "errors", "loading", "profile"},
     "runtime": {"custom_ops", "errors", "loading", "profile", "rewriting"},
     "checking": {"analysis", "loading", "profile", "rewriting"},
-    "reporting": {"analysis", "demonstration", "errors", "profile"},
+    "batch": {"analysis", "checking", "errors", "profile"},
+    "differencing": {"errors", "loading", "models", "profile", "rewriting", "runtime"},
+    "reporting": {"analysis", "demonstration", "differencing", "errors", "profile"},
     "running": {"errors", "loading", "runtime"},
     "demonstration": {"analysis", "errors", "models", "profile", "rewriting", "runtime"},
 }

@@ -9,6 +9,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.checking import check_with_outline
 from sonnx_ort.reporting.explanation import explain, list_rules
+from sonnx_ort.reporting.formats import ReportFormat
 from sonnx_ort.reporting.html_report import html_report
 from sonnx_ort.reporting.text_report import text_report
 from support.command import command
@@ -46,6 +47,11 @@ def models(tmp_path: Path) -> dict[str, Path]:
         ("runtime", ["--fail-on", "runtime", "--format", "json"], 1),
         ("violated", ["--format", "html"], 1),
         ("proved", ["--format", "html"], 0),
+        ("violated", ["--select", "Div.float.R1"], 1),
+        ("violated", ["--select", "Div.float.R2,Sub"], 0),
+        ("violated", ["--ignore", "Div"], 0),
+        ("violated", ["--select", "Div", "--ignore", "Div.float.R1"], 0),
+        ("runtime", ["--fail-on", "runtime", "--ignore", "Div.float.R1"], 0),
     ],
 )
 def test_exit_status(models: dict[str, Path], name: str, options: list[str], status: int) -> None:
@@ -57,7 +63,8 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
     report = json.loads(command("check", models["violated"], "--format", "json").stdout)
     assert list(report) == [
         *("format", "model", "versions", "edition", "broadcast", "operators", "ok", "counts"),
-        *("operands", "rules", "obligations", "findings", "coverage", "not_covered"),
+        *("waived", "operands", "rules", "obligations", "findings", "coverage", "not_covered"),
+        "left_out",
     ]
     assert report["format"] == "sonnx_ort.report/1"
     assert report["counts"] == {"proved": 2, "runtime": 0, "violated": 1}
@@ -81,6 +88,7 @@ def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
             }
             for letter, size in (("A", 3), ("B", 1))
         ],
+        "waiver": None,
     }
 
 
@@ -98,6 +106,15 @@ def test_html_on_standard_output_is_that_of_the_report(models: dict[str, Path], 
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 
+def test_page_is_for_one_model(models: dict[str, Path]) -> None:
+    done = command("check", models["proved"], models["violated"], "--format", "html")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "sonnx-ort: a page is for one model, and these are 2; write a page for each, or choose "
+        "another --format\n"
+    )
+
+
 @pytest.mark.parametrize("options", [[], ["--broadcast", "explicit"], ["--format", "text"]])
 def test_text_on_standard_output_is_that_of_the_report(
     models: dict[str, Path], options: list[str]
@@ -110,7 +127,7 @@ def test_text_on_standard_output_is_that_of_the_report(
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--edition", "final"), ("--broadcast", "yes"), ("--format", "xml"), ("--fail-on", "proved")],
+    [("--edition", "final"), ("--broadcast", "yes"), ("--format", "yaml"), ("--fail-on", "proved")],
 )
 def test_unknown_option(models: dict[str, Path], option: str, value: str) -> None:
     done = command("check", models["proved"], option, value)
@@ -118,11 +135,81 @@ def test_unknown_option(models: dict[str, Path], option: str, value: str) -> Non
     assert f"'{value}' is not one of" in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--select", "--ignore"])
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (
+            "Broadcast.E9",
+            "there is no rule 'Broadcast.E9'; choose some of Broadcast.C1, Broadcast.E1, or what ",
+        ),
+        ("", "there is no rule ''; choose some of Abs, Acos, Add, "),
+        ("Div,Foo", "there is no rule 'Foo'; choose some of Abs, Acos, Add, "),
+    ],
+)
+def test_unknown_rule(models: dict[str, Path], option: str, names: str, message: str) -> None:
+    done = command("check", models["proved"], option, names)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"sonnx-ort: {message}")
+
+
+@pytest.mark.parametrize(("until", "status"), [("9999-12-31", 0), ("2020-01-01", 1)])
+def test_waiver_decides_the_exit_status(
+    models: dict[str, Path], tmp_path: Path, until: str, status: int
+) -> None:
+    file = tmp_path / "waivers.toml"
+    fields = 'rule = "Div.float.R1"\nnode = "the_node"\nreason = "because"\nwho = "us"\n'
+    file.write_text(f"[[waiver]]\n{fields}until = {until}\n", encoding="utf-8")
+    done = command("check", models["violated"], "--waivers", file)
+    assert (done.returncode, done.stderr) == (status, "")
+    assert f"waived by us until {until}: because" in done.stdout
+
+
+def test_unusable_waivers(models: dict[str, Path], tmp_path: Path) -> None:
+    done = command("check", models["violated"], "--waivers", tmp_path / "none.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"sonnx-ort: there is no file '{tmp_path / 'none.toml'}'\n"
+
+
 def test_check_writes_nothing(models: dict[str, Path]) -> None:
     folder = models["violated"].parent
     before = {path: path.read_bytes() for path in folder.iterdir()}
     command("check", models["violated"])
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("report_format", list(ReportFormat))
+def test_report_is_written_to_a_file(
+    models: dict[str, Path], tmp_path: Path, report_format: str
+) -> None:
+    target = tmp_path / "report"
+    options = ["check", models["violated"], "--format", report_format]
+    shown = command(*options, "-o", "-")
+    written = command(*options, "--output", target)
+    assert (written.returncode, written.stdout, written.stderr) == (1, "", "")
+    assert target.read_text(encoding="utf-8") == shown.stdout
+    assert shown.stdout == command(*options).stdout
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [("", "it is a folder"), ("none/report", "there is no folder '{folder}/none'")],
+)
+def test_report_that_has_no_place(
+    models: dict[str, Path], tmp_path: Path, place: str, message: str
+) -> None:
+    done = command("check", models["proved"], "-o", tmp_path / place)
+    assert (done.returncode, done.stdout) == (2, "")
+    said = message.format(folder=tmp_path)
+    assert done.stderr == f"sonnx-ort: '{tmp_path / place}' cannot be written: {said}\n"
+
+
+def test_report_of_an_unusable_model_overwrites_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "report"
+    target.write_text("older", encoding="utf-8")
+    assert command("check", tmp_path / "none.onnx", "-o", target).returncode == 2
+    assert target.read_text(encoding="utf-8") == "older"
+    assert list(tmp_path.iterdir()) == [target]
 
 
 def test_file_that_is_no_model(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from onnx_ir.traversal import RecursiveGraphIterator
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.findings import dead_nodes
-from sonnx_ort.analysis.report import Obligation
+from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, symbols_in
 from sonnx_ort.profile.rule import Subject

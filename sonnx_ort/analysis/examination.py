@@ -11,6 +11,7 @@ from sonnx_ort.analysis.declarations import is_sparse
 from sonnx_ort.analysis.examined_node import ExaminedNode, examine_node
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.findings import find
+from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.onnx_schemas import require_allowed_types
 from sonnx_ort.analysis.passed_guards import PassedGuards
 from sonnx_ort.analysis.recognition import EnforcedNode, recognize_enforced_nodes
@@ -18,7 +19,6 @@ from sonnx_ort.analysis.report import (
     Coverage,
     Extent,
     Identity,
-    Obligation,
     Report,
     identify,
 )

@@ -12,7 +12,7 @@ from sonnx_ort.analysis.broadcast_plan import (
     with_single_operands,
 )
 from sonnx_ort.analysis.facts import Facts
-from sonnx_ort.analysis.report import Obligation
+from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.targets import Target
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.element_type import ElementType

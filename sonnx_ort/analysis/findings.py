@@ -8,8 +8,8 @@ from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.declarations import declared_shape, declared_type
 from sonnx_ort.analysis.facts import Facts
+from sonnx_ort.analysis.obligation import Finding
 from sonnx_ort.analysis.onnx_schemas import Assumption, assumptions, convertible_inputs
-from sonnx_ort.analysis.report import Finding
 from sonnx_ort.analysis.targets import label_of
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.profile.general import (

@@ -15,7 +15,7 @@ from operator import and_, or_
 import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import ExaminedNode, operands_fit
-from sonnx_ort.analysis.report import Obligation
+from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.shapes.catalog import reads_elements_of, rule_for
 from sonnx_ort.analysis.shapes.elementwise import like_first
 from sonnx_ort.profile.broadcast import BROADCAST

@@ -6,87 +6,20 @@ import functools
 import importlib.metadata
 import json
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 
 import onnx
 
+from sonnx_ort.analysis.json_form import obligation_document, rule_document
+from sonnx_ort.analysis.obligation import Finding, Obligation
+from sonnx_ort.analysis.rule_choice import rules_told_of
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.profile.general import Restriction
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, has_known_sizes
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
-from sonnx_ort.profile.rule import Rule
-
-
-@dataclass(frozen=True, slots=True)
-class Obligation:
-    """What a rule demands of a node, and what is known of it.
-
-    Attributes:
-        rule: The rule.
-        operator: The operator's name; empty for a rule of the whole graph.
-        node: The node's name, with the path of calls if it came out of a function; empty for a
-            rule of the whole graph.
-        operands: What is known of the node's inputs, or of the values that the rule is about.
-        status: When the rule is decided, and how.
-        evidence: Why, as a clause.
-        hint: What to do about a violation, as a clause; empty otherwise.
-        path: The nodes whose subgraphs the node lies in, outermost first.
-        enforced: Whether its operator is among those that are to be enforced.
-    """
-
-    rule: Rule
-    operator: str
-    node: str
-    operands: tuple[Operand, ...]
-    status: Status
-    evidence: str
-    hint: str = ""
-    path: tuple[str, ...] = ()
-    enforced: bool = True
-
-    @property
-    def place(self) -> str:
-        """The node in words, with the subgraphs it lies in."""
-        if not self.operator:
-            return "the graph"
-        inside = "".join(f" in {node}" for node in reversed(self.path))
-        return f"{self.operator} '{self.node}'{inside}"
-
-    def __str__(self) -> str:
-        """Give the obligation in lines: the finding, the operands, the rule, and what to do."""
-        lines = [
-            f"{self.place}: {self.rule.id} {self.status}: {self.evidence}",
-            *map(str, self.operands),
-            f"the rule: {self.rule.sentence} ({self.rule.source})",
-        ]
-        if self.hint:
-            lines.append(f"to mend it: {self.hint}")
-        return "\n    ".join(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A restriction that the graph as written does not meet.
-
-    It changes no result, so it rejects no model.
-
-    Attributes:
-        restriction: The restriction.
-        place: The node or the value that it is about.
-        detail: What was found there, as a clause.
-    """
-
-    restriction: Restriction
-    place: str
-    detail: str
-
-    def __str__(self) -> str:
-        """Give the finding on one line."""
-        return f"{self.place}: {self.restriction.id}: {self.detail}"
 
 
 class Extent(enum.StrEnum):
@@ -171,6 +104,28 @@ class KnownOperands:
     known_sizes: int
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a report does not tell of, because its reader chose so.
+
+    Attributes:
+        rules: The ids of the rules and restrictions that something was left out of.
+        counts: How many obligations of each status, of the operators to be enforced.
+        findings: How many findings.
+    """
+
+    rules: frozenset[str] = frozenset()
+    counts: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Status), 0))
+    findings: int = 0
+
+    def __str__(self) -> str:
+        """Count them, in one clause; empty where nothing was left out."""
+        if not self.rules:
+            return ""
+        counts = [f"{count} {status}" for status, count in self.counts.items()]
+        return f"left out: {', '.join(counts)}, {_counted(self.findings, 'finding')}"
+
+
 FORMAT = "sonnx_ort.report/1"
 """The name and version of the JSON form; a change that breaks readers raises the version."""
 
@@ -185,6 +140,7 @@ class Report:
         findings: What the graph as written leaves open or says wrongly; rejects no model.
         coverage: How many nodes there are of each operator, and whether rules speak of it.
         identity: The model that this is about, and the versions that took part.
+        left_out: What `selected` left out.
     """
 
     demands: Demands
@@ -192,6 +148,7 @@ class Report:
     findings: tuple[Finding, ...]
     coverage: tuple[Coverage, ...]
     identity: Identity
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     @property
     def edition(self) -> Edition:
@@ -216,25 +173,64 @@ class Report:
 
     @cached_property
     def violations(self) -> tuple[Obligation, ...]:
-        """Those of them that fail in every run that reaches their node."""
-        return tuple(o for o in self.enforced if o.status is Status.VIOLATED)
+        """Those of them that fail in every run that reaches their node, and have no waiver."""
+        return tuple(o for o in self.enforced if o.status is Status.VIOLATED and not o.waived)
+
+    @cached_property
+    def waived(self) -> tuple[Obligation, ...]:
+        """Those of them that fail in every run that reaches their node, with a waiver."""
+        return tuple(o for o in self.enforced if o.waived)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is violated; what is decided at run time may still fail there."""
+        """Whether nothing is violated without a waiver; what a run decides may still fail there."""
         return not self.violations
+
+    def selected(
+        self, select: str | Iterable[str] | None = None, ignore: str | Iterable[str] | None = None
+    ) -> "Report":
+        """Give a report of some rules only, which counts what it leaves out.
+
+        `rewrite` knows nothing of it: it rejects what any rule rejects.
+
+        Args:
+            select: The rules to tell of, by ids or what ids begin with, such as "Div.int"; a text
+                with commas between, or any iterable. None stands for all.
+            ignore: The rules among them not to tell of; None stands for none.
+
+        Raises:
+            SonnxError: There is no rule of such a name; the message lists those that there are.
+        """
+        chosen = rules_told_of(select, ignore)
+        obligations = [o for o in self.enforced if o.rule.id not in chosen]
+        findings = [f for f in self.findings if f.restriction.id not in chosen]
+        statuses = Counter(str(o.status) for o in obligations)
+        rules = {o.rule.id for o in obligations} | {f.restriction.id for f in findings}
+        left_out = LeftOut(
+            self.left_out.rules | rules,
+            {status: count + statuses[status] for status, count in self.left_out.counts.items()},
+            self.left_out.findings + len(findings),
+        )
+        return replace(
+            self,
+            obligations=tuple(o for o in self.obligations if o.rule.id in chosen),
+            findings=tuple(f for f in self.findings if f.restriction.id in chosen),
+            left_out=left_out,
+        )
 
     def summary(self) -> str:
         """Count the obligations by status, in one line."""
         shown = ", ".join(f"{count} {status}" for status, count in self.counts.items())
         uncovered = sum(self.not_covered.values())
         not_asked_for = sum(c.nodes for c in self.coverage if c.extent is Extent.NOT_ASKED_FOR)
+        waived = f", {len(self.waived)} of these waived" if self.waived else ""
         return (
             f"edition {self.edition}, broadcast {self.broadcasting}: "
-            f"{_counted(len(self.enforced), 'obligation')}: {shown}; "
+            f"{_counted(len(self.enforced), 'obligation')}: {shown}{waived}; "
             f"{_counted(len(self.findings), 'finding')}; "
             f"{_counted(uncovered, 'node')} not covered by any rule"
             + (f"; {_counted(not_asked_for, 'node')} not asked for" if not_asked_for else "")
+            + (f"; {self.left_out}" if self.left_out.rules else "")
         )
 
     def _repr_html_(self) -> str:
@@ -255,9 +251,10 @@ class Report:
 
     def to_json(self) -> str:
         """Give the report in JSON; `docs/report.md` documents its form."""
-        return json.dumps(self._document(), indent=2, ensure_ascii=False)
+        return json.dumps(self.to_document(), indent=2, ensure_ascii=False)
 
-    def _document(self) -> dict[str, object]:
+    def to_document(self) -> dict[str, object]:
+        """Give what `to_json` writes, as dictionaries and lists."""
         return {
             "format": FORMAT,
             "model": {
@@ -270,12 +267,13 @@ class Report:
             "operators": sorted(self.demands.operators),
             "ok": self.ok,
             "counts": dict(self.counts),
+            "waived": len(self.waived),
             "operands": dataclasses.asdict(self.operands),
             "rules": {
-                rule.id: _rule(rule)
+                rule.id: rule_document(rule)
                 for rule in dict.fromkeys(obligation.rule for obligation in self.obligations)
             },
-            "obligations": [_obligation(o) for o in self.obligations],
+            "obligations": [obligation_document(o) for o in self.obligations],
             "findings": [
                 {"restriction": f.restriction.id, "place": f.place, "detail": f.detail}
                 for f in self.findings
@@ -285,6 +283,11 @@ class Report:
                 for c in self.coverage
             ],
             "not_covered": dict(self.not_covered),
+            "left_out": {
+                "rules": sorted(self.left_out.rules),
+                "counts": dict(self.left_out.counts),
+                "findings": self.left_out.findings,
+            },
         }
 
     @cached_property
@@ -314,45 +317,6 @@ class Report:
         )
         lines = [f"{number}. {o}" for number, o in enumerate(self.violations, start=1)]
         return "\n".join([head, *lines])
-
-
-def _rule(rule: Rule) -> dict[str, object]:
-    source = rule.source
-    return {
-        "sentence": rule.sentence,
-        "document": source.document,
-        "section": source.section,
-        "tag": source.tag,
-        "standing": source.standing.value,
-        "words": source.words.value,
-        "remark": source.remark,
-        "later_tag": source.later_tag,
-    }
-
-
-def _obligation(obligation: Obligation) -> dict[str, object]:
-    return {
-        "rule": obligation.rule.id,
-        "operator": obligation.operator,
-        "node": obligation.node,
-        "path": list(obligation.path),
-        "status": obligation.status.value,
-        "enforced": obligation.enforced,
-        "evidence": obligation.evidence,
-        "hint": obligation.hint,
-        "operands": [_operand(operand) for operand in obligation.operands],
-    }
-
-
-def _operand(operand: Operand) -> dict[str, object]:
-    return {
-        "letter": operand.name,
-        "value": operand.value,
-        "origin": operand.origin,
-        "element_type": operand.element_type,
-        "shape": None if operand.shape is None else list(operand.shape),
-        "constant": operand.constant is not None,
-    }
 
 
 def _counted(number: int, noun: str) -> str:

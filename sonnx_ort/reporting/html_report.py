@@ -12,8 +12,11 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+from sonnx_ort.analysis.checked_model import Check
 from sonnx_ort.analysis.graph_outline import GraphOutline
-from sonnx_ort.analysis.report import Extent, Finding, Report
+from sonnx_ort.analysis.obligation import Finding
+from sonnx_ort.analysis.report import Extent, Report
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.reporting.graph_drawing import draw
 from sonnx_ort.reporting.node_state import NodeState, node_states
@@ -35,6 +38,24 @@ _LEGEND = {
     NodeState.PROVED: "proved",
     NodeState.NOT_ASKED_FOR: "in the profile, not asked for",
 }
+
+
+def html_page(check: Check) -> str:
+    """Write the check of one model as a page.
+
+    Args:
+        check: The check; the graph of its model was outlined.
+
+    Raises:
+        SonnxError: It is a check of several models.
+    """
+    model = check.models[0]
+    if len(check.models) > 1 or model.report is None or model.graph is None:
+        raise SonnxError(
+            f"a page is for one model, and these are {len(check.models)}; write a page for each, "
+            "or choose another --format"
+        )
+    return html_report(model.report, model.graph)
 
 
 def html_report(report: Report, graph: GraphOutline) -> str:
@@ -125,7 +146,8 @@ def _unspoken(report: Report) -> str:
             f"{left:,} of operators with rules that are not asked for (what these find changes no "
             "verdict)"
         )
-    return f"{counted(total, 'node')}{': ' if told else ''}{', '.join(told)}."
+    nodes = f"{counted(total, 'node')}{': ' if told else ''}{', '.join(told)}."
+    return f"{nodes} Of some rules only; {report.left_out}." if report.left_out.rules else nodes
 
 
 def _facts(report: Report) -> Iterator[str]:

@@ -3,7 +3,8 @@
 import enum
 from collections.abc import Mapping
 
-from sonnx_ort.analysis.report import Obligation, Report
+from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.analysis.report import Report
 from sonnx_ort.profile.judgement import Status
 
 NodeKey = tuple[str, tuple[str, ...]]

@@ -1,9 +1,15 @@
 """A report as a person reads it, violations first, in 100 columns."""
 
+import enum
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from sonnx_ort.analysis.report import Finding, KnownOperands, Obligation, Report
+from rich.color import ColorSystem
+from rich.style import Style
+
+from sonnx_ort.analysis.checked_model import Check, CheckedModel
+from sonnx_ort.analysis.obligation import Finding, Obligation
+from sonnx_ort.analysis.report import KnownOperands, LeftOut, Report
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.reporting.reach import reach
 
@@ -12,29 +18,101 @@ WIDTH = 100
 _FINDINGS_SHOWN = 5
 
 
-def text_report(report: Report) -> str:
+class Colour(enum.StrEnum):
+    """What a line is painted in, on a terminal."""
+
+    NAME = "cyan"
+    VIOLATED = "red"
+    OPEN = "yellow"
+    PROVED = "green"
+
+
+Paint = Callable[[str, Colour], str]
+"""What gives a line its colour, or leaves it as it is."""
+
+
+def _in_colour(line: str, colour: Colour) -> str:
+    style = Style(color=colour.value, bold=colour is Colour.VIOLATED)
+    return style.render(line, color_system=ColorSystem.STANDARD)
+
+
+def _plain(line: str, colour: Colour) -> str:
+    del colour
+    return line
+
+
+def text_reports(check: Check, *, coloured: bool = False) -> str:
+    """Write a check as text: the report of a model that is alone, or each under its name.
+
+    Args:
+        check: The check.
+        coloured: As for `text_report`.
+    """
+    if check.alone and check.models[0].report is not None:
+        return text_report(check.models[0].report, coloured=coloured)
+    paint = _in_colour if coloured else _plain
+    return "\n\n\n".join(_under_its_name(model, paint) for model in check.models)
+
+
+def _under_its_name(model: CheckedModel, paint: Paint) -> str:
+    name = paint(f"== {model.name}", Colour.NAME)
+    if model.report is None:
+        lines = _wrapped(f"cannot be used: {model.error}", "")
+        return "\n".join([name, *(paint(line, Colour.VIOLATED) for line in lines)])
+    return f"{name}\n{_text(model.report, paint)}"
+
+
+def text_report(report: Report, *, coloured: bool = False) -> str:
     """Write a report as text.
 
     Args:
         report: The report.
+        coloured: Whether to mark what is violated, and the other statuses, by colours, with the
+            escape sequences of terminals.
 
     Returns:
         Lines of at most 100 columns: the summary, the obligations by status with their evidence,
         the findings, and how far the profile reaches to each operator of the model.
     """
+    return _text(report, _in_colour if coloured else _plain)
+
+
+def _text(report: Report, paint: Paint) -> str:
     sections = [
         [
             *_wrapped(report.summary(), ""),
+            *_left_out(report.left_out),
             *_wrapped(f"model {report.identity.sha256}", ""),
             *_operands(report.operands),
         ],
-        _obligations(report, Status.VIOLATED, "violated: these fail in every run"),
-        _obligations(report, Status.RUNTIME, "decided in each run; the enforced model checks them"),
-        _obligations(report, Status.PROVED, "proved: these hold in every run"),
+        _obligations(
+            report.violations, "violated: these fail in every run", Colour.VIOLATED, paint
+        ),
+        _obligations(
+            report.waived, "waived: these fail in every run, and are tolerated", Colour.OPEN, paint
+        ),
+        _obligations(
+            _of_status(report, Status.RUNTIME),
+            "decided in each run; the enforced model checks them",
+            Colour.OPEN,
+            paint,
+        ),
+        _obligations(
+            _of_status(report, Status.PROVED),
+            "proved: these hold in every run",
+            Colour.PROVED,
+            paint,
+        ),
         _findings(report.findings),
         _coverage(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _left_out(left_out: LeftOut) -> list[str]:
+    if not left_out.rules:
+        return []
+    return _wrapped(f"rules left out: {', '.join(sorted(left_out.rules))}", "")
 
 
 def _operands(known: KnownOperands) -> list[str]:
@@ -44,18 +122,23 @@ def _operands(known: KnownOperands) -> list[str]:
     return [f"operands: {ranks}, and all sizes of {known.known_sizes}"]
 
 
-def _obligations(report: Report, status: Status, title: str) -> list[str]:
-    chosen = [o for o in report.enforced if o.status is status]
+def _of_status(report: Report, status: Status) -> list[Obligation]:
+    return [o for o in report.enforced if o.status is status]
+
+
+def _obligations(
+    chosen: Sequence[Obligation], title: str, colour: Colour, paint: Paint
+) -> list[str]:
     if not chosen:
         return []
-    lines = [f"{title} ({len(chosen)})"]
+    lines = [paint(f"{title} ({len(chosen)})", colour)]
     for obligation in chosen:
-        lines.extend(_obligation(obligation))
+        lines.extend(_obligation(obligation, lambda line: paint(line, colour)))
     return lines
 
 
-def _obligation(obligation: Obligation) -> Iterator[str]:
-    yield from _wrapped(f"{obligation.rule.id} at {obligation.place}", "  ")
+def _obligation(obligation: Obligation, paint: Callable[[str], str]) -> Iterator[str]:
+    yield from map(paint, _wrapped(f"{obligation.rule.id} at {obligation.place}", "  "))
     yield from _wrapped(obligation.evidence, "      ")
     if obligation.status is Status.PROVED:
         return
@@ -63,6 +146,8 @@ def _obligation(obligation: Obligation) -> Iterator[str]:
         yield from _wrapped(str(operand), "      ")
     if obligation.hint:
         yield from _wrapped(f"to mend it: {obligation.hint}", "      ")
+    if obligation.waiver is not None:
+        yield from _wrapped(f"{obligation.waiver_standing} {obligation.waiver}", "      ")
 
 
 def _findings(findings: Iterable[Finding]) -> list[str]:

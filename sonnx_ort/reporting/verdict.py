@@ -37,6 +37,13 @@ def verdict(report: Report) -> Verdict:
             f"{count:,} of {counted(total, 'obligation')} {'fails' if count == 1 else 'fail'} in "
             "every run that reaches the node. Such a model is not rewritten.",
         )
+    if report.waived:
+        return Verdict(
+            NodeState.VIOLATED,
+            "Violated, and waived",
+            f"{len(report.waived):,} of {counted(total, 'obligation')}, each with a waiver. Such a "
+            "model is not rewritten.",
+        )
     if total == 0:
         return Verdict(
             NodeState.NOT_ASKED_FOR,

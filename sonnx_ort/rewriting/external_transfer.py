@@ -4,9 +4,6 @@ import enum
 import filecmp
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import onnx
@@ -14,6 +11,7 @@ from onnx.external_data_helper import ExternalDataInfo
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.rewriting.whole_file import replacing
 
 
 class Transfer(enum.StrEnum):
@@ -71,28 +69,3 @@ def transfer_file(origin: Path, place: Path, transfer: Transfer) -> None:
         return
     with replacing(place) as temporary:
         shutil.copyfile(origin, temporary)
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside a path, which takes its place if all goes well.
-
-    Args:
-        path: The file to write.
-    """
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(descriptor)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    umask = os.umask(0)
-    os.umask(umask)
-    return umask

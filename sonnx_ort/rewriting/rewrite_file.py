@@ -10,11 +10,11 @@ from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.rewriting.external_transfer import (
     Transfer,
     missing_external_data,
-    replacing,
     transfer_file,
 )
 from sonnx_ort.rewriting.options import Choices
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
+from sonnx_ort.rewriting.whole_file import check_place, replacing
 
 
 def rewrite_file(  # noqa: PLR0913 - one for each choice
@@ -51,7 +51,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             the place of its external data.
     """
     source, target = Path(source), Path(target)
-    _check_place(target)
+    check_place(target)
     transfer = choose(Transfer, "external_data", external_data)
     choices = Choices.of(edition, broadcast, operators, backend, make_explicit=make_explicit)
     with collector_paused():
@@ -72,10 +72,3 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         raise SonnxError(
             f"'{target}' cannot be written: {error.strerror or error} ({error.filename})"
         ) from error
-
-
-def _check_place(target: Path) -> None:
-    if target.is_dir():
-        raise SonnxError(f"'{target}' cannot be written: it is a folder")
-    if not target.parent.is_dir():
-        raise SonnxError(f"'{target}' cannot be written: there is no folder '{target.parent}'")

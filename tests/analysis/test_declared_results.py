@@ -5,7 +5,7 @@ import onnx.helper
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis.report import Obligation
+from sonnx_ort.analysis.obligation import Obligation
 from support.graphs import parse
 
 DOMAINS = {"sonnx": 1}

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis.report import Obligation
+from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.profile.judgement import Status
 from support.graphs import binary_model, parse
 

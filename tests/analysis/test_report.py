@@ -152,6 +152,7 @@ class TestJson:
             "operators": ["Broadcast", "Div", "Sub"],
             "ok": False,
             "counts": {"proved": 8, "runtime": 0, "violated": 1},
+            "waived": 0,
             "operands": {"count": 6, "known_rank": 6, "known_sizes": 3},
             "rules": None,
             "obligations": None,
@@ -164,6 +165,11 @@ class TestJson:
                 {"operator": "Softmax", "nodes": 1, "extent": "no document"},
             ],
             "not_covered": {"Relu": 1, "If": 1, "Softmax": 1},
+            "left_out": {
+                "rules": [],
+                "counts": {"proved": 0, "runtime": 0, "violated": 0},
+                "findings": 0,
+            },
         }
 
     def test_rules_carry_their_sources(self, report: Report) -> None:
@@ -224,6 +230,7 @@ class TestJson:
                 }
                 for letter in "AB"
             ],
+            "waiver": None,
         }
 
     @pytest.mark.parametrize(

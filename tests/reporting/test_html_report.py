@@ -1,5 +1,6 @@
 """The report as a page: what stands in it, whatever the names, and that it loads nothing."""
 
+import datetime as dt
 import html
 import json
 import re
@@ -90,6 +91,22 @@ def hostile(name: str) -> onnx.ModelProto:
     )
     made.graph.name = name
     return made
+
+
+def test_page_of_a_waived_violation_does_not_say_that_it_is_kept() -> None:
+    made = binary_model("Div", "float", [3], [1])
+    waiver = sonnx_ort.Waiver("Div.float.R1", "the_node", "looked at", "a board", dt.date.max)
+    _, graph = check_with_outline(made)
+    page = html_report(sonnx_ort.check(made, waivers=[waiver]), graph)
+    assert "Violated, and waived" in page
+    assert '"who":"a board"' in page
+
+
+def test_page_of_some_rules_says_so() -> None:
+    made = binary_model("Div", "float", [3], [1])
+    _, graph = check_with_outline(made)
+    page = html_report(sonnx_ort.check(made).selected(ignore="Div.float.R1"), graph)
+    assert "Of some rules only; left out: 0 proved, 0 runtime, 1 violated, 0 findings" in page
 
 
 @pytest.fixture(name="page", scope="module")

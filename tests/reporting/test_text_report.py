@@ -1,5 +1,7 @@
 """The report as a person reads it: line by line, and within its width whatever the names."""
 
+import re
+
 import onnx
 import pytest
 
@@ -82,6 +84,14 @@ operators of the model, and how many nodes there are of each
 def test_whole_text() -> None:
     report = sonnx_ort.check(parse(MADE))
     assert text_report(report) == TEXT.format(digest=report.identity.sha256)
+
+
+def test_colours_change_nothing_but_colours() -> None:
+    report = sonnx_ort.check(parse(MADE))
+    coloured = text_report(report, coloured=True)
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == text_report(report)
+    painted = {line[: line.index("m") + 1] for line in coloured.splitlines() if "\x1b" in line}
+    assert painted == {"\x1b[1;31m", "\x1b[33m", "\x1b[32m"}
 
 
 def test_nothing_is_said_of_what_there_is_not() -> None:

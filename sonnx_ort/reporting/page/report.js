@@ -30,7 +30,7 @@ let matching = [];
 let shown = 0;
 
 const texts = report.obligations.map((o) =>
-  [o.rule, o.operator, o.node, ...o.path, o.evidence, o.hint, ...o.operands.flatMap((p) => [p.value, p.origin])]
+  [o.rule, o.operator, o.node, ...o.path, o.evidence, o.hint, o.waiver?.who ?? "", o.waiver?.reason ?? "", ...o.operands.flatMap((p) => [p.value, p.origin])]
     .join("\n")
     .toLowerCase(),
 );
@@ -71,12 +71,18 @@ function nodeCell(obligation) {
   return make("td", {}, button, ...inside);
 }
 
+function waived(waiver) {
+  const standing = waiver.expired ? "The waiver has expired: " : "Waived: ";
+  return make("p", { className: "hint" }, make("b", {}, standing), isolated(`by ${waiver.who} until ${waiver.until}: ${waiver.reason}`));
+}
+
 function row(obligation) {
   const status = make("td", {}, make("span", { className: `status ${obligation.status}` }, sign(obligation.status), WORDS[obligation.status]));
   status.append(make("code", {}, obligation.rule));
   if (!obligation.enforced) status.append(make("span", { className: "remark" }, "not asked for"));
   const evidence = make("td", {}, isolated(obligation.evidence));
   if (obligation.hint) evidence.append(make("p", { className: "hint" }, make("b", {}, "To mend it: "), isolated(obligation.hint)));
+  if (obligation.waiver) evidence.append(waived(obligation.waiver));
   evidence.append(...explanation(obligation));
   const made = make("tr", {}, status, nodeCell(obligation), evidence);
   made.dataset.key = keyOf(obligation);

@@ -1,0 +1,1 @@
+"""Where two models differ: both run on the same inputs, value by value."""

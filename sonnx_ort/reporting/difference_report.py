@@ -1,0 +1,115 @@
+"""Where two models differ, as a person reads it."""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import numpy as np
+
+from sonnx_ort.differencing.difference import Comparison, Mismatch
+from sonnx_ort.differencing.tensors import Array
+from sonnx_ort.differencing.trace import Stop
+from sonnx_ort.reporting.tensors import describe_tensor
+
+_LETTERS = ("A", "B")
+
+
+def difference_report(
+    comparison: Comparison,
+    names: tuple[str, str],
+    *,
+    given: Collection[str],
+    seed: int,
+    every: bool = False,
+) -> str:
+    """Write down what was compared, the first difference, and where a run ended early.
+
+    Args:
+        comparison: The runs of the two models.
+        names: What their user calls them.
+        given: The names of the inputs that were given.
+        seed: That of the others.
+        every: Whether to list every value of the first model, node by node.
+    """
+    lines = [f"{letter}: {name}" for letter, name in zip(_LETTERS, names, strict=True)]
+    for name, array in comparison.inputs.items():
+        origin = "" if name in given else f" (random, seed {seed})"
+        lines.append(f"input {describe_tensor(name, array)}{origin}")
+    lines += ["", *_verdict(comparison), ""]
+    if every:
+        lines += [*_values(comparison), ""]
+    lines += _compared(comparison)
+    return "\n".join(lines)
+
+
+def _verdict(comparison: Comparison) -> Iterator[str]:
+    if comparison.equal:
+        yield "no difference"
+        return
+    if comparison.mismatches:
+        yield from _mismatch(comparison.mismatches[0])
+        if more := len(comparison.mismatches) - 1:
+            others = ", ".join(f"'{m.name}'" for m in comparison.mismatches[1:6])
+            yield f"    and {more} more: {others}{', ...' if more > 5 else ''}"
+    if comparison.unshared_outputs:
+        yield f"outputs of one model only: {', '.join(comparison.unshared_outputs)}"
+    for letter, stop in zip(_LETTERS, comparison.stops, strict=True):
+        if stop is not None:
+            yield from _stop(letter, stop)
+
+
+def _values(comparison: Comparison) -> Iterator[str]:
+    """Every value of the first model, in its order, and what came of it."""
+    found = (
+        dict.fromkeys(comparison.same, "same")
+        | {mismatch.name: "different" for mismatch in comparison.mismatches}
+        | dict.fromkeys(comparison.incomparable, "no tensor")
+    )
+    for name, node in comparison.nodes.items():
+        yield f"{found.get(name, 'not in both'):11}  '{name}' of {node}"
+
+
+def _mismatch(mismatch: Mismatch) -> Iterator[str]:
+    yield f"first difference: value '{mismatch.name}' of {mismatch.node}"
+    if mismatch.index is None:
+        for letter, array in zip(_LETTERS, (mismatch.first, mismatch.second), strict=True):
+            yield f"    {letter}: {_kind(array)}"
+        return
+    for letter, element in zip(_LETTERS, mismatch.elements, strict=True):
+        yield f"    {letter}{list(mismatch.index)} = {_element(element)}"
+    size = 0 if mismatch.first is None else mismatch.first.size
+    yield f"    {mismatch.count} of {size} elements differ"
+
+
+def _kind(array: Array | None) -> str:
+    return "no tensor" if array is None else f"{array.dtype} {tuple(array.shape)}"
+
+
+def _element(element: Any) -> str:
+    """A number, with its bits where these say more."""
+    number = np.asarray(element)
+    if number.dtype.kind in "biuO":
+        return f"{element}"
+    bits = number[np.newaxis].view(f"u{number.dtype.itemsize}")[0]
+    return f"{element} (0x{int(bits):0{2 * number.dtype.itemsize}x})"
+
+
+def _stop(letter: str, stop: Stop) -> Iterator[str]:
+    # A violation names the node of the original; that in the graph is what guards it.
+    yield f"{letter} breaks a rule:" if stop.violated else f"{letter} ends at {stop.node}:"
+    yield from (f"    {line}" for line in stop.reason.splitlines())
+
+
+def _compared(comparison: Comparison) -> Iterator[str]:
+    differing = len(comparison.mismatches)
+    yield (
+        f"values of a name in both: {len(comparison.same)} the same, {differing} different; "
+        f"{comparison.only_first} only in A, {comparison.only_second} only in B"
+    )
+    if comparison.incomparable:
+        yield f"not compared, since they are no tensors: {', '.join(comparison.incomparable)}"
+    if any(comparison.inner_nodes):
+        inner = " and ".join(
+            f"{count} of {letter}"
+            for letter, count in zip(_LETTERS, comparison.inner_nodes, strict=True)
+        )
+        yield f"not compared: values in subgraphs and functions ({inner} nodes lie there)"

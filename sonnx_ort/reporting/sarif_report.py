@@ -1,0 +1,178 @@
+"""A check in SARIF 2.1.0, the OASIS standard for the results of static analysis."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from sonnx_ort.analysis.checked_model import Check, CheckedModel
+from sonnx_ort.analysis.obligation import Finding, Obligation
+from sonnx_ort.analysis.report import Report
+from sonnx_ort.profile.general import Restriction
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.reporting.explanation import explain
+
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+
+_LEVELS = {Status.VIOLATED: "error", Status.RUNTIME: "note"}
+"""What is proved has no result: tools show a result as something to look at."""
+
+_FINGERPRINT = "sonnx_ort/v1"
+
+Json = dict[str, object]
+
+
+def sarif_report(check: Check) -> str:
+    """Write a check as one run of one tool, with an artifact for each model.
+
+    What is violated is an error; what is left to the run, and what the graph as written leaves
+    unsaid, is a note. What is proved is counted only, and operators that are not to be enforced
+    have no results.
+
+    Args:
+        check: The check.
+    """
+    described = _described(check)
+    positions = {identifier: position for position, identifier in enumerate(described)}
+    results = [
+        result
+        for index, model in enumerate(check.models)
+        if model.report is not None
+        for result in _results(model.report, _location(model, index), positions)
+    ]
+    run = {
+        "tool": {"driver": _driver(check, list(described.values()))},
+        "invocations": [_invocation(check)],
+        "artifacts": [_artifact(model) for model in check.models],
+        "results": results,
+        "columnKind": "unicodeCodePoints",
+    }
+    return json.dumps(
+        {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False
+    )
+
+
+def _described(check: Check) -> dict[str, Rule | Restriction]:
+    """Every rule and restriction that a result can name, by id."""
+    found: dict[str, Rule | Restriction] = {}
+    for report in (model.report for model in check.models if model.report is not None):
+        found |= {o.rule.id: o.rule for o in report.enforced}
+        found |= {f.restriction.id: f.restriction for f in report.findings}
+    return found
+
+
+def _driver(check: Check, described: list[Rule | Restriction]) -> Json:
+    reports = [model.report for model in check.models if model.report is not None]
+    driver: Json = {"name": "sonnx_ort", "rules": [_rule(rule) for rule in described]}
+    if reports:
+        driver["version"] = reports[0].identity.versions["sonnx_ort"]
+    return driver
+
+
+def _rule(rule: Rule | Restriction) -> Json:
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.sentence},
+        "fullDescription": {"text": f"{rule.sentence} ({rule.source})"},
+        "help": {"text": explain(rule.id)},
+        "defaultConfiguration": {"level": "error" if isinstance(rule, Rule) else "note"},
+    }
+
+
+def _invocation(check: Check) -> Json:
+    notifications = [
+        {
+            "level": "error",
+            "message": {"text": model.error},
+            "locations": [{"physicalLocation": _location(model, index)}],
+        }
+        for index, model in enumerate(check.models)
+        if model.report is None
+    ]
+    return {
+        "executionSuccessful": not check.unusable,
+        "toolExecutionNotifications": notifications,
+    }
+
+
+def _artifact(model: CheckedModel) -> Json:
+    artifact: Json = {"location": _artifact_location(model.name), "roles": ["analysisTarget"]}
+    if (report := model.report) is not None:
+        artifact["hashes"] = {"sha-256": report.identity.sha256}
+        artifact["properties"] = {
+            "edition": report.edition.value,
+            "broadcast": report.broadcasting.value,
+            "operators": sorted(report.demands.operators),
+            "counts": dict(report.counts),
+            "waived": len(report.waived),
+            "summary": report.summary(),
+        }
+    return artifact
+
+
+def _location(model: CheckedModel, index: int) -> Json:
+    return {"artifactLocation": _artifact_location(model.name) | {"index": index}}
+
+
+def _artifact_location(name: str) -> Json:
+    path = Path(name)
+    return {"uri": path.as_uri() if path.is_absolute() else quote(path.as_posix())}
+
+
+def _results(report: Report, location: Json, positions: dict[str, int]) -> Iterator[Json]:
+    for obligation in report.enforced:
+        if obligation.status in _LEVELS:
+            yield _obligation(obligation, location, positions[obligation.rule.id])
+    for finding in report.findings:
+        yield _finding(finding, location, positions[finding.restriction.id])
+
+
+def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
+    place = [*obligation.path, f"{obligation.operator} '{obligation.node}'"]
+    logical = {
+        "name": obligation.node,
+        "fullyQualifiedName": "/".join(place),
+        "kind": "node",
+    }
+    # Rules of the whole graph are told apart by the values that they are about.
+    about = [] if obligation.operator else [operand.value for operand in obligation.operands]
+    suppression = {
+        "kind": "external",
+        "status": "accepted",
+        "justification": f"waived {obligation.waiver}",
+    }
+    return {
+        "ruleId": obligation.rule.id,
+        "ruleIndex": position,
+        "level": _LEVELS[obligation.status],
+        "message": {"text": str(obligation)},
+        "locations": [
+            {"physicalLocation": location}
+            | ({"logicalLocations": [logical]} if obligation.operator else {})
+        ],
+        "partialFingerprints": _fingerprint(obligation.rule.id, *place, *about),
+        # Where one result has this property, all have to.
+        "suppressions": [suppression] if obligation.waived else [],
+    }
+
+
+def _finding(finding: Finding, location: Json, position: int) -> Json:
+    logical = {"fullyQualifiedName": finding.place}
+    return {
+        "ruleId": finding.restriction.id,
+        "ruleIndex": position,
+        "level": "note",
+        "message": {"text": str(finding)},
+        "locations": [{"physicalLocation": location, "logicalLocations": [logical]}],
+        "partialFingerprints": _fingerprint(finding.restriction.id, finding.place, finding.detail),
+        "suppressions": [],
+    }
+
+
+def _fingerprint(*parts: str) -> dict[str, str]:
+    """Depends on neither the file nor anything else in the model, so that edits leave it alone."""
+    return {_FINGERPRINT: hashlib.sha256("\0".join(parts).encode()).hexdigest()}

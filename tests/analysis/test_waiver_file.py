@@ -1,0 +1,123 @@
+"""The file of waivers: what is read, and what is refused with file and entry."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+import sonnx_ort
+from sonnx_ort.analysis.waiver_file import read_waivers
+from sonnx_ort.errors import SonnxError
+
+ENTRY = {
+    "rule": '"Div.float.R1"',
+    "node": '"ratio"',
+    "reason": '"one number"',
+    "who": '"the board"',
+    "until": "2027-01-31",
+}
+
+
+def entry(**changed: str | None) -> str:
+    fields = {name: value for name, value in (ENTRY | changed).items() if value is not None}
+    return "\n".join(["[[waiver]]", *(f"{name} = {value}" for name, value in fields.items())])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "waivers.toml"
+
+
+def test_waivers_are_read_in_their_order(file: Path) -> None:
+    file.write_text(
+        entry() + "\n" + entry(node='"ü"', path="[\"If 'c' then_branch\"]", model='"0c5f"'),
+        encoding="utf-8",
+    )
+    day = dt.date(2027, 1, 31)
+    assert read_waivers(file) == (
+        sonnx_ort.Waiver("Div.float.R1", "ratio", "one number", "the board", day),
+        sonnx_ort.Waiver(
+            "Div.float.R1", "ü", "one number", "the board", day, ("If 'c' then_branch",), "0c5f"
+        ),
+    )
+
+
+def test_documented_example_can_be_read(file: Path) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/report.md").read_text(encoding="utf-8")
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    file.write_text(example, encoding="utf-8")
+    (waiver,) = read_waivers(file)
+    assert (waiver.rule, waiver.until) == ("Div.float.R1", dt.date(2027, 1, 31))
+
+
+def test_file_may_be_empty(file: Path) -> None:
+    file.write_text("# none\n", encoding="utf-8")
+    assert read_waivers(str(file)) == ()
+
+
+@pytest.mark.parametrize("name", list(ENTRY))
+def test_field_that_is_missing(file: Path, name: str) -> None:
+    file.write_text(f"{entry()}\n{entry(**{name: None})}", encoding="utf-8")
+    with pytest.raises(SonnxError) as caught:
+        read_waivers(file)
+    assert str(caught.value) == (
+        f"'{file}', entry 2: '{name}' is missing; a waiver has rule, node, reason, who, until"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"rule": "1"}, "'rule' is no text"),
+        ({"rule": '"Div.R9"'}, "there is no rule 'Div.R9'; `sonnx-ort explain` lists all rules"),
+        ({"rule": '"GR4"'}, "there is no rule 'GR4'; `sonnx-ort explain` lists all rules"),
+        ({"node": '["ratio"]'}, "'node' is no text"),
+        ({"reason": '" "'}, "'reason' is empty"),
+        ({"who": '""'}, "'who' is empty"),
+        ({"until": '"2027-01-31"'},
+         "'until' is no date; write until = 2027-01-31, without quotes"),
+        ({"until": "2027-01-31T00:00:00Z"},
+         "'until' is no date; write until = 2027-01-31, without quotes"),
+        ({"path": '"If"'}, "'path' is no list of texts"),
+        ({"path": "[1]"}, "'path' is no list of texts"),
+        ({"model": "1"}, "'model' is no text"),
+        ({"untill": "2027-01-31"},
+         "'untill' is unknown; a waiver has rule, node, reason, who, until, path, model"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_field_that_is_wrong(file: Path, changed: dict[str, str], message: str) -> None:
+    file.write_text(entry(**changed), encoding="utf-8")
+    with pytest.raises(SonnxError) as caught:
+        read_waivers(file)
+    assert str(caught.value) == f"'{file}', entry 1: {message}"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"[[waiver]", "'{file}' is no TOML: "),
+        (b"\xff", "'{file}' is no TOML: 'utf-8' codec can't decode"),
+        (b"[[waivers]]\n", "'{file}': 'waivers' is unknown; write [[waiver]] tables"),
+        (b"waiver = 1\n", "'{file}': 'waiver' is no list of tables; write [[waiver]]"),
+        (b"waiver = [1]\n", "'{file}', entry 1: it is no table; write [[waiver]]"),
+    ],
+    ids=str,
+)
+def test_file_that_is_wrong(file: Path, content: bytes, message: str) -> None:
+    file.write_bytes(content)
+    with pytest.raises(SonnxError) as caught:
+        read_waivers(file)
+    assert str(caught.value).startswith(message.format(file=file))
+
+
+def test_file_that_is_not_there(file: Path) -> None:
+    with pytest.raises(SonnxError) as caught:
+        read_waivers(file)
+    assert str(caught.value) == f"there is no file '{file}'"
+
+
+def test_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(SonnxError) as caught:
+        read_waivers(tmp_path)
+    assert str(caught.value) == f"'{tmp_path}' cannot be read: Is a directory"

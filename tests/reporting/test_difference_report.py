@@ -1,0 +1,115 @@
+"""Where two models differ, as a person reads it."""
+
+import numpy as np
+import pytest
+
+from sonnx_ort.differencing.difference import Comparison, Mismatch
+from sonnx_ort.differencing.trace import Stop
+from sonnx_ort.reporting.difference_report import difference_report
+
+NODES = {"a": "Sub 'd'", "s": "SplitToSequence 's'", "z": "Div 'ratio'", "late": "Relu 'r'"}
+X = np.array([1, 2], np.float32)
+
+
+def comparison(
+    *mismatches: Mismatch,
+    stops: tuple[Stop | None, Stop | None] = (None, None),
+    unshared: tuple[str, ...] = (),
+    incomparable: tuple[str, ...] = (),
+    inner: tuple[int, int] = (0, 0),
+) -> Comparison:
+    return Comparison(
+        {"x": X, "y": X}, NODES, ("a",), mismatches, incomparable, 0, 2, unshared, stops, inner
+    )
+
+
+def report(compared: Comparison) -> list[str]:
+    return difference_report(compared, ("a.onnx", "b.onnx"), given=["x"], seed=7).splitlines()
+
+
+HEAD = [
+    "A: a.onnx",
+    "B: b.onnx",
+    "input x: float32 (2,) [1., 2.]",
+    "input y: float32 (2,) [1., 2.] (random, seed 7)",
+    "",
+]
+
+
+def test_every_value_is_listed_node_by_node_where_asked_for() -> None:
+    found = Mismatch("z", "Div 'ratio'", X, X + 1, (0,), 2)
+    text = difference_report(
+        comparison(found, incomparable=("s",)), ("a", "b"), given=(), seed=0, every=True
+    )
+    lines = text.splitlines()
+    start = lines.index("same         'a' of Sub 'd'")
+    assert lines[start - 1] == ""
+    assert lines[start : start + 5] == [
+        "same         'a' of Sub 'd'",
+        "no tensor    's' of SplitToSequence 's'",
+        "different    'z' of Div 'ratio'",
+        "not in both  'late' of Relu 'r'",
+        "",
+    ]
+
+
+def test_no_difference() -> None:
+    assert report(comparison()) == [
+        *HEAD,
+        "no difference",
+        "",
+        "values of a name in both: 1 the same, 0 different; 0 only in A, 2 only in B",
+    ]
+
+
+def test_first_difference_shows_both_numbers_and_their_bits() -> None:
+    found = Mismatch("z", "Div 'ratio'", X, np.array([1, 0.5], np.float32), (1,), 1)
+    shapes = Mismatch("w", "Relu 'r'", X, X[:1], None, 0)
+    assert report(comparison(found, shapes)) == [
+        *HEAD,
+        "first difference: value 'z' of Div 'ratio'",
+        "    A[1] = 2.0 (0x40000000)",
+        "    B[1] = 0.5 (0x3f000000)",
+        "    1 of 2 elements differ",
+        "    and 1 more: 'w'",
+        "",
+        "values of a name in both: 1 the same, 2 different; 0 only in A, 2 only in B",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "shown"),
+    [
+        (X, X[:1], ["    A: float32 (2,)", "    B: float32 (1,)"]),
+        (X, None, ["    A: float32 (2,)", "    B: no tensor"]),
+        (X, X.astype(np.float64), ["    A: float32 (2,)", "    B: float64 (2,)"]),
+    ],
+)
+def test_types_and_shapes_that_differ(
+    a: np.ndarray | None, b: np.ndarray | None, shown: list[str]
+) -> None:
+    lines = report(comparison(Mismatch("z", "Div 'ratio'", a, b, None, 0)))
+    assert lines[6:8] == shown
+
+
+def test_runs_that_end_early() -> None:
+    stops = (
+        Stop("Div 'ratio'", "the process is killed by SIGFPE", False),
+        Stop("Reshape 'guard'", "Div 'ratio' breaks Div.int.C2: why", True),
+    )
+    assert report(comparison(stops=stops))[5:-1] == [
+        "A ends at Div 'ratio':",
+        "    the process is killed by SIGFPE",
+        "B breaks a rule:",
+        "    Div 'ratio' breaks Div.int.C2: why",
+        "",
+    ]
+
+
+def test_what_is_not_compared_is_said() -> None:
+    lines = report(comparison(unshared=("y",), incomparable=("s",), inner=(2, 3)))
+    assert lines[5] == "outputs of one model only: y"
+    assert lines[-2:] == [
+        "not compared, since they are no tensors: s",
+        "not compared: values in subgraphs and functions (2 of A and 3 of B nodes lie there)",
+    ]

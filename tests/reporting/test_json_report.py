@@ -1,0 +1,90 @@
+"""Our own JSON keeps to its schema, and the schema knows all of it."""
+
+import copy
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import sonnx_ort
+from sonnx_ort.reporting.json_report import json_report
+from support.checks import alone, mixed, together
+
+SCHEMA = json.loads(
+    (Path(__file__).resolve().parents[2] / "docs/report.schema.json").read_text(encoding="utf-8")
+)
+
+
+def closed(schema: Any) -> Any:
+    """The same schema, which allows no field that it does not name."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: closed(part) for key, part in schema.items()}
+    if "properties" in made and "type" in made:
+        made.setdefault("additionalProperties", False)
+    return made
+
+
+VALIDATOR = jsonschema.Draft202012Validator(closed(SCHEMA))
+
+
+def test_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("name", sonnx_ort.models.names())
+@pytest.mark.parametrize("options", [{}, {"operators": "all", "edition": "preliminary"}], ids=str)
+def test_reports_of_bundled_models_keep_to_the_schema(name: str, options: dict[str, str]) -> None:
+    VALIDATOR.validate(json.loads(json_report(alone(sonnx_ort.models.load(name), **options))))
+
+
+def test_report_with_a_waiver_keeps_to_the_schema() -> None:
+    waiver = sonnx_ort.Waiver("Div.float.R1", "ratio", "reason", "who", dt.date.max)
+    VALIDATOR.validate(json.loads(json_report(alone(mixed(), waivers=[waiver]))))
+
+
+def test_model_alone_has_the_report_itself() -> None:
+    assert json_report(alone(mixed())) == sonnx_ort.check(mixed()).to_json()
+
+
+def test_several_models_stand_under_their_names() -> None:
+    document = json.loads(json_report(together()))
+    VALIDATOR.validate(document)
+    kept, broken, unusable = document["models"]
+    assert document["format"] == "sonnx_ort.reports/1"
+    assert (kept["name"], kept["report"]["ok"]) == ("kept.onnx", True)
+    assert (broken["name"], broken["report"]["ok"]) == ("folder/broken.onnx", False)
+    assert unusable == {"name": "none.onnx", "error": "there is no file 'none.onnx'"}
+
+
+def _without(document: dict[str, Any], *path: str | int) -> dict[str, Any]:
+    changed = copy.deepcopy(document)
+    part: Any = changed
+    for step in path[:-1]:
+        part = part[step]
+    del part[path[-1]]
+    return changed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("format",),
+        ("model", "sha256"),
+        ("counts", "violated"),
+        ("obligations", 0, "evidence"),
+        ("obligations", 0, "operands", 0, "shape"),
+        ("findings", 0, "place"),
+        ("coverage", 0, "extent"),
+    ],
+    ids=str,
+)
+def test_schema_refuses_a_report_without_a_field(path: tuple[str | int, ...]) -> None:
+    document = json.loads(json_report(alone(mixed())))
+    with pytest.raises(jsonschema.ValidationError):
+        VALIDATOR.validate(_without(document, *path))

@@ -1,0 +1,71 @@
+"""`sonnx-ort diff`: output and exit status."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from support.command import command
+from support.graphs import binary_model
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for operator in ("Div", "Sub"):
+        onnx.save(binary_model(operator, "int32", [2], [2]), tmp_path / f"{operator}.onnx")
+    onnx.save(binary_model("Div", "float", [2], [2]), tmp_path / "float.onnx")
+    np.save(tmp_path / "a.npy", np.array([6, 9], np.int32))
+    np.save(tmp_path / "b.npy", np.array([3, 2], np.int32))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_rewritten_model_has_no_difference(folder: Path) -> None:
+    del folder
+    assert command("rewrite", "Div.onnx", "-o", "enforced.onnx").returncode == 0
+    inputs = ("--input", "A=a.npy", "--input", "B=b.npy")
+    done = command("diff", "Div.onnx", "enforced.onnx", *inputs)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "A: Div.onnx\nB: enforced.onnx\n"
+        "input A: int32 (2,) [6, 9]\ninput B: int32 (2,) [3, 2]\n\nno difference\n\n"
+        "values of a name in both: 1 the same, 0 different; 0 only in A, 2 only in B\n"
+    )
+
+
+def test_difference_is_the_exit_status(folder: Path) -> None:
+    del folder
+    arguments = ("Div.onnx", "Sub.onnx", "--input", "A=a.npy", "--seed", "5", "--input", "B=b.npy")
+    done = command("diff", *arguments)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (
+        "first difference: value 'C' of Div 'the_node'\n    A[0] = 2\n    B[0] = 3\n"
+        "    2 of 2 elements differ\n"
+    ) in done.stdout
+    quiet = command("diff", *arguments, "--quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (1, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Div.onnx", "none.onnx"], "there is no file 'none.onnx'"),
+        (["Div.onnx", "a.npy"], "'a.npy' is no ONNX model, or not all of one ("),
+        (
+            ["Div.onnx", "float.onnx"],
+            "the two models have other inputs: int32 'A', int32 'B'; float 'A', float 'B'",
+        ),
+        (["Div.onnx", "Sub.onnx", "--input", "A"], "--input A: write NAME=FILE.npy"),
+        (
+            ["Div.onnx", "Sub.onnx", "--input", "D=a.npy"],
+            "there is no input 'D'; the model's inputs are A, B",
+        ),
+    ],
+    ids=str,
+)
+def test_unusable_arguments(folder: Path, arguments: list[str], message: str) -> None:
+    del folder
+    done = command("diff", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"sonnx-ort: {message}")

@@ -1,0 +1,220 @@
+"""`sonnx-ort check` of several models, on terminals and quietly; completion and help."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import onnx
+import pytest
+
+from support.command import command
+from support.graphs import binary_model
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "models").mkdir()
+    onnx.save(binary_model("Div", "float", [3], [3]), tmp_path / "models/kept.onnx")
+    onnx.save(binary_model("Div", "float", ["n"], ["m"]), tmp_path / "models/open.onnx")
+    onnx.save(binary_model("Div", "float", [3], [1]), tmp_path / "broken.onnx")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["models"], 0),
+        (["models", "--fail-on", "runtime"], 1),
+        (["models", "broken.onnx"], 1),
+        (["broken.onnx", "none.onnx", "models"], 2),
+        (["models", "none.onnx"], 2),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("report_format", ["text", "json", "sarif", "junit"])
+def test_exit_status(folder: Path, arguments: list[str], status: int, report_format: str) -> None:
+    del folder
+    done = command("check", *arguments, "--format", report_format)
+    assert done.returncode == status
+    unusable = "sonnx-ort: none.onnx: there is no file 'none.onnx'\n"
+    assert done.stderr == (unusable if "none.onnx" in arguments else "")
+
+
+TOLD_OF_BOTH = """\
+sonnx-ort: none.onnx: there is no file 'none.onnx'
+sonnx-ort: 'w.toml', entry 1: the waiver of Div.float.R1 at node 'other' is for no violation: \
+no such rule binds such a node; correct or remove it
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["none.onnx"], "sonnx-ort: there is no file 'none.onnx'\n"),
+        (
+            ["none.onnx", "broken.onnx"],
+            TOLD_OF_BOTH,
+        ),
+    ],
+    ids=["alone", "together"],
+)
+def test_unusable_model_is_told_of_before_its_waiver(
+    folder: Path, names: list[str], said: str
+) -> None:
+    fields = 'rule = "Div.float.R1"\nnode = "other"\nreason = "r"\nwho = "w"\nuntil = 9999-12-31'
+    (folder / "w.toml").write_text(f"[[waiver]]\n{fields}\n", encoding="utf-8")
+    done = command("check", *names, "--waivers", "w.toml")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_text_has_each_model_under_its_name(folder: Path) -> None:
+    del folder
+    done = command("check", "broken.onnx", "none.onnx", "models")
+    alone = command("check", "broken.onnx").stdout
+    assert done.stdout.startswith(f"== broken.onnx\n{alone}\n\n== none.onnx\n")
+    names = [line for line in done.stdout.splitlines() if line.startswith("== ")]
+    assert names == [
+        "== broken.onnx",
+        "== none.onnx",
+        f"== {Path('models/kept.onnx')}",
+        f"== {Path('models/open.onnx')}",
+    ]
+    assert "cannot be used: there is no file 'none.onnx'" in done.stdout
+
+
+def test_folder_of_one_model_is_a_list_of_one(folder: Path) -> None:
+    (folder / "models/open.onnx").unlink()
+    document = json.loads(command("check", "models", "--format", "json").stdout)
+    assert [model["name"] for model in document["models"]] == [str(Path("models/kept.onnx"))]
+
+
+def test_one_document_for_all(folder: Path) -> None:
+    done = command("check", "models", "broken.onnx", "-o", folder / "r.xml", "--format", "junit")
+    assert done.stdout == ""
+    root = ET.parse(folder / "r.xml").getroot()  # noqa: S314 - our own document
+    assert [suite.attrib["failures"] for suite in root] == ["0", "0", "1"]
+
+
+def test_folder_without_models(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    done = command("check", "empty")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "sonnx-ort: there is no .onnx file in the folder 'empty'\n"
+
+
+@pytest.mark.parametrize(("name", "status"), [("models/kept.onnx", 0), ("broken.onnx", 1)])
+def test_quiet_check_says_it_by_its_status_alone(folder: Path, name: str, status: int) -> None:
+    done = command("check", name, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")
+    assert command("check", name, "-q", "-o", "report.txt").stdout == ""
+    assert (folder / "report.txt").stat().st_size > 0
+
+
+def test_quiet_still_says_what_is_unusable(folder: Path) -> None:
+    del folder
+    done = command("check", "none.onnx", "--quiet")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "sonnx-ort: there is no file 'none.onnx'\n"
+
+
+def test_quiet_rewrite_and_run(folder: Path) -> None:
+    done = command("rewrite", "models/kept.onnx", "-o", "enforced.onnx", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (folder / "enforced.onnx").exists()
+
+
+def _process(
+    *arguments: str, stdin: bytes = b"", **variables: str
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "sonnx_ort", *arguments],
+        capture_output=True,
+        check=False,
+        env=os.environ | variables,
+        input=stdin,
+        timeout=120,
+    )
+
+
+def test_model_on_standard_input(folder: Path) -> None:
+    content = (folder / "broken.onnx").read_bytes()
+    done = _process("check", "-", "--format", "json", stdin=content)
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert json.loads(done.stdout)["counts"] == {"proved": 2, "runtime": 0, "violated": 1}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
+@pytest.mark.parametrize(
+    ("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_colours_are_for_terminals_that_want_them(
+    folder: Path, variables: dict[str, str], coloured: bool
+) -> None:
+    del folder
+    import pty  # noqa: PLC0415 - there is none on Windows
+
+    master, slave = pty.openpty()
+    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "sonnx_ort", "check", "broken.onnx"],
+        stdout=slave,
+        stderr=subprocess.PIPE,
+        env=kept | {"TERM": "xterm-256color"} | variables,
+    ) as process:
+        os.close(slave)
+        written = b""
+        while chunk := _read(master):
+            written += chunk
+        process.wait(timeout=120)
+    os.close(master)
+    text = written.decode()
+    assert "violated: these fail in every run (1)" in text
+    assert ("\x1b[1;31mviolated: " in text) == coloured
+    assert ("\x1b" in text) == coloured
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:
+        # This is how a terminal ends where nothing has the other side open.
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("words", "position", "expected"),
+    [
+        ("sonnx-ort ", 1, {"check", "explain", "rewrite", "run", "demo"}),
+        ("sonnx-ort ch", 1, {"check"}),
+        ("sonnx-ort check --fo", 2, {"--format"}),
+        ("sonnx-ort check --format ", 3, {"text", "json", "sarif", "junit"}),
+    ],
+)
+def test_bash_completes(words: str, position: int, expected: set[str]) -> None:
+    name = f"_{Path(sys.executable).with_name('sonnx-ort').name}_COMPLETE"
+    done = subprocess.run(
+        [Path(sys.executable).with_name("sonnx-ort")],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        env=os.environ
+        | {
+            name.replace("-", "_").upper(): "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(position),
+        },
+        timeout=120,
+    )
+    assert set(done.stdout.split()) >= expected
+
+
+@pytest.mark.parametrize("name", ["check", "explain", "rewrite", "run", "diff", "demo"])
+def test_help_has_examples(name: str) -> None:
+    done = command(name, "--help")
+    assert done.returncode == 0
+    examples = done.stdout[done.stdout.index("Examples:") :]
+    assert f"sonnx-ort {name} " in examples or f"sonnx-ort {name}\n" in examples
