@@ -180,3 +180,8 @@ def test_bfloat16_constant_keeps_the_rule_of_infinity():
     b = Operand("B", "w", "initializer", "bfloat16", constant=np.zeros(2, ml_dtypes.bfloat16))
     a = Operand("A", "x", "input", "bfloat16")
     assert RULES[INFINITY].requirement.judge((a, b)).status is Status.PROVED
+
+
+def test_one_float_operand_tells_that_the_rule_of_infinity_is_kept():
+    a, b = Operand("A", "x", "input"), operand("B", [-0.0], "float")
+    assert RULES[INFINITY].requirement.judge((a, b)).status is Status.PROVED

@@ -118,8 +118,8 @@ class InfinityForZeroDivisor:
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Floats keep the rule by the operator's definition; integers only without zeros."""
-        element_type = ElementType.named(operands[0].element_type)
-        if element_type is not None and element_type.family is Family.FLOAT:
+        types = (ElementType.named(operand.element_type) for operand in operands)
+        if any(kind is not None and kind.family is Family.FLOAT for kind in types):
             return proved("the operator's result is +inf wherever B is zero")
         return self._nonzero.judge(operands)
 
