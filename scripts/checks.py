@@ -1,6 +1,5 @@
 """The checks of the repository, in the order in which they run."""
 
-import os
 import shutil
 import subprocess
 import zipfile
@@ -8,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import node_packages
+from distributions import build_wheel
 from environment import Environment
 
 SKIPPED = 77
@@ -21,8 +21,6 @@ _SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_RUNS": "5", "SONNX_ORT_EXAMPLES":
 
 _ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
 """Options of pytest under which the tests of a module stay together, and share what they make."""
-
-_BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
 
 
 def choose_checks(
@@ -109,24 +107,7 @@ def unpack_wheel(python: Path, root: Path, folder: Path) -> Path:
     Raises:
         CalledProcessError: The sources make no wheel.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    # setuptools puts all that it finds in an old build folder into the wheel, deleted files too.
-    configuration = folder / "setuptools.cfg"
-    configuration.write_text(
-        f"[build]\nbuild_base = {folder / 'build'}\n[egg_info]\negg_base = {folder}\n",
-        encoding="utf-8",
-    )
-    subprocess.run(
-        [python, "-I", "-c", _BUILD, folder],
-        cwd=root,
-        env=os.environ | {"DIST_EXTRA_CONFIG": str(configuration)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=True,
-    )
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(build_wheel(python, root, folder)) as archive:
         archive.extractall(folder / "site-packages")
     return folder / "site-packages"
 
