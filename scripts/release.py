@@ -21,7 +21,8 @@ FORMATS = ("text", "json", "sarif", "junit", "html")
 
 _VERSION_AND_MODEL = """
 import sonnx_ort
-print(sonnx_ort.__version__, sonnx_ort.models.path("digits"), sep="\n")
+print(sonnx_ort.__version__)
+print(sonnx_ort.models.path("digits"))
 """
 
 
@@ -33,12 +34,11 @@ def main() -> int:
         folder = Path(name)
         try:
             built = build_distributions(environment.commands / "python", ROOT, folder / "built")
-            tried = _try(built, environment.lock, folder)
+            for line in _try(built, environment.lock, folder):
+                print(line, flush=True)
         except subprocess.CalledProcessError as error:
             print(error.output or "", error, sep="\n", file=sys.stderr)
             return 1
-        for line in tried:
-            print(line, flush=True)
         _keep(built, ROOT / "dist")
     return 0
 
