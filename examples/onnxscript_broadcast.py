@@ -13,8 +13,8 @@ import sonnx_ort
 sonnx = Opset("sonnx", 1)
 
 
-@script(default_opset=op)
-def center(rows: FLOAT["n", 3], mean: FLOAT["m"]) -> FLOAT["n", 3]:  # noqa: F821 - names of sizes
+@script(default_opset=op)  # the strings below name sizes, not types
+def center(rows: FLOAT["n", 3], mean: FLOAT["m"]) -> FLOAT["n", 3]:  # type: ignore[name-defined]  # noqa: F821
     """Subtract a row from each row."""
     same_rows, repeated_mean = sonnx.Broadcast(rows, mean)
     return op.Sub(same_rows, repeated_mean)

@@ -28,6 +28,7 @@ def choose_checks(
     pytest_arguments: Sequence[str],
     *,
     models: bool = False,
+    static: bool = False,
     thorough: bool = False,
 ) -> dict[str, Check]:
     """Choose what is checked.
@@ -37,6 +38,7 @@ def choose_checks(
             tests alone.
         pytest_arguments: What is handed on to pytest.
         models: Whether to try the models of packages from the registry instead of all else.
+        static: Whether to read the sources only, and run no test.
         thorough: Whether to run the long tests too.
 
     Returns:
@@ -60,17 +62,18 @@ def choose_checks(
     marked = "not models" if thorough else "not models and not thorough"
     if environment.lowest:
         return {"soundness, oldest packages": lambda: pytest(marked, "tests/soundness")}
-    return {
+    reading: dict[str, Check] = {
         "ruff check": lambda: module("ruff", "check"),
         "ruff format": lambda: module("ruff", "format", "--check"),
         "mypy": lambda: check_types(environment),
-        "npm install": install_node_packages,
-        "pytest": lambda: pytest(marked),
     }
+    if static:
+        return reading
+    return reading | {"npm install": install_node_packages, "pytest": lambda: pytest(marked)}
 
 
 def check_types(environment: Environment) -> int:
-    """Run mypy on the package as a wheel installs it, and on the scripts.
+    """Run mypy on the package as a wheel installs it, on the scripts and on the examples.
 
     The sources of one package lie in three folders of the repository, where mypy cannot see them
     as one.
@@ -90,7 +93,7 @@ def check_types(environment: Environment) -> int:
         return 1
     configuration = ("--config-file", root / "pyproject.toml", "--cache-dir", root / ".mypy_cache")
     command: tuple[str | Path, ...] = ("python", "-m", "mypy", *configuration)
-    return environment.call([*command, "sonnx_ort", root / "scripts"], installed)
+    return environment.call([*command, "sonnx_ort", root / "scripts", root / "examples"], installed)
 
 
 def unpack_wheel(python: Path, root: Path, folder: Path) -> Path:
