@@ -1,6 +1,5 @@
 """The checks of the repository, in the order in which they run."""
 
-import os
 import shutil
 import subprocess
 import zipfile
@@ -8,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import node_packages
+from distributions import build_wheel
 from environment import Environment
 
 SKIPPED = 77
@@ -22,14 +22,13 @@ _SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_RUNS": "5", "SONNX_ORT_EXAMPLES":
 _ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
 """Options of pytest under which the tests of a module stay together, and share what they make."""
 
-_BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
-
 
 def choose_checks(
     environment: Environment,
     pytest_arguments: Sequence[str],
     *,
     models: bool = False,
+    static: bool = False,
     thorough: bool = False,
 ) -> dict[str, Check]:
     """Choose what is checked.
@@ -39,6 +38,7 @@ def choose_checks(
             tests alone.
         pytest_arguments: What is handed on to pytest.
         models: Whether to try the models of packages from the registry instead of all else.
+        static: Whether to read the sources only, and run no test.
         thorough: Whether to run the long tests too.
 
     Returns:
@@ -62,17 +62,18 @@ def choose_checks(
     marked = "not models" if thorough else "not models and not thorough"
     if environment.lowest:
         return {"soundness, oldest packages": lambda: pytest(marked, "tests/soundness")}
-    return {
+    reading: dict[str, Check] = {
         "ruff check": lambda: module("ruff", "check"),
         "ruff format": lambda: module("ruff", "format", "--check"),
         "mypy": lambda: check_types(environment),
-        "npm install": install_node_packages,
-        "pytest": lambda: pytest(marked),
     }
+    if static:
+        return reading
+    return reading | {"npm install": install_node_packages, "pytest": lambda: pytest(marked)}
 
 
 def check_types(environment: Environment) -> int:
-    """Run mypy on the package as a wheel installs it, and on the scripts.
+    """Run mypy on the package as a wheel installs it, on the scripts and on the examples.
 
     The sources of one package lie in three folders of the repository, where mypy cannot see them
     as one.
@@ -92,7 +93,7 @@ def check_types(environment: Environment) -> int:
         return 1
     configuration = ("--config-file", root / "pyproject.toml", "--cache-dir", root / ".mypy_cache")
     command: tuple[str | Path, ...] = ("python", "-m", "mypy", *configuration)
-    return environment.call([*command, "sonnx_ort", root / "scripts"], installed)
+    return environment.call([*command, "sonnx_ort", root / "scripts", root / "examples"], installed)
 
 
 def unpack_wheel(python: Path, root: Path, folder: Path) -> Path:
@@ -109,24 +110,7 @@ def unpack_wheel(python: Path, root: Path, folder: Path) -> Path:
     Raises:
         CalledProcessError: The sources make no wheel.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    # setuptools puts all that it finds in an old build folder into the wheel, deleted files too.
-    configuration = folder / "setuptools.cfg"
-    configuration.write_text(
-        f"[build]\nbuild_base = {folder / 'build'}\n[egg_info]\negg_base = {folder}\n",
-        encoding="utf-8",
-    )
-    subprocess.run(
-        [python, "-I", "-c", _BUILD, folder],
-        cwd=root,
-        env=os.environ | {"DIST_EXTRA_CONFIG": str(configuration)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=True,
-    )
-    (wheel,) = folder.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    with zipfile.ZipFile(build_wheel(python, root, folder)) as archive:
         archive.extractall(folder / "site-packages")
     return folder / "site-packages"
 

@@ -3,9 +3,9 @@
 Makes the environment `.venv` first if there is none (with `--fresh`: in any case), and then runs
 ruff, mypy and pytest in it. Where Node.js and npm are, ONNX Runtime for Node.js is installed in
 tests/node first: some tests run models there, and where Chromium is too, some open the HTML report.
-With `--thorough` the long tests run too. With `--models` it tries models of packages from the
-registry instead, and with `--lowest` the soundness tests on the oldest supported packages, in an
-environment `.venv-lowest`. Other arguments go to pytest.
+With `--static` only ruff and mypy run, with `--thorough` the long tests too. With `--models` it
+tries models of packages from the registry instead, and with `--lowest` the soundness tests on the
+oldest supported packages, in an environment `.venv-lowest`. Other arguments go to pytest.
 """
 
 import argparse
@@ -21,6 +21,7 @@ def main() -> int:
         usage="%(prog)s [options] [argument of pytest ...]", description=__doc__, allow_abbrev=False
     )
     parser.add_argument("--fresh", action="store_true", help="make the environment anew")
+    parser.add_argument("--static", action="store_true", help="run ruff and mypy only, no tests")
     parser.add_argument("--thorough", action="store_true", help="run the long tests too")
     parser.add_argument(
         "--models",
@@ -34,7 +35,11 @@ def main() -> int:
     environment = Environment(lowest=options.lowest)
     environment.prepare(fresh=options.fresh)
     checks = choose_checks(
-        environment, pytest_arguments, models=options.models, thorough=options.thorough
+        environment,
+        pytest_arguments,
+        models=options.models,
+        static=options.static,
+        thorough=options.thorough,
     )
     return 0 if run_checks(checks) else 1
 

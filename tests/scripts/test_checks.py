@@ -1,11 +1,12 @@
 """What the checks do where something is missing, and what the wheel holds that mypy checks."""
 
+import re
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from checks import check_types, unpack_wheel
+from checks import check_types, choose_checks, unpack_wheel
 from environment import Environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,3 +77,16 @@ def test_package_that_cannot_be_built_fails_the_type_check(tmp_path, capsys):
     (tmp_path / "pyproject.toml").write_text("no TOML")
     assert check_types(environment) == 1
     assert capsys.readouterr().out.startswith("The wheel cannot be built:\n")
+
+
+def test_static_checks_run_no_test():
+    assert list(choose_checks(Environment(), [], static=True)) == [
+        "ruff check",
+        "ruff format",
+        "mypy",
+    ]
+
+
+def test_commit_is_checked_by_the_commands_of_the_project():
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"entry: (.*)", hooks) == ["python3 scripts/test.py --static"]

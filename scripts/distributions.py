@@ -1,0 +1,76 @@
+"""The files of a release: the source distribution, and the wheel that it makes."""
+
+import os
+import subprocess
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+_BUILD = "import sys; from setuptools import build_meta as b; getattr(b, sys.argv[1])(sys.argv[2])"
+
+
+@dataclass(frozen=True, slots=True)
+class Distributions:
+    """The two files that a release consists of.
+
+    Attributes:
+        source: The source distribution.
+        wheel: The wheel.
+    """
+
+    source: Path
+    wheel: Path
+
+
+def build_distributions(python: Path, root: Path, folder: Path) -> Distributions:
+    """Build the source distribution, and the wheel from nothing but that.
+
+    Args:
+        python: A Python with setuptools.
+        root: The repository, in which nothing is written.
+        folder: Where everything is put; created, or empty.
+
+    Returns:
+        The files, which lie in the folder.
+
+    Raises:
+        CalledProcessError: The sources make no distribution.
+    """
+    source = build_source_distribution(python, root, folder)
+    with tarfile.open(source) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    (unpacked,) = (folder / "unpacked").iterdir()
+    return Distributions(source, build_wheel(python, unpacked, folder))
+
+
+def build_source_distribution(python: Path, root: Path, folder: Path) -> Path:
+    """Build the source distribution; arguments and errors as of `build_distributions`."""
+    _build("build_sdist", python, root, folder)
+    (source,) = folder.glob("*.tar.gz")
+    return source
+
+
+def build_wheel(python: Path, root: Path, folder: Path) -> Path:
+    """Build the wheel of the sources as they are; arguments and errors as `build_distributions`."""
+    _build("build_wheel", python, root, folder)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def _build(kind: str, python: Path, root: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    # setuptools puts all that it finds in an old build folder into the wheel, deleted files too.
+    configuration = folder / "setuptools.cfg"
+    configuration.write_text(
+        f"[build]\nbuild_base = {folder / 'build'}\n[egg_info]\negg_base = {folder}\n",
+        encoding="utf-8",
+    )
+    subprocess.run(
+        [python, "-I", "-c", _BUILD, kind, folder],
+        cwd=root,
+        env=os.environ | {"DIST_EXTRA_CONFIG": str(configuration)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=True,
+    )

@@ -1,0 +1,164 @@
+"""The examples do what they show; each is skipped where its framework is not installed."""
+
+import importlib.util
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort import models
+from support.child import TESTS, ChildResult, run_program, run_python
+from support.graphs import binary_model
+
+EXAMPLES = TESTS.parent / "examples"
+HOOKS = TESTS.parent / ".pre-commit-hooks.yaml"
+WORKFLOW = EXAMPLES / "github_actions.yml"
+CONFORMING, VIOLATING = "div_example_1_float32", "div_constant_zero_divisor"
+
+ROW_TOO_FEW = (
+    "Div 'node_div' breaks Div.float.R1: the shapes (2, 3) and (1, 3) differ; shapes A (2, 3), "
+    "B (1, 3). The rule: Tensors A, B and C must have the same shape."
+)
+MISFIT = (
+    "Broadcast 'n0' breaks Broadcast.E1: axis 1 has size 3 in X0 and 2 in X1; shapes X0 'rows' "
+    "(2, 3), X1 'mean' (2,). The rule: A dimension is the largest of its axis, or 1."
+)
+OUTPUTS = {
+    "pytorch_export": [
+        "as exported: Sub.float.R1 at node_sub: rank 2 is not rank 1",
+        "enforced: [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]",
+        f"refused: {ROW_TOO_FEW}",
+    ],
+    "scikit_learn_pipeline": [
+        "Div and Sub that broadcast: 2",
+        "broadcast by the profile's operator, the profile is kept: True",
+        "the labels of scikit-learn: True",
+        "the bits of ONNX Runtime: True",
+    ],
+    "onnxscript_broadcast": [
+        "the profile is kept: True",
+        *(
+            line
+            for backend in ("python", "native")
+            for line in (
+                f"{backend}: [[2.0, 2.0, 2.0], [4.0, 4.0, 4.0]]",
+                f"{backend}, refused: {MISFIT}",
+            )
+        ),
+    ],
+}
+FRAMEWORKS = {
+    "pytorch_export": ["torch", "onnxscript"],
+    "scikit_learn_pipeline": ["sklearn", "skl2onnx"],
+    "onnxscript_broadcast": ["onnxscript"],
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with one model that keeps the profile, `model.onnx`."""
+    onnx.save(models.load(CONFORMING), tmp_path / "model.onnx")
+    return tmp_path
+
+
+def violate(folder: Path) -> None:
+    onnx.save(models.load(VIOLATING), folder / "model.onnx")
+
+
+def command_in(folder: Path, *arguments: str) -> ChildResult:
+    """Run a command of this environment."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return run_program(list(arguments), folder=str(folder), timeout=120, PATH=path)
+
+
+@pytest.mark.parametrize("example", OUTPUTS)
+def test_example_writes_what_it_shows(example, tmp_path):
+    for framework in FRAMEWORKS[example]:
+        if importlib.util.find_spec(framework) is None:
+            pytest.skip(f"{framework} is not installed")
+    script = str(EXAMPLES / f"{example}.py")
+    done = run_program([sys.executable, script], folder=str(tmp_path), timeout=300)
+    assert done.exit_status == 0, done
+    assert done.stdout.splitlines() == OUTPUTS[example]
+
+
+def test_every_script_is_among_those_that_are_run():
+    scripts = {file.stem for file in EXAMPLES.glob("*.py")}
+    assert scripts == {*OUTPUTS, "test_model_file"}
+
+
+def test_page_shows_what_an_example_writes():
+    page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    assert shown.splitlines() == OUTPUTS["pytorch_export"]
+
+
+def test_fixture_passes_a_model_that_keeps_the_profile(folder):
+    done = pytest_in(folder)
+    assert done.exit_status == 0, done
+
+
+def test_fixture_fails_a_test_with_what_the_model_violates(folder):
+    violate(folder)
+    done = pytest_in(folder)
+    assert done.exit_status == 1, done
+    assert "model.onnx breaks the SONNX profile:\nDiv.int.C1 at Div 'divide'" in done.stdout, done
+
+
+def pytest_in(folder: Path) -> ChildResult:
+    example = str(EXAMPLES / "test_model_file.py")
+    options = ("-q", "-p", "no:cacheprovider", "--rootdir", str(folder), "-c", os.devnull)
+    return command_in(folder, sys.executable, "-m", "pytest", *options, example)
+
+
+@pytest.mark.parametrize("violating", [False, True])
+def test_workflow_writes_the_report_that_it_uploads(violating, folder):
+    (folder / "models").mkdir()
+    (folder / "model.onnx").rename(folder / "models" / "model.onnx")
+    if violating:
+        violate(folder / "models")
+    workflow = WORKFLOW.read_text(encoding="utf-8")
+    [command] = re.findall(r"- run: (sonnx-ort .*)", workflow)
+    [report] = re.findall(r"sarif_file: (.*)", workflow)
+    done = command_in(folder, *shlex.split(command))
+    assert done.exit_status == violating, done
+    assert '"version": "2.1.0"' in (folder / report).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("violating", [False, True])
+def test_hook_refuses_a_commit_where_a_model_violates_the_profile(violating, folder):
+    if violating:
+        violate(folder)
+    [entry] = re.findall(r"entry: (.*)", HOOKS.read_text(encoding="utf-8"))
+    done = command_in(folder, *shlex.split(entry), "model.onnx")
+    assert done.exit_status == violating, done
+
+
+def test_hook_looks_at_models_only():
+    [pattern] = re.findall(r"files: (.*)", HOOKS.read_text(encoding="utf-8"))
+    assert re.search(pattern, "models/model.onnx")
+    assert not re.search(pattern, "models/model.onnx.md")
+
+
+def test_native_model_is_served_without_this_package(tmp_path):
+    model = binary_model("Div", "int32", ["n"], ["m"], node="normalize/div")
+    onnx.save(sonnx_ort.rewrite(model, backend="native"), tmp_path / "model.onnx")
+    done = run_python(
+        f"""
+        import runpy
+        import sys
+        runpy.run_path({str(TESTS / "plain_python" / "run_models.py")!r})  # refuses our packages
+        sys.argv = ["plain_session.py", {str(tmp_path / "model.onnx")!r}]
+        runpy.run_path({str(EXAMPLES / "serving" / "plain_session.py")!r}, run_name="__main__")
+        assert "sonnx_ort" not in sys.modules
+        """
+    )
+    assert done.exit_status == 0, done
+    quotients, refusal = done.stdout.splitlines()[:2]
+    assert quotients == "quotients: [4, 3]"
+    assert "Div 'normalize/div' breaks the SONNX profile" in refusal
