@@ -127,7 +127,7 @@ def _section(rule: Explanation) -> str:
         "Stated": rule.stated,
         "In later drafts": f"`{rule.later}`" if rule.later else "",
     }
-    rows = "".join(f"- {name}: {text}\n" for name, text in parts.items() if text)
+    rows = "".join(f"- **{name}:** {text}\n" for name, text in parts.items() if text)
     return f"## {rule.id}\n\n{rule.sentence}\n\n{rows}"
 
 

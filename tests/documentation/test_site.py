@@ -53,3 +53,9 @@ def test_site_is_built_without_a_warning(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "index.html").is_file()
+
+
+def test_findings_name_every_test_that_shows_one():
+    page = (DOCUMENTATION / "findings.md").read_text(encoding="utf-8")
+    shown = (path.name for path in (REPOSITORY / "tests" / "upstream").glob("test_*.py"))
+    assert set(re.findall(r"`(test_\w+\.py)`", page)) == set(shown)

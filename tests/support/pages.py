@@ -19,7 +19,7 @@ _FENCED = re.compile(
 )
 _INDENTED = re.compile(r"(?<=\n\n)(?: {4}sonnx-ort [^\n]*\n)+")
 
-_NOT_RUN = "not run: "
+_NOT_RUN = "not tested: "
 _EXIT_STATUS = "exit status "
 
 
