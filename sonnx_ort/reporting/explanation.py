@@ -5,20 +5,22 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.profile.catalog import OPERATORS, RULES, STANDARD_OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.general import RESTRICTIONS
 from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Subject, Words
 from sonnx_ort.reporting.operator_description import describe_operator
 
 _WHY: Mapping[Subject, str] = MappingProxyType(
     {
-        Subject.TYPES: "ONNX Runtime 1.31.1 starts no session where these types differ, but for "
-        "Pow, which takes operands of two types without a word.",
+        Subject.TYPES: "ONNX Runtime 1.31.1 starts no session where these types differ.",
         Subject.STORAGE: "ONNX Runtime 1.31.1 stores a sparse initializer densely, without a "
         "word: an element that the file does not have is 0.",
     }
 )
 """What ONNX Runtime does with its own operators where a rule is broken before all runs."""
+
+_TELL_THEMSELVES = frozenset({"Broadcast", "Cast", "Pow"})
+"""Operators of which that is not so: ONNX Runtime does not have them, or lets types differ."""
 
 _WHY_RESTRICTED = (
     "A model that does not meet it computes the same, but says less about itself than it should."
@@ -118,11 +120,14 @@ def _explanation(
 def _why(rule: Rule) -> str:
     """What ONNX Runtime does without a rule, as far as it is told."""
     operator = _OPERATOR_OF.get(rule.id)
-    if operator is None or operator in STANDARD_OPERATORS:
-        told = _WHY.get(rule.requirement.subject)
-        if told is not None:
-            return told
-    return "" if operator is None else describe_operator(operator).unenforced
+    subject = rule.requirement.subject
+    if operator is None or (subject in _WHY and not _tells_itself(operator, subject)):
+        return _WHY.get(subject, "")
+    return describe_operator(operator).unenforced
+
+
+def _tells_itself(operator: str, subject: Subject) -> bool:
+    return subject is Subject.TYPES and operator in _TELL_THEMSELVES
 
 
 def _standing(source: Source) -> str:

@@ -14,7 +14,7 @@ WITH_BLOCKS = [page for page in PAGES if any(blocks(page))]
 
 REASONS = {
     "it installs packages",
-    "it takes an hour",
+    "it measures times",
     "it needs a GPU",
 }
 """Why a block may be left out."""

@@ -53,6 +53,14 @@ def test_pow_takes_operands_of_two_types():
     assert session.run(None, feeds)[0].tolist() == [1, 4, 9]
 
 
+def test_cast_reads_numbers_from_strings():
+    """Once it does not, the rule about types of Cast guards nothing that starts."""
+    text = "(string[2] a) => (float[2] y) { y = Cast<to = 1>(a) }"
+    model = parse(text, opset=22).SerializeToString()
+    session = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
+    assert session.run(None, {"a": np.array(["1.5", "-2"])})[0].tolist() == [1.5, -2]
+
+
 def test_what_a_sparse_initializer_does_not_store_is_zero():
     """Once it is refused, the rules about sparse tensors guard a start that fails already."""
     model = models.load("div_sparse_initializer")
