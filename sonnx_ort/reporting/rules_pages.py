@@ -4,12 +4,14 @@ An index, a page for each operator, and one for the rules of the whole graph.
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.general import GENERAL_RULES, RESTRICTIONS
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Rule
 from sonnx_ort.reporting.explanation import Explanation, explanation_of
 from sonnx_ort.reporting.operator_description import describe_operator
 
@@ -63,8 +65,9 @@ The others are told of as findings, and change no verdict.
 def rules_pages() -> dict[str, str]:
     """Give every page in Markdown, by its path in the documentation."""
     of_graph = (*(rule.id for rule in GENERAL_RULES), *RESTRICTIONS)
+    graph = (_section(explanation_of(rule), "every graph, in both editions") for rule in of_graph)
     pages = {_path(name): _operator_page(operator) for name, operator in OPERATORS.items()}
-    pages[_path(_GRAPH)] = "\n".join([_GRAPH_HEAD, *_sections(of_graph)])
+    pages[_path(_GRAPH)] = "\n".join([_GRAPH_HEAD, *graph])
     rows = [_row(name, _ids(operator)) for name, operator in OPERATORS.items()]
     rows.append(_row(_GRAPH, of_graph, "the whole graph"))
     return {_INDEX: _HEAD + "".join(rows), **pages}
@@ -109,16 +112,26 @@ def _operator_page(operator: Operator) -> str:
     head = [f"# {operator.name}", description.summary, *description.paragraphs]
     versions = ", ".join(map(str, operator.versions))
     named = f"Versions of the operator: {versions}. [All rules](../{_INDEX}). {_MADE_BY}"
-    return "\n".join([*(f"{text}\n" for text in (*head, named)), *_sections(_ids(operator))])
+    sections = (
+        _section(explanation_of(rule.id), _bound(operator, rule)) for rule in operator.all_rules()
+    )
+    return "\n".join([*(f"{text}\n" for text in (*head, named)), *sections])
 
 
-def _sections(identifiers: Iterable[str]) -> Iterator[str]:
-    for identifier in identifiers:
-        yield _section(explanation_of(identifier))
+def _bound(operator: Operator, rule: Rule) -> str:
+    """The editions in which a rule binds, and the families of types."""
+    families = {
+        edition: ", ".join(family for family, rules in contract.items() if rule in rules)
+        for edition, contract in operator.contracts.items()
+    }
+    if len(families) > 1 and len(set(families.values())) == 1:
+        return f"both editions, {families[Edition.TYPED]}"
+    return "; ".join(f"{edition} edition, {told}" for edition, told in families.items() if told)
 
 
-def _section(rule: Explanation) -> str:
+def _section(rule: Explanation, bound: str) -> str:
     parts = {
+        "Binds": bound,
         "Why": rule.why,
         "Keeps it": f"`{rule.example.kept}`",
         "Breaks it": f"`{rule.example.broken}`",

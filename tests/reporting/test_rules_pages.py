@@ -41,6 +41,21 @@ def test_every_rule_has_one_section_on_the_page_of_its_operator() -> None:
     assert headings(pages["rules/graph.md"]) == ["GR1", *RESTRICTIONS]
 
 
+@pytest.mark.parametrize(
+    ("page", "rule", "bound"),
+    [
+        ("div", "Div.float.R1", "typed edition, float"),
+        ("div", "Div.R5", "preliminary edition, float, int"),
+        ("div", "Div.int.C2", "both editions, int"),
+        ("add", "Add.float.R1", "both editions, float"),
+        ("graph", "GR1", "every graph, in both editions"),
+    ],
+)
+def test_section_says_where_a_rule_binds(page: str, rule: str, bound: str) -> None:
+    section = rules_pages()[f"rules/{page}.md"].partition(f"## {rule}\n")[2]
+    assert re.search(r"\*\*Binds:\*\* (.*)", section).group(1) == bound
+
+
 def test_index_links_to_the_section_of_every_rule() -> None:
     links = re.findall(r"\[`([^`]+)`\]\(([^)#]+)#([^)]+)\)", rules_pages()["rules.md"])
     pages = rules_pages()
