@@ -28,7 +28,7 @@ Each operator has a page. It says what the operator computes and what ONNX Runti
 nothing enforces its rules, as measured; and of each rule what it demands, where that is written,
 whose rule and whose words it is, the permanent tag of the same demand in the later drafts of the
 SONNX working group, why it matters, what keeps and what breaks it, and how to mend that.
-`sonnx-ort explain RULE` says the same of one rule; JSON reports carry it under `rules`.
+`sonnx-ort explain RULE` tells of one rule; JSON reports carry where it is written, under `rules`.
 
 {_MADE_BY}
 
