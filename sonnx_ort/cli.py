@@ -185,7 +185,7 @@ def explain(
         str | None, typer.Argument(metavar="[RULE]", help="A rule's id; all rules if left out.")
     ] = None,
 ) -> None:
-    """Explain a rule: its sentence, its source, what keeps and what breaks it, how to mend it."""
+    """Explain a rule: its source, why it matters, what keeps and breaks it, how to mend it."""
     from sonnx_ort.reporting.explanation import explain as explain_rule
     from sonnx_ort.reporting.explanation import list_rules
 

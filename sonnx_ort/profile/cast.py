@@ -6,6 +6,7 @@ number modulo 2^n; to floats the nearest one; to conditions whether it is not ze
 ONNX leaves undefined what a float gives that the integer type cannot hold. ONNX Runtime 1.31.1
 gives a number, without a word, and another one by type and machine: on x86-64 the smallest value of
 int32 and int64 for NaN and for 3e38, 0 in int8, 44 in uint8 for 300, 2147483648 in uint32 for NaN.
+It reads numbers from strings too.
 """
 
 from types import MappingProxyType

@@ -1,44 +1,133 @@
-"""A rule explained: what it demands, where that is written, and what to do."""
+"""A rule explained: what it demands, where that is written, why it matters, and what to do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.general import RESTRICTIONS
-from sonnx_ort.profile.rule import Source, Standing, Words
+from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Subject, Words
+from sonnx_ort.reporting.operator_description import describe_operator
+
+_WHY: Mapping[Subject, str] = MappingProxyType(
+    {
+        Subject.TYPES: "ONNX Runtime 1.31.1 starts no session where these types differ.",
+        Subject.STORAGE: "ONNX Runtime 1.31.1 stores a sparse initializer densely, without a "
+        "word: an element that the file does not have is 0.",
+    }
+)
+"""What ONNX Runtime does with its own operators where a rule is broken before all runs."""
+
+_TELL_THEMSELVES = frozenset({"Broadcast", "Cast", "Pow"})
+"""Operators of which that is not so: ONNX Runtime does not have them, or lets types differ."""
+
+_WHY_RESTRICTED = (
+    "A model that does not meet it computes the same, but says less about itself than it should."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is told of a rule or restriction.
+
+    Attributes:
+        id: Its id.
+        sentence: What it demands.
+        source: Where that is written.
+        stated: Whose the rule and its words are, and what the document says otherwise.
+        later: The tag of the same demand in later drafts; empty if there is none.
+        why: What happens where nothing enforces it; empty if nothing is told.
+        example: What keeps it, what breaks it, and how to mend that.
+    """
+
+    id: str
+    sentence: str
+    source: str
+    stated: str
+    later: str
+    why: str
+    example: Illustration
+
+    def __str__(self) -> str:
+        """Give it in lines with labels, without those of which there is nothing to say."""
+        parts = {
+            "source": self.source,
+            "stated": self.stated,
+            "later": self.later,
+            "why": self.why,
+            "keeps": self.example.kept,
+            "breaks": self.example.broken,
+            "to mend": self.example.mended,
+        }
+        told = (f"  {name + ':':9}{text}" for name, text in parts.items() if text)
+        return "\n".join([f"{self.id}: {self.sentence}", *told])
+
+
+def explanation_of(identifier: str) -> Explanation:
+    """Explain one rule or restriction.
+
+    Args:
+        identifier: Its id, in any case.
+
+    Raises:
+        SonnxError: There is no such rule; the message says how to list them.
+    """
+    name = _IDS.get(identifier.lower())
+    if name is None:
+        raise SonnxError(f"there is no rule '{identifier}'; `sonnx-ort explain` lists all rules")
+    if name in RESTRICTIONS:
+        restriction = RESTRICTIONS[name]
+        return _explanation(
+            name, restriction.sentence, restriction.source, _WHY_RESTRICTED, restriction.example
+        )
+    rule = RULES[name]
+    return _explanation(name, rule.sentence, rule.source, _why(rule), rule.requirement.example)
 
 
 def explain(identifier: str) -> str:
-    """Explain one rule.
+    """Explain one rule in lines with labels.
 
     Args:
         identifier: Its id, in any case.
 
     Returns:
-        Its sentence, its source, whose rule and whose words it is, the tag of later drafts, an
-        example that keeps it, one that breaks it, and how to mend it.
+        Its sentence, its source, whose rule and whose words it is, the tag of later drafts, what
+        ONNX Runtime does without it, an example that keeps it, one that breaks it, and how to
+        mend it.
 
     Raises:
         SonnxError: There is no such rule; the message says how to list them.
     """
-    rule = _BY_NAME.get(identifier.lower())
-    if rule is None:
-        raise SonnxError(f"there is no rule '{identifier}'; `sonnx-ort explain` lists all rules")
-    sentence, source, example = rule
-    parts = {
-        "source": str(source),
-        "stated": _standing(source),
-        "later": source.later_tag or "",
-        "keeps": example.kept,
-        "breaks": example.broken,
-        "to mend": example.mended,
-    }
-    told = (f"  {name + ':':9}{text}" for name, text in parts.items() if text)
-    return "\n".join([f"{_IDS[identifier.lower()]}: {sentence}", *told])
+    return str(explanation_of(identifier))
 
 
 def list_rules() -> str:
     """List all rules, one on a line."""
     width = max(map(len, _IDS.values()))
-    return "\n".join(f"{_IDS[name]:{width}}  {rule[0]}" for name, rule in _BY_NAME.items())
+    lines = [f"{rule.id:{width}}  {rule.sentence}" for rule in RULES.values()]
+    lines += [f"{found.id:{width}}  {found.sentence}" for found in RESTRICTIONS.values()]
+    return "\n".join(lines)
+
+
+def _explanation(
+    identifier: str, sentence: str, source: Source, why: str, example: Illustration
+) -> Explanation:
+    later = source.later_tag or ""
+    return Explanation(identifier, sentence, str(source), _standing(source), later, why, example)
+
+
+def _why(rule: Rule) -> str:
+    """What ONNX Runtime does without a rule, as far as it is told."""
+    operator = _OPERATOR_OF.get(rule.id)
+    subject = rule.requirement.subject
+    if operator is None or (subject in _WHY and not _tells_itself(operator, subject)):
+        return _WHY.get(subject, "")
+    return describe_operator(operator).unenforced
+
+
+def _tells_itself(operator: str, subject: Subject) -> bool:
+    return subject is Subject.TYPES and operator in _TELL_THEMSELVES
 
 
 def _standing(source: Source) -> str:
@@ -58,9 +147,8 @@ def _standing(source: Source) -> str:
     return f"{told}. {source.remark}" if source.remark else told
 
 
-_BY_NAME = {
-    **{r.id.lower(): (r.sentence, r.source, r.requirement.example) for r in RULES.values()},
-    **{r.id.lower(): (r.sentence, r.source, r.example) for r in RESTRICTIONS.values()},
-}
-
 _IDS = {identifier.lower(): identifier for identifier in (*RULES, *RESTRICTIONS)}
+
+_OPERATOR_OF = {
+    rule.id: name for name, operator in OPERATORS.items() for rule in operator.all_rules()
+}

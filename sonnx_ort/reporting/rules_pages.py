@@ -1,0 +1,148 @@
+"""The pages of the rules: `python -m sonnx_ort.reporting.rules_pages docs` writes them.
+
+An index, a page for each operator, and one for the rules of the whole graph.
+"""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.general import GENERAL_RULES, RESTRICTIONS
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.reporting.explanation import Explanation, explanation_of
+from sonnx_ort.reporting.operator_description import describe_operator
+
+_INDEX = "rules.md"
+_FOLDER = "rules"
+_GRAPH = "graph"
+
+_MADE_BY = "Made by `python -m sonnx_ort.reporting.rules_pages docs`."
+
+_HEAD = f"""\
+# The rules
+
+Each operator has a page. It says what the operator computes and what ONNX Runtime does today where
+nothing enforces its rules, as measured; and of each rule what it demands, where that is written,
+whose rule and whose words it is, the permanent tag of the same demand in the later drafts of the
+SONNX working group, why it matters, what keeps and what breaks it, and how to mend that.
+`sonnx-ort explain RULE` tells of one rule; JSON reports carry where it is written, under `rules`.
+
+{_MADE_BY}
+
+## Where the documents leave something open
+
+- Typed `Div` on floats states that B contains no null values, and a formula that gives inf and
+  NaN for them. The formula is followed, with the signs of IEEE 754, as the later drafts say too:
+  a zero divisor of floats is a result, no violation.
+- The typed section on integers is still to be completed. What is enforced there is `Div.int.*`.
+- What the smallest value divided by -1 is, no document and no later draft says. ONNX Runtime ends
+  the process at int32 and int64; here it is a violation, `Div.int.C2`.
+- A size of 0 against a size of 1 cannot be broadcast: by the given document and the working
+  group's draft it is neither the largest nor 1. The October drafts of Add, Sub and Mul admit it.
+- The October drafts of Add, Sub and Mul admit operands that can be broadcast to a common shape; the
+  working group's drafts, and every draft of Div, do not. Broadcasting is rejected, unless
+  `broadcast="explicit"` writes it out: that satisfies both.
+
+## By operator
+
+| operator | rules |
+| --- | --- |
+"""
+
+_GRAPH_HEAD = f"""\
+# The whole graph
+
+What binds a graph rather than one operator. `GR1` is a rule: a model that breaks it is rejected.
+The others are told of as findings, and change no verdict.
+
+[All rules](../{_INDEX}). {_MADE_BY}
+"""
+
+
+def rules_pages() -> dict[str, str]:
+    """Give every page in Markdown, by its path in the documentation."""
+    of_graph = (*(rule.id for rule in GENERAL_RULES), *RESTRICTIONS)
+    graph = (_section(explanation_of(rule), "every graph, in both editions") for rule in of_graph)
+    pages = {_path(name): _operator_page(operator) for name, operator in OPERATORS.items()}
+    pages[_path(_GRAPH)] = "\n".join([_GRAPH_HEAD, *graph])
+    rows = [_row(name, _ids(operator)) for name, operator in OPERATORS.items()]
+    rows.append(_row(_GRAPH, of_graph, "the whole graph"))
+    return {_INDEX: _HEAD + "".join(rows), **pages}
+
+
+def write_rules_pages(folder: Path) -> None:
+    """Write every page, and remove those of operators that there are no longer.
+
+    Args:
+        folder: The folder of the documentation.
+    """
+    pages = rules_pages()
+    (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
+    for page in (folder / _FOLDER).glob("*.md"):
+        if page.relative_to(folder).as_posix() not in pages:
+            page.unlink()
+    for path, text in pages.items():
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+def _path(name: str) -> str:
+    return f"{_FOLDER}/{name.lower()}.md"
+
+
+def _anchor(identifier: str) -> str:
+    """What renderers of Markdown make of a heading that is an id."""
+    return identifier.lower().replace(".", "")
+
+
+def _ids(operator: Operator) -> list[str]:
+    return [rule.id for rule in operator.all_rules()]
+
+
+def _row(name: str, identifiers: Iterable[str], shown: str | None = None) -> str:
+    page = _path(name)
+    links = ", ".join(f"[`{rule}`]({page}#{_anchor(rule)})" for rule in identifiers)
+    return f"| [{shown or name}]({page}) | {links} |\n"
+
+
+def _operator_page(operator: Operator) -> str:
+    description = describe_operator(operator.name)
+    head = [f"# {operator.name}", description.summary, *description.paragraphs]
+    versions = ", ".join(map(str, operator.versions))
+    named = f"Versions of the operator: {versions}. [All rules](../{_INDEX}). {_MADE_BY}"
+    sections = (
+        _section(explanation_of(rule.id), _bound(operator, rule)) for rule in operator.all_rules()
+    )
+    return "\n".join([*(f"{text}\n" for text in (*head, named)), *sections])
+
+
+def _bound(operator: Operator, rule: Rule) -> str:
+    """The editions in which a rule binds, and the families of types."""
+    families = {
+        edition: ", ".join(family for family, rules in contract.items() if rule in rules)
+        for edition, contract in operator.contracts.items()
+    }
+    if len(families) > 1 and len(set(families.values())) == 1:
+        return f"both editions, {families[Edition.TYPED]}"
+    return "; ".join(f"{edition} edition, {told}" for edition, told in families.items() if told)
+
+
+def _section(rule: Explanation, bound: str) -> str:
+    parts = {
+        "Binds": bound,
+        "Why": rule.why,
+        "Keeps it": f"`{rule.example.kept}`",
+        "Breaks it": f"`{rule.example.broken}`",
+        "To mend it": rule.example.mended,
+        "Source": rule.source,
+        "Stated": rule.stated,
+        "In later drafts": f"`{rule.later}`" if rule.later else "",
+    }
+    rows = "".join(f"- **{name}:** {text}\n" for name, text in parts.items() if text)
+    return f"## {rule.id}\n\n{rule.sentence}\n\n{rows}"
+
+
+if __name__ == "__main__":
+    write_rules_pages(Path(sys.argv[1]))

@@ -1,0 +1,76 @@
+"""The pages of the rules in the documentation."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.general import RESTRICTIONS
+from sonnx_ort.reporting.operator_description import describe_operator
+from sonnx_ort.reporting.rules_pages import rules_pages, write_rules_pages
+
+DOCUMENTATION = Path(__file__).resolve().parents[2] / "docs"
+
+
+def written(folder: Path) -> dict[str, str]:
+    paths = [folder / "rules.md", *(folder / "rules").glob("*.md")]
+    return {p.relative_to(folder).as_posix(): p.read_text(encoding="utf-8") for p in paths}
+
+
+def headings(page: str) -> list[str]:
+    return re.findall(r"^## (.*)$", page, re.MULTILINE)
+
+
+def test_documentation_has_these_pages_and_no_others() -> None:
+    assert written(DOCUMENTATION) == rules_pages()
+
+
+def test_page_of_an_operator_that_there_is_no_longer_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "acosh.md").touch()
+    write_rules_pages(tmp_path)
+    assert written(tmp_path) == rules_pages()
+
+
+def test_every_rule_has_one_section_on_the_page_of_its_operator() -> None:
+    pages = rules_pages()
+    for name, operator in OPERATORS.items():
+        rules = [rule.id for rule in operator.all_rules()]
+        assert headings(pages[f"rules/{name.lower()}.md"]) == rules
+    assert headings(pages["rules/graph.md"]) == ["GR1", *RESTRICTIONS]
+
+
+@pytest.mark.parametrize(
+    ("page", "rule", "bound"),
+    [
+        ("div", "Div.float.R1", "typed edition, float"),
+        ("div", "Div.R5", "preliminary edition, float, int"),
+        ("div", "Div.int.C2", "both editions, int"),
+        ("add", "Add.float.R1", "both editions, float"),
+        ("graph", "GR1", "every graph, in both editions"),
+    ],
+)
+def test_section_says_where_a_rule_binds(page: str, rule: str, bound: str) -> None:
+    section = rules_pages()[f"rules/{page}.md"].partition(f"## {rule}\n")[2]
+    assert re.search(r"\*\*Binds:\*\* (.*)", section).group(1) == bound
+
+
+def test_index_links_to_the_section_of_every_rule() -> None:
+    links = re.findall(r"\[`([^`]+)`\]\(([^)#]+)#([^)]+)\)", rules_pages()["rules.md"])
+    pages = rules_pages()
+    assert {rule for rule, _, _ in links} == {*RULES, *RESTRICTIONS}
+    for rule, page, anchor in links:
+        assert rule in headings(pages[page])
+        assert anchor == re.sub(r"[^\w-]", "", rule).lower()
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_description_says_what_happens_without_rules_that_runs_decide(name: str) -> None:
+    told = describe_operator(name).unenforced
+    assert told or not any(rule.in_run for rule in OPERATORS[name].all_rules())
+
+
+def test_operator_without_a_file_is_an_error() -> None:
+    with pytest.raises(LookupError):
+        describe_operator("Acosh")
