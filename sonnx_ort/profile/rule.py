@@ -1,6 +1,7 @@
 """A rule of the profile and where it comes from."""
 
 import enum
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -95,8 +96,7 @@ AttributeValue = int | float | str | None
 """What a node's attribute says; None where the node has no such attribute, or another kind."""
 
 
-@runtime_checkable
-class DependsOnAttributes(Protocol):
+class DependsOnAttributes(ABC):
     """A requirement that demands of each node what attributes of that node say.
 
     Attributes:
@@ -105,13 +105,13 @@ class DependsOnAttributes(Protocol):
 
     attributes: tuple[str, ...]
 
+    @abstractmethod
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> "Requirement":
         """Give what is demanded of a node.
 
         Args:
             attributes: Its attributes, by name.
         """
-        ...
 
 
 class Requirement(Protocol):

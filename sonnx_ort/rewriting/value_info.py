@@ -31,19 +31,8 @@ _READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
 
 _READING_THOSE = frozenset(
     {
-        *(
-            "Add",
-            "And",
-            "Concat",
-            "ConstantOfShape",
-            "Gather",
-            "Greater",
-            "Less",
-            "Neg",
-            "Not",
-            "Or",
-        ),
-        *("ReduceMax", "ReduceMin", "Where"),
+        *("Add", "And", "Concat", "ConstantOfShape", "Gather", "Greater", "Less", "Neg", "Not"),
+        *("Or", "ReduceMax", "ReduceMin", "Where"),
     }
 )
 """The operators of nodes of the native backend that read what such nodes give."""

@@ -10,18 +10,9 @@ from sonnx_ort.checking import check_with_outline
 from sonnx_ort.reporting.html_report import html_report
 from support.browser import Browser, browsing, why_no_browser
 from support.graphs import parse
+from support.shown import MADE
 
 pytestmark = pytest.mark.skipif(why_no_browser() is not None, reason=str(why_no_browser()))
-
-MADE = """
-    (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, float[k] w)
-        => (float[?, ?] z, int32[2] q, float[k] d) {
-        [relu] r = Relu(x)
-        [ratio] z = Div(r, y)
-        [quotient] q = Div(i, j)
-        [difference] d = Sub(w, w)
-        [sum] s = Add(w, w)
-    }"""
 
 NESTED = """
     (bool c, float[n] x) => (float[?] z) {

@@ -13,16 +13,7 @@ import sonnx_ort
 from sonnx_ort.checking import check_with_outline
 from sonnx_ort.reporting.html_report import html_report
 from support.graphs import binary_model, model, parse, tensor
-
-MADE = """
-    (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, float[k] w)
-        => (float[?, ?] z, int32[2] q, float[k] d) {
-        [relu] r = Relu(x)
-        [ratio] z = Div(r, y)
-        [quotient] q = Div(i, j)
-        [difference] d = Sub(w, w)
-        [sum] s = Add(w, w)
-    }"""
+from support.shown import MADE
 
 HOSTILE = [
     "</script><img src=x onerror=alert(1)>",

@@ -14,7 +14,13 @@ from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.interval import WithinInterval
 from sonnx_ort.profile.requirements.settled import Settled
-from sonnx_ort.profile.rule import AttributeValue, Illustration, Requirement, Subject
+from sonnx_ort.profile.rule import (
+    AttributeValue,
+    DependsOnAttributes,
+    Illustration,
+    Requirement,
+    Subject,
+)
 
 _EXAMPLE = Illustration(
     "X [2147483520.0, -0.5], float, to int32",
@@ -23,7 +29,7 @@ _EXAMPLE = Illustration(
 )
 
 
-class HeldByTheIntegerType:
+class HeldByTheIntegerType(DependsOnAttributes):
     """No element is NaN, or beyond the integer type that the attribute `to` names.
 
     What is behind the point does not count: it is cut off.
@@ -59,7 +65,7 @@ def _held_by(to: int) -> Requirement:
     names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
     integer = ElementType.named(names.get(to))
     if integer is None or integer.family is not Family.INTEGER:
-        return Settled.kept(f"{names.get(to, to)} is no type of integers", _EXAMPLE)
+        return Settled(f"{names.get(to, to)} is no type of integers", _EXAMPLE)
     return WithinInterval(
         ("X",),
         0,

@@ -6,47 +6,35 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.judgement import Judgement, Status, Violation, proved, violated
+from sonnx_ort.profile.judgement import Judgement, proved
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import Illustration, Subject
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What the attributes of a node have decided, for all runs.
+    """A rule that the attributes of a node let no run break.
 
     Attributes:
-        judgement: That it is kept, or broken.
+        evidence: Why, as a clause.
         example: What keeps the rule, and what breaks it.
     """
 
-    judgement: Judgement
+    evidence: str
     example: Illustration
 
     subject: ClassVar = Subject.ATTRIBUTES
 
-    @classmethod
-    def kept(cls, evidence: str, example: Illustration) -> "Settled":
-        """The rule is kept, because of the evidence."""
-        return cls(proved(evidence), example)
-
-    @classmethod
-    def broken(cls, evidence: str, example: Illustration) -> "Settled":
-        """The rule is broken, because of the evidence."""
-        return cls(violated(evidence), example)
-
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Give what is decided."""
+        """The rule is kept in every run."""
         del operands
-        return self.judgement
+        return proved(self.evidence)
 
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Give what is decided."""
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
+        """Nothing breaks the rule."""
         del arrays
-        broken = self.judgement.status is Status.VIOLATED
-        return Violation(self.judgement.evidence) if broken else None
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say what to do about it."""
+        """Say how other nodes keep the rule."""
         del operands
         return self.example.mended
