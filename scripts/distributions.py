@@ -38,7 +38,9 @@ def build_distributions(python: Path, root: Path, folder: Path) -> Distributions
     """
     source = build_source_distribution(python, root, folder)
     with tarfile.open(source) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
+        # Python knows the filter from 3.11.4 on; what was just built needs none.
+        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+        archive.extractall(folder / "unpacked")  # noqa: S202 (our own archive)
     (unpacked,) = (folder / "unpacked").iterdir()
     return Distributions(source, build_wheel(python, unpacked, folder))
 
