@@ -8,8 +8,8 @@ ONNX Runtime 1.31.1 gives the smallest value for itself, which is negative, with
 
 import numpy as np
 
+from sonnx_ort.profile.common_rules import CommonRules, working_group
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, working_group
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.interval import WithinInterval
 from sonnx_ort.profile.rule import Illustration, Rule
@@ -17,13 +17,13 @@ from sonnx_ort.profile.rule import Illustration, Rule
 _FIRST_CODE = 501
 _OPERANDS = ("X",)
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Abs",
     _FIRST_CODE,
     working_group("Abs", "The result has the operand's shape by definition."),
     operands="X",
     result="Y",
-    single=True,
+    one_shape=False,
 )
 
 _REPRESENTABLE = Rule(

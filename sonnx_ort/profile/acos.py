@@ -6,8 +6,8 @@ ONNX Runtime 1.31.1 gives NaN of what is no cosine, without a word. It has kerne
 float; the last bit of a result depends on the place of the element in the tensor.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, working_group
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, working_group
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.interval import WithinInterval
 from sonnx_ort.profile.rule import Illustration, Rule
@@ -15,13 +15,13 @@ from sonnx_ort.profile.rule import Illustration, Rule
 _FIRST_CODE = 601
 _OPERANDS = ("X",)
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Acos",
     _FIRST_CODE,
     working_group("Acos", "The result has the operand's shape by definition.", of="October 2026"),
     operands="X",
     result="Y",
-    single=True,
+    one_shape=False,
     type_tag="E_ACOS_{}_CONSTR_X_0020",
 )
 

@@ -5,11 +5,11 @@ Results: IEEE 754 addition for floats, rounded to nearest even; modulo 2^n for i
 ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, working_group
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, working_group
 from sonnx_ort.profile.operator import Operator
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Add",
     101,
     working_group(

@@ -6,8 +6,8 @@ Of a shift by n or more ONNX says nothing: ONNX Runtime 1.31.1 gives 0, and 1.23
 n. Both broadcast without a word, and have no kernel for uint16.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, by_analogy, own
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.interval import WithinInterval
 from sonnx_ort.profile.rule import Illustration, Rule
@@ -15,7 +15,7 @@ from sonnx_ort.profile.rule import Illustration, Rule
 _FIRST_CODE = 481
 _OPERANDS = ("X", "Y")
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "BitShift", _FIRST_CODE, by_analogy("BitShift"), operands="X and Y", result="Z"
 )
 

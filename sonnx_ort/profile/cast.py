@@ -11,8 +11,8 @@ It reads numbers from strings too.
 
 from types import MappingProxyType
 
+from sonnx_ort.profile.common_rules import by_analogy, own
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.elementwise import by_analogy, own
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.castable import HeldByTheIntegerType

@@ -6,11 +6,11 @@ reals alone; there is no rule about elements.
 The last bit of what ONNX Runtime 1.31.1 gives depends on the place of the element in the tensor.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, working_group
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, working_group
 from sonnx_ort.profile.operator import Operator
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Log",
     581,
     working_group(
@@ -20,7 +20,7 @@ _RULES = Elementwise(
     ),
     operands="X",
     result="Y",
-    single=True,
+    one_shape=False,
 )
 
 LOG = Operator(

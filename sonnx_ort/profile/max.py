@@ -11,13 +11,13 @@ numbers where the upper ones are equal: Max(3000000000, 0) is 0. `Max.int.C1`
 keeps such numbers out. It has no kernels for 16-bit integers.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, own, working_group
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, own, working_group
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.within_int32 import WithinInt32
 from sonnx_ort.profile.rule import Rule
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Max",
     141,
     working_group(

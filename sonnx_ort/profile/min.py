@@ -11,13 +11,13 @@ numbers where the upper ones are equal: Min(3000000000, 0) is 3000000000. `Min.i
 keeps such numbers out. It has no kernels for 16-bit integers.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, by_analogy, own
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.within_int32 import WithinInt32
 from sonnx_ort.profile.rule import Rule
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Min",
     161,
     by_analogy("Min", "The draft of the working group speaks of Max, not of Min."),

@@ -10,15 +10,15 @@ too, or gives a number. With `fmod=1` both compute int64 and uint64 by way of do
 where an operand is beyond 2^53; there is no rule against that, for no rule knows attributes.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, by_analogy, own
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.division import NonZeroDivisor, RepresentableQuotient
 from sonnx_ort.profile.rule import Rule
 
 _FIRST_CODE = 441
 
-_RULES = Elementwise("Mod", _FIRST_CODE, by_analogy("Mod"))
+_RULES = CommonRules("Mod", _FIRST_CODE, by_analogy("Mod"))
 
 _DIVISORS = (
     Rule(

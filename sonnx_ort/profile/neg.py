@@ -4,11 +4,11 @@ Results: of integers modulo 2^n, so that the smallest value is its own negative,
 October 2026 says; there is no rule about elements. Unsigned types ONNX does not take.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, working_group
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, working_group
 from sonnx_ort.profile.operator import Operator
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Neg",
     521,
     working_group(
@@ -18,7 +18,7 @@ _RULES = Elementwise(
     ),
     operands="X",
     result="Y",
-    single=True,
+    one_shape=False,
     type_tag="E_NEG_{}_CONSTR_X_0010",
 )
 

@@ -7,11 +7,11 @@ without a word. It has kernels for float16 and float; in versions 16 to 18 it ma
 Where of PRelu in other types, which lose the sign of zeros.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, by_analogy
 from sonnx_ort.profile.operator import Operator
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "PRelu",
     181,
     by_analogy("PRelu"),

@@ -12,8 +12,8 @@ and int64.
 
 import numpy as np
 
+from sonnx_ort.profile.common_rules import CommonRules, working_group
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, working_group
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.interval import WithinInterval
 from sonnx_ort.profile.rule import Illustration, Rule
@@ -21,7 +21,7 @@ from sonnx_ort.profile.rule import Illustration, Rule
 _FIRST_CODE = 461
 _OPERANDS = ("X", "Y")
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Pow",
     _FIRST_CODE,
     working_group(

@@ -4,11 +4,11 @@ Results: IEEE 754 division, rounded to nearest even: an infinity with the sign o
 with that of an infinity. There is no rule about elements.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, by_analogy
 from sonnx_ort.profile.operator import Operator
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Reciprocal",
     541,
     by_analogy(
@@ -18,7 +18,7 @@ _RULES = Elementwise(
     ),
     operands="X",
     result="Y",
-    single=True,
+    one_shape=False,
 )
 
 RECIPROCAL = Operator(

@@ -4,11 +4,11 @@ Results: the root, rounded to nearest even; NaN below zero, and -0 of -0, as IEE
 draft has a domain in its section on reals alone; there is no rule about elements.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, working_group
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, working_group
 from sonnx_ort.profile.operator import Operator
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Sqrt",
     561,
     working_group(
@@ -18,7 +18,7 @@ _RULES = Elementwise(
     ),
     operands="X",
     result="Y",
-    single=True,
+    one_shape=False,
 )
 
 SQRT = Operator(

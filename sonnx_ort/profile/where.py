@@ -6,11 +6,11 @@ ONNX Runtime 1.31.1 broadcasts all three to each other without a word, and gives
 It has no kernels for bool, for 16-bit integers and for uint64.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, working_group
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, working_group
 from sonnx_ort.profile.operator import Operator
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Where",
     421,
     working_group("Where"),

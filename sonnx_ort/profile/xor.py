@@ -5,11 +5,11 @@ Results: true and false.
 ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol.
 """
 
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.elementwise import Elementwise, by_analogy
 from sonnx_ort.profile.operator import Operator
 
-_RULES = Elementwise(
+_RULES = CommonRules(
     "Xor",
     241,
     by_analogy("Xor"),

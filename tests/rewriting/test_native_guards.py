@@ -6,7 +6,7 @@ import pytest
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.rewriting.native.catalog import SHAPE_GUARDS, element_guard
+from sonnx_ort.rewriting.native.catalog import SHAPE_GUARDS, deciding_guard
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ def test_requirement_is_registered_as_what_it_is_about(rule: Rule) -> None:
     if rule.requirement.subject.about_shapes:
         assert type(rule.requirement) in SHAPE_GUARDS
     else:
-        assert element_guard(rule.requirement) is not None
+        assert deciding_guard(rule.requirement) is not None

@@ -221,7 +221,7 @@ def _behind(
     for guard, rules in guards.shapes.items():
         name = guard_name(target.operator.name, target.label, rules)
         operands = guard(nodes, operands, node, rules, name)
-    if guards.elements:
-        name = guard_name(target.operator.name, target.label, [rule for rule, _ in guards.elements])
-        operands = pass_if_decided(nodes, operands, node, guards.elements, name)
+    if guards.deciding:
+        name = guard_name(target.operator.name, target.label, [rule for rule, _ in guards.deciding])
+        operands = pass_if_decided(nodes, operands, node, guards.deciding, name)
     return operands

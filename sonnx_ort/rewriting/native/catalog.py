@@ -20,7 +20,7 @@ from sonnx_ort.profile.requirements.interval import WithinInterval
 from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
 from sonnx_ort.profile.requirements.within_int32 import WithinInt32
 from sonnx_ort.profile.rule import Requirement, Rule
-from sonnx_ort.rewriting.native.guard import ElementGuard, GuardedNode, Operands, ShapeGuard
+from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, ShapeGuard
 from sonnx_ort.rewriting.native.interval import interval_guard
 from sonnx_ort.rewriting.native.nonzero_divisor import NONZERO_DIVISOR, with_infinity
 from sonnx_ort.rewriting.native.representable_quotient import REPRESENTABLE_QUOTIENT
@@ -33,7 +33,7 @@ SHAPE_GUARDS: Mapping[type, ShapeGuard] = MappingProxyType(
 )
 """What lets operands through by their shapes. Rules of one guard share it."""
 
-ELEMENT_GUARDS: Mapping[type, ElementGuard] = MappingProxyType(
+DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
     {
         NonZeroDivisor: NONZERO_DIVISOR,
         InfinityForZeroDivisor: NONZERO_DIVISOR,
@@ -41,7 +41,7 @@ ELEMENT_GUARDS: Mapping[type, ElementGuard] = MappingProxyType(
         WithinInt32: WITHIN_INT32,
     }
 )
-"""What decides about the elements of operands of one shape."""
+"""What decides about the elements of operands, and about the shapes of single ones."""
 
 ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
 """Gives a node's result another form: it takes the result, the operands and the node."""
@@ -58,29 +58,29 @@ class Guards:
 
     Attributes:
         shapes: The guards of shapes, each with the rules that it decides.
-        elements: The rules about elements, in the order of decision, each with its guard.
+        deciding: The rules that guards decide one by one, in that order, each with its guard.
         results: What becomes of the result.
     """
 
     shapes: Mapping[ShapeGuard, Sequence[Rule]]
-    elements: Sequence[tuple[Rule, ElementGuard]]
+    deciding: Sequence[tuple[Rule, DecidingGuard]]
     results: Sequence[ResultForm]
 
     @property
     def any_in_front(self) -> bool:
         """Whether a run decides any rule."""
-        return bool(self.shapes or self.elements)
+        return bool(self.shapes or self.deciding)
 
 
-def element_guard(requirement: Requirement) -> ElementGuard | None:
-    """What decides about elements, as a requirement demands it; None if nothing does.
+def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
+    """What decides about what a requirement demands; None if nothing does.
 
     Args:
         requirement: The requirement.
     """
     if isinstance(requirement, WithinInterval):
         return interval_guard(requirement)
-    return ELEMENT_GUARDS.get(type(requirement))
+    return DECIDING_GUARDS.get(type(requirement))
 
 
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:
@@ -95,20 +95,20 @@ def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Editio
         SonnxError: A run decides a rule that there is no guard for.
     """
     shapes: dict[ShapeGuard, list[Rule]] = {}
-    elements = []
+    deciding = []
     for rule in _left_to_the_run(examined, element_type, edition):
         kind = type(rule.requirement)
         if kind in SHAPE_GUARDS:
             shapes.setdefault(SHAPE_GUARDS[kind], []).append(rule)
-        elif (guard := element_guard(rule.requirement)) is None:
+        elif (guard := deciding_guard(rule.requirement)) is None:
             target = examined.target
             raise SonnxError(
                 f"{target.operator.name} '{target.label}': the native backend has no guard for "
                 f"{rule.id} ({rule.sentence}); use the python backend"
             )
         elif guard.binds(element_type):
-            elements.append((rule, guard))
-    return Guards(shapes, elements, result_forms(examined, element_type))
+            deciding.append((rule, guard))
+    return Guards(shapes, deciding, result_forms(examined, element_type))
 
 
 def result_forms(examined: ExaminedNode, element_type: ElementType | None) -> list[ResultForm]:

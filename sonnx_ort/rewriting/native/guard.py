@@ -75,8 +75,8 @@ class Sufficient:
 
 
 @dataclass(frozen=True, slots=True)
-class ElementGuard:
-    """Decides about the elements of operands of one shape.
+class DecidingGuard:
+    """Decides whether operands keep a rule, and says so by a shape or a code.
 
     Several of them make one decision, and one `Reshape` for each operand that has to pass.
 
@@ -101,7 +101,7 @@ def pass_if_decided(
     nodes: StandardNodes,
     operands: Operands,
     node: GuardedNode,
-    guards: Sequence[tuple[Rule, ElementGuard]],
+    guards: Sequence[tuple[Rule, DecidingGuard]],
     name: str,
 ) -> Operands:
     """Let operands through where all rules about their elements are kept.
@@ -138,7 +138,7 @@ def _decided(
     nodes: StandardNodes,
     operands: Operands,
     node: GuardedNode,
-    guards: Sequence[tuple[Rule, ElementGuard]],
+    guards: Sequence[tuple[Rule, DecidingGuard]],
     undecided: ir.Value,
 ) -> ir.Value:
     """A shape, or the code of the first rule that is broken.
@@ -164,7 +164,7 @@ def _looked_at_closely(
     nodes: StandardNodes,
     operands: Operands,
     node: GuardedNode,
-    guards: Sequence[tuple[Rule, ElementGuard]],
+    guards: Sequence[tuple[Rule, DecidingGuard]],
     undecided: ir.Value,
 ) -> ir.Value:
     names = node.examined.target.operand_names
@@ -176,7 +176,7 @@ def _looked_at_closely(
     return decided
 
 
-def _settling(node: GuardedNode, guards: Sequence[ElementGuard]) -> tuple[int, int] | None:
+def _settling(node: GuardedNode, guards: Sequence[DecidingGuard]) -> tuple[int, int] | None:
     """The operand of which one pass can settle all rules, and how small its elements may be.
 
     None where that is not worth a pass, or cannot be had: ONNX Runtime's optimizer does not survive

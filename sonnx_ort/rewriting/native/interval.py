@@ -7,11 +7,11 @@ import onnx_ir as ir
 
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.interval import WithinInterval
-from sonnx_ort.rewriting.native.guard import ElementGuard, GuardedNode, Operands, any_true
+from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, any_true
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 
-def interval_guard(requirement: WithinInterval) -> ElementGuard:
+def interval_guard(requirement: WithinInterval) -> DecidingGuard:
     """The guard of one interval of one operand.
 
     Args:
@@ -35,7 +35,7 @@ def interval_guard(requirement: WithinInterval) -> ElementGuard:
     def binds(element_type: ElementType) -> bool:
         return any(limit is not None for limit in requirement.limits(element_type.dtype))
 
-    return ElementGuard(decide, binds, lambda _: ())
+    return DecidingGuard(decide, binds, lambda _: ())
 
 
 def _outside(

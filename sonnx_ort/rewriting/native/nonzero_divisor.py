@@ -7,7 +7,7 @@ import onnx_ir as ir
 
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.rewriting.native.guard import (
-    ElementGuard,
+    DecidingGuard,
     GuardedNode,
     Operands,
     Sufficient,
@@ -38,7 +38,7 @@ def _passing(node: GuardedNode) -> Sequence[int]:
     return [last] if node.examined.foldable[last] else []
 
 
-NONZERO_DIVISOR = ElementGuard(
+NONZERO_DIVISOR = DecidingGuard(
     _decide,
     lambda kind: kind.family is Family.INTEGER,
     _passing,

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from sonnx_ort.profile.element_type import smallest_value
 from sonnx_ort.rewriting.native.guard import (
-    ElementGuard,
+    DecidingGuard,
     GuardedNode,
     Operands,
     Sufficient,
@@ -51,7 +51,7 @@ def _decide(
     return nodes.add("Where", [overflows, impossible, decided], "shape_or_code")
 
 
-REPRESENTABLE_QUOTIENT = ElementGuard(
+REPRESENTABLE_QUOTIENT = DecidingGuard(
     _decide,
     lambda kind: kind.dtype.kind == "i",
     lambda _: (),

@@ -5,7 +5,7 @@ from functools import reduce
 import onnx_ir as ir
 
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.rewriting.native.guard import ElementGuard, GuardedNode, Operands, any_true
+from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, any_true
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 
@@ -28,5 +28,5 @@ def _beyond(nodes: StandardNodes, operand: ir.Value) -> ir.Value:
     return nodes.add("Equal", [fits, nodes.constant(0, "false", ir.DataType.BOOL)], "beyond")
 
 
-WITHIN_INT32 = ElementGuard(_decide, lambda kind: kind is ElementType.INT64, lambda _: ())
+WITHIN_INT32 = DecidingGuard(_decide, lambda kind: kind is ElementType.INT64, lambda _: ())
 """No element of any operand is beyond int32, if it is int64."""

@@ -1,4 +1,4 @@
-"""What element-wise operators have in common: one type, dense tensors, one shape.
+"""What operators have in common: one type, dense tensors, and element-wise ones one shape.
 
 Source: SONNX Div, typed edition, sections on floats and on integers, R1, R2 and RG1; later drafts
 of the working group state the same of other operators.
@@ -70,8 +70,8 @@ def own(operator: str, remark: str) -> Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Elementwise:
-    """The rules of one element-wise operator that follow the pattern of Div.
+class CommonRules:
+    """The rules of one operator that follow the pattern of Div.
 
     Attributes:
         name: The operator's name.
@@ -81,7 +81,7 @@ class Elementwise:
         result: What the result is called.
         result_type: The ONNX name of the type of results, where it is not the operands'.
         typed: The names of the operands that are of one type, where not all are.
-        single: Whether there is one operand, so that no shapes can differ.
+        one_shape: Whether the operands have to have one shape.
         shape_tag: The tag of the rule about shapes in the drafts of October 2026, with `{}` in the
             place of the family; empty if they have none.
         type_tag: That of the rule about types.
@@ -94,7 +94,7 @@ class Elementwise:
     result: str = "C"
     result_type: str | None = None
     typed: tuple[str, ...] | None = None
-    single: bool = False
+    one_shape: bool = True
     shape_tag: str = ""
     type_tag: str = ""
 
@@ -128,7 +128,7 @@ class Elementwise:
             self._tagged("GR1", family),
             Dense(),
         )
-        if self.single:
+        if not self.one_shape:
             return one_type, dense
         one_shape = Rule(
             f"{self.name}.{family}.R1",
