@@ -109,7 +109,7 @@ class Case:
         name: The name of the case, unique within its model.
         edition: The edition of the profile that the model is held to.
         broadcast: The value of `rewrite`'s argument of that name.
-        operators: Likewise: "default", "all", or names with commas between.
+        operators: Likewise: "default", "elementwise", "all", or names with commas.
         inputs: The arrays to feed by input name; none where the model is rejected.
         expected: What must come of it.
     """

@@ -14,6 +14,7 @@ from model_builders import (
     integers,
     legacy,
     optimizer,
+    single_operands,
     sparse,
 )
 from model_builders.bundle import Bundle
@@ -30,6 +31,7 @@ SUBJECTS = (
     optimizer,
     elementwise,
     elements,
+    single_operands,
     digits,
 )
 """The modules that give models. A new subject is one more entry."""

@@ -40,6 +40,11 @@ NODE_NAMES = {
     "Log": "take_logarithm",
     "Acos": "take_angle",
     "Cast": "convert",
+    "MatMul": "multiply_matrices",
+    "BatchNormalization": "normalize",
+    "Clip": "clip",
+    "Slice": "cut_out",
+    "ArgMax": "find_largest",
 }
 """What the nodes are called, unless a model has several of one operator."""
 

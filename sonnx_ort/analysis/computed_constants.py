@@ -122,7 +122,7 @@ def _read(value: ir.Value) -> Iterator[ir.Value]:
 def _breaks_a_rule(node: ir.Node, operands: list[Array]) -> bool:
     """Whether a kernel may not be asked: it could end the process."""
     operator = OPERATORS.get(node.op_type)
-    if operator is None:
+    if operator is None or not operator.elementwise:
         return False
     names = operator.operand_names(len(operands))
     try:

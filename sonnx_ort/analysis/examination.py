@@ -156,7 +156,9 @@ def _not_enforced(examined: ExaminedNode) -> ExaminedNode:
 def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation, ...]:
     """The rules that a node of a rewritten model decides in each run."""
     values = [value for value in enforced.node.inputs if value is not None]
-    operands = facts.operands(enforced.operator.operand_names(len(values)), values)
+    operator = enforced.operator
+    names = operator.operand_names(len(values)) if operator.elementwise else operator.looked_at
+    operands = facts.operands(names, values)
     evidence = f"the model enforces it, by sonnx::{enforced.node.op_type}"
     return tuple(
         Obligation(

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
+from sonnx_ort.analysis.constants import constant_tensor
 from sonnx_ort.analysis.targets import attribute_value, nodes_with_paths
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.custom_ops.inspection import LEFT_OUT, Inspection
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
@@ -106,6 +108,8 @@ def _computing_node(
 ) -> ir.Node | None:
     """The standard node that computes on what a custom operator has looked at, and nothing else."""
     custom = CUSTOM_OPERATORS.get(operator.name)
+    if isinstance(custom, Inspection):
+        return _inspected_node(node, guard, operator)
     if custom is None or custom.arithmetic is not None:
         return None
     position = custom.handed_on
@@ -135,6 +139,36 @@ def _computing_node(
         for read, values, single in others
     )
     return reader if alike else None
+
+
+def _inspected_node(node: ir.Node, guard: ir.Node, operator: Operator) -> ir.Node | None:
+    """The standard node whose first operand has the shape that a custom operator gave."""
+    reshape = _only_reader(guard, 1)
+    reader = None if reshape is None else _only_reader(reshape, 0)
+    if reshape is None or reader is None:
+        return None
+    if (reader.domain, reader.op_type) != (operator.domain, operator.name):
+        return None
+    texts = attribute_texts(reader, operator)
+    if any(_text(node, name) != text for name, text in texts.items()):
+        return None
+    read = dict(zip(operator.operands, (reshape.inputs[0], *reader.inputs[1:]), strict=False))
+    alike = all(
+        _looked_at(looked_at, read.get(name), by_shape=name in operator.by_shape)
+        for name, looked_at in zip(operator.looked_at, node.inputs, strict=True)
+    )
+    return reader if alike else None
+
+
+def _looked_at(looked_at: ir.Value | None, read: ir.Value | None, *, by_shape: bool) -> bool:
+    """Whether a custom operator has looked at what a standard node reads, or at a wider form."""
+    if not by_shape:
+        node = None if read is None else _cast_back(read.producer())
+        return looked_at is not None and looked_at in {read, node and node.inputs[0]}
+    if read is None:
+        tensor = None if looked_at is None else constant_tensor(looked_at)
+        return tensor is not None and tensor.numpy().tolist() == [LEFT_OUT]
+    return _source(looked_at, "Shape") is read
 
 
 def _only_reader(node: ir.Node, position: int) -> ir.Node | None:

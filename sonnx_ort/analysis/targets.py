@@ -39,13 +39,15 @@ class Target:
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:
-        """The operands; the checker has made sure that all are there."""
+        """The operands, without those that are left out."""
         return tuple(value for value in self.node.inputs if value is not None)
 
     @property
     def operand_names(self) -> tuple[str, ...]:
-        """The names of the operands in the operator's document."""
-        return self.operator.operand_names(len(self.node.inputs))
+        """The names of these operands in the operator's document."""
+        names = self.operator.operand_names(len(self.node.inputs))
+        given = zip(names, self.node.inputs, strict=False)
+        return tuple(name for name, value in given if value is not None)
 
     @property
     def declared_results(self) -> tuple[Operand, ...]:
@@ -87,7 +89,8 @@ class Target:
     @property
     def further_attributes(self) -> tuple[str, ...]:
         """The names of the node's attributes, without those of limited broadcasting."""
-        return tuple(name for name in self.node.attributes if name not in _LEGACY_ATTRIBUTES)
+        legacy = _LEGACY_ATTRIBUTES if self.operator.elementwise else ()
+        return tuple(name for name in self.node.attributes if name not in legacy)
 
     def attributes(self, names: Sequence[str]) -> dict[str, AttributeValue]:
         """What the node's attributes say, as far as they are numbers or texts.

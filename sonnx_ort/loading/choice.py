@@ -6,13 +6,16 @@ from typing import TypeVar
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, ELEMENTWISE_OPERATORS, OPERATORS
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 
 Choice = TypeVar("Choice", bound=enum.StrEnum)
 
 DEFAULT = "default"
 """The name of the operators that are enforced where nothing else is asked for."""
+
+ELEMENTWISE = "elementwise"
+"""The name of those of the profile that compute element by element, and of Broadcast."""
 
 ALL = "all"
 """The name of all operators of the profile."""
@@ -59,20 +62,24 @@ def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
 
     Args:
         operators: Names, or one text of them with commas between: of operators of the profile,
-            "default" or "all". A Broadcast, which ONNX Runtime has no kernel for, is always among
-            them.
+            "default", "elementwise" or "all". A Broadcast, which ONNX Runtime has no kernel for,
+            is always among them.
 
     Raises:
         SonnxError: The profile does not speak of one; the message lists those that it speaks of.
     """
     names = operators.split(",") if isinstance(operators, str) else operators
     if not isinstance(names, Iterable):
-        raise SonnxError(f"operators={operators!r} are no names; choose '{DEFAULT}' or '{ALL}'")
+        raise SonnxError(
+            f"operators={operators!r} are no names; choose '{DEFAULT}', '{ELEMENTWISE}' or '{ALL}'"
+        )
     chosen = {BROADCAST.name}
     for name in (str(name).strip() for name in names):
         match name:
             case _ if name == DEFAULT:
                 chosen |= DEFAULT_OPERATORS
+            case _ if name == ELEMENTWISE:
+                chosen |= ELEMENTWISE_OPERATORS
             case _ if name == ALL:
                 chosen |= OPERATORS.keys()
             case _ if name in OPERATORS:
@@ -80,6 +87,6 @@ def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
             case _:
                 raise SonnxError(
                     f"operators: the profile does not speak of '{name}'; choose '{DEFAULT}', "
-                    f"'{ALL}', or some of {', '.join(sorted(OPERATORS))}"
+                    f"'{ELEMENTWISE}', '{ALL}', or some of {', '.join(sorted(OPERATORS))}"
                 )
     return frozenset(chosen)

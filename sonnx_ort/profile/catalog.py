@@ -7,12 +7,15 @@ from sonnx_ort.profile.abs import ABS
 from sonnx_ort.profile.acos import ACOS
 from sonnx_ort.profile.add import ADD
 from sonnx_ort.profile.and_ import AND
+from sonnx_ort.profile.arg_max import ARG_MAX
+from sonnx_ort.profile.batch_normalization import BATCH_NORMALIZATION
 from sonnx_ort.profile.bit_shift import BIT_SHIFT
 from sonnx_ort.profile.bitwise_and import BITWISE_AND
 from sonnx_ort.profile.bitwise_or import BITWISE_OR
 from sonnx_ort.profile.bitwise_xor import BITWISE_XOR
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.cast import CAST
+from sonnx_ort.profile.clip import CLIP
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.equal import EQUAL
@@ -22,6 +25,7 @@ from sonnx_ort.profile.greater_or_equal import GREATER_OR_EQUAL
 from sonnx_ort.profile.less import LESS
 from sonnx_ort.profile.less_or_equal import LESS_OR_EQUAL
 from sonnx_ort.profile.log import LOG
+from sonnx_ort.profile.mat_mul import MAT_MUL
 from sonnx_ort.profile.max import MAX
 from sonnx_ort.profile.min import MIN
 from sonnx_ort.profile.mod import MOD
@@ -33,6 +37,7 @@ from sonnx_ort.profile.p_relu import P_RELU
 from sonnx_ort.profile.pow import POW
 from sonnx_ort.profile.reciprocal import RECIPROCAL
 from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.slice import SLICE
 from sonnx_ort.profile.sqrt import SQRT
 from sonnx_ort.profile.sub import SUB
 from sonnx_ort.profile.where import WHERE
@@ -68,6 +73,11 @@ _OPERATORS = (
     LOG,
     ACOS,
     CAST,
+    MAT_MUL,
+    BATCH_NORMALIZATION,
+    CLIP,
+    SLICE,
+    ARG_MAX,
     BROADCAST,
 )
 
@@ -76,6 +86,9 @@ OPERATORS: Mapping[str, Operator] = MappingProxyType({o.name: o for o in _OPERAT
 
 DEFAULT_OPERATORS = frozenset({DIV.name, SUB.name, BROADCAST.name})
 """The names of those that are enforced where nothing else is asked for."""
+
+ELEMENTWISE_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.elementwise)
+"""The names of those that compute element by element."""
 
 STANDARD_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.domain == STANDARD_DOMAIN)
 """The names of those that ONNX itself has."""

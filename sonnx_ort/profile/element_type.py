@@ -53,6 +53,9 @@ _FLOATS = frozenset(
     {ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE, ElementType.BFLOAT16}
 )
 
+FLOAT_TYPES = tuple(t for t in ElementType if t.family is Family.FLOAT)
+"""The types of floats."""
+
 NUMERIC_TYPES = tuple(t for t in ElementType if t is not ElementType.BOOL)
 """The types of numbers."""
 

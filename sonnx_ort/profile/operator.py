@@ -10,7 +10,7 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
 
 OF_THE_NODE = "of the node"
-"""Stands for a type of results that an attribute of each node says."""
+"""Stands for a type of results that an attribute of each node says, or that is no matter."""
 
 Contract = Mapping[Family, tuple[Rule, ...]]
 """The rules of one edition, in the order in which they are decided."""
@@ -44,6 +44,9 @@ class Operator:
             that could compute something else; where it may, the guards in front have to stay.
         optimizers: The graph optimizers of ONNX Runtime that take the operator away. One that
             takes several operators of the profile away at once stands with one of them.
+        by_shape: The names of the operands of which the rules of an operator that is not
+            element-wise see nothing but the shape, the first among them; empty for an element-wise
+            operator. What runs decide of such an operator is the same for all families of types.
     """
 
     name: str
@@ -62,6 +65,21 @@ class Operator:
     single: tuple[str, ...] = ()
     stays: bool = False
     optimizers: tuple[Optimizer, ...] = ()
+    by_shape: tuple[str, ...] = ()
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether it computes element by element, with a result of its operands' shape."""
+        return not self.by_shape
+
+    @property
+    def looked_at(self) -> tuple[str, ...]:
+        """The names of the operands that rules look at in a run, and of the first one."""
+        if self.elementwise:
+            return self.operands
+        rules = [rule for rule in self.all_rules() if rule.in_run]
+        spoken_of = {name for rule in rules for name in rule.operands or self.operands}
+        return tuple(n for n in self.operands if n in spoken_of or n == self.operands[0])
 
     def operand_names(self, count: int) -> tuple[str, ...]:
         """The names of a node's inputs.

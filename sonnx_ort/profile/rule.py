@@ -47,6 +47,9 @@ class Subject(enum.StrEnum):
     COMMON_SHAPE = "common shape"
     """That there is a shape which all tensors can be broadcast to."""
 
+    OWN_SHAPE = "own shape"
+    """The shapes of single tensors, whatever those of others are."""
+
     ELEMENTS = "elements"
     """The elements of tensors."""
 
@@ -61,7 +64,7 @@ class Subject(enum.StrEnum):
         return self in _ABOUT_SHAPES
 
 
-_ABOUT_SHAPES = frozenset({Subject.EQUAL_SHAPES, Subject.COMMON_SHAPE})
+_ABOUT_SHAPES = frozenset({Subject.EQUAL_SHAPES, Subject.COMMON_SHAPE, Subject.OWN_SHAPE})
 _DECIDED_IN_RUNS = _ABOUT_SHAPES | {Subject.ELEMENTS}
 
 

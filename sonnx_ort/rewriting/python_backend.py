@@ -22,6 +22,8 @@ from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.custom_ops.inspection import LEFT_OUT, Inspection
+from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.broadcast import BROADCAST, E1
@@ -29,7 +31,12 @@ from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand, expand_operands
-from sonnx_ort.rewriting.hidden_shapes import hide_declarations, readers_of, scalars_behind
+from sonnx_ort.rewriting.hidden_shapes import (
+    hide_declarations,
+    hide_mistakable_shapes,
+    readers_of,
+    scalars_behind,
+)
 from sonnx_ort.rewriting.options import Enforcement
 from sonnx_ort.rewriting.replacement import (
     computed,
@@ -104,9 +111,14 @@ class PythonBackend:
         Args:
             examination: All that the profile demands of the model.
         """
-        # A kernel sees the tensors themselves; only a Broadcast asks ONNX Runtime for shapes.
-        broadcasts = [node for node in examination.nodes if node.broadcast is not None]
-        scalars = scalars_behind(broadcasts, examination.facts)
+        # Kernels of element-wise operators see the tensors themselves; others, and Broadcasts, ask
+        # ONNX Runtime for shapes.
+        asking = [
+            node
+            for node in examination.nodes
+            if node.broadcast is not None or not node.target.operator.elementwise
+        ]
+        scalars = scalars_behind(asking, examination.facts)
         if scalars:
             uses = readers_of(scalars)
             nodes = self.nodes("inputs")
@@ -149,8 +161,11 @@ class PythonBackend:
         _require_kernel(examined)
         target = examined.target
         nodes = self.nodes(str(target.output.name))
-        if CUSTOM_OPERATORS[target.operator.name].arithmetic is None:
-            result = self._computed_behind(nodes, examined)
+        custom = CUSTOM_OPERATORS[target.operator.name]
+        if isinstance(custom, Inspection):
+            result = self._inspected(nodes, examined)
+        elif custom.arithmetic is None:
+            result = self._computed_behind(nodes, examined, custom)
         else:
             result = self._computed(nodes, examined)
         declare_output(examined)
@@ -169,7 +184,17 @@ class PythonBackend:
             result = converted_back(nodes, result, element_type)
         return result
 
-    def _computed_behind(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
+    def _inspected(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
+        """The result of the node itself, its first operand in the shape that was looked at."""
+        operands = hide_mistakable_shapes(nodes, examined.target.inputs, examined)
+        shown, (first, *others) = _shown(nodes, examined, operands)
+        shape = self._enforced(nodes, examined, shown)
+        passed = nodes.add("Reshape", [first, shape], "of_its_shape")
+        return computed(nodes, examined, [passed, *others])
+
+    def _computed_behind(
+        self, nodes: StandardNodes, examined: ExaminedNode, custom: CustomOperator
+    ) -> ir.Value:
         """The result of the node itself, behind a custom operator that looks at its operands."""
         target, carrier = examined.target, _carrier(examined)
         operands = list(expand_operands(nodes, examined, target.inputs, self.decisions()))
@@ -178,7 +203,7 @@ class PythonBackend:
             looked_at = converted_operands(nodes, target, looked_at, carrier)
         passed = self._enforced(nodes, examined, looked_at)
         element_type = element_type_of(examined)
-        position = CUSTOM_OPERATORS[target.operator.name].handed_on
+        position = custom.handed_on
         converted = looked_at[position] is not operands[position]
         if converted and element_type is not None:
             passed = nodes.cast(passed, DATA_TYPES[element_type], f"as_{element_type}")
@@ -212,6 +237,43 @@ class PythonBackend:
             kernel.metadata_props.update(target.node.metadata_props)
         record_rules(kernel, examined)
         return result
+
+
+def _shown(
+    nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
+) -> tuple[list[ir.Value], list[ir.Value]]:
+    """What an operator that is not element-wise is shown, and what the node reads then.
+
+    It is shown shapes, and elements of some operands; the node reads those that were shown.
+    """
+    operator, names = examined.target.operator, examined.target.operand_names
+    shown, read = [], list(operands)
+    for name in operator.looked_at:
+        position = names.index(name) if name in names else None
+        if position is None:
+            shown.append(nodes.constant([LEFT_OUT], "left_out"))
+        elif name in operator.by_shape:
+            shown.append(nodes.shape(operands[position]))
+        else:
+            elements, read[position] = _as_kernels_take(nodes, examined, position, read[position])
+            shown.append(elements)
+    return shown, read
+
+
+def _as_kernels_take(
+    nodes: StandardNodes, examined: ExaminedNode, position: int, value: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """The elements of an operand in a type that kernels take, and the same as the node does."""
+    operand = examined.operands[position]
+    own = ElementType.named(operand.element_type)
+    fixed = examined.target.operator.operand_types.get(operand.name)
+    wanted = ElementType.named(fixed) or CARRIERS.get(own or ElementType.FLOAT)
+    if wanted is None or wanted is own:
+        return value, value
+    elements = nodes.cast(value, DATA_TYPES[wanted], f"{value.name}_as_{wanted}")
+    if own is None or own not in CARRIERS:
+        return elements, elements
+    return elements, nodes.cast(elements, DATA_TYPES[own], f"{value.name}_as_{own}")
 
 
 def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequence[ir.Value]:

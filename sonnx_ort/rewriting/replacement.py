@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
@@ -90,16 +91,26 @@ def computed(
     Args:
         nodes: Takes the new node.
         examined: The node; its attributes that ask for broadcasting are taken away.
-        operands: What it reads now.
+        operands: What it reads now in the places of its operands, without those left out.
 
     Returns:
         The result.
+
+    Raises:
+        SonnxError: The node has further outputs that something may read.
     """
     original, result = examined.target.node, nodes.value("result")
+    if any(output.name for output in original.outputs[1:]):
+        target = examined.target
+        raise SonnxError(
+            f"{target.operator.name} '{target.label}' has further outputs, with which it cannot be "
+            "enforced; export the model for inference"
+        )
     drop_legacy_attributes(examined)
+    given = iter(operands)
     node = ir.node(
         original.op_type,
-        operands,
+        [None if value is None else next(given) for value in original.inputs],
         outputs=[result],
         name=original.name,
         doc_string=original.doc_string,

@@ -117,7 +117,7 @@ def declare_output(examined: ExaminedNode) -> None:
     if output.dtype is None and data_type is not None:
         output.type = ir.TensorType(data_type)
     given_out = output.is_graph_output() and output.shape is not None
-    if output.shape is None and output.type is not None:
+    if examined.target.operator.elementwise and output.shape is None and output.type is not None:
         shape = _common_shape(examined)
         if shape is not None:
             output.shape = ir.Shape([d if isinstance(d, int) else None for d in shape])

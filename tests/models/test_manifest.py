@@ -167,6 +167,11 @@ def test_every_rule_about_shapes_is_broken_in_a_run_of_some_type(rules):
     assert broken_in_runs().intersection(rules)
 
 
+@pytest.mark.parametrize("rules", decided_in_runs(Subject.OWN_SHAPE))
+def test_every_rule_about_single_shapes_is_broken_in_a_run(rules):
+    assert broken_in_runs().issuperset(rules)
+
+
 @pytest.mark.parametrize("rules", decided_in_runs(Subject.ELEMENTS))
 def test_every_rule_about_elements_is_broken_in_a_run(rules):
     assert broken_in_runs().issuperset(rules)

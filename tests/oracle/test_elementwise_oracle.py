@@ -231,7 +231,8 @@ def test_results_agree_with_numpy(operator, element_type):
 
 
 def test_it_knows_every_elementwise_operator_of_the_profile():
-    assert OPERATORS | WITHOUT_EXACT_RESULT == catalog.STANDARD_OPERATORS
+    elementwise = {o for o in catalog.STANDARD_OPERATORS if catalog.OPERATORS[o].elementwise}
+    assert elementwise == OPERATORS | WITHOUT_EXACT_RESULT
     assert not OPERATORS & WITHOUT_EXACT_RESULT
 
 

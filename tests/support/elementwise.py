@@ -126,13 +126,15 @@ class Single:
 
 
 def singles(families: Sequence[Family] = tuple(Family)) -> Iterator[Single]:
-    """Every operator of the profile in every type that ONNX Runtime computes it in.
+    """Every element-wise operator of the profile in every type that ONNX Runtime computes it in.
 
     Args:
         families: Only of types of these.
     """
     for name in sorted(STANDARD_OPERATORS):
         operator = OPERATORS[name]
+        if not operator.elementwise:
+            continue
         for kind in ElementType:
             taken = kind.family in operator.families and kind.family in families
             missing = kind in WITHOUT_KERNEL.get(name, ())

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import onnx
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time
+from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time, proved
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.interval import WithinInterval
 from sonnx_ort.profile.requirements.settled import Settled
@@ -65,7 +65,7 @@ def _held_by(to: int) -> Requirement:
     names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
     integer = ElementType.named(names.get(to))
     if integer is None or integer.family is not Family.INTEGER:
-        return Settled(f"{names.get(to, to)} is no type of integers", _EXAMPLE)
+        return Settled(proved(f"{names.get(to, to)} is no type of integers"), _EXAMPLE)
     return WithinInterval(
         ("X",),
         0,

@@ -20,7 +20,7 @@ class SameNumericType:
 
     Attributes:
         result_type: The ONNX name of the type of every result, where it is not the operands';
-            `OF_THE_NODE` where each node says it.
+            `OF_THE_NODE` where each node says it, or it is no matter of this rule.
         kinds: The types that operands may be of.
     """
 

@@ -6,35 +6,35 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.judgement import Judgement, proved
+from sonnx_ort.profile.judgement import Judgement
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import Illustration, Subject
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A rule that the attributes of a node let no run break.
+    """A rule that the attributes of a node decide for all runs.
 
     Attributes:
-        evidence: Why, as a clause.
+        judgement: What they decide.
         example: What keeps the rule, and what breaks it.
     """
 
-    evidence: str
+    judgement: Judgement
     example: Illustration
 
     subject: ClassVar = Subject.ATTRIBUTES
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """The rule is kept in every run."""
+        """The same for all operands."""
         del operands
-        return proved(self.evidence)
+        return self.judgement
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
-        """Nothing breaks the rule."""
+        """No run breaks the rule."""
         del arrays
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say how other nodes keep the rule."""
+        """Say how a node keeps the rule."""
         del operands
         return self.example.mended

@@ -11,20 +11,25 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.axis_not_empty import AxisNotEmpty
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
     NonZeroDivisor,
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.interval import WithinInterval
+from sonnx_ort.profile.requirements.own_rank import OwnRank
 from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
+from sonnx_ort.profile.requirements.slicing import EveryAxis, Slicing
 from sonnx_ort.profile.requirements.within_int32 import WithinInt32
 from sonnx_ort.profile.rule import Requirement, Rule
 from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, ShapeGuard
 from sonnx_ort.rewriting.native.interval import interval_guard
 from sonnx_ort.rewriting.native.nonzero_divisor import NONZERO_DIVISOR, with_infinity
+from sonnx_ort.rewriting.native.own_shape import EVERY_AXIS, axis_guard, rank_guard
 from sonnx_ort.rewriting.native.representable_quotient import REPRESENTABLE_QUOTIENT
 from sonnx_ort.rewriting.native.same_shape import guard_same_shape
+from sonnx_ort.rewriting.native.slicing import slice_guard
 from sonnx_ort.rewriting.native.within_int32 import WITHIN_INT32
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
@@ -39,6 +44,7 @@ DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
         InfinityForZeroDivisor: NONZERO_DIVISOR,
         RepresentableQuotient: REPRESENTABLE_QUOTIENT,
         WithinInt32: WITHIN_INT32,
+        EveryAxis: EVERY_AXIS,
     }
 )
 """What decides about the elements of operands, and about the shapes of single ones."""
@@ -78,8 +84,15 @@ def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
     Args:
         requirement: The requirement.
     """
-    if isinstance(requirement, WithinInterval):
-        return interval_guard(requirement)
+    match requirement:
+        case WithinInterval():
+            return interval_guard(requirement)
+        case OwnRank():
+            return rank_guard(requirement)
+        case AxisNotEmpty():
+            return axis_guard(requirement)
+        case Slicing():
+            return slice_guard(requirement)
     return DECIDING_GUARDS.get(type(requirement))
 
 

@@ -13,6 +13,7 @@ from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
+from sonnx_ort.rewriting.value_info import DATA_TYPES
 
 _SMALL_REDUCTION = 12
 """The first version of the standard operators that reduces 8-bit integers."""
@@ -49,9 +50,23 @@ class GuardedNode:
 
     @property
     def may_be_scalar(self) -> bool:
-        """Whether the operands may have no axes, given that they have one shape."""
+        """Whether the first operand may have no axes, given that rules about equality are kept."""
         operands = self.examined.operands
+        if not self.examined.target.operator.elementwise:
+            operands = operands[:1]
         return operands[0].scalar_inputs or not any(operand.shape for operand in operands)
+
+    def type_of(self, name: str) -> ir.DataType:
+        """The type in which the elements of an operand are compared.
+
+        Args:
+            name: The operand's name in the operator's document.
+        """
+        for operand in self.examined.operands:
+            own = ElementType.named(operand.element_type) if operand.name == name else None
+            if own is not None and own is not self.element_type:
+                return DATA_TYPES[own]
+        return self.computed_in
 
 
 ShapeGuard = Callable[[StandardNodes, Operands, GuardedNode, Sequence[Rule], str], Operands]

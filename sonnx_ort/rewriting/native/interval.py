@@ -23,11 +23,12 @@ def interval_guard(requirement: WithinInterval) -> DecidingGuard:
     ) -> ir.Value:
         """One pass over the operand for each end that its type goes beyond."""
         operand = operands[requirement.position]
-        lower, upper = requirement.limits(node.element_type.dtype)
-        if lower is not None and upper is not None and not requirement.admits_nan:
-            outside = _not_within(nodes, operand, node.computed_in, (lower, upper))
+        (name,) = requirement.deciding
+        limits, computed_in = requirement.limits(node.element_type.dtype), node.type_of(name)
+        if requirement.admits_nan:
+            outside = _outside(nodes, operand, computed_in, limits)
         else:
-            outside = _outside(nodes, operand, node.computed_in, (lower, upper))
+            outside = _not_within(nodes, operand, computed_in, limits)
         impossible = nodes.constant([-code], "code")
         any_outside = any_true(nodes, outside, "any_outside")
         return nodes.add("Where", [any_outside, impossible, decided], "shape_or_code")
@@ -59,14 +60,19 @@ def _not_within(
     nodes: StandardNodes,
     operand: ir.Value,
     computed_in: ir.DataType,
-    limits: tuple[float, float],
+    limits: tuple[float | None, float | None],
 ) -> ir.Value:
     """Which elements are not within the limits, NaN among them."""
+    if limits[1] == np.inf:
+        # The number below the other limit may be one that ONNX Runtime is told to take for 0.
+        below = _outside(nodes, operand, computed_in, (limits[0], None))
+        not_a_number = nodes.add("IsNaN", [operand], "is_nan")
+        return nodes.add("Or", [below, not_a_number], "is_outside")
     scalar = computed_in.numpy().type
     with np.errstate(over="ignore"):
-        below = float(np.nextafter(scalar(limits[0]), scalar(-np.inf)))
+        below_all = float(np.nextafter(scalar(limits[0]), scalar(-np.inf)))
         beyond = float(np.nextafter(scalar(limits[1]), scalar(np.inf)))
-    large, small = (nodes.constant(limit, "limit", computed_in) for limit in (below, beyond))
+    large, small = (nodes.constant(limit, "limit", computed_in) for limit in (below_all, beyond))
     flags = [
         nodes.add("Greater", [operand, large], "is_large_enough"),
         nodes.add("Less", [operand, small], "is_small_enough"),

@@ -43,7 +43,8 @@ class Visit:
         operands: Its operands.
         live: Whether an output of the model depends on it.
         result: The name of its first output.
-        to: The type that a Cast converts to.
+        places: The operands in their places, None for those that are left out.
+        attributes: What attributes of the node say, as far as they are numbers.
         standard: Gives what ONNX computes of operands, which it broadcasts. It raises `LeafError`
             where that is not known, and `Abandoned` where it should not be run.
     """
@@ -53,7 +54,8 @@ class Visit:
     operands: tuple[Array, ...]
     live: bool
     result: str
-    to: int | None
+    places: tuple[Array | None, ...]
+    attributes: Mapping[str, int | float]
     standard: Callable[[Sequence[Array]], list[Array]]
 
 
@@ -155,9 +157,23 @@ class Evaluation:
         self, node: onnx.NodeProto, arrays: Sequence[Array | None], path: str, *, live: bool
     ) -> Visit:
         operands = tuple(array for array in arrays if array is not None)
-        standard = functools.partial(compute_leaf, node, opset=self._opset)
-        to = next((a.i for a in node.attribute if a.name == "to"), None)
-        return Visit(path + node.name, node.op_type, operands, live, node.output[0], to, standard)
+
+        def standard(given: Sequence[Array]) -> list[Array]:
+            rest = iter(given)
+            places = [None if array is None else next(rest) for array in arrays]
+            return compute_leaf(node, places, self._opset)
+
+        numbers = {a.name: a.f if a.type == a.FLOAT else a.i for a in node.attribute}
+        return Visit(
+            path + node.name,
+            node.op_type,
+            operands,
+            live,
+            node.output[0],
+            tuple(arrays),
+            numbers,
+            standard,
+        )
 
     def _leave_out(self, node: onnx.NodeProto) -> None:
         """What ONNX Runtime can compute, and nobody here, must not end the process there."""

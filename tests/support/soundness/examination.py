@@ -14,7 +14,7 @@ from sonnx_ort.analysis.report import Report
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from sonnx_ort.profile.judgement import Status
 from support.sessions import on_one_thread
-from support.soundness import rules
+from support.soundness import rules, single_operands
 from support.soundness.arrays import Array
 from support.soundness.evaluator import Evaluation, Missing, Value, Visit
 from support.soundness.leaves import Abandoned
@@ -103,7 +103,10 @@ class Judge:
         if visit.operator == rules.BROADCAST:
             return operands, ""
         edition = self.report.edition.value
-        decided = rules.decided_rules(visit.operator, operands, edition, visit.to)
+        if visit.operator in single_operands.OPERATORS:
+            decided = single_operands.decided_rules(visit.operator, visit.places, visit.attributes)
+        else:
+            decided = rules.decided_rules(visit.operator, operands, edition, visit.attributes)
         shape_rules = rules.same_shape_rules(visit.operator, operands, edition)
         if enforced and self._declared_alike(visit):
             self.possible.add((visit.node, next(iter(decided))))

@@ -64,9 +64,20 @@ def _results(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: int) -
         case "PRelu", [np.ndarray() as data, np.ndarray() as slope]:
             # `onnx.reference` multiplies zeros as well.
             return [np.where(data < 0, data * slope, data)]
+        case "BatchNormalization", _:
+            return [_normalized(node, [array for array in arrays if array is not None])]
     feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
     outputs = _reference(node.SerializeToString(), opset).run(None, feeds)
     return [np.asarray(output) for output in outputs]
+
+
+def _normalized(node: onnx.NodeProto, arrays: Sequence[Array]) -> Array:
+    """The result for inference; `onnx.reference` trains in version 9."""
+    epsilon = next((a.f for a in node.attribute if a.name == "epsilon"), 1e-5)
+    data, *vectors = arrays
+    along = (1, -1) + (1,) * (data.ndim - 2)
+    scale, shift, mean, variance = (vector.reshape(along) for vector in vectors)
+    return (scale * (data - mean) / np.sqrt(variance + epsilon) + shift).astype(data.dtype)
 
 
 def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
@@ -83,6 +94,9 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
         case "MatMul", [data, _]:
             # ONNX Runtime neither broadcasts nor fills in where there is nothing to sum up.
             refused = data.ndim > 0 and data.shape[-1] == 0
+        case "Clip", [_, *bounds]:
+            # ONNX Runtime gives the shape of the first operand, whatever that of a bound is.
+            refused = any(bound.ndim > 0 for bound in bounds)
         case "NonZero", [data]:
             # ONNX Runtime gives a row for the axis that a scalar has not.
             refused = data.ndim == 0

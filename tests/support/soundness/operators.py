@@ -9,6 +9,15 @@ from onnx import TensorProto
 
 from support.soundness.arrays import FLOATS, INTEGERS, Array, random_array
 from support.soundness.scope import Scope
+from support.soundness.single_operand_nodes import (
+    arg_max,
+    batch_normalization,
+    clip,
+    matrix,
+    matrix_product,
+    of_channels,
+    slice_of_all_axes,
+)
 
 _ELEMENT_TYPES = {
     "int64": TensorProto.INT64,
@@ -376,7 +385,7 @@ KINDS: Sequence[Kind] = (
     Kind(3, reshape, anything),
     Kind(3, expand, wide),
     Kind(3, concat, no_scalar),
-    Kind(2, slice_, no_scalar),
+    Kind(1, slice_, no_scalar),
     Kind(2, broadcast),
     Kind(2, unary, wide),
     Kind(2, cast, lambda array: array.dtype.kind in "iub"),
@@ -389,6 +398,11 @@ KINDS: Sequence[Kind] = (
     Kind(1, constant_of_shape, shape_like),
     Kind(1, flatten, lambda array: array.ndim > 0 and array.size > 0),
     Kind(1, matmul, lambda array: array.dtype == np.float32 and array.ndim > 0),
+    Kind(2, clip, lambda array: array.dtype.name in (*FLOATS, "int32", "int64")),
+    Kind(2, arg_max, lambda array: array.dtype.name in (*FLOATS, "int32") and array.ndim > 0),
+    Kind(2, batch_normalization, of_channels),
+    Kind(2, slice_of_all_axes, lambda array: 0 < array.ndim < 4),
+    Kind(1, matrix_product, matrix),
     Kind(1, split, lambda array: array.ndim > 0 and array.shape[0] > 1),
     Kind(1, tile, lambda array: array.dtype.name in (*FLOATS, "int64")),
     Kind(1, nonzero, lambda array: array.dtype.name in ("int64", "bool") and array.ndim > 0),

@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from support.soundness import single_operands
 from support.soundness.arrays import Array
 
 Shape = tuple[int, ...]
+Attributes = Mapping[str, int | float]
 
 BROADCAST = "Broadcast"
 
@@ -18,6 +20,7 @@ OPERATORS = frozenset(
         *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
         *("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Where"),
         *("Mod", "Pow", "BitShift", "Abs", "Neg", "Reciprocal", "Sqrt", "Log", "Acos", "Cast"),
+        *single_operands.OPERATORS,
     }
 )
 """The operators that rules speak of."""
@@ -57,6 +60,8 @@ def common_shape(shapes: list[Shape]) -> Shape | None:
 
 def same_shape_rules(operator: str, operands: Sequence[Array], edition: str) -> tuple[str, ...]:
     """The ids of the rules that operands of two shapes break, in order of decision."""
+    if operator in single_operands.OPERATORS:
+        return ()
     if len(operands) == 1 and operator not in _OF_ANY_NUMBER:
         return ()
     own = _OWN_SHAPE_RULES.get((operator, edition))
@@ -70,18 +75,18 @@ def _family(operator: str, operands: Sequence[Array]) -> str:
 
 
 def decided_rules(
-    operator: str, operands: Sequence[Array], edition: str, to: int | None = None
+    operator: str, operands: Sequence[Array], edition: str, attributes: Attributes
 ) -> dict[str, bool]:
     """Each rule that a run can break, in order of decision, and whether operands break it.
 
     Args:
-        operator: One of `OPERATORS`, but for Broadcast.
+        operator: One of `OPERATORS`, but for Broadcast and those of `single_operands`.
         operands: The operands; where shapes differ, rules about elements of several stand out.
         edition: "typed" or "preliminary".
-        to: The type that a Cast converts to.
+        attributes: What attributes of the node say.
     """
     if operator == "Cast":
-        held = _held_by_the_type(operands[0], to)
+        held = _held_by_the_type(operands[0], attributes.get("to"))
         return {} if held is None else {"Cast.float.C1": not held}
     differ = len({operand.shape for operand in operands}) > 1
     decided = dict.fromkeys(same_shape_rules(operator, operands, edition), differ)
@@ -115,12 +120,12 @@ def _beyond_int32(operands: Sequence[Array]) -> bool:
     return any(bool((operand != operand.astype(np.int32)).any()) for operand in wide)
 
 
-def _held_by_the_type(x: Array, to: int | None) -> bool | None:
+def _held_by_the_type(x: Array, to: float | None) -> bool | None:
     """Whether an integer type holds all floats without their fraction; None if there is none."""
     names = {6: "int32", 7: "int64", 3: "int8", 2: "uint8"}
     if x.dtype.kind != "f" or to not in names:
         return None
-    limits = np.iinfo(names[to])
+    limits = np.iinfo(names[int(to)])
     numbers = x.ravel().tolist()
     return all(math.isfinite(n) and limits.min <= math.trunc(n) <= limits.max for n in numbers)
 

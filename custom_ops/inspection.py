@@ -1,0 +1,137 @@
+"""Operators of the domain `sonnx` that look at what a node reads, and compute nothing.
+
+They are given the shapes of operands of which rules see nothing else, and the elements of others,
+and give the shape of the first operand: no large tensor passes through them. Behind them the graph
+reshapes the first operand to that, and the standard node computes:
+
+    Shape(A), Shape(B) -> sonnx::MatMulOperands -> A's shape, its shape -> Reshape -> shape
+    A, shape -> Reshape -> A
+"""
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.custom_ops.definition import (
+    CARRIERS,
+    KERNEL_TYPES,
+    Kernel,
+    KernelDefinition,
+    KernelOutput,
+    kernel_output,
+)
+from sonnx_ort.custom_ops.violation_log import contract_violation, could_not_finish, failed
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Rule
+
+Array = npt.NDArray[Any]
+
+LEFT_OUT = -1
+"""The one size of what stands for the shape of an operand that is left out."""
+
+_INT64 = ElementType.INT64.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """An operator that is not element-wise: what it must keep.
+
+    Attributes:
+        operator: The profile's operator.
+    """
+
+    operator: Operator
+
+    arithmetic: ClassVar[None] = None
+    carriers: ClassVar[Mapping[ElementType, ElementType]] = CARRIERS
+
+    @property
+    def name(self) -> str:
+        """Its name in the domain `sonnx`: ONNX Runtime takes some for its own by name alone."""
+        return f"{self.operator.name}Operands"
+
+    def definitions(self) -> tuple[KernelDefinition, ...]:
+        """One kernel, or one for each type of operands whose elements are looked at."""
+        inputs = dict.fromkeys(self._inputs(kind) for kind in self._kinds())
+        return tuple(
+            KernelDefinition(
+                name=self.name,
+                operator=self.operator,
+                inputs=types,
+                output=ElementType.INT64.value,
+                attributes=("node", "edition", *self.operator.attributes),
+                kernel=make_kernel(self),
+            )
+            for types in inputs
+        )
+
+    def _kinds(self) -> Sequence[ElementType]:
+        return [kind for kind in KERNEL_TYPES if kind.family in self.operator.families]
+
+    def _inputs(self, element_type: ElementType) -> tuple[str, ...]:
+        operator = self.operator
+        return tuple(
+            ElementType.INT64.value
+            if name in operator.by_shape
+            else operator.operand_types.get(name, element_type.value)
+            for name in operator.looked_at
+        )
+
+
+def make_kernel(inspection: Inspection) -> Kernel:
+    """Make the kernel of an operator.
+
+    Args:
+        inspection: The operator.
+
+    Returns:
+        A function of shapes and of elements, of the node's attributes `node` and `edition`, and of
+        those that say what its rules demand, in JSON. It gives the first shape, and the shape of
+        that: `[rank]`, or `[-ticket]` on a violation. It never raises.
+    """
+    operator = inspection.operator
+    names = operator.looked_at
+
+    @functools.cache
+    def binding(edition: str, attributes: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
+        values = {name: json.loads(text) for name, text in attributes}
+        contract = operator.contracts[Edition(edition)]
+        # What runs decide is the same in all families.
+        rules = next(iter(contract.values()))
+        return tuple(rule.of_node(values) for rule in rules if rule.in_run)
+
+    def kernel(
+        *inputs: Array, node: str, edition: str, **attributes: str
+    ) -> tuple[KernelOutput, KernelOutput]:
+        try:
+            given = {
+                name: _of_shape(array) if name in operator.by_shape else array
+                for name, array in zip(names, inputs, strict=True)
+                if name not in operator.by_shape or array.tolist() != [LEFT_OUT]
+            }
+            present, operands = tuple(given), tuple(given.values())
+            for rule in binding(edition, tuple(attributes.items())):
+                spoken_of = rule.spoken_of(present, operands)
+                violation = rule.requirement.violation(spoken_of)
+                if violation is not None:
+                    shapes = tuple(operand.shape for operand in operands)
+                    error = contract_violation(operator, rule, node, present, shapes, violation)
+                    return failed(_INT64, rule.code, error)
+            shape = inputs[0]
+            return kernel_output(shape, _INT64), kernel_output(np.array(shape.shape), _INT64)
+        except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
+            return could_not_finish(_INT64, inspection.name, node, error)
+
+    return kernel
+
+
+def _of_shape(sizes: Array) -> Array:
+    """An array of a shape, without elements of its own."""
+    return np.broadcast_to(np.int8(0), tuple(sizes.tolist()))

@@ -1,0 +1,128 @@
+"""`BatchNormalization`: each channel of a tensor, normalized by a given mean and variance.
+
+Results: scale * (X - input_mean) / sqrt(input_var + epsilon) + B, channel by channel, in X's type.
+
+ONNX Runtime 1.31.1 gives NaN, without a word, where input_var + epsilon is negative, be it by a
+negative variance or by a negative epsilon. That scale, B, mean and variance are vectors of the
+number of channels it holds to itself.
+"""
+
+import math
+from types import MappingProxyType
+
+from sonnx_ort.profile.common_rules import working_group
+from sonnx_ort.profile.element_type import FLOAT_TYPES, Family
+from sonnx_ort.profile.operator import OF_THE_NODE, Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.attribute import AdmittedAttribute
+from sonnx_ort.profile.requirements.dense import Dense
+from sonnx_ort.profile.requirements.interval import WithinInterval
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.rule import Illustration, Rule, Source
+
+_FIRST_CODE = 661
+_OPERANDS = ("X", "scale", "B", "input_mean", "input_var")
+
+
+def _of(place: str) -> Source:
+    return working_group("BatchNormalization", f"The draft states it as {place}.")
+
+
+def _one_type(tag: str, offset: int, sentence: str, *operands: str, result: str | None) -> Rule:
+    return Rule(
+        f"BatchNormalization.{tag}",
+        _FIRST_CODE + offset,
+        sentence,
+        _of(f"C2 of {operands[0]}"),
+        SameNumericType(result, FLOAT_TYPES),
+        operands,
+    )
+
+
+_TYPES = (
+    _one_type("R2", 0, "Tensors X and Y have the same type, one of floats.", "X", result=None),
+    _one_type(
+        "R3",
+        1,
+        "Tensors scale and B have the same type, one of floats.",
+        "scale",
+        "B",
+        result=OF_THE_NODE,
+    ),
+    _one_type(
+        "R4",
+        2,
+        "Tensors input_mean and input_var have the same type, one of floats.",
+        "input_mean",
+        "input_var",
+        result=OF_THE_NODE,
+    ),
+)
+
+_DENSE = Rule(
+    "BatchNormalization.RG1",
+    _FIRST_CODE + 3,
+    "Sparse tensors are not supported.",
+    working_group("BatchNormalization"),
+    Dense(),
+)
+
+_INFERENCE = Rule(
+    "BatchNormalization.R1",
+    _FIRST_CODE + 4,
+    "The mode is that of inference: training_mode is 0.",
+    _of("R1"),
+    AdmittedAttribute(
+        ("training_mode",),
+        0,
+        lambda mode: mode == 0,
+        Illustration("training_mode=0", "training_mode=1", "export the model for inference"),
+    ),
+)
+
+_POSITIVE = Rule(
+    "BatchNormalization.C1",
+    _FIRST_CODE + 5,
+    "The attribute epsilon is positive.",
+    _of("C1 of epsilon"),
+    AdmittedAttribute(
+        ("epsilon",),
+        1e-5,
+        lambda epsilon: epsilon > 0,
+        Illustration("epsilon=1e-5", "epsilon=0.0", "give a small positive number"),
+    ),
+)
+
+_VARIANCE = Rule(
+    "BatchNormalization.C3",
+    _FIRST_CODE + 9,
+    "No element of input_var is negative or NaN.",
+    _of("C3 of input_var"),
+    WithinInterval(
+        ("input_var",),
+        0,
+        lambda _: (0.0, math.inf),
+        "negative or NaN",
+        Illustration(
+            "input_var [1.0, 0.0], float",
+            "input_var [1.0, -0.5], float",
+            "correct the variance, which is a mean of squares",
+        ),
+        admits_nan=False,
+    ),
+    ("input_var",),
+)
+
+BATCH_NORMALIZATION = Operator(
+    name="BatchNormalization",
+    operands=_OPERANDS,
+    versions=(1, 6, 7, 9, 14, 15),
+    contracts=dict.fromkeys(
+        Edition,
+        MappingProxyType({Family.FLOAT: (*_TYPES, _DENSE, _INFERENCE, _POSITIVE, _VARIANCE)}),
+    ),
+    result="Y",
+    rounds_once=False,
+    oldest_kernels=7,
+    by_shape=("X",),
+)

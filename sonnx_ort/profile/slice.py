@@ -1,0 +1,114 @@
+"""`Slice`: what lies between two places of each axis of a tensor, in steps.
+
+Results: the elements, in the type of the operand.
+
+ONNX Runtime 1.31.1 gives an empty tensor, without a word, where a start lies behind the last
+element or behind its end; an end beyond the axis it takes for the axis' own. It refuses steps of 0,
+axes that are not there or named twice, and starts, ends, axes and steps of different numbers.
+"""
+
+from types import MappingProxyType
+
+from sonnx_ort.profile.common_rules import working_group
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.dense import Dense
+from sonnx_ort.profile.requirements.given import Given
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
+from sonnx_ort.profile.rule import Illustration, Requirement, Rule
+
+_FIRST_CODE = 721
+_INDICES = ("starts", "ends", "axes", "steps")
+_OPERANDS = ("X", *_INDICES)
+
+
+def _rule(
+    tag: str,
+    offset: int,
+    sentence: str,
+    requirement: Requirement,
+    operands: tuple[str, ...] | None = None,
+) -> Rule:
+    source = working_group("Slice")
+    return Rule(f"Slice.{tag}", _FIRST_CODE + offset, sentence, source, requirement, operands)
+
+
+def _given(name: str) -> Given:
+    example = Illustration(f"{name} given", f"{name} left out", f"give {name} as an input")
+    return Given(name, example)
+
+
+_RULES = (
+    _rule(
+        "R9",
+        0,
+        "X and Y have the same type.",
+        SameNumericType(None, tuple(ElementType)),
+        ("X",),
+    ),
+    _rule(
+        "R10",
+        1,
+        "The indices have the same type, int32 or int64.",
+        SameNumericType(OF_THE_NODE, (ElementType.INT32, ElementType.INT64)),
+        _INDICES,
+    ),
+    _rule("R4", 2, "Sparse tensors are not supported.", Dense()),
+    _rule("R1", 3, "The input axes is given.", _given("axes"), ("axes",)),
+    _rule("R3", 4, "The input steps is given.", _given("steps"), ("steps",)),
+    _rule("R2", 5, "All axes are named.", EveryAxis(), ("X", "axes")),
+    _rule(
+        "R8",
+        6,
+        "Each start is the place of an element on its axis.",
+        Slicing(
+            SliceDemand.START_WITHIN,
+            Illustration(
+                "X (4,), starts [3], ends [4]",
+                "X (4,), starts [4], ends [4]",
+                "start within the axis",
+            ),
+        ),
+    ),
+    _rule(
+        "C2",
+        7,
+        "Each end is a place on its axis, or next to one in the direction of the steps.",
+        Slicing(
+            SliceDemand.END_WITHIN,
+            Illustration(
+                "X (4,), starts [0], ends [4]",
+                "X (4,), starts [0], ends [9223372036854775807]",
+                "end at the size of the axis",
+            ),
+        ),
+    ),
+    _rule(
+        "R6",
+        8,
+        "No start lies behind its end in the direction of the steps.",
+        Slicing(
+            SliceDemand.IN_ORDER,
+            Illustration(
+                "X (4,), starts [1], ends [3], steps [1]",
+                "X (4,), starts [3], ends [1], steps [1]",
+                "exchange start and end, or count in negative steps",
+            ),
+        ),
+    ),
+)
+
+_CONTRACT: Contract = MappingProxyType(dict.fromkeys(Family, _RULES))
+
+SLICE = Operator(
+    name="Slice",
+    operands=_OPERANDS,
+    versions=(1, 10, 11, 13),
+    contracts=dict.fromkeys(Edition, _CONTRACT),
+    operand_types=dict.fromkeys(_INDICES, "int64"),
+    result="Y",
+    oldest_kernels=10,
+    by_shape=("X",),
+)

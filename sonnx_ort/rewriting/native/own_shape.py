@@ -1,0 +1,75 @@
+"""The guards of what is demanded of the shapes of single operands.
+
+Shape(A) -> Shape -> Equal(rank) -> Where(equal, what was decided so far, -code)
+"""
+
+from collections.abc import Callable
+from functools import reduce
+
+import onnx_ir as ir
+
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.requirements.axis_not_empty import AxisNotEmpty
+from sonnx_ort.profile.requirements.own_rank import OwnRank
+from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
+
+
+def rank_guard(requirement: OwnRank) -> DecidingGuard:
+    """The guard of one rank of some operands.
+
+    Args:
+        requirement: What is demanded.
+    """
+
+    def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
+        wanted = nodes.constant([requirement.rank], "wanted_rank")
+        ranks = (nodes.shape(nodes.shape(operand)) for operand in operands)
+        flags = [nodes.add("Equal", [rank, wanted], "is_of_rank") for rank in ranks]
+        return reduce(lambda one, other: nodes.add("And", [one, other], "are_of_rank"), flags)
+
+    return _deciding(kept)
+
+
+def axis_guard(requirement: AxisNotEmpty) -> DecidingGuard:
+    """The guard of one axis of an operand.
+
+    Args:
+        requirement: What is demanded.
+    """
+
+    def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
+        # A Slice gives nothing where there is no such axis, and nothing is not equal to 0.
+        (operand,) = operands
+        axis = nodes.constant([requirement.axis], "axis")
+        size = nodes.add("Gather", [nodes.shape(operand), axis], "size", {"axis": 0})
+        return nodes.add("Greater", [size, nodes.constant([0], "zero")], "holds_something")
+
+    return _deciding(kept)
+
+
+def _every_axis(nodes: StandardNodes, operands: Operands) -> ir.Value:
+    operand, axes = operands
+    rank = nodes.shape(nodes.shape(operand))
+    return nodes.add("Equal", [nodes.shape(axes), rank], "names_every_axis")
+
+
+def _deciding(kept: Callable[[StandardNodes, Operands], ir.Value]) -> DecidingGuard:
+    """A guard that one flag decides."""
+
+    def decide(
+        nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
+    ) -> ir.Value:
+        del node
+        impossible = nodes.constant([-code], "code")
+        return nodes.add("Where", [kept(nodes, operands), decided, impossible], "shape_or_code")
+
+    def binds(element_type: ElementType) -> bool:
+        del element_type
+        return True
+
+    return DecidingGuard(decide, binds, lambda _: ())
+
+
+EVERY_AXIS = _deciding(_every_axis)
+"""The guard of `EveryAxis`."""

@@ -1,0 +1,76 @@
+"""The guard of `Slicing`: what a Slice cuts out lies within its axes.
+
+Shape(X), axes -> Gather -> sizes; starts, ends and steps are compared with these
+"""
+
+import onnx_ir as ir
+
+from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
+from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, any_true
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
+
+
+def slice_guard(requirement: Slicing) -> DecidingGuard:
+    """The guard of one demand.
+
+    Args:
+        requirement: What is demanded.
+    """
+
+    def decide(
+        nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
+    ) -> ir.Value:
+        """Look at each axis that is cut."""
+        del node
+        broken = _Comparison(nodes, operands).breaking(requirement.demand)
+        any_broken = any_true(nodes, broken, "any_beyond")
+        impossible = nodes.constant([-code], "code")
+        return nodes.add("Where", [any_broken, impossible, decided], "shape_or_code")
+
+    return DecidingGuard(decide, lambda _: True, lambda _: ())
+
+
+class _Comparison:
+    """Compares the indices of a Slice with the sizes of the axes that it cuts."""
+
+    def __init__(self, nodes: StandardNodes, operands: Operands) -> None:
+        """Find the sizes."""
+        data, starts, ends, axes, steps = operands
+        self._nodes = nodes
+        self._starts, self._ends, axes, steps = (
+            nodes.cast(index, ir.DataType.INT64, "index") for index in (starts, ends, axes, steps)
+        )
+        self._sizes = nodes.add("Gather", [nodes.shape(data), axes], "sizes", {"axis": 0})
+        self._zero = nodes.constant(0, "zero")
+        self._downwards = self._less(steps, self._zero)
+
+    def breaking(self, demand: SliceDemand) -> ir.Value:
+        """Which axes do not meet a demand."""
+        match demand:
+            case SliceDemand.START_WITHIN:
+                lowest = self._nodes.add("Neg", [self._sizes], "lowest")
+                beyond = self._nodes.add("Not", [self._less(self._starts, self._sizes)], "beyond")
+                return self._either(self._less(self._starts, lowest), beyond)
+            case SliceDemand.END_WITHIN:
+                shift = self._nodes.cast(self._downwards, ir.DataType.INT64, "shift")
+                negative = self._nodes.add("Neg", [self._sizes], "negative")
+                lowest = self._nodes.add("Sub", [negative, shift], "lowest")
+                highest = self._nodes.add("Sub", [self._sizes, shift], "highest")
+                return self._either(self._less(self._ends, lowest), self._less(highest, self._ends))
+            case SliceDemand.IN_ORDER:
+                start, end = self._from_the_front(self._starts), self._from_the_front(self._ends)
+                # ONNX Runtime chooses between numbers, not between flags.
+                first = self._nodes.add("Where", [self._downwards, end, start], "lowest")
+                last = self._nodes.add("Where", [self._downwards, start, end], "highest")
+                return self._less(last, first)
+
+    def _from_the_front(self, places: ir.Value) -> ir.Value:
+        counted = self._nodes.add("Add", [places, self._sizes], "counted")
+        from_the_end = self._less(places, self._zero)
+        return self._nodes.add("Where", [from_the_end, counted, places], "from_the_front")
+
+    def _less(self, one: ir.Value, other: ir.Value) -> ir.Value:
+        return self._nodes.add("Less", [one, other], "is_less")
+
+    def _either(self, one: ir.Value, other: ir.Value) -> ir.Value:
+        return self._nodes.add("Or", [one, other], "is_either")

@@ -1,0 +1,194 @@
+"""Operators with rules about single operands: what keeps them runs, what breaks them is refused."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import sonnx_ort
+from sonnx_ort.profile.catalog import OPERATORS
+from support.graphs import parse
+from support.sessions import on_one_thread
+
+Array = np.ndarray
+Feeds = dict[str, Array]
+
+BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
+LEVELS = pytest.mark.parametrize("level", ["none", "basic", "all"])
+
+SQUARE = np.array([[1, 2], [3, 4]])
+ROWS = np.arange(12).reshape(3, 4)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One node and what is fed to it.
+
+    Attributes:
+        text: The model.
+        types: The types in which it is tried; the text has T in their place.
+        kept: What keeps all rules.
+        broken: The tag of the rule that each of others breaks.
+        plain: Operands that keep their own type.
+    """
+
+    text: str
+    types: tuple[str, ...]
+    kept: list[Feeds]
+    broken: list[tuple[str, Feeds]]
+    plain: frozenset[str] = field(default=frozenset())
+
+    def model(self, kind: str):
+        return parse(self.text.replace("T[", f"{kind}[").replace("T ", f"{kind} "), opset=18)
+
+    def feeds(self, feeds: Feeds, kind: str) -> Feeds:
+        dtype = {"float": np.float32, "double": np.float64}.get(kind, kind)
+        return {n: a if n in self.plain else np.asarray(a, dtype) for n, a in feeds.items()}
+
+
+def places(*cuts: tuple[int, int, int, int], kind=np.int64) -> Feeds:
+    """Starts, ends, axes and steps."""
+    columns = zip(*cuts, strict=True) if cuts else ((),) * 4
+    names = ("starts", "ends", "axes", "steps")
+    return {n: np.array(c, kind) for n, c in zip(names, columns, strict=True)}
+
+
+def sliced(*cuts: tuple[int, int, int, int], kind=np.int64) -> Feeds:
+    return {"X": ROWS, **places(*cuts, kind=kind)}
+
+
+def normalized(*variance: float) -> Feeds:
+    ones = np.ones(2)
+    return {"X": SQUARE, "s": ones, "b": ones, "m": ones, "v": np.array(variance)}
+
+
+FIRST = (0, 3, 0, 1)
+INDICES = frozenset({"starts", "ends", "axes", "steps"})
+VECTORS = ", ".join(f"T[c] {name}" for name in "sbmv")
+CUTS = ", ".join(f"INDEX[k] {name}" for name in ("starts", "ends", "axes", "steps"))
+SLICE = f"(T[n, m] X, {CUTS}) => (T[p, q] Y) {{ [node] Y = Slice(X, starts, ends, axes, steps) }}"
+
+TABLES = {
+    "MatMul": Table(
+        "(T[n] e, int64[r] sizes, T[b, c] B) => (T[p, q] Y) "
+        "{ A = Reshape(e, sizes) [node] Y = MatMul(A, B) }",
+        ("float", "double", "float16", "int32", "int64", "uint32", "uint64"),
+        [{"e": SQUARE.ravel(), "sizes": np.array([2, 2]), "B": SQUARE}],
+        [
+            ("C1", {"e": SQUARE.ravel(), "sizes": np.array([1, 2, 2]), "B": SQUARE}),
+            ("C1", {"e": SQUARE[0], "sizes": np.array([2]), "B": SQUARE}),
+        ],
+        frozenset({"sizes"}),
+    ),
+    "BatchNormalization": Table(
+        f"(T[n, c] X, {VECTORS}) => (T[n, c] Y) {{ [node] Y = BatchNormalization(X, s, b, m, v) }}",
+        ("float", "double", "float16"),
+        [normalized(1, 2), normalized(0.0, -0.0), normalized(np.inf, 1)],
+        [
+            ("C3", normalized(1, -0.5)),
+            ("C3", normalized(np.nan, 1)),
+            ("C3", normalized(-np.inf, 1)),
+        ],
+    ),
+    "Clip": Table(
+        "(T[n] X, T low, T high) => (T[n] Y) { [node] Y = Clip(X, low, high) }",
+        ("float", "double", "float16", "int8", "int32", "int64", "uint8", "uint64"),
+        [
+            {"X": [0, 5, 9], "low": 2, "high": 7},
+            {"X": [0, 5, 9], "low": 7, "high": 2},
+            {"X": [], "low": 2, "high": 7},
+        ],
+        [
+            ("C1", {"X": [0, 5, 9], "low": [2], "high": 7}),
+            ("C1", {"X": [0, 5, 9], "low": 2, "high": [[7]]}),
+        ],
+    ),
+    "Clip without a lower bound": Table(
+        "(T[n] X, T high) => (T[n] Y) { [node] Y = Clip(X, , high) }",
+        ("float", "int64"),
+        [{"X": [0, 5, 9], "high": 7}],
+        [("C1", {"X": [0, 5, 9], "high": [7]})],
+    ),
+    "ArgMax": Table(
+        "(T[n, m] X) => (int64[n, o] Y) { [node] Y = ArgMax <axis = 1> (X) }",
+        ("float", "double", "int32", "int8", "uint8"),
+        [{"X": ROWS}, {"X": np.zeros((0, 4))}],
+        [("R5", {"X": np.zeros((4, 0))}), ("R5", {"X": np.zeros((0, 0))})],
+    ),
+    **{
+        f"Slice by {index}": Table(
+            SLICE.replace("INDEX", index),
+            ("float", "float16", "bool", "int8", "uint64"),
+            [
+                sliced(FIRST, (1, 4, 1, 2), kind=kind),
+                sliced((2, -4, -2, -1), (-1, 0, -1, -2), kind=kind),
+                sliced((1, 1, 0, 1), (0, 4, 1, 1), kind=kind),
+            ],
+            [
+                ("R2", sliced((0, 4, 1, 1), kind=kind)),
+                ("R2", sliced(kind=kind)),
+                ("R8", sliced(FIRST, (4, 4, 1, 1), kind=kind)),
+                ("R8", sliced((-4, 3, 0, 1), (0, 4, 1, 1), kind=kind)),
+                ("R8", sliced(FIRST, (np.iinfo(kind).min, 4, 1, 1), kind=kind)),
+                ("C2", sliced(FIRST, (0, 5, 1, 1), kind=kind)),
+                ("C2", sliced(FIRST, (0, np.iinfo(kind).max, 1, 1), kind=kind)),
+                ("C2", sliced(FIRST, (3, 4, 1, -1), kind=kind)),
+                ("R6", sliced(FIRST, (2, 1, 1, 1), kind=kind)),
+                ("R6", sliced(FIRST, (1, 2, 1, -1), kind=kind)),
+            ],
+            INDICES,
+        )
+        for index, kind in (("int64", np.int64), ("int32", np.int32))
+    },
+}
+
+EACH = pytest.mark.parametrize(
+    ("table", "kind"),
+    [
+        pytest.param(table, kind, id=f"{name} {kind}")
+        for name, table in TABLES.items()
+        for kind in table.types
+    ],
+)
+
+
+def opened(model, backend: str, level: str) -> sonnx_ort.InferenceSession:
+    return sonnx_ort.InferenceSession(model, on_one_thread(level), operators="all", backend=backend)
+
+
+@EACH
+@BACKENDS
+@LEVELS
+def test_what_keeps_the_rules_runs_with_the_same_bits(table: Table, kind, backend, level) -> None:
+    model = table.model(kind)
+    enforced = opened(model, backend, level)
+    plain = sonnx_ort.InferenceSession(model, on_one_thread("none"), operators="Div")
+    for feeds in table.kept:
+        fed = table.feeds(feeds, kind)
+        np.testing.assert_array_equal(enforced.run(None, fed), plain.run(None, fed))
+
+
+@EACH
+@BACKENDS
+@LEVELS
+def test_what_breaks_a_rule_is_refused(table: Table, kind, backend, level) -> None:
+    enforced = opened(table.model(kind), backend, level)
+    for tag, feeds in table.broken:
+        with pytest.raises(sonnx_ort.ContractViolation) as caught:
+            enforced.run(None, table.feeds(feeds, kind))
+        violation = caught.value
+        assert (violation.rule, violation.node) == (f"{violation.operator}.{tag}", "node")
+
+
+@EACH
+@BACKENDS
+def test_rewriting_twice_changes_nothing(table: Table, kind, backend) -> None:
+    once = sonnx_ort.rewrite(table.model(kind), operators="all", backend=backend)
+    assert sonnx_ort.rewrite(once, operators="all", backend=backend) == once
+
+
+@pytest.mark.parametrize("name", [n for n, o in OPERATORS.items() if not o.elementwise])
+def test_table_breaks_every_rule_that_runs_decide(name: str) -> None:
+    tables = (table for label, table in TABLES.items() if label.split()[0] == name)
+    broken = {f"{name}.{tag}" for table in tables for tag, _ in table.broken}
+    assert broken == {rule.id for rule in OPERATORS[name].all_rules() if rule.in_run}
