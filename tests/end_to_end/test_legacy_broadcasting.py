@@ -282,12 +282,13 @@ def test_size_0_against_one_element_breaks_the_rule_of_broadcasts(opset):
     assert violation(made, feeds((0,), (1,)), **EXPLICIT).rule == "Broadcast.E1"
 
 
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
 @pytest.mark.parametrize("axis", [{}, {"axis": 1}], ids=str)
-def test_rewriting_twice_changes_nothing(axis):
+def test_rewriting_twice_changes_nothing(axis, edition):
     made = legacy_model("Div", None, None, 6, broadcast=1, **axis)
-    once = sonnx_ort.rewrite(made, **EXPLICIT)
-    assert sonnx_ort.rewrite(once, **EXPLICIT) == once
-    assert sonnx_ort.check(once, **EXPLICIT).ok
+    once = sonnx_ort.rewrite(made, edition=edition, **EXPLICIT)
+    assert sonnx_ort.rewrite(once, edition=edition, **EXPLICIT) == once
+    assert sonnx_ort.check(once, edition=edition, **EXPLICIT).ok
 
 
 @pytest.mark.parametrize("read", ["C", "Shape of C"])
