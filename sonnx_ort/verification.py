@@ -21,7 +21,7 @@ from sonnx_ort.recording.comparison import (
     differing_surroundings,
 )
 from sonnx_ort.recording.files import digest
-from sonnx_ort.recording.reading import read_record
+from sonnx_ort.recording.reading import follows, read_record
 from sonnx_ort.recording.record import Analysis, Record, place_of, versions
 from sonnx_ort.rewriting.options import Choices
 from sonnx_ort.rewriting.recorded import analyse, model_files
@@ -94,14 +94,16 @@ def verify(model: str | os.PathLike[str], record: str | os.PathLike[str]) -> Ver
         return Verification(None, (f"the model: its SHA-256 is {sha256}, recorded is {known}",))
     recorded_as, recorded = by_digest[sha256]
     with collector_paused():
-        differences = tuple(_differences(path, told, recorded, recorded_as))
+        differences = tuple(_differences(path, Path(record), told, recorded, recorded_as))
     return Verification(recorded_as, differences, tuple(_other_versions(told)))
 
 
 def _differences(
-    path: Path, told: Record, recorded: Analysis, recorded_as: RecordedAs
+    path: Path, record: Path, told: Record, recorded: Analysis, recorded_as: RecordedAs
 ) -> Iterator[str]:
     yield from _expired(recorded)
+    if told.versions.get("sonnx_ort") == versions()["sonnx_ort"] and not follows(told, record):
+        yield "the record: what it claims does not follow from the reports in it"
     model = read(path)
     try:
         check_external_data(model.proto, path.parent)

@@ -1,5 +1,6 @@
 """`verify` tells whether a model is one that was recorded, and what is not as it was."""
 
+import dataclasses
 import datetime as dt
 import json
 from pathlib import Path
@@ -13,7 +14,8 @@ import sonnx_ort
 from sonnx_ort import verification
 from sonnx_ort.profile.judgement import at_run_time
 from sonnx_ort.profile.requirements.same_shape import SameShape
-from sonnx_ort.recording.cyclonedx import serial_number
+from sonnx_ort.recording.cyclonedx import cyclonedx, serial_number
+from sonnx_ort.recording.reading import read_record
 from sonnx_ort.verification import RecordedAs
 from support.graphs import model, parse, tensor
 
@@ -125,6 +127,23 @@ def rewrite_record(record: Path, document: dict) -> None:
     record.write_text(json.dumps(document), encoding="utf-8")
 
 
+def test_claim_that_does_not_follow_is_told_of(made):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    document["declarations"]["claims"][0]["reasoning"] = "It is so."
+    rewrite_record(record, document)
+    assert sonnx_ort.verify(source, record).differences == (
+        "the record: what it claims does not follow from the reports in it",
+    )
+
+
+def test_record_that_was_laid_out_otherwise_is_kept(made):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    record.write_text(json.dumps(document, sort_keys=True), encoding="utf-8")
+    assert sonnx_ort.verify(source, record).kept
+
+
 def test_finding_and_operator_that_differ_are_told_of(made):
     source, _, record = made
     document = json.loads(record.read_text(encoding="utf-8"))
@@ -179,9 +198,9 @@ def test_rewriting_that_fails_today_is_told_of(tmp_path):
 
 def test_other_versions_are_told_of_and_make_no_difference(made):
     source, _, record = made
-    document = json.loads(record.read_text(encoding="utf-8"))
-    document["metadata"]["tools"]["components"][3]["version"] = "1.2.3"
-    rewrite_record(record, document)
+    told = read_record(record)
+    older = dataclasses.replace(told, versions={**told.versions, "onnx": "1.2.3"})
+    record.write_text(cyclonedx(older), encoding="utf-8")
     found = sonnx_ort.verify(source, record)
     assert found.kept
     assert found.versions == (f"onnx: 1.2.3 when it was recorded, {onnx.__version__} today",)

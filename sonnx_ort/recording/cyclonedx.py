@@ -22,6 +22,7 @@ from sonnx_ort.recording.record import (
     Record,
     path_of,
     place_of,
+    rule_and_place,
 )
 
 Json = dict[str, object]
@@ -115,7 +116,8 @@ def _tool(name: str, version: str) -> Json:
 
 def _declarations(record: Record) -> Json:
     obligations = record.original.obligations
-    ways = [fulfilment(o, rewritten=record.rewritten is not None) for o in obligations]
+    checked = record.checked_in_runs()
+    ways = [fulfilment(o, checked=rule_and_place(o) in checked) for o in obligations]
     changed = _changes_by_place(record.changes)
     evidence = [_report(REPORT_OF_ORIGINAL, record.original)]
     if record.rewritten is not None:

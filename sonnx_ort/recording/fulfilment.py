@@ -42,12 +42,12 @@ _REASONING = {
 }
 
 
-def fulfilment(obligation: Document, *, rewritten: bool) -> Fulfilment:
+def fulfilment(obligation: Document, *, checked: bool) -> Fulfilment:
     """Say how an obligation is met.
 
     Args:
         obligation: The obligation of the original model, as in a report.
-        rewritten: Whether a rewritten model is recorded that enforces what was asked for.
+        checked: Whether the analysis of a rewritten model found that this one decides it in runs.
     """
     waiver = obligation["waiver"]
     match Status(str(obligation["status"])):
@@ -62,4 +62,4 @@ def fulfilment(obligation: Document, *, rewritten: bool) -> Fulfilment:
         case Status.RUNTIME if not RULES[str(obligation["rule"])].in_run:
             return Fulfilment.AT_START
         case Status.RUNTIME:
-            return Fulfilment.IN_RUN if rewritten else Fulfilment.LEFT
+            return Fulfilment.IN_RUN if checked else Fulfilment.LEFT

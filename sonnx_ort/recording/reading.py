@@ -12,6 +12,7 @@ from sonnx_ort.recording.cyclonedx import (
     NAMESPACE,
     REPORT_OF_ORIGINAL,
     REPORT_OF_REWRITTEN,
+    cyclonedx,
     serial_number,
 )
 from sonnx_ort.recording.record import FORMAT, Analysis, ModelFiles, Record
@@ -50,6 +51,17 @@ def read_record(path: Path) -> Record:
         return _record(document)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise SonnxError(f"'{path}' is no whole record of sonnx_ort ({error!r})") from error
+
+
+def follows(record: Record, path: Path) -> bool:
+    """Whether a file claims what follows from the reports in it, and nothing else.
+
+    Args:
+        record: What was read from the file; the version that wrote it was this one.
+        path: The file.
+    """
+    written: object = json.loads(path.read_text(encoding="utf-8"))
+    return bool(written == json.loads(cyclonedx(record)))
 
 
 def _record(document: _Part) -> Record:

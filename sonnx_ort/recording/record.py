@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
 
+from sonnx_ort.profile.judgement import Status
 from sonnx_ort.recording.changes import Change
 
 FORMAT = "sonnx_ort.record/1"
@@ -83,6 +84,10 @@ class Analysis:
         return cast(Mapping[str, Document], self.report["rules"])
 
 
+Place = tuple[str, str, tuple[str, ...]]
+"""A rule, a node, and the subgraphs it lies in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """All that a record tells.
@@ -100,6 +105,22 @@ class Record:
     original: Analysis
     rewritten: Analysis | None = None
     changes: tuple[Change, ...] = ()
+
+    def checked_in_runs(self) -> frozenset[Place]:
+        """What the rewritten model decides in each run, by its own analysis."""
+        if self.rewritten is None:
+            return frozenset()
+        in_runs = (o for o in self.rewritten.obligations if o["status"] == Status.RUNTIME)
+        return frozenset(map(rule_and_place, in_runs))
+
+
+def rule_and_place(obligation: Document) -> Place:
+    """Give the rule and the node of an obligation.
+
+    Args:
+        obligation: The obligation, as in a report.
+    """
+    return str(obligation["rule"]), str(obligation["node"]), path_of(obligation)
 
 
 def place_of(obligation: Document) -> str:

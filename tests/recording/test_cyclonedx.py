@@ -1,5 +1,6 @@
 """A record is a valid CycloneDX 1.6 document that tells all, in the same bytes each time."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -13,6 +14,8 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 import sonnx_ort
+from sonnx_ort.recording.cyclonedx import cyclonedx
+from sonnx_ort.recording.reading import read_record
 from sonnx_ort.recording.record import PACKAGES
 from support.graphs import parse
 
@@ -161,6 +164,18 @@ def test_claim_on_a_run_names_the_nodes_that_decide_it(source):
     (change,) = [evidence[r] for r in claim["evidence"] if r.startswith("change:")]
     assert change["description"].startswith("Div 'quotient': sonnx::Div 'quotient', Reshape ")
     assert "report:rewritten" in claim["evidence"]
+
+
+def test_claim_on_a_run_stands_only_where_the_rewritten_model_was_found_to_decide_it(source):
+    record = source.with_name("record.json")
+    sonnx_ort.rewrite_file(source, source.with_name("enforced.onnx"), record=record)
+    told = read_record(record)
+    rewritten = dataclasses.replace(
+        told.rewritten, report={**told.rewritten.report, "obligations": []}
+    )
+    document = json.loads(cyclonedx(dataclasses.replace(told, rewritten=rewritten)))
+    (claim,) = [c for c in document["declarations"]["claims"] if "Div.int.C1" in c["predicate"]]
+    assert claim["reasoning"].startswith("It is left to each run")
 
 
 def test_check_alone_leaves_to_runs_what_nothing_decides(source):
