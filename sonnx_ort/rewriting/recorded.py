@@ -121,5 +121,5 @@ def _demanded(demands: Demands) -> dict[str, str]:
 
 def _document(report: Report) -> dict[str, object]:
     """A report as its reader has it."""
-    document: dict[str, object] = json.loads(report.to_json())
+    document: dict[str, object] = json.loads(json.dumps(report.to_document()))
     return document
