@@ -110,10 +110,11 @@ def _differences(
     except InvalidModel as error:
         yield str(error)
         return
-    yield from differing_files(recorded.files, model_files(path, model))
+    found = model_files(path, model)
+    yield from differing_files(recorded.files, found)
     choices = _choices(told)
     try:
-        today = analyse(path, model, choices.demands)
+        today = analyse(path, model, choices.demands, found.external)
     except SonnxError as error:
         yield f"it cannot be analysed today: {error}"
         return

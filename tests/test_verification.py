@@ -14,6 +14,7 @@ import sonnx_ort
 from sonnx_ort import verification
 from sonnx_ort.profile.judgement import at_run_time
 from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.recording import files
 from sonnx_ort.recording.cyclonedx import cyclonedx, serial_number
 from sonnx_ort.recording.reading import read_record
 from sonnx_ort.verification import RecordedAs
@@ -240,6 +241,14 @@ def test_models_with_external_data_are_kept(with_data):
     source, target, record = with_data
     assert sonnx_ort.verify(source, record).kept
     assert sonnx_ort.verify(target, record).kept
+
+
+def test_external_data_is_read_once(with_data, monkeypatch):
+    source, target, record = with_data
+    read = []
+    monkeypatch.setattr(files, "digest", lambda path: read.append(path.name) or "0" * 64)
+    sonnx_ort.rewrite_file(source, target, record=record)
+    assert read == ["w.bin"]
 
 
 def test_external_data_that_differs_is_told_of(with_data):

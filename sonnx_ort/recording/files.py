@@ -1,7 +1,9 @@
 """The SHA-256 of a model's files."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import onnx
 from onnx.external_data_helper import ExternalDataInfo
@@ -10,12 +12,15 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import external_tensors
 
 
-def external_files(proto: onnx.ModelProto, folder: Path) -> dict[str, str]:
+def external_files(
+    proto: onnx.ModelProto, folder: Path, known: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
     """Digest the files of a model's external data, without loading any of them whole.
 
     Args:
         proto: The model; its references to external data were checked.
         folder: The folder of the model.
+        known: What is known of them already, by location.
 
     Returns:
         The SHA-256 of each by its location, in the order of the locations.
@@ -23,7 +28,10 @@ def external_files(proto: onnx.ModelProto, folder: Path) -> dict[str, str]:
     Raises:
         SonnxError: One cannot be read.
     """
-    return {location: digest(folder / location) for location in external_locations(proto)}
+    return {
+        location: known.get(location) or digest(folder / location)
+        for location in external_locations(proto)
+    }
 
 
 def external_locations(proto: onnx.ModelProto) -> list[str]:

@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import onnx
 
@@ -73,42 +75,52 @@ def record_of_rewriting(
         "backend": choices.backend.value,
         "make_explicit": str(choices.make_explicit).lower(),
     }
+    original = analyse(source, model, choices.demands)
     return Record(
         _demanded(choices.demands) | made_of,
         versions(),
-        analyse(source, model, choices.demands),
-        analyse(target, made, choices.demands),
+        original,
+        analyse(target, made, choices.demands, original.files.external),
         changes(model.proto, made.proto),
     )
 
 
-def analyse(path: Path, model: ReadModel, demands: Demands) -> Analysis:
+def analyse(
+    path: Path,
+    model: ReadModel,
+    demands: Demands,
+    known: Mapping[str, str] = MappingProxyType({}),
+) -> Analysis:
     """Analyse a model as a record tells of it.
 
     Args:
         path: Its file, whose name is recorded.
         model: What was read.
         demands: What it is held to.
+        known: The digests of external data that are known already, by location.
 
     Raises:
         SonnxError: As for `check`, or a file cannot be read.
     """
     report, _ = report_on(model, demands)
-    return Analysis(model_files(path, model), _document(report))
+    return Analysis(model_files(path, model, known), _document(report))
 
 
-def model_files(path: Path, model: ReadModel) -> ModelFiles:
+def model_files(
+    path: Path, model: ReadModel, known: Mapping[str, str] = MappingProxyType({})
+) -> ModelFiles:
     """Digest the files of a model.
 
     Args:
         path: Its file, whose name is recorded.
         model: What was read; its references to external data were checked.
+        known: The digests of external data that are known already, by location.
 
     Raises:
         SonnxError: A file of external data cannot be read.
     """
     folder = path.parent if model.folder is None else model.folder
-    return ModelFiles(path.name, model.sha256, external_files(model.proto, folder))
+    return ModelFiles(path.name, model.sha256, external_files(model.proto, folder, known))
 
 
 def _demanded(demands: Demands) -> dict[str, str]:
