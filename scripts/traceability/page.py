@@ -22,11 +22,12 @@ drafts and state no licence; sentences are quoted as far as is needed to find th
 
 {summary}
 
-`python3 scripts/trace.py` makes this page from the entries in `scripts/traceability/documents` and
-the tests that are marked `@pytest.mark.satisfies(...)`. The tests fail where an entry has no test,
-where a mark or an entry names what is not there, where a rule that a document states has no entry,
-and where the page is not as it would be made. With `--documents FOLDER` the script compares the
-entries with the documents themselves, of which every line has one.
+`python3 scripts/trace_documents.py` makes this page, from the entries in
+`scripts/traceability/documents` and from the tests that are marked `@pytest.mark.satisfies(...)`.
+The tests fail where an entry has no test, where a mark or an entry names what is not there, where a
+rule that a document states has no entry, and where the page is not as it would be made. With
+`--documents FOLDER` the script compares the entries with the documents themselves, of which every
+line has one.
 """
 
 

@@ -36,7 +36,7 @@ def test_marks_name_entries():
 
 
 def test_page_is_as_it_would_be_made():
-    """Otherwise run `python3 scripts/trace.py`."""
+    """Otherwise run `python3 scripts/trace_documents.py`."""
     assert PAGE.read_text(encoding="utf-8") == page(DOCUMENTS, MARKS)
 
 

@@ -1,4 +1,4 @@
-"""Write docs/traceability.md: `python3 scripts/trace.py`.
+"""Write docs/traceability.md: `python3 scripts/trace_documents.py`.
 
 With `--documents FOLDER`, where the specification documents lie, it compares the entries with them
 instead, and tells with exit status 1 which quotations they do not have, and of which of their lines
@@ -48,4 +48,4 @@ def run(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run_with_package("trace", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run_with_package("trace_documents", sys.argv[1:])))
