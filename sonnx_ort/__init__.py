@@ -18,6 +18,7 @@ from sonnx_ort.rewriting.rewrite import rewrite
 from sonnx_ort.rewriting.rewrite_file import rewrite_file
 from sonnx_ort.runtime.registration import register
 from sonnx_ort.runtime.session import InferenceSession
+from sonnx_ort.verification import Verification, verify
 
 __all__ = [
     "Backend",
@@ -31,12 +32,14 @@ __all__ = [
     "Report",
     "SonnxError",
     "Status",
+    "Verification",
     "Waiver",
     "check",
     "models",
     "register",
     "rewrite",
     "rewrite_file",
+    "verify",
 ]
 
 __version__ = "0.1.0"

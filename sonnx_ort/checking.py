@@ -3,29 +3,33 @@
 import datetime as dt
 import os
 from collections.abc import Iterable
+from pathlib import Path
 
-from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.graph_outline import GraphOutline, outline
 from sonnx_ort.analysis.recognition import recognize_enforced_nodes
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.analysis.waiver import Waiver
 from sonnx_ort.analysis.waiver_file import read_waivers
 from sonnx_ort.analysis.waiving import waive
-from sonnx_ort.loading.canonical import LoadedModel
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.choice import DEFAULT, choose_demands
 from sonnx_ort.loading.process import collector_paused
-from sonnx_ort.loading.source import ModelSource
+from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.profile.options import Demands
-from sonnx_ort.rewriting.recognition import load_and_recognize, restored
+from sonnx_ort.recording.cyclonedx import cyclonedx
+from sonnx_ort.rewriting.recognition import report_on, restored
+from sonnx_ort.rewriting.recorded import check_place_of_record, record_of_check
+from sonnx_ort.rewriting.whole_file import write_text
 
 
-def check(
+def check(  # noqa: PLR0913 - one for each choice
     model: ModelSource,
     *,
     edition: str = "typed",
     broadcast: str = "reject",
     operators: str | Iterable[str] = DEFAULT,
     waivers: str | os.PathLike[str] | Iterable[Waiver] = (),
+    record: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Find, for every rule at every node, whether it holds in every run, and why.
 
@@ -42,16 +46,40 @@ def check(
         operators: The operators that are to be enforced, as for `rewrite`.
         waivers: What violations are tolerated for: a TOML file, or waivers. `rewrite` knows nothing
             of them: it rejects what is waived.
+        record: A file to write: a record of the model and of all that was found, in CycloneDX 1.6,
+            which `verify` reads. It takes a model that is given as a path.
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model.
-        SonnxError: An option is unknown, the model is enforced under the other edition, or a
-            waiver is unusable or for no violation.
+        SonnxError: An option is unknown, the model is enforced under the other edition, a waiver is
+            unusable or for no violation, or the record cannot be written.
     """
+    if record is not None and not isinstance(model, str | os.PathLike):
+        raise SonnxError("a record is of files; give the path of the model")
     given = read_waivers(waivers) if isinstance(waivers, str | os.PathLike) else waivers
     report = examine_model(model, choose_demands(edition, broadcast, operators))
     (waived,) = waive([report], given, dt.date.today())
+    if record is not None and isinstance(model, str | os.PathLike):
+        record_check(Path(model), waived, Path(record))
     return waived
+
+
+def record_check(model: Path, report: Report, record: Path) -> None:
+    """Write the record of a check.
+
+    Args:
+        model: The model's file.
+        report: What was found of it, with waivers, of all rules.
+        record: The file to write; an existing one is replaced.
+
+    Raises:
+        SonnxError: It cannot be written, or the model is not the one that was checked any more.
+    """
+    source = read(model)
+    check_place_of_record(record, source.proto, model)
+    if source.sha256 != report.identity.sha256:
+        raise SonnxError(f"'{model}' was changed while it was checked; check it again")
+    write_text(record, cyclonedx(record_of_check(model, source, report)))
 
 
 def examine_model(model: ModelSource, demands: Demands) -> Report:
@@ -65,7 +93,7 @@ def examine_model(model: ModelSource, demands: Demands) -> Report:
         SonnxError: As for `check`.
     """
     with collector_paused():
-        return _examine(model, demands)[0]
+        return report_on(model, demands)[0]
 
 
 def check_with_outline(
@@ -103,16 +131,8 @@ def examine_with_outline(model: ModelSource, demands: Demands) -> tuple[Report, 
         SonnxError: As for `check`.
     """
     with collector_paused():
-        report, loaded = _examine(model, demands)
+        report, loaded = report_on(model, demands)
         if restored(loaded) is not None:
             return report, outline(loaded.graph_model)
         enforced = recognize_enforced_nodes(loaded.graph_model, report.edition)
         return report, outline(loaded.graph_model, enforced)
-
-
-def _examine(model: ModelSource, demands: Demands) -> tuple[Report, LoadedModel]:
-    loaded, native = load_and_recognize(model, demands.operators)
-    if native is not None:
-        native.require(demands)
-        return native.report, loaded
-    return examine_loaded(loaded, demands, all_operators=True).report, loaded

@@ -65,6 +65,14 @@ OperatorsOption = Annotated[
         "with commas between.",
     ),
 ]
+RecordOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="FILE",
+        help="Also write a record of what was found and done, in CycloneDX 1.6, for `verify`.",
+    ),
+]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Write nothing to standard output.")
 ]
@@ -96,7 +104,7 @@ def options(
         "sonnx-ort check models/ --format sarif -o models.sarif",
         "sonnx-ort check model.onnx --operators all --fail-on runtime --quiet",
         "sonnx-ort check model.onnx --select Div,Sub --ignore Div.int",
-        "sonnx-ort check model.onnx --waivers waivers.toml",
+        "sonnx-ort check model.onnx --waivers waivers.toml --record record.json",
         "sonnx-ort check - < model.onnx",
     )
 )
@@ -146,6 +154,7 @@ def check(
         Path | None,
         typer.Option(metavar="FILE", help="A TOML file of violations that are tolerated, and why."),
     ] = None,
+    record: RecordOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Tell for every rule at every node whether it holds, and why. Runs no model.
@@ -171,6 +180,8 @@ def check(
         done = Check(checked, fail_on, alone=names == models and len(names) == 1)
         _tell_of_unusable(done)
         done = replace(done, models=settle(checked, waivers=given, rules=rules))
+        if record is not None:
+            _record(done, record)
         if output != STANDARD or not quiet:
             _write(output, report_format, done)
     if done.unusable:
@@ -197,6 +208,7 @@ def explain(
     epilog=_examples(
         "sonnx-ort rewrite model.onnx -o enforced.onnx",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --broadcast explicit",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --record record.json",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --operators all",
     )
 )
@@ -216,6 +228,7 @@ def rewrite(
     external_data: Annotated[
         Transfer, typer.Option(help="What becomes of external data in another folder.")
     ] = Transfer.COPY,
+    record: RecordOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Put what enforces the profile in the place of nodes: every Div and Sub, or more."""
@@ -231,9 +244,33 @@ def rewrite(
             backend=backend,
             make_explicit=make_explicit,
             external_data=external_data,
+            record=record,
         )
     if not quiet:
         typer.echo(f"{output}: written; it enforces the profile on itself")
+        if record is not None:
+            typer.echo(f"{record}: written; `sonnx-ort verify {output} {record}` reads it")
+
+
+@app.command(epilog=_examples("sonnx-ort verify enforced.onnx record.json"))
+def verify(
+    model: ModelArgument,
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="What --record wrote.")],
+    quiet: QuietOption = False,
+) -> None:
+    """Tell whether a model is one that was recorded, and whether the same is found of it today.
+
+    Exit status 0: it is, and the same is found; 1: something differs; 2: unusable input.
+    """
+    from sonnx_ort.verification import verify as verify_file
+
+    with _errors_as_sentences():
+        verification = verify_file(model, record)
+    if not quiet:
+        for line in verification.lines():
+            typer.echo(line)
+    if not verification.kept:
+        raise typer.Exit(ExitStatus.VIOLATED)
 
 
 @app.command(
@@ -352,6 +389,16 @@ def _tell_of_unusable(check: Check) -> None:
             raise InvalidModel(model.error)
         if model.report is None:
             typer.echo(f"sonnx-ort: {model.name}: {model.error}", err=True)
+
+
+def _record(check: Check, record: Path) -> None:
+    from sonnx_ort.batch import STANDARD_INPUT
+    from sonnx_ort.checking import record_check
+
+    (model, *others) = check.models
+    if others or model.report is None or model.name == STANDARD_INPUT:
+        raise SonnxError("a record is of one model, which is a file")
+    record_check(Path(model.name), model.report, record)
 
 
 def _write(output: str, report_format: ReportFormat, check: Check) -> None:

@@ -279,10 +279,13 @@ def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:
     """The names that the guard of a node may bear, each with the rules that it stands for."""
     operator, definition = _operator(node), _DEFINITIONS[node.op_type]
     label = _text(node, "node") or ""
-    edition = Edition(_text(node, "edition") or Edition.TYPED)
+    edition = _text(node, "edition")
+    # What decides about shapes alone does not say under which edition.
+    editions = list(Edition) if edition is None else [Edition(edition)]
     return {
         guard_name(operator.name, label, rules, definition.remark): rules
-        for rules in reversed(_possible_rules(operator, edition))
+        for possible in reversed(editions)
+        for rules in reversed(_possible_rules(operator, possible))
     }
 
 

@@ -95,6 +95,26 @@ def load_and_recognize(
     return loaded, recognized
 
 
+def report_on(model: ModelSource | ReadModel, demands: Demands) -> tuple[Report, LoadedModel]:
+    """Find every obligation of a model, of all operators; that of the original for an enforced one.
+
+    Args:
+        model: As for `load`.
+        demands: What the model is held to.
+
+    Returns:
+        The report, and the model that it is about.
+
+    Raises:
+        SonnxError: As for `check`.
+    """
+    loaded, native = load_and_recognize(model, demands.operators)
+    if native is not None:
+        native.require(demands)
+        return native.report, loaded
+    return examine_loaded(loaded, demands, all_operators=True).report, loaded
+
+
 def restored(loaded: LoadedModel) -> Enforcement | None:
     """Turn a natively enforced model back into what it was made from.
 

@@ -7,14 +7,17 @@ from pathlib import Path
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.choice import DEFAULT, choose
 from sonnx_ort.loading.process import collector_paused
+from sonnx_ort.loading.source import read
+from sonnx_ort.recording.cyclonedx import cyclonedx
 from sonnx_ort.rewriting.external_transfer import (
     Transfer,
     missing_external_data,
     transfer_file,
 )
 from sonnx_ort.rewriting.options import Choices
+from sonnx_ort.rewriting.recorded import check_place_of_record, record_of_rewriting
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
-from sonnx_ort.rewriting.whole_file import check_place, replacing
+from sonnx_ort.rewriting.whole_file import check_place, replacing, write_text
 
 
 def rewrite_file(  # noqa: PLR0913 - one for each choice
@@ -27,6 +30,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     backend: str = "python",
     make_explicit: bool = False,
     external_data: str = "copy",
+    record: str | os.PathLike[str] | None = None,
 ) -> None:
     """Rewrite a model from file to file.
 
@@ -45,18 +49,25 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         external_data: What becomes of external data where the target lies in another folder:
             "copy", "link" (a hard link, which needs the same file system), or "reference" (it
             stays, which is possible only within the source's folder).
+        record: A file to write too: a record of both models and of all that was found and done, in
+            CycloneDX 1.6, which `verify` reads; an existing one is replaced.
 
     Raises:
-        SonnxError: As for `rewrite`; also if the target cannot be written, or another file is in
-            the place of its external data.
+        SonnxError: As for `rewrite`; also if the target or the record cannot be written, or another
+            file is in the place of its external data.
     """
     source, target = Path(source), Path(target)
     check_place(target)
     transfer = choose(Transfer, "external_data", external_data)
     choices = Choices.of(edition, broadcast, operators, backend, make_explicit=make_explicit)
     with collector_paused():
-        proto = enforce(source, choices).to_proto()
-    content = require_serializable(proto)
+        model = read(source)
+        proto = enforce(model, choices).to_proto()
+        content = require_serializable(proto)
+        told = None
+        if record is not None:
+            check_place_of_record(Path(record), model.proto, source, target)
+            told = cyclonedx(record_of_rewriting(source, target, model, content, choices))
     try:
         missing = missing_external_data(proto, source.parent, target.parent)
         if missing and transfer is Transfer.REFERENCE:
@@ -68,6 +79,9 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             temporary.write_bytes(content)
             for origin, copy in missing:
                 transfer_file(origin, copy, transfer)
+            if record is not None and told is not None:
+                # Before the model has its place: there is no model without its record.
+                write_text(Path(record), told)
     except OSError as error:
         raise SonnxError(
             f"'{target}' cannot be written: {error.strerror or error} ({error.filename})"

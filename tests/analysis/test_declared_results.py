@@ -27,6 +27,7 @@ def sparse(name: str) -> onnx.ValueInfoProto:
     return onnx.helper.make_sparse_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3])
 
 
+@pytest.mark.satisfies("Div.typed.float.R1.result")
 @pytest.mark.parametrize("broadcasting", ["reject", "explicit"])
 @pytest.mark.parametrize(
     ("declarations", "evidence"),
@@ -66,6 +67,7 @@ def test_result_of_a_shape_that_the_operands_may_have_is_no_violation(
     assert violated(f"{declarations} {{ [d] c = Div(a, b) }}", broadcasting) == []
 
 
+@pytest.mark.satisfies("Sub.preliminary.R1.result")
 @pytest.mark.parametrize(
     ("declarations", "evidence"),
     [
@@ -94,6 +96,13 @@ def test_hint_speaks_of_the_declaration(declarations: str) -> None:
     assert found.hint == "correct what the file declares of the result, or remove the declaration"
 
 
+@pytest.mark.satisfies(
+    "Div.typed.float.RG1",
+    "Div.preliminary.R2",
+    "Div.preliminary.ensures.length",
+    "Sub.preliminary.R2",
+    "Sub.preliminary.ensures.length",
+)
 @pytest.mark.parametrize(
     ("operator", "edition", "rule"),
     [

@@ -54,6 +54,12 @@ def tensor_of(name, shape, first=1):
     return numbered(shape, np.int64, first).astype(DTYPES[name])
 
 
+@pytest.mark.satisfies(
+    "Broadcast.C1",
+    "Broadcast.one_shape",
+    "Broadcast.repeated",
+    "Broadcast.step_2.elements",
+)
 @pytest.mark.parametrize(
     "rank", [pytest.param(r, marks=() if r in (0, 3, 8) else pytest.mark.thorough) for r in RANKS]
 )
@@ -65,6 +71,7 @@ def test_every_type_and_rank(backend, name, rank):
     assert_is_the_oracles(outcome(backend, [name] * 3, arrays), arrays)
 
 
+@pytest.mark.satisfies("Broadcast.condition_1", "Broadcast.prepended", "Broadcast.step_1.elements")
 @pytest.mark.parametrize("ranks", [(small, large) for large in RANKS for small in range(large)])
 def test_every_pair_of_ranks(backend, ranks):
     sizes = (2, 3, 1, 2, 1, 2, 1, 2)
@@ -72,6 +79,7 @@ def test_every_pair_of_ranks(backend, ranks):
     assert_is_the_oracles(outcome(backend, ["int16"] * 2, arrays, ranks_known=False), arrays)
 
 
+@pytest.mark.satisfies("Broadcast.restrictions", "Broadcast.count")
 @pytest.mark.parametrize("arity", [1, 2, 3, 10])
 def test_every_type_in_one_node(backend, arity):
     names = [*DTYPES, *DTYPES][:arity] if arity < 10 else list(DTYPES)
@@ -81,6 +89,7 @@ def test_every_type_in_one_node(backend, arity):
     assert_is_the_oracles(outcome(backend, names, arrays, ranks_known=False), arrays)
 
 
+@pytest.mark.satisfies("Broadcast.accuracy")
 @pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_special_values_and_payloads_of_nans_keep_their_bits(backend, element_type):
     values = special_values(element_type)

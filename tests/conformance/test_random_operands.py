@@ -1,5 +1,6 @@
 """The product against the oracle on tensors of rank 0 to 5 with any bit patterns."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,13 @@ def test_outcome_is_the_oracles(execution, single, edition, data):
     assert_conforms(name, found, outcome(name, operands, element_type, edition))
 
 
+@pytest.mark.satisfies(
+    "Div.typed.float.quotient",
+    "Div.preliminary.quotient",
+    "Div.preliminary.ensures.result",
+    "Sub.preliminary.difference",
+    "Sub.preliminary.ensures.result",
+)
 @each_operator(editions=False)
 def test_results_on_many_random_patterns_are_the_oracles(execution, single, edition):
     name, element_type = single.operator.name, single.element_type

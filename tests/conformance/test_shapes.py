@@ -19,6 +19,7 @@ def operand(shape, element_type):
     return np.full(shape, 3, element_type.dtype)
 
 
+@pytest.mark.satisfies("Div.typed.float.R1.result")
 @each_execution
 @OPERATORS
 @ELEMENT_TYPES
@@ -31,6 +32,14 @@ def test_every_rank_and_size_runs(execution, operator, element_type, shape):
     assert_same_bits(result, outcome_of(operator, a, b, element_type, Edition.TYPED))
 
 
+@pytest.mark.satisfies(
+    "Div.typed.float.R1",
+    "Div.preliminary.R1",
+    "Div.preliminary.R4",
+    "Div.preliminary.requires",
+    "Sub.preliminary.R1",
+    "Sub.preliminary.requires",
+)
 @each_execution
 @OPERATORS
 @EDITIONS
@@ -48,6 +57,13 @@ def test_unequal_sizes_are_the_oracles_violation(
     assert violation == outcome_of(operator, a, b, element_type, edition)
 
 
+@pytest.mark.satisfies(
+    "Div.typed.float.R1",
+    "Div.preliminary.R1",
+    "Div.preliminary.requires",
+    "Sub.preliminary.R1",
+    "Sub.preliminary.requires",
+)
 @OPERATORS
 @EDITIONS
 @ELEMENT_TYPES

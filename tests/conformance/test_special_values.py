@@ -34,6 +34,21 @@ def integer_pairs(element_type, edition, *, broken):
     return a[chosen], b[chosen]
 
 
+@pytest.mark.satisfies(
+    "Div.typed.float.elements",
+    "Div.typed.float.quotient",
+    "Div.typed.float.infinity",
+    "Div.typed.float.nan",
+    "Div.typed.float.range",
+    "Div.preliminary.elements",
+    "Div.preliminary.quotient",
+    "Div.preliminary.infinity",
+    "Div.preliminary.ensures.result",
+    "Sub.preliminary.elements",
+    "Sub.preliminary.difference",
+    "Sub.preliminary.ensures.result",
+    "Div.onnx.summary",
+)
 @each_operator()
 def test_results_are_the_oracles_bit_by_bit(execution, single, edition):
     single = Single(single.operator, single.element_type, repeated=2)
@@ -53,6 +68,7 @@ def test_first_of_many_breaches_is_the_oracles(execution, element_type, edition)
     assert violation == outcome_of("Div", a, b, element_type, edition)
 
 
+@pytest.mark.satisfies("Div.preliminary.R5", "Div.preliminary.nonzero", "Div.typed.int")
 @each_execution
 @EDITIONS
 @pytest.mark.parametrize("element_type", INTEGERS)

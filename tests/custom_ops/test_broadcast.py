@@ -33,6 +33,7 @@ def plain(outputs):
     return [output.tolist().tolist() for output in outputs]
 
 
+@pytest.mark.satisfies("Broadcast.step_1", "Broadcast.condition_2")
 @pytest.mark.parametrize(
     ("shapes", "common"),
     [

@@ -43,6 +43,14 @@ def feeds_of(*arrays):
     return {f"x{index}": array for index, array in enumerate(arrays)}
 
 
+@pytest.mark.satisfies(
+    "Broadcast.signature",
+    "Broadcast.count",
+    "Broadcast.one_shape",
+    "Broadcast.condition_1",
+    "Broadcast.condition_2",
+    "Broadcast.step_2.elements",
+)
 @pytest.mark.parametrize(
     "shapes",
     [
@@ -73,6 +81,7 @@ def test_every_arity_rank_and_size(shapes, known):
         assert_identical(result, expected)
 
 
+@pytest.mark.satisfies("Broadcast.restrictions", "Broadcast.C1")
 def test_types_may_be_mixed():
     arrays = [np.float32([[1, 2], [3, 4]]), np.array([True, False]), np.int8([[5], [6]])]
     made = broadcast_model(["float", "bool", "int8"], [["n", "m"], ["k"], ["i", "j"]])
@@ -151,6 +160,7 @@ def test_rejection_has_its_message():
     )
 
 
+@pytest.mark.satisfies("Broadcast.errors")
 @pytest.mark.parametrize("declared", [[None], None], ids=["open sizes", "open ranks"])
 @pytest.mark.parametrize("shapes", [((3,), (2,)), ((0,), (1,)), ((1,), (0,))], ids=str)
 def test_clash_in_a_run_is_a_violation(declared, shapes):
@@ -278,6 +288,7 @@ def test_facts_about_bfloat16_flow_through_it():
     assert result.tolist() == [1, 1, 1]
 
 
+@pytest.mark.satisfies("Broadcast.signature", "Broadcast.attributes")
 @pytest.mark.parametrize(
     "name", ["no input", "missing optional input", "attribute", "more outputs than inputs"]
 )

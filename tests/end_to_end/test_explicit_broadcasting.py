@@ -54,6 +54,7 @@ def expected(operator, a, b, element_type, edition=Edition.TYPED):
     return outcome_of(operator, *spread, element_type, edition)
 
 
+@pytest.mark.satisfies("Broadcast.purpose", "Sub.preliminary.R1.result", "Div.onnx.broadcasting")
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 @pytest.mark.parametrize("shapes", PAIRS, ids=str)
 @pytest.mark.parametrize("known", KNOWN)
@@ -106,6 +107,7 @@ def test_violation_at_every_optimization_level(level):
     )
 
 
+@pytest.mark.satisfies("Sub.preliminary.R1.operands")
 @pytest.mark.parametrize("edition", Edition)
 @pytest.mark.parametrize("known", ["open sizes", "open ranks"])
 @pytest.mark.parametrize("shapes", [((3,), (2,)), ((0,), (1,)), ((2, 3), (4,))], ids=str)

@@ -77,6 +77,13 @@ def rules(made, **choices):
     return {o.rule.id for o in caught.value.report.violations}
 
 
+@pytest.mark.satisfies(
+    "Div.onnx.legacy.limited",
+    "Div.onnx.legacy.one_element",
+    "Div.onnx.legacy.contiguous",
+    "Div.onnx.legacy.axis",
+    "Div.onnx.legacy.result",
+)
 @OPSETS
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 @pytest.mark.parametrize(("b_shape", "attributes", "aligned"), LINING_UP, ids=str)
@@ -109,6 +116,7 @@ def test_unknown_ranks_without_axis_line_up_at_the_last_axis(opset, b_shape, ali
     np.testing.assert_array_equal(result, by_numpy("Sub", arrays, aligned), strict=True)
 
 
+@pytest.mark.satisfies("Div.onnx.legacy.axis")
 @OPSETS
 @pytest.mark.parametrize(("a_shape", "b_shape"), [(None, (3,)), (A, None), (None, None)], ids=str)
 def test_axis_of_an_unknown_rank_lines_up_in_the_run(opset, a_shape, b_shape):
@@ -142,6 +150,7 @@ def test_one_element_of_a_larger_rank_is_rejected(opset, a_shape, b_shape):
     assert rules(made, **EXPLICIT) == {"Div.float.R1"}
 
 
+@pytest.mark.satisfies("Div.onnx.legacy.one_dimension")
 @OPSETS
 @pytest.mark.parametrize(("a_shape", "b_shape", "attributes"), ONE_DIMENSION_EXPANDED, ids=str)
 def test_expansion_of_one_dimension_is_rejected(opset, a_shape, b_shape, attributes):
@@ -150,6 +159,7 @@ def test_expansion_of_one_dimension_is_rejected(opset, a_shape, b_shape, attribu
     assert rules(made, **EXPLICIT) == {"Div.float.R1"}
 
 
+@pytest.mark.satisfies("Div.onnx.legacy.broadcast", "Div.onnx.legacy.size")
 @OPSETS
 @pytest.mark.parametrize("attributes", [{}, {"broadcast": 0}, {"axis": 0}], ids=str)
 def test_nothing_is_broadcast_that_does_not_ask_for_it(opset, attributes):
@@ -173,6 +183,7 @@ def test_what_does_not_line_up_in_the_run_is_a_violation(opset, a_shape, b_shape
     assert violation(made, feeds(a_shape, b_shape), **EXPLICIT).rule == "Div.float.R1"
 
 
+@pytest.mark.satisfies("Div.onnx.legacy.limited", "Div.onnx.legacy.result")
 @OPSETS
 def test_first_operand_is_never_expanded_in_the_run(opset):
     made = legacy_model("Div", ["n"], ["m"], opset, broadcast=1)
@@ -271,12 +282,13 @@ def test_size_0_against_one_element_breaks_the_rule_of_broadcasts(opset):
     assert violation(made, feeds((0,), (1,)), **EXPLICIT).rule == "Broadcast.E1"
 
 
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
 @pytest.mark.parametrize("axis", [{}, {"axis": 1}], ids=str)
-def test_rewriting_twice_changes_nothing(axis):
+def test_rewriting_twice_changes_nothing(axis, edition):
     made = legacy_model("Div", None, None, 6, broadcast=1, **axis)
-    once = sonnx_ort.rewrite(made, **EXPLICIT)
-    assert sonnx_ort.rewrite(once, **EXPLICIT) == once
-    assert sonnx_ort.check(once, **EXPLICIT).ok
+    once = sonnx_ort.rewrite(made, edition=edition, **EXPLICIT)
+    assert sonnx_ort.rewrite(once, edition=edition, **EXPLICIT) == once
+    assert sonnx_ort.check(once, edition=edition, **EXPLICIT).ok
 
 
 @pytest.mark.parametrize("read", ["C", "Shape of C"])

@@ -11,6 +11,19 @@ from support.broadcasting import assert_identical, shapes_of_tensors
 from support.values import from_bits
 
 
+@pytest.mark.satisfies(
+    "Broadcast.one_shape",
+    "Broadcast.repeated",
+    "Broadcast.condition_1",
+    "Broadcast.prepended",
+    "Broadcast.prepended.ones",
+    "Broadcast.step_1",
+    "Broadcast.step_1.prepended",
+    "Broadcast.step_1.elements",
+    "Broadcast.step_2.first",
+    "Broadcast.step_2.function",
+    "Broadcast.step_2.elements",
+)
 @pytest.mark.parametrize(
     ("x0", "x1", "z0", "z1"),
     [
@@ -27,6 +40,7 @@ def test_elements_are_repeated(x0, x1, z0, z1):
     assert (first.tolist(), second.tolist()) == (z0, z1)
 
 
+@pytest.mark.satisfies("Broadcast.C1")
 def test_each_result_has_the_type_of_its_own_tensor():
     results = broadcast(np.float32([1, 2]), np.array(True), np.int8([[3]]))
     assert [result.dtype.name for result in results] == ["float32", "bool", "int8"]
@@ -43,6 +57,7 @@ def test_nan_keeps_its_payload():
     assert_identical(result, from_bits([0x7F81, 0x7F81], ElementType.BFLOAT16))
 
 
+@pytest.mark.satisfies("Broadcast.condition_2", "Broadcast.errors")
 @pytest.mark.parametrize(
     "shapes",
     [

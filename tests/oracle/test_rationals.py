@@ -7,6 +7,13 @@ import pytest
 from sonnx_ort.oracle.arithmetic import difference, quotient
 
 
+@pytest.mark.satisfies(
+    "Div.typed.real.elements",
+    "Div.typed.real.operands",
+    "Div.typed.real.quotient",
+    "Div.typed.real.examples",
+    "Div.preliminary.real",
+)
 @pytest.mark.parametrize(
     ("dividends", "divisors", "quotients"),
     [
@@ -21,15 +28,22 @@ def test_quotients_are_those_of_the_div_documents(dividends, divisors, quotients
     assert [quotient(Fraction(a), Fraction(b)) for a, b in pairs] == quotients
 
 
+@pytest.mark.satisfies("Div.typed.real.quotient", "Div.preliminary.real")
 def test_quotient_is_exact():
     assert quotient(Fraction(1), Fraction(-3)) == Fraction(-1, 3)
 
 
+@pytest.mark.satisfies("Div.typed.real.undefined", "Div.typed.real.range")
 @pytest.mark.parametrize("dividend", [-1, 0, 1])
 def test_quotient_by_zero_is_undefined(dividend):
     assert quotient(Fraction(dividend), Fraction(0)) is None
 
 
+@pytest.mark.satisfies(
+    "Sub.preliminary.real",
+    "Sub.preliminary.difference",
+    "Sub.preliminary.examples",
+)
 @pytest.mark.parametrize(
     ("minuends", "subtrahends", "differences"),
     [

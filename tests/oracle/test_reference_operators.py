@@ -16,6 +16,7 @@ def array(values, element_type: ElementType):
     return np.array(values, element_type.dtype)
 
 
+@pytest.mark.satisfies("Div.preliminary.elements", "Div.typed.float.elements")
 @pytest.mark.parametrize("edition", Edition)
 @pytest.mark.parametrize("element_type", NUMERIC_TYPES)
 def test_quotients_of_the_documents_example(element_type, edition):
@@ -27,6 +28,15 @@ def test_quotients_of_the_documents_example(element_type, edition):
     assert_same_bits(result, array([[1, 2], [4, 0], [5, 6]], element_type))
 
 
+@pytest.mark.satisfies(
+    "Div.typed.float.quotient",
+    "Div.typed.float.infinity",
+    "Div.typed.float.nan",
+    "Div.typed.float.range",
+    "Div.preliminary.infinity",
+    "Div.preliminary.R5",
+    "Div.preliminary.R5.constraint",
+)
 @pytest.mark.parametrize(
     ("a", "b", "typed", "preliminary"),
     [
@@ -62,6 +72,7 @@ def test_float_quotients_at_the_edges(element_type, a, b, typed, preliminary):
     assert_same_bits(np.stack(results), expected)
 
 
+@pytest.mark.satisfies("Sub.preliminary.difference")
 @pytest.mark.parametrize(
     ("a", "b", "difference"),
     [
@@ -107,6 +118,7 @@ def test_float_differences_agree_with_the_processor(element_type):
     assert_same_bits(outcome_of("Sub", a, b, element_type, Edition.TYPED), expected)
 
 
+@pytest.mark.satisfies("Div.preliminary.quotient")
 @pytest.mark.parametrize("element_type", SIGNED_INTEGERS)
 def test_integer_quotients_are_truncated_towards_zero(element_type):
     a, b = array([7, -7, 7, -7, 1, -1], element_type), array([2, 2, -2, -2, 2, 2], element_type)
@@ -114,6 +126,7 @@ def test_integer_quotients_are_truncated_towards_zero(element_type):
     assert_same_bits(result, array([3, -3, -3, 3, 0, 0], element_type))
 
 
+@pytest.mark.satisfies("Sub.preliminary.difference")
 @pytest.mark.parametrize("element_type", INTEGERS)
 def test_integer_differences_wrap_at_the_smallest_value(element_type):
     limits = np.iinfo(element_type.dtype)
@@ -157,6 +170,12 @@ def test_zero_divisors_are_found_before_quotients_beyond_the_type(element_type):
     assert violation == Violation("Div.int.C1", (1,), (5, 0))
 
 
+@pytest.mark.satisfies(
+    "Div.typed.real.R1",
+    "Div.typed.float.R1",
+    "Div.preliminary.R1",
+    "Sub.preliminary.R1",
+)
 @pytest.mark.parametrize(
     ("operator", "element_type", "edition", "rule"),
     [
@@ -177,6 +196,20 @@ def test_unequal_shapes_are_a_violation(operator, element_type, edition, rule, s
     assert outcome_of(operator, a, b, chosen, Edition(edition)) == Violation(rule)
 
 
+@pytest.mark.satisfies(
+    "Div.typed.real.R1",
+    "Div.typed.float.R1.result",
+    "Div.preliminary.type",
+    "Div.preliminary.size",
+    "Div.preliminary.ensures.dims",
+    "Div.preliminary.ensures.length",
+    "Div.preliminary.R1.result",
+    "Sub.preliminary.type",
+    "Sub.preliminary.size",
+    "Sub.preliminary.ensures.dims",
+    "Sub.preliminary.ensures.length",
+    "Div.onnx.result",
+)
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1, 1, 1, 1)])
 @pytest.mark.parametrize("element_type", NUMERIC_TYPES)

@@ -106,6 +106,7 @@ def test_clash_is_a_violation_whatever_else_is_open(shapes, reason):
     assert E1.judge(operands(*shapes)) == Judgement(Status.VIOLATED, reason)
 
 
+@pytest.mark.satisfies("Broadcast.condition_2", "Broadcast.errors")
 @pytest.mark.parametrize(("shapes", "reason"), CLASHES, ids=str)
 def test_arrays_that_clash_are_an_offence(shapes, reason):
     assert E1.violation(arrays(*shapes)) == Violation(reason)
@@ -126,6 +127,7 @@ def test_hint_says_that_nothing_can_make_the_shapes_equal():
     )
 
 
+@pytest.mark.satisfies("Broadcast.C1")
 def test_type_of_each_output_is_proved_to_be_its_own_inputs():
     assert C1.judge(operands((2,), (3,))) == Judgement(
         Status.PROVED, "each output repeats the elements of its own input"

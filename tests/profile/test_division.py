@@ -119,6 +119,7 @@ def test_judgement_decides_nothing_where_types_leave_it_open(rule_id, a, b):
     assert RULES[rule_id].requirement.judge((a, b)).status is not Status.VIOLATED
 
 
+@pytest.mark.satisfies("Div.preliminary.R5", "Div.preliminary.nonzero", "Div.typed.int")
 @pytest.mark.parametrize("element_type", INTEGERS)
 @pytest.mark.parametrize(
     ("a", "b", "index", "values", "at"),
@@ -143,11 +144,13 @@ def test_kept_rules_are_no_offence(rule_id, element_type, a, b):
     assert violation(rule_id, a, b, element_type) is None
 
 
+@pytest.mark.satisfies("Div.preliminary.R5", "Div.preliminary.R5.constraint")
 @pytest.mark.parametrize("element_type", FLOATS)
 def test_zero_divisor_of_floats_is_no_offence(element_type):
     assert violation(INFINITY, [1, 0], [0, -0.0], element_type) is None
 
 
+@pytest.mark.satisfies("Div.typed.int")
 @pytest.mark.parametrize("element_type", SIGNED_INTEGERS)
 def test_smallest_by_minus_one_is_an_offence(element_type):
     smallest = int(np.iinfo(element_type.dtype).min)

@@ -6,6 +6,7 @@ import pytest
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 
 
+@pytest.mark.satisfies("Div.preliminary.types", "Sub.preliminary.types", "Div.typed.float.types")
 def test_types_are_those_of_the_documents():
     assert {str(t) for t in NUMERIC_TYPES} == {
         "bfloat16",

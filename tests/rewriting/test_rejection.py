@@ -20,6 +20,7 @@ def violations(made: onnx.ModelProto, edition: str = "typed") -> list[tuple[str,
     return [(o.rule.id, o.node, o.evidence) for o in caught.value.report.violations]
 
 
+@pytest.mark.satisfies("Div.typed.float.R1", "Div.onnx.broadcasting")
 @pytest.mark.parametrize(
     ("a_shape", "b_shape", "evidence"),
     [
@@ -38,6 +39,12 @@ def test_different_shapes(
     assert violations(made) == [(f"{operator}.float.R1", "the_node", evidence)]
 
 
+@pytest.mark.satisfies(
+    "Div.preliminary.R1",
+    "Div.preliminary.R1.operands",
+    "Div.preliminary.R4",
+    "Div.preliminary.requires",
+)
 def test_preliminary_edition_names_both_rules_about_shapes() -> None:
     made = binary_model("Div", "float", [3], [1])
     assert violations(made, "preliminary") == [
@@ -61,12 +68,14 @@ def test_shapes_that_follow_from_operators() -> None:
     assert violations(made) == [("Div.float.R1", "div", "axis 1 has size 5 in A and 6 in B")]
 
 
+@pytest.mark.satisfies("Div.typed.float.R2")
 def test_types_that_do_not_match() -> None:
     made = binary_model("Div", "float", [2], [2])
     made.graph.input[1].type.tensor_type.elem_type = onnx.TensorProto.DOUBLE
     assert violations(made) == [("Div.float.R2", "the_node", "A is float and B is double")]
 
 
+@pytest.mark.satisfies("Sub.preliminary.types")
 @pytest.mark.parametrize("element_type", ["bool", "string", "complex64"])
 def test_types_that_are_not_numeric(element_type: str) -> None:
     made = binary_model("Sub", element_type, [2], [2])
@@ -75,6 +84,7 @@ def test_types_that_are_not_numeric(element_type: str) -> None:
     ]
 
 
+@pytest.mark.satisfies("Div.preliminary.R5", "Div.preliminary.nonzero", "Div.typed.int")
 @pytest.mark.parametrize(("edition", "rule"), [("typed", "Div.int.C1"), ("preliminary", "Div.R5")])
 @pytest.mark.parametrize("place", ["initializer", "constant node", "outer scope"])
 def test_constant_integer_divisor_with_a_zero(place: str, edition: str, rule: str) -> None:
@@ -117,12 +127,14 @@ def _sparse(name: str) -> onnx.SparseTensorProto:
     return helper.make_sparse_tensor(values, indices, [3])
 
 
+@pytest.mark.satisfies("Div.typed.float.RG1")
 def test_sparse_initializer() -> None:
     made = parse("(float[3] a) => (float[3] c) { [div] c = Div(a, w) }")
     made.graph.sparse_initializer.append(_sparse("w"))
     assert violations(made) == [("Div.float.RG1", "div", "B 'w' is sparse")]
 
 
+@pytest.mark.satisfies("Sub.preliminary.R2")
 def test_sparse_constant() -> None:
     made = parse("(float[3] a) => (float[3] c) { [sub] c = Sub(a, w) }")
     constant = helper.make_node("Constant", [], ["w"], sparse_value=_sparse("w"))

@@ -169,6 +169,7 @@ def test_new_values_take_no_name_that_is_taken() -> None:
     )
 
 
+@pytest.mark.satisfies("Div.onnx.legacy.consumed_inputs", "Div.onnx.legacy.broadcast")
 @pytest.mark.parametrize(
     ("opset", "attributes"),
     [

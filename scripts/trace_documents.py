@@ -1,0 +1,51 @@
+"""Write docs/traceability.md: `python3 scripts/trace_documents.py`.
+
+With `--documents FOLDER`, where the specification documents lie, it compares the entries with them
+instead, and tells with exit status 1 which quotations they do not have, and of which of their lines
+no entry quotes a part. The documents are not in this repository.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from environment import exit_status, run_with_package
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Write the page, or compare the entries with the documents.
+
+    Args:
+        arguments: Those of the command.
+
+    Returns:
+        The exit status.
+    """
+    from traceability.comparison import false_quotations, lines_without_entry  # noqa: PLC0415
+    from traceability.entries import read_documents  # noqa: PLC0415
+    from traceability.marks import by_entry, find_marks  # noqa: PLC0415
+    from traceability.page import PAGE, page  # noqa: PLC0415
+
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--documents", type=Path, metavar="FOLDER")
+    folder = parser.parse_args(arguments).documents
+    documents = read_documents()
+    if folder is None:
+        PAGE.write_text(page(documents, by_entry(find_marks())), encoding="utf-8")
+        return 0
+    told = [
+        *false_quotations(documents, folder),
+        *(
+            f"{document.file}: no entry quotes: {line}"
+            for document in documents
+            for line in lines_without_entry(document, folder)
+        ),
+    ]
+    for line in told:
+        print(line)
+    return 1 if told else 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_status(lambda: run_with_package("trace_documents", sys.argv[1:])))

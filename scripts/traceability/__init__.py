@@ -1,0 +1,1 @@
+"""From every demand and definition of the specification documents to what meets it and shows it."""

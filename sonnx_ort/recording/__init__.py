@@ -1,0 +1,1 @@
+"""The evidence record: what was looked at, what was found and what was done, for people to keep."""

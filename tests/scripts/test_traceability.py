@@ -1,0 +1,161 @@
+"""Every demand and definition of the documents has its tests; the page of them is up to date."""
+
+import dataclasses
+
+import pytest
+from traceability.comparison import false_quotations, lines_without_entry
+from traceability.entries import Document, Entry, UnusableEntry, all_entries, read_documents
+from traceability.marks import Mark, by_entry, find_marks
+from traceability.page import PAGE, page
+
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.rule import Standing
+
+DOCUMENTS = read_documents()
+MARKS = by_entry(find_marks())
+ENTRIES = {entry.id: entry for entry in all_entries(DOCUMENTS)}
+NAMES = {document.name for document in DOCUMENTS}
+
+
+@pytest.mark.parametrize(
+    "entry", [e for e in ENTRIES.values() if not e.not_applicable], ids=lambda e: e.id
+)
+def test_entry_that_applies_has_a_test(entry):
+    assert MARKS.get(entry.id)
+
+
+@pytest.mark.parametrize(
+    "entry", [e for e in ENTRIES.values() if e.not_applicable], ids=lambda e: e.id
+)
+def test_entry_that_does_not_apply_has_none(entry):
+    assert not MARKS.get(entry.id)
+
+
+def test_marks_name_entries():
+    assert MARKS.keys() <= ENTRIES.keys()
+
+
+def test_page_is_as_it_would_be_made():
+    """Otherwise run `python3 scripts/trace_documents.py`."""
+    assert PAGE.read_text(encoding="utf-8") == page(DOCUMENTS, MARKS)
+
+
+def test_every_rule_that_a_document_states_has_an_entry_of_that_document():
+    stated = {
+        (rule.source.document, rule.id)
+        for rule in RULES.values()
+        if rule.source.document in NAMES and rule.source.standing is Standing.STATED
+    }
+    traced = {(d.name, rule) for d in DOCUMENTS for entry in d.entries for rule in entry.rules}
+    assert len(stated) == 13
+    assert stated <= traced
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
+def test_tag_of_a_rule_is_that_of_an_entry_with_it(document):
+    """The source of a rule and the entry say the same of where it is written."""
+    for identifier, rule in RULES.items():
+        if rule.source.document != document.name or rule.source.tag is None:
+            continue
+        tags = {entry.tag for entry in document.entries if identifier in entry.rules}
+        assert rule.source.tag in tags, identifier
+
+
+def write(folder, content):
+    (folder / "document.toml").write_text(
+        f'document = "SONNX Div"\nfile = "div.md"\n\n{content}', encoding="utf-8"
+    )
+    return folder
+
+
+ENTRY = '[[entry]]\nid = "Div.R1"\nplaces = ["Restrictions"]\nsentence = "A must"\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (ENTRY, "it has to name rules or code, or why it does not apply"),
+        (
+            f'{ENTRY}rules = ["Div.R1"]\nnot_applicable = "It is so."\n',
+            "it has to name rules or code, or why it does not apply",
+        ),
+        (f'{ENTRY}rules = ["Div.R9"]\n', "there is no rule Div.R9"),
+        (f'{ENTRY}code = ["sonnx_ort/no.py"]\n', "there is no file sonnx_ort/no.py"),
+        (f'{ENTRY}code = ["custom_ops/div.py:no"]\n', "custom_ops/div.py defines no no"),
+        (f'{ENTRY}rule = "Div.R1"\n', "'rule' is unknown"),
+        (f'{ENTRY}rules = ["Div.R1"]\n' * 2, "there are two entries of this name"),
+    ],
+)
+def test_unusable_entry_is_told_of(tmp_path, content, message):
+    with pytest.raises(UnusableEntry) as caught:
+        read_documents(write(tmp_path, content))
+    assert str(caught.value) == f"Div.R1: {message}"
+
+
+def test_marks_of_functions_and_classes_are_found(tmp_path):
+    (tmp_path / "test_it.py").write_text(
+        """
+import pytest
+
+@pytest.mark.satisfies("one", "two")
+def test_function(): ...
+
+@pytest.mark.satisfies("three")
+class TestAll:
+    @pytest.mark.satisfies("four")
+    def test_method(self): ...
+""",
+        encoding="utf-8",
+    )
+    assert set(find_marks(tmp_path, tmp_path)) == {
+        Mark("one", "test_it.py::test_function"),
+        Mark("two", "test_it.py::test_function"),
+        Mark("three", "test_it.py::TestAll"),
+        Mark("four", "test_it.py::TestAll::test_method"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('@pytest.mark.satisfies("one")\ndef helper(): ...\n', "decorates no test"),
+        ('pytestmark = pytest.mark.satisfies("one")\n', "decorates no test"),
+        ("@pytest.mark.satisfies(ONE)\ndef test_it(): ...\n", "names an entry by no text"),
+    ],
+)
+def test_mark_that_would_be_overlooked_is_an_error(tmp_path, text, message):
+    (tmp_path / "test_it.py").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        find_marks(tmp_path, tmp_path)
+
+
+def test_proofs_are_told_apart():
+    assert Mark("one", "tests/proofs/test_shapes.py::test_guard").is_proof
+    assert not Mark("one", "tests/profile/test_same_shape.py::test_judgement").is_proof
+
+
+QUOTING = Document(
+    "SONNX Div", "div.md", (Entry("Div.R1", ("all",), "A and … the same shape", ("C too",)),)
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    text = "# Div\n\nTensors A and B\nhave the same shape.\n\nC too.\n\nNothing is zero.\n"
+    (tmp_path / "div.md").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_quotations_that_the_document_has_are_no_false_ones(folder):
+    assert list(false_quotations([QUOTING], folder)) == []
+
+
+@pytest.mark.parametrize("sentence", ["A and D", "the same shape … A and"])
+def test_quotation_that_the_document_does_not_have_is_told_of(folder, sentence):
+    entry = dataclasses.replace(QUOTING.entries[0], sentence=sentence)
+    document = dataclasses.replace(QUOTING, entries=(entry,))
+    assert list(false_quotations([document], folder)) == [f"Div.R1: not in div.md: {sentence}"]
+
+
+def test_line_that_no_entry_quotes_is_told_of(folder):
+    assert list(lines_without_entry(QUOTING, folder)) == ["Nothing is zero."]

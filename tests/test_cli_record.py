@@ -1,0 +1,94 @@
+"""`--record` and `verify`: what they print, and their exit status."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from support.command import command
+from support.graphs import binary_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.onnx"
+    onnx.save(binary_model("Div", "int32", ["n"], ["n"], c_shape=["n"], node="divide"), path)
+    return path
+
+
+@pytest.fixture
+def record(model: Path) -> Path:
+    path = model.with_name("record.json")
+    command("rewrite", model, "-o", model.with_name("enforced.onnx"), "--record", path)
+    return path
+
+
+def test_rewrite_says_that_it_wrote_a_record(model: Path) -> None:
+    target, record = model.with_name("enforced.onnx"), model.with_name("record.json")
+    done = command("rewrite", model, "-o", target, "--record", record)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        f"{target}: written; it enforces the profile on itself\n"
+        f"{record}: written; `sonnx-ort verify {target} {record}` reads it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("model.onnx", "the original model"), ("enforced.onnx", "the rewritten model")],
+)
+def test_kept_record(model: Path, record: Path, name: str, said: str) -> None:
+    done = command("verify", model.with_name(name), record)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{said} of this record\nkept\n"
+
+
+def test_other_model(model: Path, record: Path) -> None:
+    onnx.save(binary_model("Sub", "int32", ["n"], ["n"]), model)
+    done = command("verify", model, record)
+    first, second, third = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert first == "no model of this record"
+    assert second.startswith("differs: the model: its SHA-256 is ")
+    assert third == "1 not as recorded"
+
+
+def test_unusable_record(model: Path) -> None:
+    done = command("verify", model, model)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"sonnx-ort: '{model}' is no JSON: ")
+
+
+def test_quiet_verification(model: Path, record: Path) -> None:
+    done = command("verify", model, record, "--quiet")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_check_writes_a_record(model: Path) -> None:
+    record = model.with_name("record.json")
+    assert command("check", model, "--record", record, "--quiet").returncode == 0
+    assert command("verify", model, record).returncode == 0
+
+
+def test_check_of_a_violated_model_writes_a_record_too(tmp_path: Path) -> None:
+    model, record = tmp_path / "model.onnx", tmp_path / "record.json"
+    onnx.save(binary_model("Div", "float", [3], [1]), model)
+    assert command("check", model, "--record", record, "--quiet").returncode == 1
+    assert command("verify", model, record).returncode == 0
+
+
+def test_record_of_some_rules(model: Path) -> None:
+    record = model.with_name("record.json")
+    done = command("check", model, "--record", record, "--ignore", "Div.int.C1")
+    message = "sonnx-ort: a record tells of all rules; leave out what selects some\n"
+    assert (done.returncode, done.stderr) == (2, message)
+    assert not record.exists()
+
+
+@pytest.mark.parametrize("models", [["model.onnx", "model.onnx.copy"], ["-"]])
+def test_record_of_what_is_no_single_file(model: Path, models: list[str]) -> None:
+    model.with_name("model.onnx.copy").write_bytes(model.read_bytes())
+    given = [name if name == "-" else model.with_name(name) for name in models]
+    done = command("check", *given, "--record", model.with_name("record.json"))
+    assert done.returncode == 2
+    assert not model.with_name("record.json").exists()
