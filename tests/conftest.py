@@ -1,5 +1,6 @@
 """Fixtures of all tests, and how hypothesis makes examples for them."""
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -34,3 +35,9 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
             patch.setitem(function.__kwdefaults__, "backend", chosen.value)
         patch.setitem(sonnx_ort.InferenceSession.__init__.__kwdefaults__, "verify_proofs", True)
         yield chosen
+
+
+@pytest.fixture
+def without_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels log each violation; where a test makes many, nobody reads them."""
+    monkeypatch.setattr(logging.getLogger("sonnx_ort"), "disabled", True)

@@ -119,7 +119,17 @@ def _body(nodes: StandardNodes, value: ir.Value) -> ir.Graph:
         [still, following],
         nodes=[
             ir.node("Identity", [go_on], outputs=[still]),
-            ir.node("Identity", [state], outputs=[following]),
+            _next_state(state, following),
         ],
         name="nothing",
     )
+
+
+def _next_state(state: ir.Value, following: ir.Value) -> ir.Node:
+    """Give what is of a state's type; in a Loop without an iteration it is never computed."""
+    if isinstance(state.type, ir.SequenceType) and isinstance(state.type.elem_type, ir.TensorType):
+        # Identity takes sequences from version 14 on.
+        return ir.node(
+            "SequenceEmpty", [], {"dtype": state.type.elem_type.dtype.value}, outputs=[following]
+        )
+    return ir.node("Identity", [state], outputs=[following])

@@ -91,3 +91,16 @@ def test_operand_of_bfloat16_is_hidden_as_a_float() -> None:
     made = sonnx_ort.rewrite(model, backend="native")
     assert loops(made) == 1
     ort.InferenceSession(made.SerializeToString())
+
+
+@pytest.mark.parametrize("opset", [13, 21])
+def test_sequences_are_hidden_in_versions_whose_identity_takes_none(opset: int) -> None:
+    graph = """(seq(float) x, int64 i, float y) => (float[] z)
+        { a = SequenceAt(x, i) z = Div(a, y) }"""
+    model = parse(graph, opset=opset)
+    session = sonnx_ort.InferenceSession(model, backend="native")
+    feeds = {"x": [np.float32([6, 8])], "i": np.int64(0), "y": np.float32([2, 4])}
+    (found,) = session.run(
+        None, {name: np.asarray(v) if name != "x" else v for name, v in feeds.items()}
+    )
+    assert found.tolist() == [3, 2]

@@ -201,3 +201,10 @@ def test_message_lists_everything() -> None:
         '    to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of '
         "B from (1,) to (n, 3)"
     )
+
+
+def test_exponents_of_another_type_break_the_rule_about_types() -> None:
+    made = parse("(int32[3] x, float[3] y) => (int32[3] z) { [power] z = Pow(x, y) }")
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(made, operators="Pow")
+    assert [o.rule.id for o in caught.value.report.violations] == ["Pow.int.R2"]

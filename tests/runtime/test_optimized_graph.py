@@ -18,11 +18,11 @@ from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.runtime.optimization.recorded import recorded_optimization
+from sonnx_ort.runtime.optimization.recorded import RecordedOptimization, recorded_optimization
 from sonnx_ort.runtime.session_options import switch_off_optimizers
 from support.fusions import FUSIONS
-from support.graphs import model, tensor
-from support.sessions import LEVELS
+from support.graphs import model, parse, tensor
+from support.sessions import LEVELS, on_one_thread
 
 WHAT_TO_DO = (
     ". Add the optimizer that did it to the session option "
@@ -396,3 +396,19 @@ def test_large_weights_are_written_and_not_read():
 def test_warning_of_the_written_file_is_not_shown(capfd):
     sonnx_ort.InferenceSession(TWO, backend="native", broadcast="explicit")
     assert capfd.readouterr().err == ""
+
+
+def test_type_that_a_cast_takes_from_a_guarded_value_is_no_operand(monkeypatch):
+    """At every level ONNX Runtime makes a Cast of a CastLike, which reads one value alone."""
+    made = parse(
+        "(float[2] x, float[m] y) => (float[] z) {"
+        " t = Div(x, y) shape = Shape(x) zeros = ConstantOfShape(shape) c = CastLike(zeros, t)"
+        " u = Sub(c, y) z = Add(t, u) }"
+    )
+    # The graph itself says that nothing is gone, without a second one to compare with.
+    monkeypatch.setattr(RecordedOptimization, "_simplified_somehow", None)
+    session = sonnx_ort.InferenceSession(made, on_one_thread("none"), backend="native")
+    twos = np.full(2, 2, np.float32)
+    assert session.run(None, {"x": twos, "y": twos})[0].tolist() == [-1, -1]
+    with pytest.raises(sonnx_ort.ContractViolation):
+        session.run(None, {"x": twos, "y": np.ones(1, np.float32)})

@@ -17,6 +17,12 @@ VARYING = 1
 _OF_SHAPES = frozenset({"Shape", "Size"})
 """Operators that read no element: ONNX Runtime may know their results before the run."""
 
+_OF_FIRST_OPERAND = frozenset({"CastLike"})
+"""Operators that read the elements of their first operand alone.
+
+Of the second one a CastLike reads the type: ONNX Runtime makes a Cast of it at every level.
+"""
+
 
 class Dependencies:
     """The nearest enforced nodes above each value, by whose elements it is computed."""
@@ -42,7 +48,8 @@ class Dependencies:
 
     def _walk(self, graph: ir.Graph) -> None:
         for node in graph:
-            read = reduce(or_, (self[v] for v in node.inputs if v is not None), 0)
+            inputs = node.inputs[:1] if node.op_type in _OF_FIRST_OPERAND else node.inputs
+            read = reduce(or_, (self[v] for v in inputs if v is not None), 0)
             for body in subgraphs_of(node):
                 for value in body.inputs:
                     self._of[value] = read | VARYING

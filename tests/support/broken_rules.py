@@ -1,0 +1,125 @@
+"""Whether a model that is refused breaks the rule for which it is refused, by its own operands.
+
+The operands are what plain ONNX Runtime computes of the original model; what breaks a rule is
+written down anew in `support.soundness.rules`.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import helper
+
+import sonnx_ort
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.operand import Shape
+from support.onnx_backend import run_with_any_types
+from support.sessions import on_one_thread
+from support.soundness.rules import decided_rules
+
+_ABOUT_TYPES, _ABOUT_SHAPES = ".R2", ".R1"
+
+
+_OF_THE_PROFILE = {element_type.dtype for element_type in ElementType}
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that is said to be broken.
+
+    Attributes:
+        rule: The rule's id.
+        operator: The operator.
+        node: How errors call the node.
+        shapes: The shapes that it tells of the operands; None for one that it does not know.
+    """
+
+    rule: str
+    operator: str
+    node: str
+    shapes: tuple[Shape | None, ...]
+
+
+def breaches_of(error: Exception | None) -> list[Breach]:
+    """What an error says is broken; nothing if it is of another kind.
+
+    Args:
+        error: The error.
+    """
+    match error:
+        case sonnx_ort.ModelRejected():
+            found = error.report.violations
+            return [
+                Breach(v.rule.id, v.operator, v.node, tuple(o.shape for o in v.operands))
+                for v in found
+            ]
+        case sonnx_ort.ContractViolation():
+            return [Breach(error.rule, error.operator, error.node, error.shapes or ())]
+    return []
+
+
+def unbroken(
+    model: onnx.ModelProto, feeds: Mapping[str, Any], breaches: Sequence[Breach]
+) -> list[str]:
+    """Find the rules that operands keep, and say so of each.
+
+    Args:
+        model: The original model.
+        feeds: What it is run with.
+        breaches: What is said to be broken. In the body of another node, which is not looked into,
+            it has to be a rule about shapes, and the shapes that are told have to differ.
+    """
+    return list(_unbroken(model, feeds, breaches))
+
+
+def _unbroken(
+    model: onnx.ModelProto, feeds: Mapping[str, Any], breaches: Sequence[Breach]
+) -> Iterator[str]:
+    for breach in breaches:
+        labels = {_label(node): node for node in model.graph.node}
+        if breach.node in labels:
+            node = labels[breach.node]
+            operands = _operands(model, node, feeds)
+            kept = not _breaks(breach.rule, node, operands)
+            told = ", ".join(f"{operand.dtype}{list(operand.shape)}" for operand in operands)
+        else:
+            kept = not breach.rule.endswith(_ABOUT_SHAPES) or len(set(breach.shapes)) == 1
+            told = str(breach.shapes)
+        if kept:
+            yield f"{breach.operator} '{breach.node}' keeps {breach.rule}: {told}"
+
+
+def _label(node: onnx.NodeProto) -> str:
+    return node.name or f"(output {node.output[0]})"
+
+
+def _breaks(rule: str, node: onnx.NodeProto, operands: Sequence[Any]) -> bool:
+    if rule.endswith(_ABOUT_SHAPES):
+        return len({operand.shape for operand in operands}) > 1
+    if rule.endswith(_ABOUT_TYPES):
+        types = {operand.dtype for operand in operands}
+        return len(types) > 1 or not types <= _OF_THE_PROFILE
+    to = next((a.i for a in node.attribute if a.name == "to"), None)
+    return decided_rules(node.op_type, operands, "typed", to).get(rule, False)
+
+
+def _operands(
+    model: onnx.ModelProto, node: onnx.NodeProto, feeds: Mapping[str, Any]
+) -> list[np.ndarray[Any, Any]]:
+    """What a node of a model reads in a run of plain ONNX Runtime."""
+    exposed = copy.deepcopy(model)
+    del exposed.graph.output[:]
+    names = [name for name in node.input if name]
+    computed = [name for name in names if name not in feeds]
+    known = dict(feeds)
+    for position, name in enumerate(computed):
+        exposed.graph.node.add(op_type="Identity", input=[name], output=[f"operand{position}"])
+        exposed.graph.output.append(helper.make_empty_tensor_value_info(f"operand{position}"))
+    if computed:
+        session = ort.InferenceSession(exposed.SerializeToString(), on_one_thread("none"))
+        known.update(zip(computed, run_with_any_types(session, feeds), strict=True))
+    return [np.asarray(known[name]) for name in names]
