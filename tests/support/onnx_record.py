@@ -16,7 +16,9 @@ from support.soundness.isolated import Line, run_attempts
 
 REJECT, EXPLICIT = "reject", "explicit"
 
-DEMANDS = tuple(f"{operators} {b}" for operators in ("default", "all") for b in (REJECT, EXPLICIT))
+DEMANDS = tuple(
+    f"{operators} {b}" for operators in ("default", "elementwise") for b in (REJECT, EXPLICIT)
+)
 """What can be demanded of a model: of which operators, and what becomes of other shapes."""
 
 SAME = "same"

@@ -36,7 +36,7 @@ class Choices:
 
     Attributes:
         backend: "python" or "native".
-        operators: "default" or "all".
+        operators: "default" or "elementwise".
         broadcast: "reject" or "explicit".
     """
 
@@ -46,7 +46,7 @@ class Choices:
 
     @property
     def demands(self) -> str:
-        """What is demanded, whatever the backend: `all explicit`."""
+        """What is demanded, whatever the backend: `elementwise explicit`."""
         return f"{self.operators} {self.broadcast}"
 
     def session(self, model: onnx.ModelProto) -> sonnx_ort.InferenceSession:
@@ -62,7 +62,7 @@ class Choices:
 
 ALL_CHOICES = tuple(
     Choices(backend, operators, broadcast)
-    for operators in ("default", "all")
+    for operators in ("default", "elementwise")
     for broadcast in (REJECT, EXPLICIT)
     for backend in ("python", "native")
 )
@@ -154,7 +154,7 @@ def choices_for(model: onnx.ModelProto) -> Iterator[Choices]:
     """
     present = {node.op_type for node in all_nodes(model)}
     for choices in ALL_CHOICES:
-        if choices.operators == "all" or present & DEFAULT_OPERATORS:
+        if choices.operators == "elementwise" or present & DEFAULT_OPERATORS:
             yield choices
 
 
