@@ -8,6 +8,7 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.elements import check_elements
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.functions import inline_enforceable_functions
 from sonnx_ort.loading.opset import resolve_default_domain
@@ -60,6 +61,7 @@ def load(
     check_external_data(proto, source.folder)
     refuse_impostors(proto)
     check_validity(proto)
+    check_elements(proto)
     graph_model = _deserialize(proto, source.folder)
     inline_enforceable_functions(graph_model, operators)
     return LoadedModel(graph_model, proto, source.folder, source.sha256)

@@ -44,7 +44,8 @@ _NOT_NEGATIVE = Rule(
     WithinInterval(
         _OPERANDS,
         1,
-        lambda dtype: (0, int(np.iinfo(dtype).max)),
+        # ONNX takes an exponent of another type, which another rule speaks of.
+        lambda dtype: (0, int(np.iinfo(dtype).max) if dtype.kind in "iu" else np.inf),
         "negative",
         Illustration(
             "X [2, 3], Y [3, 0], both int32",
