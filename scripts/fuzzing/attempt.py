@@ -135,8 +135,10 @@ def _outcome(stage: str, perform: Callable[[], str]) -> str:
         frames = traceback.extract_tb(error.__traceback__)
         if stage.startswith("session") and frames[-1].filename.startswith(_ONNX_RUNTIME):
             return "refused by ONNX Runtime"
-        *_, own = (frame for frame in frames if frame.filename.startswith(_PACKAGES))
-        place = f"{own.name} in {Path(own.filename).name}"
+        own = [frame for frame in frames if frame.filename.startswith(_PACKAGES)][-1:] or frames[
+            -1:
+        ]
+        place = " ".join(f"{frame.name} in {Path(frame.filename).name}" for frame in own)
         raise Fault(f"{type(error).__name__} from {place}: {error}") from error
 
 
@@ -183,7 +185,9 @@ def _feeds(
     for declared in session.get_inputs():
         shape = [_size(rng, dimension, symbols) for dimension in declared.shape]
         kind = declared.type.removeprefix("tensor(").removesuffix(")")
-        if math.prod(shape) > _LARGE or not declared.type.startswith("tensor("):
+        if max(shape, default=0) > _LARGE or math.prod(shape) > _LARGE:
+            return None
+        if not declared.type.startswith("tensor("):
             return None
         try:
             dtype = np.dtype(_DTYPES.get(kind, kind))

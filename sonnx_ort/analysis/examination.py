@@ -132,7 +132,7 @@ def _require_operands(target: Target) -> None:
                 f"{target.operator.name} '{target.label}' {what}; mend it, or the function that "
                 "it comes from and its calls"
             )
-    if not target.node.outputs or not target.output.name:
+    if not any(output.name for output in target.node.outputs):
         raise InvalidModel(f"{target.operator.name} '{target.label}' has no result")
 
 

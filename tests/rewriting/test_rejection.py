@@ -189,3 +189,11 @@ def test_message_lists_everything() -> None:
         '    to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of '
         "B from (1,) to (n, 3)"
     )
+
+
+def test_model_that_can_be_read_and_not_be_written_is_refused() -> None:
+    content = binary_model("Div", "float", ["n"], ["n"]).SerializeToString()
+    broken = content.replace(b"sonnx_ort", b"sonnx\xc7ort")
+    assert broken != content
+    with pytest.raises(sonnx_ort.InvalidModel, match="the model cannot be written: 'utf-8' codec"):
+        sonnx_ort.rewrite(broken)
