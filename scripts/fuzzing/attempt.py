@@ -208,6 +208,8 @@ def _elements(rng: random.Random, dtype: np.dtype[Any], shape: list[int]) -> npt
     choices: tuple[Any, ...] = (0.0, -0.0, 1.0, -1.0, 0.5, float("nan"), float("inf"))
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        choices = (*(n for n in _INTEGERS if n >= limits.min), int(limits.min), int(limits.max))
+        choices = tuple(number for number in _INTEGERS if number >= limits.min)
+        # A scalar may be how often a Loop is gone through.
+        choices += (int(limits.min), int(limits.max)) if shape else ()
     count = math.prod(shape)
     return np.array([rng.choice(choices) for _ in range(count)]).astype(dtype).reshape(shape)
