@@ -2,7 +2,7 @@
 
 100,000 runs of one session, a fourth of which break a rule, and 10,000 sessions with two runs each,
 with both backends, each in a process of its own. The figures are written to
-docs/records/memory.json.
+docs/records/memory.json; a second call leaves out what stands there.
 """
 
 import sys

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from environment import ROOT
 from rich.progress import Progress
@@ -18,6 +19,7 @@ from endurance.cases import CASES, silence
 from endurance.growth import ALLOWANCE, Growth, measure
 
 RECORD = ROOT / "docs" / "records" / "memory.json"
+CHOSEN = [(case, backend) for backend in ("python", "native") for case in CASES]
 PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
 
 
@@ -41,24 +43,31 @@ def run(arguments: Sequence[str]) -> int:
         silence()
         print(json.dumps(asdict(measure(CASES[case](backend), repetitions[case]))))
         return 0
-    chosen = [(case, backend) for backend in ("python", "native") for case in CASES]
-    figures = {}
+    record = _begun(options.record)
     with Progress() as progress:
-        for case, backend in progress.track(chosen, description="cases"):
+        for case, backend in progress.track(CHOSEN, description="cases"):
+            name = f"{case}, {backend}"
+            known = record["cases"].get(name, {})
+            if known.get("repetitions") == repetitions[case]:
+                continue
             growth = _measured(case, backend, repetitions[case])
-            figures[f"{case}, {backend}"] = asdict(growth) | {"grown": growth.grown}
-            progress.console.print(f"{case}, {backend}: {growth}", highlight=False)
+            progress.console.print(f"{name}: {growth}", highlight=False)
+            record["cases"][name] = asdict(growth) | {"grown": growth.grown}
+            record["date"] = dt.datetime.now(dt.UTC).date().isoformat()
+            options.record.parent.mkdir(parents=True, exist_ok=True)
+            options.record.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    return 1 if any(case["grown"] > ALLOWANCE for case in record["cases"].values()) else 0
+
+
+def _begun(path: Path) -> dict[str, Any]:
+    """The record that is gone on with; a new one where other versions made it."""
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
-    record = {
-        "made_by": versions | {"python": platform.python_version()},
-        "date": dt.datetime.now(dt.UTC).date().isoformat(),
-        "unit": "KiB",
-        "allowance": ALLOWANCE,
-        "cases": figures,
-    }
-    options.record.parent.mkdir(parents=True, exist_ok=True)
-    options.record.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
-    return 1 if any(figure["grown"] > ALLOWANCE for figure in figures.values()) else 0
+    made_by = versions | {"python": platform.python_version()}
+    if path.is_file():
+        known: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if known["made_by"] == made_by:
+            return known
+    return {"made_by": made_by, "date": "", "unit": "KiB", "allowance": ALLOWANCE, "cases": {}}
 
 
 def _measured(case: str, backend: str, repetitions: int) -> Growth:
