@@ -78,6 +78,10 @@ CASES: dict[str, Callable[[str], Callable[[int], object]]] = {"runs": runs, "ses
 """By name: gives for a backend what is repeated."""
 
 
+LEFT_BEHIND = {"runs": 0, "sessions": 8}
+"""KiB that each leaves behind, at most: onnxruntime-extensions frees not all of a session's."""
+
+
 def silence() -> None:
     """Keep each of the thousands of violations out of the log."""
     logging.getLogger("sonnx_ort").disabled = True
