@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
@@ -23,6 +24,7 @@ from sonnx_ort.analysis.report import (
     identify,
 )
 from sonnx_ort.analysis.targets import Target, targets
+from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
@@ -101,6 +103,7 @@ def examine(
         if t.node not in computing and (all_operators or _asked_for(t, demands))
     )
     for target in found:
+        _require_operands(target)
         require_allowed_types(target, facts)
     nodes = _examine_in_order(model, found, facts, demands)
     general = _general_obligations(model, facts, nodes)
@@ -118,6 +121,19 @@ def examine(
     )
     asked_for = tuple(node for node in nodes if _asked_for(node.target, demands))
     return Examination(report, asked_for, enforced, facts)
+
+
+def _require_operands(target: Target) -> None:
+    """The call of a function may leave an operand out, which the ONNX checker does not follow."""
+    for name, value in zip_longest(target.operand_names, target.node.inputs):
+        if name is None or value is None:
+            what = "has an operand too many" if name is None else f"has no operand {name}"
+            raise InvalidModel(
+                f"{target.operator.name} '{target.label}' {what}; mend it, or the function that "
+                "it comes from and its calls"
+            )
+    if not any(output.name for output in target.node.outputs):
+        raise InvalidModel(f"{target.operator.name} '{target.label}' has no result")
 
 
 def _asked_for(target: Target, demands: Demands) -> bool:

@@ -9,13 +9,14 @@ import logging
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-import onnx
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
+from sonnx_ort.analysis.bounded_inference import infer
 from sonnx_ort.analysis.declarations import collected_by_loops, without_claims
 from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.definition import KernelDefinition
+from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.process import silenced
 from sonnx_ort.loading.traversal import ValueNames, defined_values
 from sonnx_ort.profile.broadcast import BROADCAST
@@ -35,14 +36,15 @@ class Inference:
             model: A canonical model; not modified.
         """
         premises = without_claims(model)
-        inferred = _inferred(premises)
+        inferred, self._complete = _inferred(premises)
         self._failed = inferred is None
         self._inferred = _counterparts(model, premises if inferred is None else inferred)
         self._believed = self._inferred
         kept = list(collected_by_loops(model.graph))
         if kept:
-            believed = _inferred(without_claims(model, kept))
+            believed, complete = _inferred(without_claims(model, kept))
             self._failed |= believed is None
+            self._complete &= complete
             self._believed = {} if believed is None else _counterparts(model, believed)
 
     def element_type(self, value: ir.Value) -> ir.DataType | None:
@@ -80,20 +82,23 @@ class Inference:
             return False
         if certain is None or len(certain) != len(believed):
             return True
-        whole = all(isinstance(size, int) for size in believed)
-        return whole and list(believed) != list(certain)
+        if all(isinstance(size, int) for size in believed):
+            return list(believed) != list(certain)
+        return not self._complete
 
 
-def _inferred(model: ir.Model) -> ir.Model | None:
-    """A copy of a model with types and shapes; None if inference fails."""
+def _inferred(model: ir.Model) -> tuple[ir.Model | None, bool]:
+    """A copy of a model with types and shapes, and whether all was followed; None if it fails."""
     _spell_out(model)
     with silenced("onnx_ir"):
         try:
-            proto = onnx.shape_inference.infer_shapes(ir.to_proto(model), data_prop=True)
-            return ir.from_proto(proto)
+            inferred = infer(ir.to_proto(model))
+            return ir.from_proto(inferred.proto), inferred.complete
+        except InvalidModel:
+            raise
         except Exception as error:  # noqa: BLE001 - any failure means that nothing is known
             _logger.debug("onnx.shape_inference failed: %s", error)
-            return None
+            return None, False
 
 
 def _counterparts(model: ir.Model, copy: ir.Model) -> dict[ir.Value, ir.Value]:

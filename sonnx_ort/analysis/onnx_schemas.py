@@ -12,6 +12,7 @@ import onnx.helper
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.targets import Target
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 
@@ -199,9 +200,15 @@ def require_allowed_types(target: Target, facts: Facts) -> None:
         found = ElementType.named(facts.element_type(value))
         if found not in NUMERIC_TYPES or found in _allowed(name, target.version):
             continue
+        first = _first(name, found)
+        if first is None:
+            raise InvalidModel(
+                f"{name} '{target.label}': {operand} is {found.value}, which {name} takes in no "
+                "version of the standard operators; convert the operand with Cast"
+            )
         raise InvalidModel(
             f"{name} '{target.label}': {operand} is {found.value}, which {name} takes from version "
-            f"{_first(name, found)} of the standard operators on, and the model imports version "
+            f"{first} of the standard operators on, and the model imports version "
             f"{target.version}; convert the model, for example with onnx.version_converter"
         )
 
@@ -210,6 +217,7 @@ def _allowed(name: str, version: int) -> frozenset[ElementType]:
     return frozenset().union(*numeric_types(name, version, STANDARD_DOMAIN))
 
 
-def _first(name: str, element_type: ElementType) -> int:
-    versions = range(1, onnx.defs.onnx_opset_version() + 1)
-    return next(v for v in versions if element_type in _allowed(name, v))
+def _first(name: str, element_type: ElementType) -> int | None:
+    newest = onnx.defs.onnx_opset_version()
+    versions = (v for v in range(1, newest + 1) if operator_version(name, v))
+    return next((v for v in versions if element_type in _allowed(name, v)), None)

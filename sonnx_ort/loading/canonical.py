@@ -8,10 +8,12 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.elements import check_elements
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.functions import inline_enforceable_functions
 from sonnx_ort.loading.opset import resolve_default_domain
 from sonnx_ort.loading.process import silenced
+from sonnx_ort.loading.serialization import innermost
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.loading.sparse import densify_declarations
 from sonnx_ort.loading.validity import check_validity, refuse_impostors
@@ -60,6 +62,7 @@ def load(
     check_external_data(proto, source.folder)
     refuse_impostors(proto)
     check_validity(proto)
+    check_elements(proto)
     graph_model = _deserialize(proto, source.folder)
     inline_enforceable_functions(graph_model, operators)
     return LoadedModel(graph_model, proto, source.folder, source.sha256)
@@ -71,7 +74,7 @@ def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
         with silenced("onnx_ir"):
             model = ir.from_proto(carried)
     except Exception as error:
-        raise InvalidModel(f"the model cannot be read: {_innermost(error)}") from error
+        raise InvalidModel(f"the model cannot be read: {innermost(error)}") from error
     for graph_input in model.graph.inputs:
         origin = sparse.get(graph_input.name or "")
         if origin is not None:
@@ -89,9 +92,3 @@ def _own(proto: onnx.ModelProto) -> onnx.ModelProto:
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     return copy
-
-
-def _innermost(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return str(error)

@@ -7,18 +7,12 @@ import onnx
 from onnx.external_data_helper import ExternalDataInfo, uses_external_data
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.traversal import all_graphs, all_nodes
+from sonnx_ort.loading.traversal import all_tensors
 
 
 def external_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Every tensor of the model whose elements lie in another file."""
-    for graph in all_graphs(proto):
-        yield from filter(uses_external_data, graph.initializer)
-    for node in all_nodes(proto):
-        for attribute in node.attribute:
-            if attribute.HasField("t") and uses_external_data(attribute.t):
-                yield attribute.t
-            yield from filter(uses_external_data, attribute.tensors)
+    yield from filter(uses_external_data, all_tensors(proto))
 
 
 def check_external_data(proto: onnx.ModelProto, folder: Path | None) -> None:

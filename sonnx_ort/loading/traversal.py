@@ -25,6 +25,17 @@ def all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
         yield from function.node
 
 
+def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Every dense tensor: initializers, and those in attributes."""
+    for graph in all_graphs(proto):
+        yield from graph.initializer
+    for node in all_nodes(proto):
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+
+
 def subgraphs(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
     """Every graph in an attribute of these nodes, at any depth.
 

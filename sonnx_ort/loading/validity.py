@@ -30,6 +30,7 @@ def check_validity(proto: onnx.ModelProto) -> None:
         raise InvalidModel(
             f"the model is too large to be one message: {error}; store its tensors as external data"
         ) from error
+    _refuse_fatal_attributes(proto)
 
 
 def _check_default_opset(proto: onnx.ModelProto) -> None:
@@ -40,6 +41,33 @@ def _check_default_opset(proto: onnx.ModelProto) -> None:
                 f"the model imports version {entry.version} of the ONNX operators; this "
                 f"installation knows 1 to {newest}: upgrade onnx, or export to one of these"
             )
+
+
+def _refuse_fatal_attributes(proto: onnx.ModelProto) -> None:
+    """Shape inference, which ONNX Runtime and `check` rest on, reads memory by these attributes."""
+    for node in all_nodes(proto):
+        if node.domain != STANDARD_DOMAIN:
+            continue
+        given = {attribute.name: attribute for attribute in node.attribute}
+        match node.op_type:
+            case "GatherND" if (batch := given.get("batch_dims")) is not None:
+                _require(node, batch, batch.i >= 0, "it must not be negative")
+            case "Split" if (parts := given.get("num_outputs")) is not None:
+                wanted = f"it must not be less than the number of outputs, {len(node.output)}"
+                _require(node, parts, parts.i >= len(node.output), wanted)
+
+
+def _require(node: onnx.NodeProto, attribute: onnx.AttributeProto, fits: bool, wanted: str) -> None:
+    if attribute.ref_attr_name:
+        raise InvalidModel(
+            f"{node.op_type} '{node.name}': its {attribute.name} is known only where the function "
+            "is called, and of some values ONNX Runtime ends the process; inline the function"
+        )
+    if not fits:
+        raise InvalidModel(
+            f"{node.op_type} '{node.name}': its {attribute.name} is {attribute.i}; {wanted}, or "
+            "shape inference ends the process"
+        )
 
 
 def _checkable(proto: onnx.ModelProto) -> onnx.ModelProto:

@@ -16,6 +16,7 @@ from sonnx_ort.loading.canonical import load
 from sonnx_ort.loading.choice import DEFAULT
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.process import collector_paused
+from sonnx_ort.loading.serialization import serializable
 from sonnx_ort.loading.source import ModelSource, ReadModel
 from sonnx_ort.rewriting.lowering import lower
 from sonnx_ort.rewriting.options import Backend, Choices
@@ -47,7 +48,8 @@ class Enforced:
         if self.unchanged:
             proto.CopyFrom(self.original)
             return proto
-        proto.CopyFrom(ir.to_proto(self.model))
+        with serializable():
+            proto.CopyFrom(ir.to_proto(self.model))
         # The graph library has no place for it.
         proto.training_info.extend(self.original.training_info)
         return proto
@@ -153,7 +155,8 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
         )
     if choices.make_explicit:
         make_graph_explicit(graph_model, examination.facts)
-    unchanged = not (lower(graph_model, examination, choices) or choices.make_explicit)
+    with serializable():
+        unchanged = not (lower(graph_model, examination, choices) or choices.make_explicit)
     return Enforced(graph_model, choices.backend, unchanged, loaded.folder, loaded.proto)
 
 

@@ -195,11 +195,18 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             told = self._told_by_reference(found, run, str(error)) if repeatable else found
             if told is None:
                 raise
-            raise told from error
+            try:
+                raise told from error
+            finally:
+                # An error that its own traceback leads to keeps the feeds until a collection.
+                del found, told
         told = self._told_by_reference(None, run, "")
-        if told is not None:
+        if told is None:
+            return results
+        try:
             raise told
-        return results
+        finally:
+            del told
 
     def _told_by_reference(
         self, found: BaseException | None, run: Run, message: str

@@ -60,7 +60,11 @@ def violations_raised() -> Iterator[None]:
         found = violation_behind(str(error))
         if found is None:
             raise
-        raise found from error
+        try:
+            raise found from error
+        finally:
+            # An error that its own traceback leads to keeps the run's feeds until a collection.
+            del found
 
 
 def violation_behind(

@@ -6,7 +6,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.profile.element_type import ElementType
 from support.backends import on_each_backend
-from support.graphs import binary_model
+from support.graphs import binary_model, parse
 
 FIRST = {
     ElementType.FLOAT16: 1,
@@ -65,3 +65,12 @@ def test_no_backend_makes_such_a_model_run(element_type: str, version: int) -> N
 def test_type_that_is_not_numeric_breaks_a_rule_and_not_the_model() -> None:
     report = sonnx_ort.check(binary_model("Div", "bool", [2], [2], opset=7))
     assert [o.rule.id for o in report.violations] == ["Div.float.R2"]
+
+
+def test_type_that_no_version_takes() -> None:
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        sonnx_ort.check(parse("(int32[2] a) => (int32[2] b) { [root] b = Sqrt(a) }"))
+    assert str(caught.value) == (
+        "Sqrt 'root': X is int32, which Sqrt takes in no version of the standard "
+        "operators; convert the operand with Cast"
+    )

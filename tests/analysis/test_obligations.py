@@ -286,3 +286,10 @@ def test_obligation_in_words() -> None:
         '    to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of B from '
         "(3,) to (2, 3)"
     )
+
+
+def test_integer_to_the_power_of_a_constant_float_breaks_the_rule_of_types() -> None:
+    report = sonnx_ort.check(
+        parse("(int32[2] x) => (int32[2] z) <float[2] y = {0.5, 2}> { z = Pow(x, y) }")
+    )
+    assert [o.rule.id for o in report.obligations if o.status == "violated"] == ["Pow.int.R2"]

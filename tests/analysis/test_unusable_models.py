@@ -283,3 +283,12 @@ def test_model_that_is_enforced_under_the_other_edition() -> None:
             refuse(enforced, edition="preliminary")
         sentences.append(str(caught.value))
     assert sentences[0] == sentences[1] != ""
+
+
+def test_call_that_leaves_an_operand_out() -> None:
+    made = parsed(
+        "(float[2] x) => (float[2] z) { z = local.f(x) }"
+        f"{FUNCTION} f (a, b) => (c) {{ [divide] c = Div(a, b) }}"
+    )
+    with pytest.raises(sonnx_ort.InvalidModel, match=r"Div '.*divide' has no operand B"):
+        sonnx_ort.check(made)

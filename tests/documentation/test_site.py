@@ -59,3 +59,16 @@ def test_findings_name_every_test_that_shows_one():
     page = (DOCUMENTATION / "findings.md").read_text(encoding="utf-8")
     shown = (path.name for path in (REPOSITORY / "tests" / "upstream").glob("test_*.py"))
     assert set(re.findall(r"`(test_\w+\.py)`", page)) == set(shown)
+
+
+def test_findings_name_tests_that_there_are():
+    page = (DOCUMENTATION / "findings.md").read_text(encoding="utf-8")
+    sources = (REPOSITORY / "tests" / "upstream").glob("test_*.py")
+    functions = {
+        name
+        for source in sources
+        for name in re.findall(r"^def (test_\w+)", source.read_text(), re.MULTILINE)
+    }
+    named = set(re.findall(r"`(test_\w+)`", page))
+    assert named
+    assert named <= functions

@@ -208,3 +208,11 @@ def test_exponents_of_another_type_break_the_rule_about_types() -> None:
     with pytest.raises(sonnx_ort.ModelRejected) as caught:
         sonnx_ort.rewrite(made, operators="Pow")
     assert [o.rule.id for o in caught.value.report.violations] == ["Pow.int.R2"]
+
+
+def test_model_that_can_be_read_and_not_be_written_is_refused() -> None:
+    content = binary_model("Div", "float", ["n"], ["n"]).SerializeToString()
+    broken = content.replace(b"sonnx_ort", b"sonnx\xc7ort")
+    assert broken != content
+    with pytest.raises(sonnx_ort.InvalidModel, match="the model cannot be written: 'utf-8' codec"):
+        sonnx_ort.rewrite(broken)

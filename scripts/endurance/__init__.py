@@ -1,0 +1,1 @@
+"""Long use of sessions, and the memory that it leaves."""

@@ -1,0 +1,1 @@
+"""Models that nobody would make, and what `sonnx_ort` does with them."""

@@ -1,0 +1,215 @@
+"""One mutated model through all that `sonnx_ort` does; and through ONNX Runtime alone."""
+
+import logging
+import math
+import random
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+import sonnx_ort
+import sonnx_ort.custom_ops
+from fuzzing.mutations import mutated
+from fuzzing.seeds import seed
+
+_FATAL = 4
+_LARGE = 1 << 12
+"""Models whose inputs have more elements are not run."""
+
+_ONNX_RUNTIME = str(Path(onnxruntime.__file__).parent)
+_PACKAGES = tuple(
+    str(Path(module.__file__ or "").parent) for module in (sonnx_ort, sonnx_ort.custom_ops)
+)
+_DTYPES = {"float": "float32", "double": "float64"}
+_INTEGERS = (0, 1, 2, 3, -1)
+
+Say = Callable[[str], None]
+"""Takes the name of the stage that begins."""
+
+
+class Fault(Exception):  # noqa: N818 - reads as what it is
+    """Something other than a result or a `SonnxError` came out; it is the cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzedModel:
+    """A mutated model, and what is asked of it.
+
+    Attributes:
+        kind: What kind of model was mutated.
+        content: Its bytes.
+        backend: The backend of the session.
+        choices: The edition, the way of broadcasting, and the operators that are enforced.
+    """
+
+    kind: str
+    content: bytes
+    backend: str
+    choices: dict[str, Any]
+
+
+def make(number: int) -> FuzzedModel:
+    """Make the model of a number: the same everywhere, with the same versions of the packages.
+
+    Args:
+        number: The number.
+    """
+    rng = random.Random(number)  # noqa: S311 - no cryptography
+    choices = {
+        "edition": rng.choice(("typed", "typed", "preliminary")),
+        "broadcast": rng.choice(("reject", "explicit")),
+        "operators": rng.choice(("default", "all")),
+    }
+    backend = rng.choice(("python", "native"))
+    kind, model = seed(rng)
+    return FuzzedModel(kind, mutated(rng, model), backend, choices)
+
+
+def attempt(number: int, say: Say) -> list[str]:
+    """Check, rewrite, start and run a model.
+
+    Args:
+        number: The model's number.
+        say: Is told of each stage before it begins.
+
+    Returns:
+        What came of each stage: "check: InvalidModel".
+
+    Raises:
+        Fault: Neither a result nor an error that is documented came of one.
+    """
+    logging.getLogger("sonnx_ort").disabled = True
+    made = make(number)
+    stages: dict[str, Callable[[], str]] = {
+        "check": lambda: _check(made),
+        "rewrite, python": lambda: _rewrite(made, "python"),
+        "rewrite, native": lambda: _rewrite(made, "native"),
+        f"session, {made.backend}": lambda: _run(made, number, say),
+    }
+    outcomes = []
+    for stage, perform in stages.items():
+        say(stage)
+        outcome = _outcome(stage, perform)
+        outcomes.append(f"{stage}: {outcome}")
+        if stage == "rewrite, python" and outcomes[0] == "check: InvalidModel":
+            # All begin in the same way.
+            break
+    return outcomes
+
+
+def attempt_alone(number: int, say: Say) -> list[str]:
+    """Start and run a model in ONNX Runtime, without this project.
+
+    Args:
+        number: The model's number.
+        say: Is told of each stage before it begins.
+    """
+    made = make(number)
+    say("alone")
+    try:
+        session = onnxruntime.InferenceSession(
+            made.content, _options(), providers=["CPUExecutionProvider"]
+        )
+        feeds = _feeds(session, number)
+        if feeds is not None:
+            session.run(None, feeds)
+    except Exception:  # noqa: BLE001 - it survives, which is all that is asked
+        return ["alone: refused"]
+    return ["alone: survived"]
+
+
+def _outcome(stage: str, perform: Callable[[], str]) -> str:
+    try:
+        return perform()
+    except sonnx_ort.SonnxError as error:
+        if not str(error).strip():
+            raise Fault(f"{stage}: an error that says nothing") from error
+        return type(error).__name__
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        if stage.startswith("session") and frames[-1].filename.startswith(_ONNX_RUNTIME):
+            return "refused by ONNX Runtime"
+        own = [frame for frame in frames if frame.filename.startswith(_PACKAGES)][-1:] or frames[
+            -1:
+        ]
+        place = " ".join(f"{frame.name} in {Path(frame.filename).name}" for frame in own)
+        raise Fault(f"{type(error).__name__} from {place}: {error}") from error
+
+
+def _check(made: FuzzedModel) -> str:
+    report = sonnx_ort.check(made.content, **made.choices)
+    return "kept" if report.ok else "violated"
+
+
+def _rewrite(made: FuzzedModel, backend: str) -> str:
+    sonnx_ort.rewrite(made.content, backend=backend, **made.choices).SerializeToString()
+    return "rewritten"
+
+
+def _run(made: FuzzedModel, number: int, say: Say) -> str:
+    session = sonnx_ort.InferenceSession(
+        made.content,
+        _options(),
+        backend=made.backend,
+        providers=["CPUExecutionProvider"],
+        **made.choices,
+    )
+    feeds = _feeds(session, number)
+    if feeds is None:
+        return "started"
+    say(f"run, {made.backend}")
+    session.run(None, feeds)
+    return "ran"
+
+
+def _options() -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _FATAL
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return options
+
+
+def _feeds(
+    session: onnxruntime.InferenceSession, number: int
+) -> dict[str, npt.NDArray[Any]] | None:
+    """Small feeds of any kind; None if there can be none."""
+    rng = random.Random(number)  # noqa: S311 - no cryptography
+    symbols: dict[str, int] = {}
+    feeds = {}
+    for declared in session.get_inputs():
+        shape = [_size(rng, dimension, symbols) for dimension in declared.shape]
+        kind = declared.type.removeprefix("tensor(").removesuffix(")")
+        if max(shape, default=0) > _LARGE or math.prod(shape) > _LARGE:
+            return None
+        if not declared.type.startswith("tensor("):
+            return None
+        try:
+            dtype = np.dtype(_DTYPES.get(kind, kind))
+        except TypeError:
+            return None
+        feeds[declared.name] = _elements(rng, dtype, shape)
+    return feeds
+
+
+def _size(rng: random.Random, declared: object, symbols: dict[str, int]) -> int:
+    if isinstance(declared, int) and declared >= 0:
+        return declared
+    size = rng.choice((0, 1, 2, 3))
+    return symbols.setdefault(declared, size) if isinstance(declared, str) else size
+
+
+def _elements(rng: random.Random, dtype: np.dtype[Any], shape: list[int]) -> npt.NDArray[Any]:
+    choices: tuple[Any, ...] = (0.0, -0.0, 1.0, -1.0, 0.5, float("nan"), float("inf"))
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        choices = tuple(number for number in _INTEGERS if number >= limits.min)
+        # A scalar may be how often a Loop is gone through.
+        choices += (int(limits.min), int(limits.max)) if shape else ()
+    count = math.prod(shape)
+    return np.array([rng.choice(choices) for _ in range(count)]).astype(dtype).reshape(shape)

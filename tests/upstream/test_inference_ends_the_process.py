@@ -1,0 +1,108 @@
+"""Models at which the shape inference of ONNX, or ONNX Runtime by it, ends the process."""
+
+import signal
+
+import pytest
+
+from support.child import ChildResult, run_python
+
+pytestmark = pytest.mark.upstream
+
+MODELS = """
+import resource
+import numpy as np, onnx, onnxruntime as ort
+from support.graphs import parse
+
+def made(graph, opset):
+    model = parse(graph, opset=opset)
+    onnx.checker.check_model(model)
+    print("valid", flush=True)
+    return model
+
+def infer(graph, opset=17):
+    model = made(graph, opset)
+    for output in model.graph.output:
+        output.ClearField("type")
+    return onnx.shape_inference.infer_shapes(model, data_prop=True)
+
+def start(graph, opset=17):
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    return ort.InferenceSession(made(graph, opset).SerializeToString(), options)
+"""
+
+GATHER_ND = """(float[2,3] x, int64[2,1] i) => (float[?,?] y) {
+    y = GatherND<batch_dims = -3>(x, i)
+}"""
+LAYER_NORMALIZATION = """(float[3,4] x, float[4] w) => (float[?,?] y) {
+    y, m, v = LayerNormalization<axis = 2147483648>(x, w)
+}"""
+SPLIT = """(float[2,8] x) => (float[?,?] a, float[?,?] b, float[?,?] c) {
+    a, b, c = Split<axis = 1, num_outputs = 1>(x)
+}"""
+SLICE = """(float[1,1,2] x, float[1,1,5] w) => (float[?,?,?] y)
+<int64[1] s = {0}, int64[1] e = {1}, int64[1] k = {2}> {
+    a = Conv(x, w)
+    y = Slice(a, s, e, k)
+}"""
+
+
+def ended(call: str, graph: str, opset: int = 17) -> ChildResult:
+    return run_python(MODELS, f"{call}({graph!r}, {opset})")
+
+
+@pytest.mark.parametrize(
+    ("call", "graph"),
+    [("infer", GATHER_ND), ("start", GATHER_ND), ("infer", LAYER_NORMALIZATION)],
+    ids=["GatherND", "GatherND in ONNX Runtime", "LayerNormalization"],
+)
+def test_inference_reads_memory_by_an_attribute(call: str, graph: str) -> None:
+    """Once it raises, `check` need not refuse the attribute ahead of it."""
+    child = ended(call, graph)
+    assert (child.killed_by, child.stdout) == (signal.SIGSEGV, "valid\n"), child
+
+
+def test_onnxruntime_refuses_an_axis_that_inference_of_onnx_reads_memory_by() -> None:
+    child = ended("start", LAYER_NORMALIZATION)
+    assert child.exit_status == 1, child
+    assert "Unexpected axis value (2147483648)" in child.stderr, child
+
+
+@pytest.mark.parametrize("call", ["infer", "start"])
+@pytest.mark.parametrize(("graph", "opset"), [(SPLIT, 18), (SLICE, 17)], ids=["Split", "Slice"])
+def test_assertion_of_the_inference_that_both_share_ends_the_process(
+    call: str, graph: str, opset: int
+) -> None:
+    """Once it raises, `check` need not refuse these models, nor infer in steps."""
+    child = ended(call, graph, opset)
+    assert (child.killed_by, child.stdout) == (signal.SIGABRT, "valid\n"), child
+
+
+def test_inference_follows_every_element_of_a_long_vector() -> None:
+    """Once it does not, `check` may always ask it to propagate data."""
+    child = run_python(
+        MODELS,
+        """
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        infer("(float[2000000] x) => (float[?] y) <int64[1] k = {0}> { y = Unsqueeze(x, k) }")
+        taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        print(taken * 1024 > 40 * 2_000_000)
+        """,
+    )
+    assert child.stdout == "valid\nTrue\n", child
+
+
+def test_dft_of_a_scalar_whose_rank_is_not_declared_ends_the_process() -> None:
+    """Once it raises, a guard may hide the shape of a scalar in front of it."""
+    child = run_python(
+        MODELS,
+        """
+        model = parse("(float[] x, int64 n) => (float[] y) { y = DFT<axis = 0>(x, n) }")
+        options = ort.SessionOptions()
+        options.log_severity_level = 4
+        session = ort.InferenceSession(model.SerializeToString(), options)
+        print("running", flush=True)
+        session.run(None, {"x": np.array(1, np.float32), "n": np.array(1)})
+        """,
+    )
+    assert (child.killed_by, child.stdout) == (signal.SIGABRT, "running\n"), child
