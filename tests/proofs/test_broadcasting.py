@@ -73,10 +73,6 @@ LONG: dict[str, tuple[Broadcasting, tuple[Mutation, ...]]] = {
         Broadcasting("bool[] A, float[] B, float[] C", WHERE),
         (operator("all_fit_2", "Or"), left_out("ranks_or_code")),
     ),
-    "the operator, three of any ranks": (
-        Broadcasting("float[] A, float[] B, float[] C", "sonnx.Broadcast(A, B, C)"),
-        (operator("all_fit", "Or"),),
-    ),
 }
 ALL = [
     *(pytest.param(*form, id=name) for name, form in FORMS.items()),

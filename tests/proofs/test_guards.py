@@ -48,8 +48,12 @@ def nodes() -> Iterator[Guarded]:
 
 
 def faults(guarded: Guarded) -> list[Mutation]:
-    """Faults in the guards of elements, or in those of shapes where there are no others."""
-    return list(faults_of_elements(guarded)) or list(faults_of_shapes(guarded))
+    """Faults in the guards of elements, or in those of shapes where there are no others.
+
+    Where ranks are known, and of scalars, the rest of the graph is the same.
+    """
+    found = list(faults_of_elements(guarded)) or list(faults_of_shapes(guarded))
+    return found if guarded.ranks is Ranks.ANY else found[:1]
 
 
 def is_quick(guarded: Guarded) -> bool:

@@ -12,9 +12,9 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support.elementwise import Single
 from support.proofs.interpreter import interpret
-from support.proofs.nodes import Guarded, Ranks
+from support.proofs.nodes import NAME, Guarded, Ranks
 from support.proofs.tensors import operand
-from support.proofs.terms import NEAREST, literal, sort_of
+from support.proofs.terms import NEAREST, sort_of
 
 Function = Callable[..., z3.FPRef]
 
@@ -80,6 +80,30 @@ class Rounding:
         return computed == DEFINED[self.operator](*self.numbers)
 
 
+def by_way_of(model: onnx.ModelProto, element_type: ElementType) -> onnx.ModelProto:
+    """A graph that rounds what it computed to another type on its way.
+
+    Args:
+        model: The graph.
+        element_type: The type.
+    """
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    nodes = changed.graph.node
+    place = next(i for i, node in enumerate(nodes) if node.name == NAME) + 1
+    computed = nodes[place].input[0]
+    numbers = [onnx.TensorProto.DataType.Value(kind.upper()) for kind in (element_type, "float")]
+    names = [f"{computed}_narrow", f"{computed}_wide"]
+    casts = [
+        onnx.helper.make_node("Cast", [source], [name], to=number)
+        for source, name, number in zip((computed, names[0]), names, numbers, strict=True)
+    ]
+    nodes[place].input[0] = names[1]
+    for offset, cast in enumerate(casts):
+        nodes.insert(place + offset, cast)
+    return changed
+
+
 def script(claim: z3.BoolRef) -> str:
     """A claim as a script that any solver reads: it is satisfiable if the claim is false.
 
@@ -88,7 +112,4 @@ def script(claim: z3.BoolRef) -> str:
     """
     solver = z3.Solver()
     solver.add(z3.Not(claim))
-    return f"(set-logic QF_BVFP)\n{solver.to_smt2()}"
-
-
-__all__ = ["DEFINED", "Rounding", "literal", "script"]
+    return f"(set-logic QF_BVFP)\n{solver.to_smt2().replace('(check-sat)', '')}"
