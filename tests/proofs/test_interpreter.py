@@ -17,7 +17,7 @@ from support.proofs.terms import NotInterpreted
 from support.values import FLOATS, INTEGERS, random_pairs, special_values
 
 T = ElementType
-RUNS = 8
+RUNS = 5
 Feeds = Mapping[str, Array]
 Maker = Callable[[np.random.Generator], Feeds]
 SIZES = [0, 1, 1, 2, 3]
