@@ -11,7 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ("requirements.lock", "requirements.lowest.lock")
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in LOCKS}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-REQUIRED = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
+EXTRAS = PROJECT["optional-dependencies"]
+REQUIRED = [*PROJECT["dependencies"], *EXTRAS["dev"]]
+NEWEST_ALONE = {"requirements.lock": EXTRAS["proofs"], "requirements.lowest.lock": []}
 PLATFORMS = [
     {"python_version": python, "python_full_version": f"{python}.0", "sys_platform": platform}
     for python in ("3.11", "3.12", "3.13")
@@ -56,7 +58,7 @@ def test_oldest_supported_versions_are_those_of_the_project(platform):
 @each_platform
 def test_what_the_project_requires_is_pinned_on_every_platform(lock, platform):
     versions = pinned(lock, platform)
-    required = [Requirement(text) for text in REQUIRED]
+    required = [Requirement(text) for text in (*REQUIRED, *NEWEST_ALONE[lock])]
     assert [
         str(requirement)
         for requirement in required

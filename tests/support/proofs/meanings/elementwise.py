@@ -1,0 +1,227 @@
+"""Operators that compute each element of their result from those at the same place."""
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from types import MappingProxyType
+from typing import Any
+
+import onnx
+import z3
+
+from sonnx_ort.profile.element_type import ElementType, Family
+from support.proofs.run import Call, Meaning
+from support.proofs.tensors import (
+    Length,
+    Tensor,
+    Vector,
+    number_of_elements,
+    term,
+    vector_of,
+)
+from support.proofs.terms import (
+    NEAREST,
+    NotInterpreted,
+    alike,
+    converted,
+    equal,
+    less,
+    literal,
+    wrapped,
+)
+
+
+def _cast(call: Call) -> Tensor:
+    call.only("to")
+    x = call.tensor(0)
+    name = onnx.TensorProto.DataType.Name(call.attribute("to")).lower()
+    to = ElementType.named(name)
+    if to is None:
+        raise NotInterpreted(f"Cast to {name}")
+
+    def at(index: Any) -> z3.ExprRef:
+        return converted(x.elements.at(index), x.element_type, to, call.run.to_float)
+
+    return Tensor(to, x.sizes, Vector(x.elements.length, at, x.elements.backwards))
+
+
+def _elementwise(function: Callable[..., z3.ExprRef], result: ElementType | None = None) -> Meaning:
+    """An operator that computes each element of its result alone; it broadcasts."""
+
+    def meaning(call: Call) -> Tensor:
+        call.only()
+        operands = [call.tensor(position) for position in range(len(call.inputs))]
+        kinds = {operand.element_type for operand in operands[-2:]}
+        if len(kinds) > 1:
+            raise NotInterpreted(f"{call.node.op_type} of {' and '.join(sorted(kinds))}")
+        (kind,) = kinds
+        sizes, readers = _broadcast(call, operands)
+        lengths = [o.elements.length for o in operands if _known_equal(o.sizes, sizes)]
+        length = lengths[0] if lengths else number_of_elements(sizes)
+        elements = Vector(
+            length,
+            lambda index: function(kind, *[read(index) for read in readers]),
+            any(operand.elements.backwards for operand in operands),
+        )
+        return Tensor(result or kind, sizes, elements)
+
+    return meaning
+
+
+def _broadcast(
+    call: Call, operands: list[Tensor]
+) -> tuple[Vector, list[Callable[[Any], z3.ExprRef]]]:
+    """The sizes of the result, and by operand what gives the element at an index of the result.
+
+    Raises:
+        NotInterpreted: Neither are all operands but scalars of one shape, nor all of one axis.
+    """
+    wide = [operand for operand in operands if not operand.is_scalar]
+    if all(_known_equal(operand.sizes, wide[0].sizes) for operand in wide):
+        sizes = wide[0].sizes if wide else vector_of([])
+        return sizes, [
+            (lambda _, o=o: o.elements.at(0)) if o.is_scalar else o.elements.at for o in operands
+        ]
+    if not all(operand.is_vector for operand in wide):
+        raise NotInterpreted(f"{call.node.op_type} of shapes that are not known to be equal")
+    lengths = [operand.elements.length for operand in wide]
+    length = reduce(_common_length, lengths)
+    for one in lengths:
+        call.fails_if(z3.And(term(one) != 1, term(one) != term(length)))
+    sizes = vector_of([term(length)])
+    return sizes, [_repeated(operand) for operand in operands]
+
+
+def _known_equal(one: Vector, other: Vector) -> bool:
+    if one is other:
+        return True
+    if not (isinstance(one.length, int) and one.length == other.length):
+        return False
+    return all(z3.eq(one.at(axis), other.at(axis)) for axis in range(one.length))
+
+
+def _common_length(one: Length, other: Length) -> Length:
+    if isinstance(one, int):
+        return other if one == 1 else one
+    if isinstance(other, int):
+        return one if other == 1 else other
+    return z3.If(one == 1, other, one)
+
+
+def _repeated(operand: Tensor) -> Callable[[Any], z3.ExprRef]:
+    elements = operand.elements
+    if operand.is_scalar or (isinstance(elements.length, int) and elements.length == 1):
+        return lambda _: elements.at(0)
+    if isinstance(elements.length, int):
+        return elements.at
+    return lambda index: z3.If(elements.length == 1, elements.at(0), elements.at(index))
+
+
+def _where(kind: ElementType, condition: z3.BoolRef, x: z3.ExprRef, y: z3.ExprRef) -> z3.ExprRef:
+    if kind.family is Family.FLOAT:
+        # ONNX Runtime makes -0 in the second input +0.
+        x = z3.If(z3.fpIsZero(x), literal(0, kind), x)
+    return z3.If(condition, *alike(x, y))
+
+
+def _less(kind: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.BoolRef:
+    return less(one, other, kind)
+
+
+def _largest(call: Call) -> Tensor:
+    """Max of sizes; ONNX Runtime compares numbers beyond int32 wrongly."""
+    x, y = (call.tensor(position) for position in range(2))
+    if len(call.inputs) != 2 or x.element_type is not ElementType.INT64:
+        raise NotInterpreted("Max of other things than two shapes")
+    for operand in (x, y):
+        elements = operand.elements
+        call.requires(
+            elements.for_all(
+                lambda i, e=elements: z3.And(e.at(i) < (1 << 31), e.at(i) >= -(1 << 31))
+            )
+        )
+    return _elementwise(_larger_size)(call)
+
+
+def _larger_size(_: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.ExprRef:
+    if not (z3.is_int(one) and z3.is_int(other)):
+        raise NotInterpreted("Max of numbers that are no sizes")
+    return z3.If(one < other, other, one)
+
+
+def _sum(kind: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.ExprRef:
+    one, other = alike(one, other)
+    if z3.is_int(one) and kind is ElementType.INT64:
+        return wrapped(one + other)
+    return _by_kind(one, lambda: z3.fpAdd(NEAREST, one, other), lambda: one + other)
+
+
+def _difference(_: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.ExprRef:
+    one, other = alike(one, other)
+    return _by_kind(one, lambda: z3.fpSub(NEAREST, one, other), lambda: one - other)
+
+
+def _product(_: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.ExprRef:
+    one, other = alike(one, other)
+    return _by_kind(one, lambda: z3.fpMul(NEAREST, one, other), lambda: one * other)
+
+
+def _by_kind(
+    like: z3.ExprRef, floats: Callable[[], z3.ExprRef], integers: Callable[[], z3.ExprRef]
+) -> z3.ExprRef:
+    if z3.is_fp(like):
+        return floats()
+    if z3.is_bv(like):
+        return integers()
+    raise NotInterpreted(f"arithmetic on the sort {like.sort()}")
+
+
+def _quotient(_: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.ExprRef:
+    return _of_floats(z3.fpDiv, one, other)
+
+
+def _of_floats(function: Callable[..., z3.ExprRef], *operands: z3.ExprRef) -> z3.ExprRef:
+    if not all(z3.is_fp(operand) for operand in operands):
+        raise NotInterpreted("integer arithmetic")
+    return function(NEAREST, *operands)
+
+
+def _reciprocal(kind: ElementType, x: z3.ExprRef) -> z3.ExprRef:
+    return _of_floats(z3.fpDiv, literal(1, kind), x)
+
+
+def _negative(kind: ElementType, x: z3.ExprRef) -> z3.ExprRef:
+    if z3.is_fp(x):
+        return z3.fpNeg(x)
+    if z3.is_int(x) and kind is ElementType.INT64:
+        return wrapped(-x)
+    raise NotInterpreted("Neg of integers that are no sizes")
+
+
+def _magnitude(_: ElementType, x: z3.ExprRef) -> z3.ExprRef:
+    if not z3.is_fp(x):
+        raise NotInterpreted("Abs of integers")
+    return z3.fpAbs(x)
+
+
+ELEMENTWISE: Mapping[str, Meaning] = MappingProxyType(
+    {
+        "Abs": _elementwise(_magnitude),
+        "Add": _elementwise(_sum),
+        "And": _elementwise(lambda _, x, y: z3.And(x, y)),
+        "Cast": _cast,
+        "Div": _elementwise(_quotient),
+        "Equal": _elementwise(lambda _, x, y: equal(x, y), ElementType.BOOL),
+        "Greater": _elementwise(lambda kind, x, y: _less(kind, y, x), ElementType.BOOL),
+        "Less": _elementwise(_less, ElementType.BOOL),
+        "Max": _largest,
+        "Mul": _elementwise(_product),
+        "Neg": _elementwise(_negative),
+        "Not": _elementwise(lambda _, x: z3.Not(x)),
+        "Or": _elementwise(lambda _, x, y: z3.Or(x, y)),
+        "Reciprocal": _elementwise(_reciprocal),
+        "Sqrt": _elementwise(lambda _, x: _of_floats(z3.fpSqrt, x)),
+        "Sub": _elementwise(_difference),
+        "Where": _elementwise(_where),
+    }
+)
+"""By operator what it gives."""

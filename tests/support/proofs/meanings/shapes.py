@@ -1,0 +1,149 @@
+"""Operators that give a tensor another shape, or refuse to: what guards are."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import z3
+
+from support.proofs.run import Call, Meaning
+from support.proofs.tensors import (
+    Length,
+    Tensor,
+    Vector,
+    counted,
+    counted_alike,
+    exists,
+    line,
+    number_of_elements,
+    reduced,
+    term,
+    vector_of,
+)
+from support.proofs.terms import (
+    NotInterpreted,
+)
+
+
+def _reshape(call: Call) -> Tensor:
+    call.only("allowzero")
+    x, asked = call.tensor(0), call.tensor(1)
+    if not asked.is_vector:
+        raise NotInterpreted("Reshape to a shape that is no vector")
+    if call.node.name:
+        call.run.asked[call.node.name] = asked
+    wanted = asked.elements
+    if _is_line(wanted):
+        return line(x.element_type, x.elements)
+    if isinstance(wanted.length, int) and isinstance(x.rank, int):
+        sizes, count = _asked_sizes(call, x, wanted)
+    else:
+        sizes, count = _asked_of_any_rank(call, x, wanted)
+    return Tensor(x.element_type, sizes, Vector(count, x.elements.at))
+
+
+def _is_line(wanted: Vector) -> bool:
+    if not isinstance(wanted.length, int) or wanted.length != 1:
+        return False
+    only = wanted.at(0)
+    return z3.is_int_value(only) and only.as_long() == -1
+
+
+def _asked_sizes(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, Length]:
+    """Between known ranks everything is told by the sizes."""
+    copied = not call.attribute("allowzero", 0)
+    count = term(x.elements.length)
+    sizes, open_axes, others = [], [], z3.IntVal(1)
+    for axis in range(int(wanted.length)):
+        size = wanted.at(axis)
+        call.fails_if(size < -1)
+        if copied:
+            if axis < int(x.rank):
+                size = z3.If(size == 0, x.sizes.at(axis), size)
+            else:
+                call.fails_if(size == 0)
+        is_open = wanted.at(axis) == -1
+        others = others * z3.If(is_open, 1, size)
+        open_axes.append(is_open)
+        sizes.append(size)
+    call.fails_if(z3.Sum([z3.If(o, 1, 0) for o in open_axes]) > 1 if open_axes else False)
+    inferred = z3.Or(open_axes)
+    # The interpreter says nothing of an open axis beside one of the size 0.
+    call.requires(z3.Implies(inferred, others != 0))
+    quotient = z3.FreshInt("inferred")
+    call.run.definitions.append(
+        z3.Implies(
+            z3.And(inferred, others > 0),
+            z3.And(quotient * others <= count, count < (quotient + 1) * others),
+        )
+    )
+    call.fails_if(z3.If(inferred, quotient * others != count, others != count))
+    known = [z3.If(o, quotient, size) for o, size in zip(open_axes, sizes, strict=True)]
+    return vector_of([z3.simplify(size) for size in known]), x.elements.length
+
+
+def _asked_of_any_rank(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, Length]:
+    """Of unknown ranks: whether the numbers of elements agree follows from `counting`."""
+    if call.attribute("allowzero", 0):
+        raise NotInterpreted("Reshape of any rank with allowzero")
+    rank = term(x.rank)
+
+    def size(index: Any) -> z3.ExprRef:
+        return z3.If(wanted.at(index) == 0, x.sizes.any_at(index), wanted.at(index))
+
+    def impossible(index: Any) -> z3.BoolRef:
+        asked = wanted.at(index)
+        return z3.Or(asked < -1, z3.And(asked == 0, index >= rank))
+
+    sizes = Vector(wanted.length, size, wanted.backwards)
+    count = number_of_elements(sizes)
+    result = Tensor(x.element_type, sizes, Vector(count, x.elements.at))
+    if not isinstance(count, int):
+        call.run.definitions += counted(count, sizes)
+    call.run.definitions += counted_alike([x, result])
+    call.requires(wanted.for_all(lambda i: wanted.at(i) != -1))
+    call.fails_if(wanted.exists(impossible))
+    call.fails_if(term(count) != term(x.elements.length))
+    return sizes, x.elements.length
+
+
+def _expand(call: Call) -> Tensor:
+    """Its elements are not told."""
+    call.only()
+    x, asked = call.tensor(0), call.tensor(1)
+    if not asked.is_vector:
+        raise NotInterpreted("Expand to a shape that is no vector")
+    wanted = asked.elements
+    if isinstance(x.rank, int) and isinstance(wanted.length, int):
+        rank: Length = max(x.rank, wanted.length)
+    else:
+        one, other = term(x.rank), term(wanted.length)
+        rank = z3.If(one < other, other, one)
+
+    def pair(from_the_end: Any) -> tuple[z3.ExprRef, z3.ExprRef]:
+        return x.sizes.aligned_at(from_the_end, 1), wanted.aligned_at(from_the_end, 1)
+
+    def misfit(from_the_end: Any) -> z3.BoolRef:
+        own, new = pair(from_the_end)
+        return z3.Or(new < 0, z3.And(own != new, own != 1, new != 1))
+
+    def size(index: Any) -> z3.ExprRef:
+        own, new = pair(reduced(rank - 1 - index))
+        return z3.If(own == 1, new, own)
+
+    call.fails_if(exists(rank, misfit))
+    sizes = Vector(rank, size, backwards=True)
+
+    def untold(_: Any) -> z3.ExprRef:
+        raise NotInterpreted("an element of what Expand gives")
+
+    return Tensor(x.element_type, sizes, Vector(number_of_elements(sizes), untold))
+
+
+SHAPES: Mapping[str, Meaning] = MappingProxyType(
+    {
+        "Expand": _expand,
+        "Reshape": _reshape,
+    }
+)
+"""By operator what it gives."""

@@ -1,0 +1,137 @@
+"""What rules demand, as terms; each formula is tried against the requirement of the profile."""
+
+from collections.abc import Sequence
+
+import z3
+
+from sonnx_ort.profile.element_type import Family, smallest_value
+from sonnx_ort.profile.requirements.broadcastable import Broadcastable
+from sonnx_ort.profile.requirements.division import (
+    InfinityForZeroDivisor,
+    NonZeroDivisor,
+    RepresentableQuotient,
+)
+from sonnx_ort.profile.requirements.interval import WithinInterval
+from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.within_int32 import WithinInt32
+from sonnx_ort.profile.rule import Requirement, Rule
+from support.proofs.tensors import Length, Tensor, Vector, for_all, same_sizes
+from support.proofs.terms import NotInterpreted, equal, is_signed, less, literal
+
+
+def kept(rule: Rule, names: Sequence[str], operands: Sequence[Tensor]) -> z3.BoolRef:
+    """Whether operands keep a rule that a run decides.
+
+    Args:
+        rule: The rule.
+        names: The operands' names.
+        operands: The operands.
+    """
+    spoken_of = rule.spoken_of(tuple(names), tuple(operands))
+    return demanded(rule.requirement, spoken_of)
+
+
+def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef:
+    """Whether operands are as a requirement demands.
+
+    Args:
+        requirement: The requirement.
+        operands: The operands that it speaks of.
+
+    Raises:
+        NotInterpreted: There is no formula for it.
+    """
+    match requirement:
+        case SameShape():
+            first, *others = operands
+            return z3.And([same_sizes(first.sizes, other.sizes) for other in others])
+        case NonZeroDivisor() | InfinityForZeroDivisor():
+            return _nonzero(operands[-1])
+        case RepresentableQuotient():
+            return _representable(*operands)
+        case WithinInterval():
+            return _within(requirement, operands[requirement.position])
+        case WithinInt32():
+            return z3.And([_within_int32(operand) for operand in operands])
+        case Broadcastable():
+            return broadcastable([operand.sizes for operand in operands])
+    raise NotInterpreted(f"the requirement {type(requirement).__name__}")
+
+
+def _nonzero(b: Tensor) -> z3.BoolRef:
+    if b.element_type.family is not Family.INTEGER:
+        return z3.BoolVal(True)
+    return for_all(b.elements.length, lambda i: z3.Not(equal(b.elements.at(i), z3.IntVal(0))))
+
+
+def _representable(a: Tensor, b: Tensor) -> z3.BoolRef:
+    if not is_signed(a.element_type):
+        return z3.BoolVal(True)
+    smallest = z3.IntVal(smallest_value(a.element_type))
+
+    def fits(index: int | z3.ArithRef) -> z3.BoolRef:
+        at_smallest = equal(a.elements.at(index), smallest)
+        return z3.Not(z3.And(at_smallest, equal(b.elements.at(index), z3.IntVal(-1))))
+
+    return for_all(a.elements.length, fits)
+
+
+def _within(requirement: WithinInterval, x: Tensor) -> z3.BoolRef:
+    kind = x.element_type
+    lower, upper = requirement.limits(kind.dtype)
+
+    def inside(index: int | z3.ArithRef) -> z3.BoolRef:
+        element = x.elements.at(index)
+        conditions = []
+        if lower is not None:
+            conditions.append(z3.Not(less(element, literal(lower, kind), kind)))
+        if upper is not None:
+            conditions.append(z3.Not(less(literal(upper, kind), element, kind)))
+        if not requirement.admits_nan:
+            conditions.append(z3.Not(z3.fpIsNaN(element)))
+        return z3.And(conditions)
+
+    return for_all(x.elements.length, inside)
+
+
+def _within_int32(x: Tensor) -> z3.BoolRef:
+    if x.element_type != "int64":
+        return z3.BoolVal(True)
+    kind = x.element_type
+    least, most = z3.IntVal(-(1 << 31)), z3.IntVal((1 << 31) - 1)
+
+    def inside(index: int | z3.ArithRef) -> z3.BoolRef:
+        element = x.elements.at(index)
+        return z3.Not(z3.Or(less(element, least, kind), less(most, element, kind)))
+
+    return for_all(x.elements.length, inside)
+
+
+def broadcastable(shapes: Sequence[Vector]) -> z3.BoolRef:
+    """Whether on each axis, counted from the last, every size is the largest of them or 1."""
+
+    def fits(from_the_end: int | z3.ArithRef) -> z3.BoolRef:
+        sizes = [shape.aligned_at(from_the_end, 1) for shape in shapes]
+        largest = _largest(sizes)
+        return z3.And([z3.Or(size == 1, size == largest) for size in sizes])
+
+    return for_all(longest([shape.length for shape in shapes]), fits)
+
+
+def common_size(shapes: Sequence[Vector], from_the_end: int | z3.ArithRef) -> z3.ArithRef:
+    """The size of the common shape of an axis, counted from the last."""
+    return _largest([shape.aligned_at(from_the_end, 1) for shape in shapes])
+
+
+def longest(lengths: Sequence[Length]) -> Length:
+    """The largest of lengths."""
+    if all(isinstance(length, int) for length in lengths):
+        return max(lengths)
+    return _largest([z3.IntVal(n) if isinstance(n, int) else n for n in lengths])
+
+
+def _largest(numbers: Sequence[z3.ArithRef]) -> z3.ArithRef:
+    found = numbers[0]
+    for number in numbers[1:]:
+        found = z3.If(found < number, number, found)
+    return found

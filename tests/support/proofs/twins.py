@@ -1,0 +1,68 @@
+"""For each guard a fault that must not be provable."""
+
+from collections.abc import Iterator
+
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.requirements.division import (
+    InfinityForZeroDivisor,
+    NonZeroDivisor,
+    RepresentableQuotient,
+)
+from sonnx_ort.profile.requirements.interval import WithinInterval
+from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.within_int32 import WithinInt32
+from sonnx_ort.profile.rule import Requirement
+from support.proofs.mutation import Mutation, left_out, number, off_by, operator, swapped
+from support.proofs.nodes import Guarded
+
+_COMPARED = (ElementType.INT32, ElementType.INT64)
+
+
+def faults_of_shapes(guarded: Guarded) -> Iterator[Mutation]:
+    """Faults in the guard of the shapes of operands, if it has one."""
+    if not any(isinstance(rule.requirement, SameShape) for rule in guarded.rules()):
+        return
+    yield number("code", 0)
+    yield swapped("shape_or_code")
+    if guarded.any_rank:
+        yield left_out("shape_of_equal_rank")
+    if len(guarded.single.names) > 2:
+        yield operator("all_equal", "Or")
+
+
+def faults_of_elements(guarded: Guarded) -> Iterator[Mutation]:
+    """Faults in the guards of elements, if it has any."""
+    kind = guarded.single.element_type
+    for rule in guarded.rules():
+        yield from _faults(rule.requirement, kind)
+
+
+def _faults(requirement: Requirement, kind: ElementType) -> Iterator[Mutation]:
+    signed = kind.dtype.kind == "i"
+    match requirement:
+        case NonZeroDivisor() | InfinityForZeroDivisor() if kind.family is Family.INTEGER:
+            yield number("zero", 1) if kind in _COMPARED else number("false", True)
+            if signed:
+                yield number("too_small", -2)
+        case RepresentableQuotient() if signed:
+            yield off_by("smallest", 1)
+            yield off_by("minus_one", 2)
+            yield operator("overflows", "Or")
+        case WithinInterval():
+            yield from _faults_of_limits(requirement, kind)
+        case WithinInt32() if kind is ElementType.INT64:
+            yield number("false", True)
+            yield operator("some_beyond_5", "And")
+
+
+def _faults_of_limits(requirement: WithinInterval, kind: ElementType) -> Iterator[Mutation]:
+    lower, upper = requirement.limits(kind.dtype)
+    if lower is upper is None:
+        return
+    # Between two numbers of bfloat16 there are 65,535 floats, in which they are compared.
+    step = 1 << 16 if kind is ElementType.BFLOAT16 else 1
+    yield off_by("limit", step)
+    yield off_by("limit", -step)
+    if lower is not None and upper is not None:
+        name, instead = ("is_outside", "And") if requirement.admits_nan else ("is_within", "Or")
+        yield operator(name, instead)
