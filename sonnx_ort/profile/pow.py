@@ -44,13 +44,8 @@ _NOT_NEGATIVE = Rule(
     WithinInterval(
         _OPERANDS,
         1,
-<<<<<<< HEAD
-        # Exponents of another type than X break the rule about types, and reach this one as well.
-        lambda dtype: (0, np.iinfo(dtype).max if dtype.kind in "iu" else np.inf),
-=======
         # ONNX takes an exponent of another type, which another rule speaks of.
         lambda dtype: (0, int(np.iinfo(dtype).max) if dtype.kind in "iu" else np.inf),
->>>>>>> robust
         "negative",
         Illustration(
             "X [2, 3], Y [3, 0], both int32",
