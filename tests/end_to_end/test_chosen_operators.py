@@ -126,15 +126,15 @@ class TestReport:
         assert found == {"Div": "runtime", "default": "proved"}
 
 
+CHOICES = "'default', 'elementwise', 'all', or some of "
+
+
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        (
-            "Foo",
-            "operators: the profile does not speak of 'Foo'; choose 'default', 'all', or some of ",
-        ),
-        ("", "operators: the profile does not speak of ''; choose 'default', 'all', or some of "),
-        (3, "operators=3 are no names; choose 'default' or 'all'"),
+        ("Foo", f"operators: the profile does not speak of 'Foo'; choose {CHOICES}"),
+        ("", f"operators: the profile does not speak of ''; choose {CHOICES}"),
+        (3, "operators=3 are no names; choose 'default', 'elementwise' or 'all'"),
     ],
 )
 def test_unknown_operator(chosen, message: str) -> None:

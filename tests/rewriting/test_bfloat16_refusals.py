@@ -10,7 +10,7 @@ from support.elementwise import Single
 OF_FLOATS = [
     operator
     for name, operator in sorted(OPERATORS.items())
-    if name in STANDARD_OPERATORS and Family.FLOAT in operator.families
+    if name in STANDARD_OPERATORS and operator.elementwise and Family.FLOAT in operator.families
 ]
 FIRST_OF_ALL = 22
 """The first version in which all of them take bfloat16."""

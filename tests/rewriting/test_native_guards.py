@@ -5,7 +5,7 @@ import pytest
 
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.rule import Rule, Subject
 from sonnx_ort.rewriting.native.catalog import SHAPE_GUARDS, deciding_guard
 
 
@@ -14,7 +14,7 @@ from sonnx_ort.rewriting.native.catalog import SHAPE_GUARDS, deciding_guard
 )
 def test_requirement_is_registered_as_what_it_is_about(rule: Rule) -> None:
     rule = rule.of_node(dict.fromkeys(rule.attributes, onnx.TensorProto.INT32))
-    if rule.requirement.subject.about_shapes:
+    if rule.requirement.subject is Subject.EQUAL_SHAPES:
         assert type(rule.requirement) in SHAPE_GUARDS
     else:
         assert deciding_guard(rule.requirement) is not None

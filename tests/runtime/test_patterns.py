@@ -24,7 +24,11 @@ def enforced(pattern, backend, level, path=""):
     options = on_one_thread(level)
     options.optimized_model_filepath = str(path)
     return sonnx_ort.InferenceSession(
-        pattern.model(), options, operators="all", broadcast=pattern.broadcast, backend=backend
+        pattern.model(),
+        options,
+        operators="elementwise",
+        broadcast=pattern.broadcast,
+        backend=backend,
     )
 
 

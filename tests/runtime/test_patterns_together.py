@@ -67,7 +67,11 @@ def feeds_of(kind, breaking: str = ""):
 
 def enforced(kind, backend, level):
     return sonnx_ort.InferenceSession(
-        together(kind), on_one_thread(level), operators="all", broadcast=kind[0], backend=backend
+        together(kind),
+        on_one_thread(level),
+        operators="elementwise",
+        broadcast=kind[0],
+        backend=backend,
     )
 
 

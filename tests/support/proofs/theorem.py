@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 Claim = Callable[[Values, Run], z3.BoolRef]
 """What is to be proved of the values and of a run."""
 
-_SECONDS = 900
+_SECONDS = 120
 
 
 class NotProved(AssertionError):  # noqa: N818 - reads as what happened
@@ -74,12 +74,9 @@ def prove(question: Question) -> None:
     """
     order = OrderOfFloats(question.model)
     assumed, required, claimed = question.terms(order.to_float)
-    solver = z3.Solver()
+    broken = z3.Not(z3.And(*required, claimed))
     # To find a model of quantified formulas takes long; a proof needs instances alone.
-    solver.set("smt.mbqi", False)
-    solver.set("timeout", _SECONDS * 1000)
-    solver.add(*assumed, *order.facts())
-    solver.add(z3.Not(z3.And(*required, claimed)))
+    solver = _alone([*assumed, *order.facts(), broken], quantified_models=False)
     found = solver.check()
     if found != z3.unsat:
         raise NotProved(f"{found}: {solver.reason_unknown()}")
@@ -99,14 +96,12 @@ def refute(questions: Iterable[Question]) -> tuple[Question, dict[str, Array]]:
     """
     for question in questions:
         assumed, required, claimed = question.terms(nearest_float)
-        solver = z3.Solver()
-        solver.set("timeout", _SECONDS * 1000)
-        solver.add(*assumed, *required, z3.Not(claimed))
+        solver = _alone([*assumed, *required, z3.Not(claimed)])
         found = solver.check()
         if found == z3.unknown:
             raise NotProved(solver.reason_unknown())
         if found == z3.sat:
-            model = solver.model()
+            model = solver.model().translate(z3.main_ctx())
             return question, {o.name: told(model, o.tensor) for o in question.operands}
     raise NotProved("nothing refutes the claim")
 
@@ -158,12 +153,19 @@ def prove_formula(formula: z3.BoolRef) -> None:
     Raises:
         NotProved: It is false of some, or the solver could not tell.
     """
-    solver = z3.Solver()
-    solver.set("timeout", _SECONDS * 1000)
-    solver.add(z3.Not(formula))
-    found = solver.check()
+    found = _alone([z3.Not(formula)]).check()
     if found != z3.unsat:
         raise NotProved(f"{found}: {formula}")
+
+
+def _alone(formulas: Iterable[z3.BoolRef], *, quantified_models: bool = True) -> z3.Solver:
+    """A solver in a context of its own: what was asked before changes how long Z3 looks."""
+    context = z3.Context()
+    solver = z3.Solver(ctx=context)
+    solver.set("smt.mbqi", quantified_models)
+    solver.set("timeout", _SECONDS * 1000)
+    solver.add(*(formula.translate(context) for formula in formulas))
+    return solver
 
 
 def _keeps_order(number: z3.BitVecRef, rounded: z3.FPRef, constant: Tensor) -> z3.BoolRef:

@@ -82,7 +82,8 @@ def is_truncated_quotient(quotient: Quotient, element_type: ElementType) -> z3.B
 
     Nearest rounding is off by at most the half of a unit in the last place, relatively, and gives
     an integer of as many bits as the significand has as it is. No number here is subnormal or
-    beyond the type.
+    beyond the type. Everything is said of numbers multiplied by b, which is positive: then it is
+    linear, and Z3 decides it at once.
 
     Args:
         quotient: What is computed.
@@ -90,29 +91,19 @@ def is_truncated_quotient(quotient: Quotient, element_type: ElementType) -> z3.B
     """
     precision = PRECISIONS[quotient.computed_in]
     most = 1 << (bits_of(element_type) - 1)
-    facts = []
-
-    def rounded(exact: z3.ArithRef, integer: z3.BoolRef | None = None) -> z3.ArithRef:
-        result = z3.FreshReal("rounded")
-        unit = z3.Q(1, 1 << precision)
-        facts.append(z3.And(result - exact <= unit * exact, exact - result <= unit * exact))
-        kept = exact <= (1 << precision)
-        facts.append(
-            z3.Implies(kept if integer is None else z3.And(integer, kept), result == exact)
-        )
-        return result
-
     # Rounding and cutting off are symmetric in the sign, so that magnitudes are enough.
-    a, b, whole = z3.Ints("a b whole")
-    exact = z3.Real("quotient")
-    wide_a, wide_b = rounded(z3.ToReal(a)), rounded(z3.ToReal(b))
+    a, b, whole = z3.Ints("a b whole_times_b")
+    found = z3.Real("found_times_b")
     given = [a >= 0, a <= most, b >= 1, b <= most]
     # The quotient of integers without its fraction, by its definition.
-    given += [whole >= 0, whole * b <= a, a < (whole + 1) * b]
-    given.append(exact * wide_b == wide_a)
-    found = rounded(exact, exact == z3.ToReal(whole))
-    cut_off = z3.And(z3.ToReal(whole) <= found, found < z3.ToReal(whole) + 1)
-    return z3.Implies(z3.And(*given, *facts), cut_off)
+    given += [whole >= 0, whole <= a, a < whole + b]
+    if most <= 1 << precision:
+        # The operands are held as they are, and so is a quotient that is an integer.
+        unit = z3.Q(1, 1 << precision)
+        exact = z3.ToReal(a)
+        given += [found - exact <= unit * exact, exact - found <= unit * exact]
+        given.append(z3.Implies(a == whole, found == exact))
+    return z3.Implies(z3.And(*given), z3.And(whole <= found, found < whole + b))
 
 
 def is_bitwise_quotient(quotient: Quotient, element_type: ElementType) -> z3.BoolRef:
