@@ -125,8 +125,9 @@ def examine(
 
 def _require_operands(target: Target) -> None:
     """The call of a function may leave an operand out, which the ONNX checker does not follow."""
-    for name, value in zip_longest(target.operand_names, target.node.inputs):
-        if name is None or value is None:
+    operator, inputs = target.operator, target.node.inputs
+    for name, value in zip_longest(operator.operand_names(len(inputs)), inputs):
+        if name is None or (value is None and name not in operator.optional):
             what = "has an operand too many" if name is None else f"has no operand {name}"
             raise InvalidModel(
                 f"{target.operator.name} '{target.label}' {what}; mend it, or the function that "

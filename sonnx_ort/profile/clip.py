@@ -47,5 +47,6 @@ CLIP = Operator(
     ),
     result="output",
     oldest_kernels=6,
+    optional=("min", "max"),
     by_shape=_OPERANDS,
 )

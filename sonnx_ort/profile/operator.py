@@ -44,6 +44,7 @@ class Operator:
             that could compute something else; where it may, the guards in front have to stay.
         optimizers: The graph optimizers of ONNX Runtime that take the operator away. One that
             takes several operators of the profile away at once stands with one of them.
+        optional: The names of operands that may be left out, or that older versions do not have.
         by_shape: The names of the operands of which the rules of an operator that is not
             element-wise see nothing but the shape, the first among them; empty for an element-wise
             operator. What runs decide of such an operator is the same for all families of types.
@@ -65,6 +66,7 @@ class Operator:
     single: tuple[str, ...] = ()
     stays: bool = False
     optimizers: tuple[Optimizer, ...] = ()
+    optional: tuple[str, ...] = ()
     by_shape: tuple[str, ...] = ()
 
     @property

@@ -110,5 +110,6 @@ SLICE = Operator(
     operand_types=dict.fromkeys(_INDICES, "int64"),
     result="Y",
     oldest_kernels=10,
+    optional=_INDICES,
     by_shape=("X",),
 )

@@ -50,7 +50,7 @@ class SameNumericType:
             return at_run_time(
                 f"the type of {unknown} is unknown; a session of other types does not start"
             )
-        return proved(f"all are {known.pop()}")
+        return proved(f"all are {known.pop()}" if known else "no such operand is given")
 
     def judge_results(
         self, operands: Sequence[Operand], results: Sequence[Operand]
