@@ -292,3 +292,16 @@ def test_call_that_leaves_an_operand_out() -> None:
     )
     with pytest.raises(sonnx_ort.InvalidModel, match=r"Div '.*divide' has no operand B"):
         sonnx_ort.check(made)
+
+
+def test_branches_of_different_numbers_of_results_are_no_error_of_the_analysis() -> None:
+    model = parse(
+        """(bool c, float[2] x) => (float[2] y) {
+            y = If(c) <
+                then_branch = g () => (float[2] a) { a = Div(x, x) },
+                else_branch = h () => (float[2] a, float[2] b) { a = Neg(x) b = Neg(x) }
+            >
+        }"""
+    )
+    (rule,) = (o for o in sonnx_ort.check(model).obligations if o.rule.id == "Div.float.R1")
+    assert rule.evidence == "both shapes are (2,)"

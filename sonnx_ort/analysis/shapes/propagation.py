@@ -186,7 +186,11 @@ class _Propagation:
 
     def _branches(self, node: ir.Node) -> Sequence[PartialSizes | None]:
         """What both branches of an If agree on."""
-        pairs = zip(*(body.outputs for body in subgraphs_of(node)), strict=True)
+        results = [body.outputs for body in subgraphs_of(node)]
+        if len(set(map(len, results))) > 1:
+            # ONNX Runtime starts no session of such a model, which the checker lets through.
+            return []
+        pairs = zip(*results, strict=True)
         return [_agreed([self.shapes.get(value) for value in pair]) for pair in pairs]
 
     def _follow_contents(self, node: ir.Node) -> None:

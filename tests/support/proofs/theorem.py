@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 Claim = Callable[[Values, Run], z3.BoolRef]
 """What is to be proved of the values and of a run."""
 
-_SECONDS = 120
+_SECONDS = 600
 
 
 class NotProved(AssertionError):  # noqa: N818 - reads as what happened
