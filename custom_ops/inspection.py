@@ -8,15 +8,14 @@ reshapes the first operand to that, and the standard node computes:
     A, shape -> Reshape -> A
 """
 
-import functools
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.custom_ops.decision import ATTRIBUTES, make_decision
 from sonnx_ort.custom_ops.definition import (
     CARRIERS,
     KERNEL_TYPES,
@@ -25,7 +24,7 @@ from sonnx_ort.custom_ops.definition import (
     KernelOutput,
     kernel_output,
 )
-from sonnx_ort.custom_ops.violation_log import contract_violation, could_not_finish, failed
+from sonnx_ort.custom_ops.violation_log import could_not_finish
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
@@ -66,7 +65,7 @@ class Inspection:
                 operator=self.operator,
                 inputs=types,
                 output=ElementType.INT64.value,
-                attributes=("node", "edition", *self.operator.attributes),
+                attributes=(*ATTRIBUTES, *self.operator.attributes),
                 kernel=make_kernel(self),
             )
             for types in inputs
@@ -99,13 +98,11 @@ def make_kernel(inspection: Inspection) -> Kernel:
     operator = inspection.operator
     names = operator.looked_at
 
-    @functools.cache
-    def binding(edition: str, attributes: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
-        values = {name: json.loads(text) for name, text in attributes}
-        contract = operator.contracts[Edition(edition)]
+    def rules(edition: Edition) -> Iterable[Rule]:
         # What runs decide is the same in all families.
-        rules = next(iter(contract.values()))
-        return tuple(rule.of_node(values) for rule in rules if rule.in_run)
+        return next(iter(operator.contracts[edition].values()))
+
+    decided = make_decision(operator, rules, _INT64)
 
     def kernel(
         *inputs: Array, node: str, edition: str, **attributes: str
@@ -116,14 +113,9 @@ def make_kernel(inspection: Inspection) -> Kernel:
                 for name, array in zip(names, inputs, strict=True)
                 if name not in operator.by_shape or array.tolist() != [LEFT_OUT]
             }
-            present, operands = tuple(given), tuple(given.values())
-            for rule in binding(edition, tuple(attributes.items())):
-                spoken_of = rule.spoken_of(present, operands)
-                violation = rule.requirement.violation(spoken_of)
-                if violation is not None:
-                    shapes = tuple(operand.shape for operand in operands)
-                    error = contract_violation(operator, rule, node, present, shapes, violation)
-                    return failed(_INT64, rule.code, error)
+            refused = decided(tuple(given.values()), node, edition, attributes, tuple(given))
+            if refused is not None:
+                return refused
             shape = inputs[0]
             return kernel_output(shape, _INT64), kernel_output(np.array(shape.shape), _INT64)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel

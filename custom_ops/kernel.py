@@ -5,15 +5,14 @@ An exception that leaves a kernel ends the process (onnxruntime-extensions' `Com
 at which the `Reshape` behind it fails.
 """
 
-import functools
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.custom_ops.decision import ATTRIBUTES, make_decision
 from sonnx_ort.custom_ops.definition import (
     CARRIERS,
     KERNEL_TYPES,
@@ -22,11 +21,10 @@ from sonnx_ort.custom_ops.definition import (
     KernelOutput,
     kernel_output,
 )
-from sonnx_ort.custom_ops.violation_log import contract_violation, could_not_finish, failed
+from sonnx_ort.custom_ops.violation_log import could_not_finish
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule
 
 Array = npt.NDArray[Any]
 Arithmetic = Callable[..., Array]
@@ -34,9 +32,6 @@ Arithmetic = Callable[..., Array]
 
 It may write into the first operand.
 """
-
-ATTRIBUTES = ("node", "edition")
-"""The attributes of an element-wise operator, besides those that say what its rules demand."""
 
 _SHAPE = np.dtype(np.int64)
 _INT64 = ElementType.INT64.value
@@ -135,19 +130,10 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
     """
     operator, arithmetic = custom.operator, custom.arithmetic or _handing_on(custom.handed_on)
     dtype = ElementType(custom.output(element_type)).dtype
-    rules = {
-        edition.value: tuple(
-            rule for rule in operator.rules(edition, element_type.family) if rule.in_run
-        )
-        for edition in Edition
-    }
+    decided = make_decision(
+        operator, lambda edition: operator.rules(edition, element_type.family), dtype
+    )
     editions = {edition.value: edition for edition in Edition}
-
-    @functools.cache
-    def of_node(edition: str, attributes: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
-        values = {name: json.loads(text) for name, text in attributes}
-        return tuple(rule.of_node(values) for rule in rules[edition])
-
     variadic = operator.repeated_operand is not None
 
     def kernel(
@@ -155,14 +141,9 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
     ) -> tuple[KernelOutput, KernelOutput]:
         try:
             operands = separated(*inputs) if variadic else inputs
-            binding = of_node(edition, tuple(attributes.items())) if attributes else rules[edition]
-            for rule in binding:
-                violation = rule.requirement.violation(_spoken_of(rule, operator, operands))
-                if violation is not None:
-                    names = operator.operand_names(len(operands))
-                    shapes = tuple(operand.shape for operand in operands)
-                    error = contract_violation(operator, rule, node, names, shapes, violation)
-                    return failed(dtype, rule.code, error)
+            refused = decided(operands, node, edition, attributes)
+            if refused is not None:
+                return refused
             result = arithmetic(*operands, edition=editions[edition])
             return kernel_output(result, dtype), kernel_output(np.array(result.shape), _SHAPE)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
@@ -179,12 +160,6 @@ def _handing_on(position: int) -> Arithmetic:
         return operands[position]
 
     return handed_on
-
-
-def _spoken_of(rule: Rule, operator: Operator, operands: Sequence[Array]) -> Sequence[Array]:
-    if rule.operands is None:
-        return operands
-    return rule.spoken_of(operator.operand_names(len(operands)), operands)
 
 
 def separated(elements: Array, sizes: Array, ranks: Array) -> tuple[Array, ...]:

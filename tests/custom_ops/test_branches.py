@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sonnx_ort.custom_ops import broadcast, kernel, violation_log
+from sonnx_ort.custom_ops import broadcast, decision, kernel, violation_log
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, guard_name
 from sonnx_ort.custom_ops.violation_log import LOG
@@ -45,11 +45,16 @@ def aligned_shapes(module: ModuleType) -> object:
     ]
 
 
-def divisions(module: ModuleType) -> object:
-    divide = module.make_kernel(CUSTOM_OPERATORS["Div"], ElementType.INT32)
+def decisions(module: ModuleType) -> object:
+    division = CUSTOM_OPERATORS["Div"].operator
+    refusal = module.make_decision(
+        division,
+        lambda edition: division.rules(edition, ElementType.INT32.family),
+        np.dtype(np.int32),
+    )
     a, zero = np.array([6, 4], np.int32), np.array([3, 0], np.int32)
-    feeds = [(a, a), (a, zero), (a, a[:1])]
-    return [decided(divide(*feed, node="n", edition="typed")) for feed in feeds]
+    refused = [refusal(feed, "n", "typed", {}) for feed in [(a, a), (a, zero), (a, a[:1])]]
+    return [outputs and decided(outputs) for outputs in refused]
 
 
 def cut_tensors(module: ModuleType) -> object:
@@ -73,9 +78,8 @@ def kept_errors(module: ModuleType) -> object:
         (broadcast, aligned_shapes, "if violation is not None", "if False"),
         (broadcast, aligned_shapes, "int(axis) if axis else None", "None"),
         (broadcast, aligned_shapes, "len(b)) or 0", "len(b)) or 1"),
-        (kernel, divisions, "if violation is not None", "if violation is None"),
-        (kernel, divisions, "if violation is not None", "if False"),
-        (kernel, divisions, "if rule.in_run", "if not rule.in_run"),
+        (decision, decisions, "if violation is not None", "if False"),
+        (decision, decisions, "if rule.in_run", "if not rule.in_run"),
         (kernel, cut_tensors, "for rank in ranks.tolist()", "for rank in ranks.tolist()[:1]"),
         (kernel, cut_tensors, "start = stop", "start = 0"),
         (kernel, cut_tensors, "start += rank", "start += 1"),
