@@ -20,7 +20,7 @@ from sonnx_ort.rewriting.broadcast_lowering import (
 )
 from sonnx_ort.rewriting.native.backend import NativeBackend
 from sonnx_ort.rewriting.options import Backend, Choices, Enforcement
-from sonnx_ort.rewriting.python_backend import PythonBackend
+from sonnx_ort.rewriting.python.backend import PythonBackend
 from sonnx_ort.rewriting.replacement import computed, drop_legacy_attributes, record_rules
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import declare_output, drop_unfounded_sizes

@@ -8,7 +8,6 @@ from functools import reduce
 
 import onnx_ir as ir
 
-from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.axis_not_empty import AxisNotEmpty
 from sonnx_ort.profile.requirements.own_rank import OwnRank
 from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands
@@ -39,7 +38,6 @@ def axis_guard(requirement: AxisNotEmpty) -> DecidingGuard:
     """
 
     def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
-        # A Slice gives nothing where there is no such axis, and nothing is not equal to 0.
         (operand,) = operands
         axis = nodes.constant([requirement.axis], "axis")
         size = nodes.add("Gather", [nodes.shape(operand), axis], "size", {"axis": 0})
@@ -64,11 +62,7 @@ def _deciding(kept: Callable[[StandardNodes, Operands], ir.Value]) -> DecidingGu
         impossible = nodes.constant([-code], "code")
         return nodes.add("Where", [kept(nodes, operands), decided, impossible], "shape_or_code")
 
-    def binds(element_type: ElementType) -> bool:
-        del element_type
-        return True
-
-    return DecidingGuard(decide, binds, lambda _: ())
+    return DecidingGuard(decide, lambda _: True, lambda _: ())
 
 
 EVERY_AXIS = _deciding(_every_axis)

@@ -1,36 +1,23 @@
 """Enforcement by the Python-defined operators of the domain `sonnx`.
 
 They check at run time what is proved as well: they are the reference, and the check is nearly free
-there. What broadcasting has to decide is decided by custom operators that see shapes only:
-
-    Shape(X0), Shape(X1), ... -> sonnx::BroadcastShape -> shape, its shape -> Reshape -> common
-    Shape(A), Shape(B)        -> sonnx::AlignedShape   -> shape, its shape -> Reshape -> B's
-
-All fail through the same channel.
+there.
 """
 
-import json
 from collections.abc import Container, Mapping, Sequence
 
 import onnx_ir as ir
 
-from sonnx_ort.analysis.broadcast_plan import Alignment, BroadcastPlan
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.recognition import attribute_texts
-from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.custom_ops.inspection import LEFT_OUT, Inspection
+from sonnx_ort.custom_ops.inspection import Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
-from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames
-from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
-from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operand import Operand
-from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand, expand_operands
+from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand_operands
 from sonnx_ort.rewriting.hidden_shapes import (
     hide_declarations,
     hide_mistakable_shapes,
@@ -38,6 +25,10 @@ from sonnx_ort.rewriting.hidden_shapes import (
     scalars_behind,
 )
 from sonnx_ort.rewriting.options import Enforcement
+from sonnx_ort.rewriting.python.expansion import BY_KERNELS
+from sonnx_ort.rewriting.python.kernels import carrier_of, has_kernel, left_in_place, require_kernel
+from sonnx_ort.rewriting.python.shown import shown_operands
+from sonnx_ort.rewriting.python.vectors import in_one_vector
 from sonnx_ort.rewriting.replacement import (
     computed,
     put_behind_inputs,
@@ -89,7 +80,7 @@ class PythonBackend:
         Args:
             examined: The node, without a Broadcast in front.
         """
-        return _CAST_BY_NUMBER if _carrier(examined) is not None else _RESHAPE_BY_INPUT
+        return _CAST_BY_NUMBER if carrier_of(examined) is not None else _RESHAPE_BY_INPUT
 
     @staticmethod
     def left(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
@@ -102,8 +93,8 @@ class PythonBackend:
             model: The model, before enforcement.
             nodes: The nodes that are to be enforced.
         """
-        unbreakable = {n.target.node for n in nodes if _stays(n) and not _breakable(n)}
-        return same_in_every_run(model, nodes, has_kernel=_has_kernel) | unbreakable
+        unbreakable = {n.target.node for n in nodes if left_in_place(n) and not _breakable(n)}
+        return same_in_every_run(model, nodes, has_kernel=has_kernel) | unbreakable
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Give all nodes as they are: what is proved is checked in the run as well.
@@ -158,7 +149,7 @@ class PythonBackend:
         Raises:
             SonnxError: There is no kernel for it.
         """
-        _require_kernel(examined)
+        require_kernel(examined)
         target = examined.target
         nodes = self.nodes(str(target.output.name))
         custom = CUSTOM_OPERATORS[target.operator.name]
@@ -173,7 +164,7 @@ class PythonBackend:
 
     def _computed(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
         """The result of a custom operator that computes itself."""
-        target, carrier = examined.target, _carrier(examined)
+        target, carrier = examined.target, carrier_of(examined)
         operands: Sequence[ir.Value] = target.inputs
         if carrier is not None:
             operands = converted_operands(nodes, target, operands, carrier)
@@ -187,7 +178,7 @@ class PythonBackend:
     def _inspected(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
         """The result of the node itself, its first operand in the shape that was looked at."""
         operands = hide_mistakable_shapes(nodes, examined.target.inputs, examined)
-        shown, (first, *others) = _shown(nodes, examined, operands)
+        shown, (first, *others) = shown_operands(nodes, examined, operands)
         shape = self._enforced(nodes, examined, shown)
         passed = nodes.add("Reshape", [first, shape], "of_its_shape")
         return computed(nodes, examined, [passed, *others])
@@ -196,7 +187,7 @@ class PythonBackend:
         self, nodes: StandardNodes, examined: ExaminedNode, custom: CustomOperator
     ) -> ir.Value:
         """The result of the node itself, behind a custom operator that looks at its operands."""
-        target, carrier = examined.target, _carrier(examined)
+        target, carrier = examined.target, carrier_of(examined)
         operands = list(expand_operands(nodes, examined, target.inputs, self.decisions()))
         looked_at: Sequence[ir.Value] = operands
         if carrier is not None:
@@ -216,7 +207,7 @@ class PythonBackend:
         """The custom operator and its guard."""
         target = examined.target
         if target.operator.repeated_operand is not None:
-            operands = _in_one_vector(nodes, operands)
+            operands = in_one_vector(nodes, operands)
         custom = CUSTOM_OPERATORS[target.operator.name]
         rules = [o.rule for o in examined.obligations if o.operator == target.operator.name]
         first = len(nodes.nodes)
@@ -239,43 +230,6 @@ class PythonBackend:
         return result
 
 
-def _shown(
-    nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
-) -> tuple[list[ir.Value], list[ir.Value]]:
-    """What an operator that is not element-wise is shown, and what the node reads then.
-
-    It is shown shapes, and elements of some operands; the node reads those that were shown.
-    """
-    operator, names = examined.target.operator, examined.target.operand_names
-    shown, read = [], list(operands)
-    for name in operator.looked_at:
-        position = names.index(name) if name in names else None
-        if position is None:
-            shown.append(nodes.constant([LEFT_OUT], "left_out"))
-        elif name in operator.by_shape:
-            shown.append(nodes.shape(operands[position]))
-        else:
-            elements, read[position] = _as_kernels_take(nodes, examined, position, read[position])
-            shown.append(elements)
-    return shown, read
-
-
-def _as_kernels_take(
-    nodes: StandardNodes, examined: ExaminedNode, position: int, value: ir.Value
-) -> tuple[ir.Value, ir.Value]:
-    """The elements of an operand in a type that kernels take, and the same as the node does."""
-    operand = examined.operands[position]
-    own = ElementType.named(operand.element_type)
-    fixed = examined.target.operator.operand_types.get(operand.name)
-    wanted = ElementType.named(fixed) or CARRIERS.get(own or ElementType.FLOAT)
-    if wanted is None or wanted is own:
-        return value, value
-    elements = nodes.cast(value, DATA_TYPES[wanted], f"{value.name}_as_{wanted}")
-    if own is None or own not in CARRIERS:
-        return elements, elements
-    return elements, nodes.cast(elements, DATA_TYPES[own], f"{value.name}_as_{own}")
-
-
 def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequence[ir.Value]:
     """What a node reads that is broadcast to the others again by one element of an operand."""
     plan = examined.broadcast
@@ -290,112 +244,9 @@ def _breakable(examined: ExaminedNode) -> bool:
     return any(obligation.rule.in_run for obligation in examined.obligations)
 
 
-def _stays(examined: ExaminedNode) -> bool:
-    """Whether a standard operator's kernel computes what the python backend would let compute."""
-    operator = examined.target.operator
-    custom = CUSTOM_OPERATORS.get(operator.name)
-    if custom is not None and custom.arithmetic is None:
-        return operator.rounds_once or element_type_of(examined) is not ElementType.BFLOAT16
-    return _has_kernel(examined)
-
-
-def _has_kernel(examined: ExaminedNode) -> bool:
-    """Whether a node's own kernel computes in the node's own type, as the custom operator does."""
-    custom = CUSTOM_OPERATORS.get(examined.target.operator.name)
-    if custom is None or element_type_of(examined) is None or _carrier(examined) is not None:
-        return False
-    return custom.arithmetic is None or not examined.target.further_attributes
-
-
-def _carrier(examined: ExaminedNode) -> ElementType | None:
-    """The type that stands in for the operands' own; None if there is no need of one."""
-    element_type = element_type_of(examined)
-    custom = CUSTOM_OPERATORS.get(examined.target.operator.name)
-    return None if custom is None or element_type is None else custom.carriers.get(element_type)
-
-
-def _require_kernel(examined: ExaminedNode) -> None:
-    target = examined.target
-    name, element_type = target.operator.name, element_type_of(examined)
-    told = f"{name} '{target.label}': the python backend has no kernel for it"
-    if name not in CUSTOM_OPERATORS:
-        raise SonnxError(f"{told}; custom_ops/ has no file of that operator")
-    if target.further_attributes and CUSTOM_OPERATORS[name].arithmetic is not None:
-        raise SonnxError(f"{told} with the attribute '{target.further_attributes[0]}'")
-    if element_type is ElementType.BFLOAT16 and not target.operator.rounds_once:
-        raise SonnxError(f"{told} in {element_type}, and ONNX Runtime has none either")
-    if element_type in CARRIERS and _carrier(examined) is None:
-        raise SonnxError(f"{told} in {element_type}")
-
-
-def _in_one_vector(nodes: StandardNodes, operands: Sequence[ir.Value]) -> list[ir.Value]:
-    """What a kernel of any number of tensors takes: all elements, all sizes, all ranks."""
-    flat_shape = nodes.constant([-1], "flat_shape")
-    flat = [nodes.add("Reshape", [value, flat_shape], "flat") for value in operands]
-    shapes = [nodes.shape(value) for value in operands]
-    elements = nodes.add("Concat", flat, "elements", {"axis": 0})
-    return [elements, _joined(nodes, shapes), _ranks_of_the_run(nodes, shapes)]
-
-
 def _computes_sizes(examined: ExaminedNode) -> bool:
     """Whether operands may be single sizes, such as a Gather of a Shape gives."""
     return all(
         operand.element_type in ("int64", None) and not operand.shape
         for operand in examined.operands
     )
-
-
-def _common_shape(
-    nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
-) -> ir.Value:
-    shapes = [nodes.shape(value) for value in values]
-    inputs = [_joined(nodes, shapes), _ranks(nodes, shapes, plan.operands)]
-    operands = json.dumps([operand.value for operand in plan.operands])
-    attributes = {"node": label, "operands": operands}
-    guard = guard_name(BROADCAST.name, label, [E1])
-    return nodes.enforced(BROADCAST_SHAPE.name, inputs, attributes, guard=guard)
-
-
-def _expanded(
-    nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
-) -> Sequence[ir.Value]:
-    return expand(nodes, values, plan, _common_shape(nodes, label, values, plan))
-
-
-def _aligned_shape(
-    nodes: StandardNodes, label: str, values: Sequence[ir.Value], alignment: Alignment
-) -> ir.Value:
-    shapes = [nodes.shape(value) for value in values]
-    inputs = [_joined(nodes, shapes), _ranks_of_the_run(nodes, shapes)]
-    operator, rule, axis = alignment.operator, alignment.rule, alignment.limits.axis
-    attributes = {
-        "node": label,
-        "operator": operator.name,
-        "rule": rule.id,
-        "axis": "" if axis is None else str(axis),
-    }
-    guard = guard_name(operator.name, label, [rule], ALIGNED_SHAPE.remark)
-    return nodes.enforced(ALIGNED_SHAPE.name, inputs, attributes, guard=guard)
-
-
-def _joined(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
-    return nodes.add("Concat", shapes, "operand_shapes", {"axis": 0})
-
-
-def _ranks(
-    nodes: StandardNodes, shapes: Sequence[ir.Value], operands: Sequence[Operand]
-) -> ir.Value:
-    ranks = [len(operand.shape) for operand in operands if operand.shape is not None]
-    if len(ranks) == len(operands):
-        return nodes.constant(ranks, "ranks")
-    return _ranks_of_the_run(nodes, shapes)
-
-
-def _ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
-    return nodes.add("Concat", [nodes.shape(shape) for shape in shapes], "ranks", {"axis": 0})
-
-
-BY_KERNELS = ShapeDecisions(
-    common=_common_shape, expanded=_expanded, aligned=_aligned_shape, oldest_opset=1
-)
-"""The custom operators of the domain `sonnx`."""

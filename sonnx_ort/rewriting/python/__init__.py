@@ -1,0 +1,1 @@
+"""Enforcement by the Python-defined operators of the domain `sonnx`."""
