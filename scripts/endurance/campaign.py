@@ -1,10 +1,7 @@
 """Measures each case in a process of its own, and records the figures."""
 
 import argparse
-import datetime as dt
-import importlib.metadata
 import json
-import platform
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,13 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from environment import ROOT
+from records import RECORDS, today, versions_of, write_record
 from rich.progress import Progress
 
 from endurance.cases import CASES, LEFT_BEHIND, silence
 from endurance.growth import ALLOWANCE, Growth, measure
 
-RECORD = ROOT / "docs" / "records" / "memory.json"
+RECORD = RECORDS / "memory.json"
 CHOSEN = [(case, backend) for backend in ("python", "native") for case in CASES]
 PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
 
@@ -54,16 +51,14 @@ def run(arguments: Sequence[str]) -> int:
             progress.console.print(f"{name}: {growth}", highlight=False)
             exceeds = growth.exceeds(LEFT_BEHIND[case])
             record["cases"][name] = asdict(growth) | {"grown": growth.grown, "exceeds": exceeds}
-            record["date"] = dt.datetime.now(dt.UTC).date().isoformat()
-            options.record.parent.mkdir(parents=True, exist_ok=True)
-            options.record.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+            record["date"] = today()
+            write_record(options.record, record)
     return 1 if any(case["exceeds"] for case in record["cases"].values()) else 0
 
 
 def _begun(path: Path) -> dict[str, Any]:
     """The record that is gone on with; a new one where other versions made it."""
-    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
-    made_by = versions | {"python": platform.python_version()}
+    made_by = versions_of(PACKAGES)
     if path.is_file():
         known: dict[str, Any] = json.loads(path.read_text("utf-8"))
         if known["made_by"] == made_by:

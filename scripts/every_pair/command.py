@@ -4,14 +4,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from environment import ROOT
+from records import RECORDS
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from every_pair.record import Entry, OtherVersions, Record
 from every_pair.sweep import BLOCKS, Sessions, Sweep, sweeps
 
-RECORD = ROOT / "docs" / "records" / "exhaustive.json"
+RECORD = RECORDS / "exhaustive.json"
 """The record that is kept in the repository."""
 
 

@@ -1,13 +1,12 @@
 """The record of the sweeps: how far each is, what differed, and with which versions."""
 
 import json
-import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from records import today, versions_of, write_record
 
 from every_pair.sweep import BLOCKS, PAIRS_PER_BLOCK, Differences, Sweep
 from sonnx_ort.rewriting.options import Backend
@@ -55,7 +54,7 @@ class Entry:
             found: What each backend computed otherwise.
         """
         self.pairs += PAIRS_PER_BLOCK
-        self.date = datetime.now(UTC).date().isoformat()
+        self.date = today()
         for backend, differences in found.items():
             self.differences[backend] += differences.count
             room = _MOST_EXAMPLES - len(self.examples)
@@ -101,16 +100,12 @@ class Record:
             "versions": versions(),
             "sweeps": {name: asdict(entry) for name, entry in self._entries.items()},
         }
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        written = self._path.with_suffix(".part")
-        written.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-        written.replace(self._path)
+        write_record(self._path, content)
 
 
 def versions() -> dict[str, str]:
     """What decides the results: the packages, Python and the kind of processor."""
-    found = {name: version(name) for name in _PACKAGES}
-    return found | {"python": platform.python_version(), "machine": platform.machine()}
+    return versions_of(_PACKAGES)
 
 
 def _words(found: Mapping[str, str]) -> str:

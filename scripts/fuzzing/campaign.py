@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from environment import ROOT
+from records import RECORDS
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fuzzing.attempt import Fault, attempt, attempt_alone
@@ -13,7 +13,7 @@ from fuzzing.record import Record
 from fuzzing.seeds import load_seeds
 from fuzzing.workers import SECONDS, End, Ended, run_in_forks
 
-RECORD = ROOT / "docs" / "records" / "fuzzing.json"
+RECORD = RECORDS / "fuzzing.json"
 _BATCH = 1000
 """How many models are tried before the record is written."""
 

@@ -1,10 +1,7 @@
 """What came of the models so far, in a file of the repository."""
 
-import datetime as dt
 import hashlib
-import importlib.metadata
 import json
-import platform
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from environment import ROOT
+from records import today, versions_of, write_record
 
 from fuzzing.workers import End, Ended
 
@@ -73,7 +71,7 @@ class Record:
                 "detail": each.detail,
             }
             (self.runtimes_own if each.number in alone else self.faults).append(told)
-        self.date = dt.datetime.now(dt.UTC).date().isoformat()
+        self.date = today()
 
     def write(self, path: Path) -> None:
         """Write it to a file, whole or not at all.
@@ -89,10 +87,7 @@ class Record:
             "faults": self.faults,
             "runtimes_own": self.runtimes_own,
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(".tmp")
-        unfinished.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
-        unfinished.replace(path)
+        write_record(path, content)
 
 
 def makers() -> dict[str, str]:
@@ -101,6 +96,4 @@ def makers() -> dict[str, str]:
     for folder in _SOURCES:
         for file in sorted((ROOT / folder).rglob("*.py")):
             digest.update(file.read_bytes())
-    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
-    python = f"{platform.python_implementation()} {platform.python_version()}"
-    return versions | {"python": python, "sources": digest.hexdigest()[:16]}
+    return versions_of(PACKAGES) | {"sources": digest.hexdigest()[:16]}
