@@ -36,8 +36,8 @@ def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> 
         operators: The names of the profile's operators that are to be enforced.
 
     Raises:
-        InvalidModel: The functions call each other in a circle, import versions of operators
-            that the model does not, or take a graph as a parameter.
+        InvalidModel: The functions call each other in a circle, or import versions of operators
+            that the model does not.
     """
     enforceable = _enforceable_functions(model, operators)
     if not enforceable:

@@ -11,6 +11,8 @@ from sonnx_ort.loading.traversal import all_graphs, all_nodes, subgraphs
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 
+_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+
 
 def check_validity(proto: onnx.ModelProto) -> None:
     """Check that a model is valid ONNX of a version that is known here.
@@ -31,6 +33,7 @@ def check_validity(proto: onnx.ModelProto) -> None:
             f"the model is too large to be one message: {error}; store its tensors as external data"
         ) from error
     _refuse_fatal_attributes(proto)
+    _refuse_unresolved_attributes(proto)
 
 
 def _check_default_opset(proto: onnx.ModelProto) -> None:
@@ -68,6 +71,26 @@ def _require(node: onnx.NodeProto, attribute: onnx.AttributeProto, fits: bool, w
             f"{node.op_type} '{node.name}': its {attribute.name} is {attribute.i}; {wanted}, or "
             "shape inference ends the process"
         )
+
+
+def _refuse_unresolved_attributes(proto: onnx.ModelProto) -> None:
+    """ONNX Runtime takes the default of an attribute that refers to a parameter of no function."""
+    for node in chain(proto.graph.node, *(graph.node for graph in subgraphs(proto.graph.node))):
+        for attribute in node.attribute:
+            if attribute.ref_attr_name:
+                raise InvalidModel(
+                    f"{node.op_type} '{node.name}': its {attribute.name} refers to a parameter "
+                    f"{attribute.ref_attr_name!r} of a function, and it is in none; write the value"
+                )
+    for function in proto.functions:
+        for node in chain(function.node, *(graph.node for graph in subgraphs(function.node))):
+            for attribute in node.attribute:
+                if attribute.ref_attr_name and attribute.type in _GRAPHS:
+                    raise InvalidModel(
+                        f"{node.op_type} '{node.name}' in the model-local function "
+                        f"'{function.name}': its {attribute.name} is a graph that each call gives; "
+                        "inline the function"
+                    )
 
 
 def _checkable(proto: onnx.ModelProto) -> onnx.ModelProto:

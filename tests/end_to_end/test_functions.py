@@ -112,6 +112,15 @@ def test_function_without_enforced_operators_stays() -> None:
     assert [f.name for f in sonnx_ort.rewrite(made).functions] == ["product"]
 
 
+@pytest.mark.parametrize(("opset", "local"), [(15, 1), (17, 24)])
+def test_function_that_stays_may_import_versions_of_its_own(opset: int, local: int) -> None:
+    own = function("negated_sum", "d = Neg(a) c = Add(d, b)", opset=opset)
+    made = calling("s = local.negated_sum(x, x) z = Div(s, y)", own)
+    next(entry for entry in made.opset_import if entry.domain == "local").version = local
+    (result,) = sonnx_ort.InferenceSession(made).run(None, FEEDS)
+    np.testing.assert_array_equal(result, [0, 0])
+
+
 def test_function_of_another_opset_version_is_enforced_where_the_versions_mean_the_same() -> None:
     older = function("quotient", "[div] c = Div(a, b)", opset=15)
     made = calling("[call] z = local.quotient(x, y)", older)

@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
-from support.graphs import binary_model, model, tensor
+from support.graphs import binary_model, model, parse, tensor
 
 
 def valid() -> onnx.ModelProto:
@@ -103,6 +103,32 @@ def test_duplicate_value_name() -> None:
     made = valid()
     made.graph.node.append(helper.make_node("Div", ["A", "B"], ["C"], name="again"))
     assert refusal(made).startswith("the model is not valid ONNX: Graph must be in single static")
+
+
+def test_reference_to_the_parameter_of_no_function() -> None:
+    made = parse("(float[2] x) => (float[2] y) { [scale] y = Elu<alpha = 2.0>(x) }")
+    (alpha,) = made.graph.node[0].attribute
+    alpha.ref_attr_name = "slope"
+    assert refusal(made) == (
+        "Elu 'scale': its alpha refers to a parameter 'slope' of a function, and it is in none; "
+        "write the value"
+    )
+
+
+def test_function_with_a_graph_as_a_parameter() -> None:
+    made = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18, "local" : 1]>
+        agraph (bool c, float[2] x) => (float[2] y) {
+            y = local.choose<body: graph = then () => (float[2] t) { t = Neg(x) }>(c, x)
+        }
+        <domain: "local", opset_import: ["" : 18]> choose <body> (c, x) => (y) {
+            [branch] y = If(c) <
+                then_branch: graph = @body, else_branch: graph = other () => (e) { e = Neg(x) }
+            >
+        }""")
+    assert refusal(made) == (
+        "If 'branch' in the model-local function 'choose': its then_branch is a graph that each "
+        "call gives; inline the function"
+    )
 
 
 def test_unknown_element_type_of_an_initializer() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 import onnxruntime
+from onnx_ir.passes import InvariantError, PassError
 from onnx_ir.passes.common import InlinePass
 
 from sonnx_ort.errors import SonnxError
@@ -221,7 +222,18 @@ def _inlined(model: onnx.ModelProto) -> ir.Model:
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     graph_model = ir.from_proto(copy)
-    InlinePass()(graph_model)
+    # Functions may import versions of their own, which say nothing of what depends on what.
+    versions = dict(graph_model.opset_imports)
+    for function in graph_model.functions.values():
+        for domain, version in function.opset_imports.items():
+            function.opset_imports[domain] = versions.setdefault(domain, version)
+    try:
+        InlinePass()(graph_model)
+    except (ValueError, PassError, InvariantError) as error:
+        raise SonnxError(
+            "what ONNX Runtime made of the model cannot be looked at, for its model-local "
+            f"functions cannot be inlined: {error}"
+        ) from error
     return graph_model
 
 
