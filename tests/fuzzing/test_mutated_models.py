@@ -7,13 +7,16 @@ import json
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
-from fuzzing.attempt import make
+from fuzzing.attempt import make, without_broadcasts
 from fuzzing.handmade import handmade_models
 from fuzzing.record import Record, makers
 from fuzzing.workers import End, Ended
 
+from sonnx_ort.loading.traversal import all_nodes
 from support.child import SCRIPTS, run_program, run_python
+from support.graphs import parse
 
 FEW = 200
 MANY = 2500
@@ -72,6 +75,20 @@ def test_many_end_in_a_result_or_an_error(tmp_path: Path) -> None:
 
 def test_number_always_makes_the_same_model() -> None:
     assert [make(number) for number in range(50)] == [make(number) for number in range(50)]
+
+
+def test_onnx_runtime_alone_gets_operands_for_broadcasts() -> None:
+    made = parse("""(bool p, float[n] x, float[m] y) => (float[k] z) {
+        a, b = sonnx.Broadcast(x, y)
+        z = If (p) <
+            then_branch = then () => (float[k] t) { s, t = sonnx.Broadcast(a, b) },
+            else_branch = else () => (float[k] t) { t = Add(a, b) }
+        >
+    }""")
+    model = onnx.load_from_string(without_broadcasts(made.SerializeToString()))
+    operators = sorted(node.op_type for node in all_nodes(model))
+    assert operators == ["Add", "Identity", "Identity", "Identity", "Identity", "If"]
+    assert [(n.input, n.output) for n in model.graph.node[:2]] == [(["x"], ["a"]), (["y"], ["b"])]
 
 
 def test_handmade_models_are_told_apart() -> None:
