@@ -1,5 +1,6 @@
 """Records of long runs, in files of the repository: what made them, and when."""
 
+import hashlib
 import json
 import platform
 from collections.abc import Iterable, Mapping
@@ -24,6 +25,19 @@ def versions_of(packages: Iterable[str]) -> dict[str, str]:
     """
     found = {name: version(name) for name in packages}
     return found | {"python": platform.python_version(), "machine": platform.machine()}
+
+
+def digest_of(folders: Iterable[str]) -> str:
+    """A short digest of all Python files in some folders.
+
+    Args:
+        folders: Paths from the repository on.
+    """
+    digest = hashlib.sha256()
+    for folder in folders:
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def today() -> str:

@@ -1,6 +1,5 @@
 """What came of the models so far, in a file of the repository."""
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -8,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from environment import ROOT
-from records import today, versions_of, write_record
+from records import digest_of, today, versions_of, write_record
 
 from fuzzing.workers import End, Ended
 
@@ -92,8 +90,4 @@ class Record:
 
 def makers() -> dict[str, str]:
     """The versions of the packages, and a digest of the sources that make and try the models."""
-    digest = hashlib.sha256()
-    for folder in _SOURCES:
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            digest.update(file.read_bytes())
-    return versions_of(PACKAGES) | {"sources": digest.hexdigest()[:16]}
+    return versions_of(PACKAGES) | {"sources": digest_of(_SOURCES)}

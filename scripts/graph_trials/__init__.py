@@ -1,0 +1,1 @@
+"""A recorded campaign of random graphs."""
