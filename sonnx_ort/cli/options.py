@@ -39,6 +39,14 @@ RecordOption = Annotated[
         help="Also write a record of what was found and done, in CycloneDX 1.6, for `verify`.",
     ),
 ]
+WaiversOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--waivers",
+        metavar="FILE",
+        help="A TOML file of violations that are tolerated, and why; they are not enforced.",
+    ),
+]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Write nothing to standard output.")
 ]

@@ -14,6 +14,7 @@ from sonnx_ort.cli.options import (
     OperatorsOption,
     QuietOption,
     RecordOption,
+    WaiversOption,
     examples,
 )
 from sonnx_ort.loading.choice import DEFAULT
@@ -29,6 +30,7 @@ app = typer.Typer()
         "sonnx-ort rewrite model.onnx -o enforced.onnx",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --broadcast explicit",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --record record.json",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --waivers waivers.toml",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --operators all",
     )
 )
@@ -48,6 +50,7 @@ def rewrite(
     external_data: Annotated[
         Transfer, typer.Option(help="What becomes of external data in another folder.")
     ] = Transfer.COPY,
+    waivers: WaiversOption = None,
     record: RecordOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -64,9 +67,11 @@ def rewrite(
             backend=backend,
             make_explicit=make_explicit,
             external_data=external_data,
+            waivers=waivers or (),
             record=record,
         )
     if not quiet:
-        typer.echo(f"{output}: written; it enforces the profile on itself")
+        but = "" if waivers is None else f", but for what '{waivers}' tolerates"
+        typer.echo(f"{output}: written; it enforces the profile on itself{but}")
         if record is not None:
             typer.echo(f"{record}: written; `sonnx-ort verify {output} {record}` reads it")

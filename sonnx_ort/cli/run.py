@@ -13,6 +13,7 @@ from sonnx_ort.cli.options import (
     ModelArgument,
     OperatorsOption,
     QuietOption,
+    WaiversOption,
     examples,
 )
 from sonnx_ort.loading.choice import DEFAULT
@@ -42,6 +43,7 @@ def run(
     broadcast: BroadcastOption = Broadcasting.REJECT,
     operators: OperatorsOption = DEFAULT,
     backend: BackendOption = Backend.PYTHON,
+    waivers: WaiversOption = None,
     verify_proofs: Annotated[
         bool,
         typer.Option(
@@ -65,6 +67,7 @@ def run(
             broadcast=broadcast,
             operators=operators,
             backend=backend,
+            waivers=waivers,
         )
         told = [] if quiet else [describe_tensor(name, outputs[name]) for name in outputs]
         for line in told:

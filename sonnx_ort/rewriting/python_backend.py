@@ -29,6 +29,7 @@ from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand, expand_operands
 from sonnx_ort.rewriting.hidden_shapes import (
@@ -96,14 +97,15 @@ class PythonBackend:
         """The nodes of which ONNX Runtime's own operator is left.
 
         It computes once what is the same in every run, and nothing is looked at of a node that no
-        run can break.
+        run can break, but by what is waived.
 
         Args:
             model: The model, before enforcement.
             nodes: The nodes that are to be enforced.
         """
         unbreakable = {n.target.node for n in nodes if _stays(n) and not _breakable(n)}
-        return same_in_every_run(model, nodes, has_kernel=_has_kernel) | unbreakable
+        waived = {n.target.node for n in nodes if _stays(n) and _only_waived(n)}
+        return same_in_every_run(model, nodes, has_kernel=_has_kernel) | unbreakable | waived
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Give all nodes as they are: what is proved is checked in the run as well.
@@ -156,9 +158,10 @@ class PythonBackend:
             examined: The node, with its obligations.
 
         Raises:
-            SonnxError: There is no kernel for it.
+            SonnxError: There is no kernel for it, or none that leaves out a waived rule.
         """
         _require_kernel(examined)
+        _require_nothing_waived(examined)
         target = examined.target
         nodes = self.nodes(str(target.output.name))
         custom = CUSTOM_OPERATORS[target.operator.name]
@@ -288,6 +291,22 @@ def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequen
 def _breakable(examined: ExaminedNode) -> bool:
     """Whether there is a rule of the node that runs decide, be it proved or not."""
     return any(obligation.rule.in_run for obligation in examined.obligations)
+
+
+def _only_waived(examined: ExaminedNode) -> bool:
+    """Whether what runs decide of the node itself is proved, but for what is waived."""
+    own = [o for o in examined.obligations if o.operator == examined.target.operator.name]
+    left = {o.status for o in own if o.rule.in_run and o.status is not Status.PROVED}
+    return left == {Status.VIOLATED}
+
+
+def _require_nothing_waived(examined: ExaminedNode) -> None:
+    for obligation in examined.obligations:
+        if obligation.status is Status.VIOLATED:
+            raise SonnxError(
+                f"the waiver of {obligation.rule.id} at {obligation.place} cannot have effect: the "
+                "kernels of the python backend check all rules of a node; use the native backend"
+            )
 
 
 def _stays(examined: ExaminedNode) -> bool:
