@@ -8,8 +8,7 @@ from pathlib import Path
 from sonnx_ort.analysis.graph_outline import GraphOutline, outline
 from sonnx_ort.analysis.recognition import recognize_enforced_nodes
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.waiver import Waiver
-from sonnx_ort.analysis.waiver_file import read_waivers
+from sonnx_ort.analysis.waiver_file import given_waivers
 from sonnx_ort.analysis.waiving import waive
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.choice import DEFAULT, choose_demands
@@ -17,6 +16,7 @@ from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.recording.cyclonedx import cyclonedx
+from sonnx_ort.rewriting.options import Waivers
 from sonnx_ort.rewriting.recognition import report_on, restored
 from sonnx_ort.rewriting.recorded import check_place_of_record, record_of_check
 from sonnx_ort.rewriting.whole_file import write_text
@@ -28,7 +28,7 @@ def check(  # noqa: PLR0913 - one for each choice
     edition: str = "typed",
     broadcast: str = "reject",
     operators: str | Iterable[str] = DEFAULT,
-    waivers: str | os.PathLike[str] | Iterable[Waiver] = (),
+    waivers: Waivers = (),
     record: str | os.PathLike[str] | None = None,
 ) -> Report:
     """Find, for every rule at every node, whether it holds in every run, and why.
@@ -44,8 +44,8 @@ def check(  # noqa: PLR0913 - one for each choice
         edition: "typed" or "preliminary".
         broadcast: "reject" or "explicit".
         operators: The operators that are to be enforced, as for `rewrite`.
-        waivers: What violations are tolerated for: a TOML file, or waivers. `rewrite` knows nothing
-            of them: it rejects what is waived.
+        waivers: What violations are tolerated for: a TOML file, or waivers. `rewrite` rejects what
+            is waived unless it is given them too.
         record: A file to write: a record of the model and of all that was found, in CycloneDX 1.6,
             which `verify` reads. It takes a model that is given as a path.
 
@@ -56,7 +56,7 @@ def check(  # noqa: PLR0913 - one for each choice
     """
     if record is not None and not isinstance(model, str | os.PathLike):
         raise SonnxError("a record is of files; give the path of the model")
-    given = read_waivers(waivers) if isinstance(waivers, str | os.PathLike) else waivers
+    given = given_waivers(waivers)
     report = examine_model(model, choose_demands(edition, broadcast, operators))
     (waived,) = waive([report], given, dt.date.today())
     if record is not None and isinstance(model, str | os.PathLike):

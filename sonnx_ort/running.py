@@ -19,13 +19,19 @@ _FATAL = 4
 
 
 def run_once(
-    model: Path, feeds: Sequence[str], *, verify_proofs: bool = False, **choices: str
+    model: Path,
+    feeds: Sequence[str],
+    *,
+    waivers: Path | None = None,
+    verify_proofs: bool = False,
+    **choices: str,
 ) -> Tensors:
     """Run a model once on inputs from files.
 
     Args:
         model: The model's file.
         feeds: One `NAME=FILE.npy` for each input.
+        waivers: A file of waivers, as for `rewrite`.
         verify_proofs: As for `InferenceSession`.
         **choices: `edition`, `broadcast` and `backend`, as for `rewrite`.
 
@@ -42,7 +48,9 @@ def run_once(
     options.log_severity_level = _FATAL
     with silenced("sonnx_ort"):
         try:
-            session = InferenceSession(model, options, verify_proofs=verify_proofs, **choices)
+            session = InferenceSession(
+                model, options, waivers=waivers or (), verify_proofs=verify_proofs, **choices
+            )
             _check_names(session, tensors)
             names = [output.name for output in session.get_outputs()]
             return dict(zip(names, session.run(names, tensors), strict=True))

@@ -26,6 +26,7 @@ from sonnx_ort.recording.record import Analysis, Record, place_of, versions
 from sonnx_ort.rewriting.options import Choices
 from sonnx_ort.rewriting.recorded import analyse, model_files
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
+from sonnx_ort.rewriting.told_waivers import waivers_in
 
 
 class RecordedAs(enum.StrEnum):
@@ -114,7 +115,7 @@ def _differences(
     yield from differing_files(recorded.files, found)
     choices = _choices(told)
     try:
-        today = analyse(path, model, choices.demands, found.external)
+        today = analyse(path, model, choices.demands, found.external, waivers=choices.waivers)
     except SonnxError as error:
         yield f"it cannot be analysed today: {error}"
         return
@@ -165,6 +166,7 @@ def _choices(told: Record) -> Choices:
         options["operators"],
         options.get("backend", "python"),
         make_explicit=options.get("make_explicit") == "true",
+        waivers=waivers_in(options.get("waivers", "[]")),
     )
 
 

@@ -17,6 +17,7 @@ from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.recording import files
 from sonnx_ort.recording.cyclonedx import cyclonedx, serial_number
 from sonnx_ort.recording.reading import read_record
+from sonnx_ort.rewriting import tolerance
 from sonnx_ort.verification import RecordedAs
 from support.graphs import model, parse, tensor
 
@@ -218,6 +219,54 @@ def test_waiver_that_expired_since_is_told_of(tmp_path, monkeypatch):
     monkeypatch.setattr(verification, "_today", lambda: dt.date(2100, 1, 1))
     assert sonnx_ort.verify(source, record).differences == (
         "Div.float.R1 at Div 'divide': its waiver expired on 2099-12-31",
+    )
+
+
+@pytest.fixture(params=["python", "native"])
+def made_with_a_waiver(request, tmp_path) -> tuple[Path, Path, Path]:
+    paths = tuple(tmp_path / name for name in ("model.onnx", "enforced.onnx", "record.json"))
+    source, target, record = paths
+    onnx.save(parse(BROKEN), source)
+    waiver = sonnx_ort.Waiver(
+        "Div.float.R1", "divide", "B is one number", "safety board", dt.date(2099, 12, 31)
+    )
+    sonnx_ort.rewrite_file(source, target, record=record, backend=request.param, waivers=[waiver])
+    return paths
+
+
+EXPIRED = (
+    "the waiver of Div.float.R1 at node 'divide' expired on 2099-12-31; mend the model, or have "
+    "the waiver renewed"
+)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "enforced.onnx"])
+def test_model_that_was_rewritten_with_a_waiver_is_kept(made_with_a_waiver, name):
+    source, _, record = made_with_a_waiver
+    assert sonnx_ort.verify(source.with_name(name), record).differences == ()
+
+
+def test_record_of_rewriting_tells_of_its_waivers(made_with_a_waiver):
+    _, _, record = made_with_a_waiver
+    told = read_record(record)
+    (option,) = json.loads(told.options["waivers"])
+    assert (option["rule"], option["node"]) == ("Div.float.R1", "divide")
+    (waived,) = (o["waiver"] for o in told.original.obligations if o["waiver"] is not None)
+    assert waived == {
+        "reason": "B is one number",
+        "who": "safety board",
+        "until": "2099-12-31",
+        "expired": False,
+    }
+
+
+def test_waiver_of_a_rewriting_that_expired_since_is_told_of(made_with_a_waiver, monkeypatch):
+    source, _, record = made_with_a_waiver
+    for module in (verification, tolerance):
+        monkeypatch.setattr(module, "_today", lambda: dt.date(2100, 1, 1))
+    assert sonnx_ort.verify(source, record).differences == (
+        "Div.float.R1 at Div 'divide': its waiver expired on 2099-12-31",
+        f"it cannot be rewritten today: {EXPIRED}",
     )
 
 

@@ -1,7 +1,7 @@
 """From a loaded model to all that the profile demands of it: every rule at every node it binds."""
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -24,6 +24,8 @@ from sonnx_ort.analysis.report import (
     identify,
 )
 from sonnx_ort.analysis.targets import Target, targets
+from sonnx_ort.analysis.tolerance import tolerate
+from sonnx_ort.analysis.waiver import Waiver
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.traversal import defined_values
@@ -31,7 +33,7 @@ from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.general import GR1
 from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.options import Demands
+from sonnx_ort.profile.options import Broadcasting, Demands
 from sonnx_ort.profile.rule import Subject
 
 
@@ -79,7 +81,12 @@ class Examination:
 
 
 def examine(
-    model: ir.Model, demands: Demands, identity: Identity, *, all_operators: bool = False
+    model: ir.Model,
+    demands: Demands,
+    identity: Identity,
+    *,
+    all_operators: bool = False,
+    waivers: Iterable[Waiver] = (),
 ) -> Examination:
     """Find all obligations of a model.
 
@@ -88,6 +95,8 @@ def examine(
         demands: What it is held to.
         identity: What the report is about.
         all_operators: Whether the report also tells of the operators that are not to be enforced.
+        waivers: What is not to be enforced, where it is violated. The report has such violations
+            as they are.
 
     Raises:
         InvalidModel: A node in the domain `sonnx` only looks like an enforced one, or an operand
@@ -105,11 +114,11 @@ def examine(
     for target in found:
         _require_operands(target)
         require_allowed_types(target, facts)
-    nodes = _examine_in_order(model, found, facts, demands)
+    nodes = _examine_in_order(model, found, facts, demands, tuple(waivers))
     general = _general_obligations(model, facts, nodes)
     obligations = (
         *general,
-        *(o for node in nodes for o in node.obligations),
+        *(o for node in nodes for o in node.found),
         *(o for node in enforced for o in _already_enforced(node, facts)),
     )
     report = Report(
@@ -142,7 +151,11 @@ def _asked_for(target: Target, demands: Demands) -> bool:
 
 
 def _examine_in_order(
-    model: ir.Model, found: Sequence[Target], facts: Facts, demands: Demands
+    model: ir.Model,
+    found: Sequence[Target],
+    facts: Facts,
+    demands: Demands,
+    waivers: Sequence[Waiver],
 ) -> tuple[ExaminedNode, ...]:
     """Examine the nodes, each with what those before it make certain."""
     by_node = {target.node: target for target in found}
@@ -152,16 +165,30 @@ def _examine_in_order(
         if node not in by_node:
             passed.follow(node)
             continue
-        target = by_node[node]
-        examined = passed.settle(examine_node(target, facts, demands.edition, demands.broadcasting))
-        if _asked_for(target, demands):
+        examined = _examine_target(by_node[node], facts, demands, passed, waivers)
+        if _asked_for(examined.target, demands) and not examined.waived:
             passed.record(examined)
         else:
-            # Nothing enforces it, so nothing can rest on it.
+            # Nothing can rest on what is not enforced.
             passed.follow(node)
-            examined = _not_enforced(examined)
         nodes.append(examined)
     return tuple(nodes)
+
+
+def _examine_target(
+    target: Target,
+    facts: Facts,
+    demands: Demands,
+    passed: PassedGuards,
+    waivers: Sequence[Waiver],
+) -> ExaminedNode:
+    def examined_with(broadcasting: Broadcasting) -> ExaminedNode:
+        return passed.settle(examine_node(target, facts, demands.edition, broadcasting))
+
+    examined = examined_with(demands.broadcasting)
+    if not _asked_for(target, demands):
+        return _not_enforced(examined)
+    return tolerate(examined, waivers, lambda: examined_with(Broadcasting.EXPLICIT))
 
 
 def _not_enforced(examined: ExaminedNode) -> ExaminedNode:
@@ -217,7 +244,11 @@ def _general_obligations(
 
 
 def examine_loaded(
-    loaded: LoadedModel, demands: Demands, *, all_operators: bool = False
+    loaded: LoadedModel,
+    demands: Demands,
+    *,
+    all_operators: bool = False,
+    waivers: Iterable[Waiver] = (),
 ) -> Examination:
     """Find all obligations of a loaded model.
 
@@ -225,6 +256,9 @@ def examine_loaded(
         loaded: The model.
         demands: What it is held to.
         all_operators: As for `examine`.
+        waivers: As for `examine`.
     """
     identity = identify(loaded.sha256, loaded.proto)
-    return examine(loaded.graph_model, demands, identity, all_operators=all_operators)
+    return examine(
+        loaded.graph_model, demands, identity, all_operators=all_operators, waivers=waivers
+    )

@@ -38,6 +38,8 @@ class ExaminedNode:
         foldable: For each operand, whether ONNX Runtime may compute it before all runs.
         mistakable: For each operand, whether ONNX Runtime may take a rank or sizes for known that
             are not certain.
+        waived: The violations that somebody answers for, as they were found. In their place
+            `obligations` has what is enforced; of a rule that stays violated there, nothing is.
     """
 
     target: Target
@@ -47,6 +49,13 @@ class ExaminedNode:
     rests_on_guards: bool = False
     foldable: tuple[bool, ...] = ()
     mistakable: tuple[bool, ...] = ()
+    waived: tuple[Obligation, ...] = ()
+
+    @property
+    def found(self) -> tuple[Obligation, ...]:
+        """The obligations, with the waived violations as they were found."""
+        waived = {obligation.rule.id: obligation for obligation in self.waived}
+        return tuple(waived.get(obligation.rule.id, obligation) for obligation in self.obligations)
 
 
 def examine_node(

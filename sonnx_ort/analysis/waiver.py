@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """What one violation is tolerated for. It never changes what a model enforces in a run.
+    """What one violation is tolerated for.
+
+    It changes what a model enforces in a run only where `rewrite` is given it, and the model says
+    so then.
 
     Attributes:
         rule: The id of the violated rule.
@@ -39,6 +42,16 @@ class Waiver:
         inside = "".join(f" in {node}" for node in reversed(self.path or ()))
         origin = f"{self.origin}: " if self.origin else ""
         return f"{origin}the waiver of {self.rule} at node '{self.node}'{inside}"
+
+    def is_for(self, rule: str, node: str, path: tuple[str, ...]) -> bool:
+        """Whether it names a rule at a node, whatever the model.
+
+        Args:
+            rule: The id of the rule.
+            node: The node's name.
+            path: The nodes whose subgraphs the node lies in.
+        """
+        return (self.rule, self.node) == (rule, node) and self.path in (None, path)
 
     def expired(self, today: dt.date) -> bool:
         """Whether its last day is over.

@@ -3,7 +3,7 @@
 import datetime as dt
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,22 @@ from sonnx_ort.profile.catalog import RULES
 _REQUIRED = ("rule", "node", "reason", "who", "until")
 _OPTIONAL = ("path", "model")
 _MAY_BE_EMPTY = ("node",)
+
+
+WaiverSource = str | os.PathLike[str] | Iterable[Waiver]
+"""Waivers as a caller may give them: a TOML file, or waivers."""
+
+
+def given_waivers(waivers: WaiverSource) -> tuple[Waiver, ...]:
+    """Read waivers, if they are in a file.
+
+    Args:
+        waivers: The file, or the waivers.
+
+    Raises:
+        SonnxError: As for `read_waivers`.
+    """
+    return read_waivers(waivers) if isinstance(waivers, str | os.PathLike) else tuple(waivers)
 
 
 def read_waivers(path: str | os.PathLike[str]) -> tuple[Waiver, ...]:

@@ -50,6 +50,23 @@ def waive(
     )
 
 
+def mark(report: Report, waivers: Iterable[Waiver], today: dt.date) -> Report:
+    """Mark the violations of a report that waivers are for, and pass over other waivers.
+
+    Args:
+        report: The report.
+        waivers: The waivers, which were settled for another report.
+        today: The day on which they have to hold.
+    """
+    waivers = tuple(waivers)
+    obligations = []
+    for obligation in report.obligations:
+        own = (w for w in waivers if w.is_for(obligation.rule.id, obligation.node, obligation.path))
+        violated = obligation.enforced and obligation.status is Status.VIOLATED
+        obligations.append(_marked(obligation, next(own, None) if violated else None, today))
+    return replace(report, obligations=tuple(obligations))
+
+
 def _marked(obligation: Obligation, waiver: Waiver | None, today: dt.date) -> Obligation:
     if waiver is None:
         return obligation
@@ -77,8 +94,7 @@ def _bound(reports: Sequence[Report], waiver: Waiver) -> Iterator[tuple[_Place, 
         if waiver.model not in (None, report.identity.sha256):
             continue
         for position, o in enumerate(report.obligations):
-            named = (o.rule.id, o.node) == (waiver.rule, waiver.node)
-            if named and waiver.path in (None, o.path):
+            if waiver.is_for(o.rule.id, o.node, o.path):
                 yield (index, position), o
 
 

@@ -41,6 +41,7 @@ _REPRESENTABLE = Rule(
         "the smallest value",
         Illustration("X [-127], int8", "X [-128], int8", "widen the type with Cast"),
     ),
+    survived=True,
 )
 
 ABS = Operator(

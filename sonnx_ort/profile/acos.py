@@ -46,6 +46,7 @@ _COSINE = Rule(
             "keep other numbers out, for example with Clip",
         ),
     ),
+    survived=True,
 )
 
 ACOS = Operator(

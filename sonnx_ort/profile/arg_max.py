@@ -45,6 +45,7 @@ _NOT_EMPTY = Rule(
     "X holds something along the axis.",
     working_group("ArgMax"),
     AxisNotEmpty(),
+    survived=True,
 )
 
 _FURTHER = (_FROM_THE_FRONT, _NOT_EMPTY)

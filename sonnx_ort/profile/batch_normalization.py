@@ -111,6 +111,7 @@ _VARIANCE = Rule(
         admits_nan=False,
     ),
     ("input_var",),
+    survived=True,
 )
 
 BATCH_NORMALIZATION = Operator(

@@ -40,6 +40,7 @@ _NARROW_SHIFT = Rule(
             "keep wide shifts out, for example with Min, or widen the type with Cast",
         ),
     ),
+    survived=True,
 )
 
 BIT_SHIFT = Operator(

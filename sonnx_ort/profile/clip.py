@@ -34,6 +34,7 @@ _SCALARS = Rule(
         Illustration("min (), max ()", "min (1,), max ()", "take the axis away with Squeeze"),
     ),
     ("min", "max"),
+    survived=True,
 )
 
 CLIP = Operator(

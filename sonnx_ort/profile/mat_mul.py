@@ -41,6 +41,7 @@ _MATRICES = Rule(
             "multiply each matrix of a stack by itself, or fold the stack into rows with Reshape",
         ),
     ),
+    survived=True,
 )
 
 MAT_MUL = Operator(

@@ -53,6 +53,7 @@ _NOT_NEGATIVE = Rule(
             "keep negative exponents out, for example with Max, or compute with floats",
         ),
     ),
+    survived=True,
 )
 
 POW = Operator(

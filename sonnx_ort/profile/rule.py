@@ -202,6 +202,8 @@ class Rule:
         source: Where it is written.
         requirement: The decision procedure.
         operands: The names of the operands that it speaks of; None for all of them.
+        survived: Whether ONNX Runtime was measured to go on, or to fail with an error, in a run
+            that breaks it, so that nothing but results depends on its enforcement.
     """
 
     id: str
@@ -210,6 +212,15 @@ class Rule:
     source: Source
     requirement: Requirement
     operands: tuple[str, ...] | None = None
+    survived: bool = False
+
+    @property
+    def waivable(self) -> bool:
+        """Whether a model may be enforced without it, where somebody answers for a violation.
+
+        Equal shapes may, for a Broadcast that is written out can take their place.
+        """
+        return self.survived or self.requirement.subject is Subject.EQUAL_SHAPES
 
     @property
     def in_run(self) -> bool:

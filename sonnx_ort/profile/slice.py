@@ -17,11 +17,12 @@ from sonnx_ort.profile.requirements.dense import Dense
 from sonnx_ort.profile.requirements.given import Given
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
-from sonnx_ort.profile.rule import Illustration, Requirement, Rule
+from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
 
 _FIRST_CODE = 721
 _INDICES = ("starts", "ends", "axes", "steps")
 _OPERANDS = ("X", *_INDICES)
+_CUTTING = (Subject.OWN_SHAPE, Subject.ELEMENTS)
 
 
 def _rule(
@@ -32,7 +33,9 @@ def _rule(
     operands: tuple[str, ...] | None = None,
 ) -> Rule:
     source = working_group("Slice")
-    return Rule(f"Slice.{tag}", _FIRST_CODE + offset, sentence, source, requirement, operands)
+    survived = requirement.subject in _CUTTING
+    code = _FIRST_CODE + offset
+    return Rule(f"Slice.{tag}", code, sentence, source, requirement, operands, survived)
 
 
 def _given(name: str) -> Given:

@@ -4,8 +4,13 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waiver_file import WaiverSource, given_waivers
 from sonnx_ort.loading.choice import choose, choose_demands
 from sonnx_ort.profile.options import Demands
+
+Waivers = WaiverSource
+"""What violations are tolerated for: a TOML file, or waivers."""
 
 
 class Backend(enum.StrEnum):
@@ -40,14 +45,16 @@ class Choices:
         backend: What enforces the rules in a run.
         make_explicit: Whether to write down the types, shapes and defaults that the file leaves
             out.
+        waivers: What violations are tolerated for, which are not enforced then.
     """
 
     demands: Demands
     backend: Backend
     make_explicit: bool = False
+    waivers: tuple[Waiver, ...] = ()
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 - one for each choice
         cls,
         edition: str,
         broadcast: str,
@@ -55,6 +62,7 @@ class Choices:
         backend: str,
         *,
         make_explicit: bool = False,
+        waivers: Waivers = (),
     ) -> "Choices":
         """Find the choices of these names.
 
@@ -64,12 +72,14 @@ class Choices:
             operators: As for `choose_operators`.
             backend: "python" or "native".
             make_explicit: As the attribute.
+            waivers: A TOML file, or waivers.
 
         Raises:
-            SonnxError: There is no choice of such a name.
+            SonnxError: There is no choice of such a name, or the file cannot be used.
         """
         return cls(
             choose_demands(edition, broadcast, operators),
             choose(Backend, "backend", backend),
             make_explicit,
+            given_waivers(waivers),
         )

@@ -5,7 +5,7 @@ node, name for name, and with the same declarations. So a model cannot talk its 
 rules: where a guard is missing, or is another than `rewrite` would make, it is an ordinary model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import onnx_ir as ir
@@ -13,6 +13,7 @@ import onnx_ir as ir
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.report import Report
+from sonnx_ort.analysis.waiver import Waiver
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load
 from sonnx_ort.loading.source import ModelSource, ReadModel
@@ -24,6 +25,7 @@ from sonnx_ort.rewriting.lowering import lower
 from sonnx_ort.rewriting.native.record import forget, read_enforcement
 from sonnx_ort.rewriting.native.restoration import restore
 from sonnx_ort.rewriting.options import Backend, Choices, Enforcement
+from sonnx_ort.rewriting.told_waivers import told_waivers, with_told_waivers
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +97,15 @@ def load_and_recognize(
     return loaded, recognized
 
 
-def report_on(model: ModelSource | ReadModel, demands: Demands) -> tuple[Report, LoadedModel]:
+def report_on(
+    model: ModelSource | ReadModel, demands: Demands, waivers: Iterable[Waiver] = ()
+) -> tuple[Report, LoadedModel]:
     """Find every obligation of a model, of all operators; that of the original for an enforced one.
 
     Args:
         model: As for `load`.
         demands: What the model is held to.
+        waivers: What is not enforced when the model is rewritten.
 
     Returns:
         The report, and the model that it is about.
@@ -112,7 +117,8 @@ def report_on(model: ModelSource | ReadModel, demands: Demands) -> tuple[Report,
     if native is not None:
         native.require(demands)
         return native.report, loaded
-    return examine_loaded(loaded, demands, all_operators=True).report, loaded
+    report = examine_loaded(loaded, demands, all_operators=True, waivers=waivers).report
+    return with_told_waivers(report, loaded.graph_model), loaded
 
 
 def restored(loaded: LoadedModel) -> Enforcement | None:
@@ -134,19 +140,26 @@ def _recognize(loaded: LoadedModel, enforcement: Enforcement) -> NativelyEnforce
     model = loaded.graph_model
     given = _fingerprint(model)
     choices = Choices(enforcement.demands, Backend.NATIVE)
+    told = told_waivers(model)
     try:
         restore(model, enforcement)
-        examination = examine_loaded(loaded, choices.demands, all_operators=True)
-        if not examination.report.ok:
+        examination = examine_loaded(loaded, choices.demands, all_operators=True, waivers=told)
+        if not all(_may_be_waived(violation, told) for violation in examination.report.violations):
             return None
         lower(model, examination, choices)
     except Exception:  # noqa: BLE001 - whatever a model may say of itself
         return None
     if _fingerprint(model) != given:
         return None
-    report = examination.report
+    report = with_told_waivers(examination.report, model)
     enforced = replace(report, obligations=_enforced(report.obligations))
     return NativelyEnforced(model, enforcement, enforced)
+
+
+def _may_be_waived(violation: Obligation, told: Sequence[Waiver]) -> bool:
+    return violation.rule.waivable and any(
+        w.is_for(violation.rule.id, violation.node, violation.path) for w in told
+    )
 
 
 def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:

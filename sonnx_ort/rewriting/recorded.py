@@ -1,14 +1,17 @@
 """Makes the records of what was checked and of what was rewritten."""
 
+import datetime as dt
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 import onnx
 
 from sonnx_ort.analysis.report import Report
+from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waiving import mark
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
 from sonnx_ort.profile.options import Demands
@@ -17,6 +20,7 @@ from sonnx_ort.recording.files import external_files, external_locations
 from sonnx_ort.recording.record import Analysis, ModelFiles, Record, versions
 from sonnx_ort.rewriting.options import Choices
 from sonnx_ort.rewriting.recognition import report_on
+from sonnx_ort.rewriting.told_waivers import text_of
 from sonnx_ort.rewriting.whole_file import check_place
 
 
@@ -75,12 +79,20 @@ def record_of_rewriting(
         "backend": choices.backend.value,
         "make_explicit": str(choices.make_explicit).lower(),
     }
-    original = analyse(source, model, choices.demands)
+    if choices.waivers:
+        made_of["waivers"] = text_of(choices.waivers)
+    original = analyse(source, model, choices.demands, waivers=choices.waivers)
     return Record(
         _demanded(choices.demands) | made_of,
         versions(),
         original,
-        analyse(target, made, choices.demands, original.files.external),
+        analyse(
+            target,
+            made,
+            choices.demands,
+            original.files.external,
+            waivers=choices.waivers,
+        ),
         changes(model.proto, made.proto),
     )
 
@@ -90,6 +102,8 @@ def analyse(
     model: ReadModel,
     demands: Demands,
     known: Mapping[str, str] = MappingProxyType({}),
+    *,
+    waivers: Sequence[Waiver] = (),
 ) -> Analysis:
     """Analyse a model as a record tells of it.
 
@@ -98,12 +112,14 @@ def analyse(
         model: What was read.
         demands: What it is held to.
         known: The digests of external data that are known already, by location.
+        waivers: What is not enforced when the model is rewritten, and was when it was.
 
     Raises:
         SonnxError: As for `check`, or a file cannot be read.
     """
-    report, _ = report_on(model, demands)
-    return Analysis(model_files(path, model, known), _document(report))
+    report, _ = report_on(model, demands, waivers)
+    marked = mark(report, waivers, dt.date.today())
+    return Analysis(model_files(path, model, known), _document(marked))
 
 
 def model_files(

@@ -10,7 +10,6 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.analysis.examination import examine_loaded
-from sonnx_ort.analysis.report import ModelRejected
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.loading.choice import DEFAULT
@@ -19,8 +18,10 @@ from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.serialization import serializable
 from sonnx_ort.loading.source import ModelSource, ReadModel
 from sonnx_ort.rewriting.lowering import lower
-from sonnx_ort.rewriting.options import Backend, Choices
+from sonnx_ort.rewriting.options import Backend, Choices, Waivers
 from sonnx_ort.rewriting.recognition import load_and_recognize, restored
+from sonnx_ort.rewriting.told_waivers import tell_waivers, told_waivers, with_told_waivers
+from sonnx_ort.rewriting.tolerance import require_effect, require_kept_or_waived, settled_before
 from sonnx_ort.rewriting.value_info import make_graph_explicit
 
 
@@ -72,6 +73,7 @@ def rewrite(
     operators: str | Iterable[str] = ...,
     backend: str = ...,
     make_explicit: bool = ...,
+    waivers: Waivers = ...,
 ) -> onnx.ModelProto: ...
 @overload
 def rewrite(
@@ -82,6 +84,7 @@ def rewrite(
     operators: str | Iterable[str] = ...,
     backend: str = ...,
     make_explicit: bool = ...,
+    waivers: Waivers = ...,
 ) -> ir.Model: ...
 def rewrite(  # noqa: PLR0913 - one for each choice
     model: ModelSource,
@@ -91,6 +94,7 @@ def rewrite(  # noqa: PLR0913 - one for each choice
     operators: str | Iterable[str] = DEFAULT,
     backend: str = "python",
     make_explicit: bool = False,
+    waivers: Waivers = (),
 ) -> onnx.ModelProto | ir.Model:
     """Put what enforces the profile in the place of nodes: of every Div and Sub, or of more.
 
@@ -111,6 +115,9 @@ def rewrite(  # noqa: PLR0913 - one for each choice
             that the native backend made stays as it is, whichever is asked for here.
         make_explicit: Also write down the types, shapes and defaults of attributes that the file
             leaves out (`GR2`, `GR4`).
+        waivers: What violations are tolerated for, and not enforced: a TOML file, or waivers, each
+            for exactly one violation. Where shapes differ a Broadcast is written out in front of
+            the node; all its other rules are enforced. The model's metadata says so.
 
     Returns:
         The enforced model: an `onnx_ir.Model` for one, an `onnx.ModelProto` for anything else.
@@ -121,9 +128,11 @@ def rewrite(  # noqa: PLR0913 - one for each choice
         ModelRejected: The model breaks the profile in every run; its report lists where.
         InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced.
         SonnxError: An option is unknown, or the model is enforced under the other edition, or
-            natively for fewer operators.
+            natively for fewer operators, or a waiver has expired or cannot have effect.
     """
-    choices = Choices.of(edition, broadcast, operators, backend, make_explicit=make_explicit)
+    choices = Choices.of(
+        edition, broadcast, operators, backend, make_explicit=make_explicit, waivers=waivers
+    )
     with collector_paused():
         enforced = enforce(model, choices)
         return enforced.model if isinstance(model, ir.Model) else enforced.to_complete_proto()
@@ -142,11 +151,15 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
     loaded, native = load_and_recognize(model, choices.demands.operators)
     if native is not None:
         native.require(choices.demands)
-        return Enforced(native.model, Backend.NATIVE, True, loaded.folder, loaded.proto)
+        effective = require_kept_or_waived(native.report, choices.waivers)
+        unchanged = not tell_waivers(native.model, effective)
+        return Enforced(native.model, Backend.NATIVE, unchanged, loaded.folder, loaded.proto)
     graph_model = loaded.graph_model
-    examination = examine_loaded(loaded, choices.demands)
-    if not examination.report.ok:
-        raise ModelRejected(examination.report)
+    examination = examine_loaded(loaded, choices.demands, waivers=choices.waivers)
+    settled = settled_before(examination.enforced, told_waivers(graph_model), choices.waivers)
+    report = with_told_waivers(examination.report, graph_model)
+    effective = require_kept_or_waived(report, choices.waivers, settled)
+    require_effect(examination.nodes)
     if choices.backend is Backend.NATIVE and examination.enforced:
         label = examination.enforced[0].label
         raise SonnxError(
@@ -156,7 +169,9 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
     if choices.make_explicit:
         make_graph_explicit(graph_model, examination.facts)
     with serializable():
-        unchanged = not (lower(graph_model, examination, choices) or choices.make_explicit)
+        lowered = lower(graph_model, examination, choices)
+    told = tell_waivers(graph_model, effective)
+    unchanged = not (lowered or choices.make_explicit or told)
     return Enforced(graph_model, choices.backend, unchanged, loaded.folder, loaded.proto)
 
 
@@ -171,7 +186,9 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     if enforcement is None:
         return loaded.proto
     choices = Choices(enforcement.demands, Backend.PYTHON)
-    lower(loaded.graph_model, examine_loaded(loaded, choices.demands), choices)
+    waivers = told_waivers(loaded.graph_model)
+    examination = examine_loaded(loaded, choices.demands, waivers=waivers)
+    lower(loaded.graph_model, examination, choices)
     return Enforced(loaded.graph_model, Backend.PYTHON, False, None, loaded.proto).to_proto()
 
 

@@ -14,7 +14,7 @@ from sonnx_ort.rewriting.external_transfer import (
     missing_external_data,
     transfer_file,
 )
-from sonnx_ort.rewriting.options import Choices
+from sonnx_ort.rewriting.options import Choices, Waivers
 from sonnx_ort.rewriting.recorded import check_place_of_record, record_of_rewriting
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
 from sonnx_ort.rewriting.whole_file import check_place, replacing, write_text
@@ -30,6 +30,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     backend: str = "python",
     make_explicit: bool = False,
     external_data: str = "copy",
+    waivers: Waivers = (),
     record: str | os.PathLike[str] | None = None,
 ) -> None:
     """Rewrite a model from file to file.
@@ -49,6 +50,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         external_data: What becomes of external data where the target lies in another folder:
             "copy", "link" (a hard link, which needs the same file system), or "reference" (it
             stays, which is possible only within the source's folder).
+        waivers: As for `rewrite`.
         record: A file to write too: a record of both models and of all that was found and done, in
             CycloneDX 1.6, which `verify` reads; an existing one is replaced.
 
@@ -59,7 +61,9 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     source, target = Path(source), Path(target)
     check_place(target)
     transfer = choose(Transfer, "external_data", external_data)
-    choices = Choices.of(edition, broadcast, operators, backend, make_explicit=make_explicit)
+    choices = Choices.of(
+        edition, broadcast, operators, backend, make_explicit=make_explicit, waivers=waivers
+    )
     with collector_paused():
         model = read(source)
         proto = enforce(model, choices).to_proto()

@@ -10,7 +10,7 @@ from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.choice import DEFAULT
 from sonnx_ort.loading.process import collector_paused
 from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.rewriting.options import Backend, Choices
+from sonnx_ort.rewriting.options import Backend, Choices, Waivers
 from sonnx_ort.rewriting.rewrite import Enforced, enforce, require_serializable
 from sonnx_ort.runtime.optimization.recorded import recorded_optimization
 from sonnx_ort.runtime.reference_run import ReferenceRun, Run
@@ -39,6 +39,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         broadcast: str = "reject",
         operators: str | Iterable[str] = DEFAULT,
         backend: str = "python",
+        waivers: Waivers = (),
         verify_proofs: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -51,6 +52,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             broadcast: As for `rewrite`.
             operators: As for `rewrite`.
             backend: As for `rewrite`.
+            waivers: As for `rewrite`; a model that was rewritten with waivers takes them again.
             verify_proofs: Whether the python backend's form of the model, which checks what is
                 proved as well, does every run after a natively enforced one. `SonnxError` is raised
                 if one keeps the profile and the other does not. With the python backend there is
@@ -60,9 +62,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ModelRejected: The model breaks the profile in every run.
             InvalidModel: It is no readable, valid ONNX model.
-            SonnxError: An option is unknown, or ONNX Runtime's optimizer undid the enforcement.
+            SonnxError: An option is unknown, a waiver has expired or cannot have effect, or ONNX
+                Runtime's optimizer undid the enforcement.
         """
-        choices = Choices.of(edition, broadcast, operators, backend)
+        choices = Choices.of(edition, broadcast, operators, backend, waivers=waivers)
         with collector_paused():
             enforced, weights = _enforce(model, choices)
             proto = enforced.to_proto() if weights.apart else enforced.to_complete_proto()

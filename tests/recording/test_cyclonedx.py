@@ -90,7 +90,7 @@ def referred_to(document: dict) -> set[str]:
     return found
 
 
-@pytest.fixture(params=["rewritten", "native", "checked", "waived", "expired"])
+@pytest.fixture(params=["rewritten", "native", "checked", "waived", "expired", "without"])
 def document(request, source, violated):
     match request.param:
         case "rewritten":
@@ -102,6 +102,8 @@ def document(request, source, violated):
     waivers = source.with_name("waivers.toml")
     until = "2001-01-01" if request.param == "expired" else "9999-12-31"
     waivers.write_text(WAIVER.replace("9999-12-31", until), encoding="utf-8")
+    if request.param == "without":
+        return recorded(violated, waivers=waivers)
     return checked(violated, waivers=waivers)
 
 
@@ -190,10 +192,12 @@ def test_check_alone_leaves_to_runs_what_nothing_decides(source):
     assert entry["conformance"] == {"score": 0.0, "rationale": "1 left to runs"}
 
 
-def test_waived_violation_is_a_counter_claim_with_its_waiver(violated):
+@pytest.mark.parametrize("made", ["checked", "rewritten"])
+def test_waived_violation_is_a_counter_claim_with_its_waiver(violated, made):
     waivers = violated.with_name("waivers.toml")
     waivers.write_text(WAIVER, encoding="utf-8")
-    declared = checked(violated, waivers=waivers)["declarations"]
+    make = checked if made == "checked" else recorded
+    declared = make(violated, waivers=waivers)["declarations"]
     (claim,) = [c for c in declared["claims"] if c["predicate"].startswith("Div.float.R1")]
     assert claim["reasoning"] == (
         "It fails in every run that reaches the node; a waiver tolerates that."

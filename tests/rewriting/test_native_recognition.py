@@ -67,6 +67,13 @@ def test_rewriting_a_bundled_model_twice_changes_nothing(name: str, broadcast: s
     assert native(once, operators="all") == once
 
 
+@pytest.mark.parametrize("text", ["", "null", "[]", "[" * 9999])
+def test_nonsense_about_enforcement_is_passed_over(text: str) -> None:
+    model = binary_model("Div", "float", ["n"], ["m"])
+    model.metadata_props.add(key="sonnx_ort.enforced", value=text)
+    assert guards_of(native(model))
+
+
 def test_graph_object_is_recognized() -> None:
     once = enforced()
     again = sonnx_ort.rewrite(ir.from_proto(once), backend="native")

@@ -61,7 +61,7 @@ def read_enforcement(model: ir.Model) -> Enforcement | None:
         entries = json.loads(model.metadata_props[ENFORCED])
         demands = choose_demands(entries["edition"], entries["broadcast"], entries["operators"])
         return Enforcement(demands, int(entries["opset"]))
-    except (KeyError, TypeError, ValueError, SonnxError):
+    except (KeyError, TypeError, ValueError, RecursionError, SonnxError):
         return None
 
 

@@ -17,6 +17,7 @@ from sonnx_ort.custom_ops.inspection import Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
+from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand_operands
 from sonnx_ort.rewriting.hidden_shapes import (
     hide_declarations,
@@ -26,7 +27,13 @@ from sonnx_ort.rewriting.hidden_shapes import (
 )
 from sonnx_ort.rewriting.options import Enforcement
 from sonnx_ort.rewriting.python.expansion import BY_KERNELS
-from sonnx_ort.rewriting.python.kernels import carrier_of, has_kernel, left_in_place, require_kernel
+from sonnx_ort.rewriting.python.kernels import (
+    carrier_of,
+    has_kernel,
+    left_in_place,
+    require_kernel,
+    require_nothing_waived,
+)
 from sonnx_ort.rewriting.python.shown import shown_operands
 from sonnx_ort.rewriting.python.vectors import in_one_vector
 from sonnx_ort.rewriting.replacement import (
@@ -87,14 +94,15 @@ class PythonBackend:
         """The nodes of which ONNX Runtime's own operator is left.
 
         It computes once what is the same in every run, and nothing is looked at of a node that no
-        run can break.
+        run can break, but by what is waived.
 
         Args:
             model: The model, before enforcement.
             nodes: The nodes that are to be enforced.
         """
-        unbreakable = {n.target.node for n in nodes if left_in_place(n) and not _breakable(n)}
-        return same_in_every_run(model, nodes, has_kernel=has_kernel) | unbreakable
+        staying = [node for node in nodes if left_in_place(node)]
+        left = {n.target.node for n in staying if not _breakable(n) or _only_waived(n)}
+        return same_in_every_run(model, nodes, has_kernel=has_kernel) | left
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Give all nodes as they are: what is proved is checked in the run as well.
@@ -147,9 +155,10 @@ class PythonBackend:
             examined: The node, with its obligations.
 
         Raises:
-            SonnxError: There is no kernel for it.
+            SonnxError: There is no kernel for it, or none that leaves out a waived rule.
         """
         require_kernel(examined)
+        require_nothing_waived(examined)
         target = examined.target
         nodes = self.nodes(str(target.output.name))
         custom = CUSTOM_OPERATORS[target.operator.name]
@@ -242,6 +251,13 @@ def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequen
 def _breakable(examined: ExaminedNode) -> bool:
     """Whether there is a rule of the node that runs decide, be it proved or not."""
     return any(obligation.rule.in_run for obligation in examined.obligations)
+
+
+def _only_waived(examined: ExaminedNode) -> bool:
+    """Whether what runs decide of the node itself is proved, but for what is waived."""
+    own = [o for o in examined.obligations if o.operator == examined.target.operator.name]
+    left = {o.status for o in own if o.rule.in_run and o.status is not Status.PROVED}
+    return left == {Status.VIOLATED}
 
 
 def _computes_sizes(examined: ExaminedNode) -> bool:

@@ -5,6 +5,7 @@ from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.value_info import element_type_of
 
 
@@ -64,3 +65,20 @@ def require_kernel(examined: ExaminedNode) -> None:
         raise SonnxError(f"{told} in {element_type}, and ONNX Runtime has none either")
     if element_type in CARRIERS and carrier_of(examined) is None:
         raise SonnxError(f"{told} in {element_type}")
+
+
+def require_nothing_waived(examined: ExaminedNode) -> None:
+    """Demand that a kernel has to check all rules of a node.
+
+    Args:
+        examined: The node.
+
+    Raises:
+        SonnxError: A violation of one is waived.
+    """
+    for obligation in examined.obligations:
+        if obligation.status is Status.VIOLATED:
+            raise SonnxError(
+                f"the waiver of {obligation.rule.id} at {obligation.place} cannot have effect: the "
+                "kernels of the python backend check all rules of a node; use the native backend"
+            )

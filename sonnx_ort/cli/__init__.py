@@ -1,0 +1,8 @@
+"""The command `sonnx-ort`: a file for each of its commands.
+
+Exit status 0: the profile is kept; 1: it is violated; 2: unusable input or arguments.
+"""
+
+from sonnx_ort.cli.application import app, main
+
+__all__ = ["app", "main"]

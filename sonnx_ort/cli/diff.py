@@ -1,0 +1,52 @@
+"""`sonnx-ort diff`: where two models first differ in a run."""
+
+from typing import Annotated
+
+import typer
+
+from sonnx_ort.cli.exit_status import ExitStatus, errors_as_sentences
+from sonnx_ort.cli.options import QuietOption, examples
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples(
+        "sonnx-ort diff model.onnx enforced.onnx",
+        "sonnx-ort diff model.onnx enforced.onnx --seed 7 --all",
+        "sonnx-ort diff model.onnx enforced.onnx --input x=x.npy --input y=y.npy",
+    )
+)
+def diff(
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="A model's file, such as the original.")
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another one with the same inputs.")],
+    feeds: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="NAME=FILE.npy", help="An input; the others are random."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    every: Annotated[
+        bool, typer.Option("--all", help="List every value of A, node by node.")
+    ] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run two models side by side, and show where they first differ.
+
+    Compares every value that has a name in both, bit by bit, without optimizations.
+
+    Exit status 0: nothing differs; 1: a value differs or a run ends early; 2: unusable input.
+    """
+    from sonnx_ort.differencing.difference import compare
+    from sonnx_ort.reporting.difference_report import difference_report
+    from sonnx_ort.running import read_feeds
+
+    with errors_as_sentences():
+        given = read_feeds(feeds or [])
+        comparison = compare(first, second, given, seed=seed)
+    if not quiet:
+        names = (first, second)
+        typer.echo(difference_report(comparison, names, given=given, seed=seed, every=every))
+    if not comparison.equal:
+        raise typer.Exit(ExitStatus.VIOLATED)

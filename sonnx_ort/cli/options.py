@@ -1,0 +1,53 @@
+"""The arguments and options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.rewriting.options import Backend
+
+
+def examples(*lines: str) -> str:
+    """What stands below the options of a command.
+
+    Args:
+        lines: The examples.
+    """
+    return "\n\n".join(["Examples:", *lines])
+
+
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The ONNX model's file.")]
+EditionOption = Annotated[Edition, typer.Option(help="The edition of the profile's documents.")]
+BroadcastOption = Annotated[
+    Broadcasting, typer.Option(help="What becomes of operands of different shapes.")
+]
+OperatorsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="The operators that are enforced: 'default' (Div, Sub, Broadcast), 'all', or names "
+        "with commas between.",
+    ),
+]
+RecordOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--record",
+        metavar="FILE",
+        help="Also write a record of what was found and done, in CycloneDX 1.6, for `verify`.",
+    ),
+]
+WaiversOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--waivers",
+        metavar="FILE",
+        help="A TOML file of violations that are tolerated, and why; they are not enforced.",
+    ),
+]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Write nothing to standard output.")
+]
+BackendOption = Annotated[Backend, typer.Option(help="What enforces the rules in a run.")]

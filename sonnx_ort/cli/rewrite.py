@@ -1,0 +1,77 @@
+"""`sonnx-ort rewrite`: from a file to one of a model that enforces the profile on itself."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sonnx_ort.cli.exit_status import errors_as_sentences
+from sonnx_ort.cli.options import (
+    BackendOption,
+    BroadcastOption,
+    EditionOption,
+    ModelArgument,
+    OperatorsOption,
+    QuietOption,
+    RecordOption,
+    WaiversOption,
+    examples,
+)
+from sonnx_ort.loading.choice import DEFAULT
+from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.rewriting.external_transfer import Transfer
+from sonnx_ort.rewriting.options import Backend
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples(
+        "sonnx-ort rewrite model.onnx -o enforced.onnx",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --broadcast explicit",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --record record.json",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --waivers waivers.toml",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --operators all",
+    )
+)
+def rewrite(
+    model: ModelArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    edition: EditionOption = Edition.TYPED,
+    broadcast: BroadcastOption = Broadcasting.REJECT,
+    operators: OperatorsOption = DEFAULT,
+    backend: BackendOption = Backend.PYTHON,
+    make_explicit: Annotated[
+        bool,
+        typer.Option(
+            "--make-explicit", help="Also write down types, shapes and defaults left out."
+        ),
+    ] = False,
+    external_data: Annotated[
+        Transfer, typer.Option(help="What becomes of external data in another folder.")
+    ] = Transfer.COPY,
+    waivers: WaiversOption = None,
+    record: RecordOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Put what enforces the profile in the place of nodes: every Div and Sub, or more."""
+    from sonnx_ort.rewriting.rewrite_file import rewrite_file
+
+    with errors_as_sentences():
+        rewrite_file(
+            model,
+            output,
+            edition=edition,
+            broadcast=broadcast,
+            operators=operators,
+            backend=backend,
+            make_explicit=make_explicit,
+            external_data=external_data,
+            waivers=waivers or (),
+            record=record,
+        )
+    if not quiet:
+        but = "" if waivers is None else f", but for what '{waivers}' tolerates"
+        typer.echo(f"{output}: written; it enforces the profile on itself{but}")
+        if record is not None:
+            typer.echo(f"{record}: written; `sonnx-ort verify {output} {record}` reads it")

@@ -1,0 +1,32 @@
+"""`sonnx-ort verify`: a model against what was recorded of it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sonnx_ort.cli.exit_status import ExitStatus, errors_as_sentences
+from sonnx_ort.cli.options import ModelArgument, QuietOption, examples
+
+app = typer.Typer()
+
+
+@app.command(epilog=examples("sonnx-ort verify enforced.onnx record.json"))
+def verify(
+    model: ModelArgument,
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="What --record wrote.")],
+    quiet: QuietOption = False,
+) -> None:
+    """Tell whether a model is one that was recorded, and whether the same is found of it today.
+
+    Exit status 0: it is, and the same is found; 1: something differs; 2: unusable input.
+    """
+    from sonnx_ort.verification import verify as verify_file
+
+    with errors_as_sentences():
+        verification = verify_file(model, record)
+    if not quiet:
+        for line in verification.lines():
+            typer.echo(line)
+    if not verification.kept:
+        raise typer.Exit(ExitStatus.VIOLATED)

@@ -1,0 +1,68 @@
+"""`rewrite --waivers` and `run --waivers`: what they print, and their exit status."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from support.command import command
+from support.graphs import binary_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.onnx"
+    onnx.save(binary_model("Div", "int32", [3], [1], node="divide"), path)
+    return path
+
+
+@pytest.fixture
+def waivers(tmp_path: Path) -> Path:
+    path = tmp_path / "waivers.toml"
+    fields = 'rule = "Div.int.R1"\nnode = "divide"\nreason = "because"\nwho = "us"\n'
+    path.write_text(f"[[waiver]]\n{fields}until = 9999-12-31\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("backend", ["python", "native"])
+def test_rewrite_says_what_it_does_not_enforce(model: Path, waivers: Path, backend: str) -> None:
+    target = model.with_name("enforced.onnx")
+    done = command("rewrite", model, "-o", target, "--waivers", waivers, "--backend", backend)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        f"{target}: written; it enforces the profile on itself, but for what '{waivers}' "
+        "tolerates\n"
+    )
+
+
+def test_expired_waiver_keeps_the_model_from_being_written(model: Path, waivers: Path) -> None:
+    text = waivers.read_text(encoding="utf-8")
+    waivers.write_text(text.replace("9999-12-31", "2020-01-31"), encoding="utf-8")
+    target = model.with_name("enforced.onnx")
+    done = command("rewrite", model, "-o", target, "--waivers", waivers)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"sonnx-ort: '{waivers}', entry 1: the waiver of Div.int.R1 at node 'divide' expired on "
+        "2020-01-31; mend the model, or have the waiver renewed\n"
+    )
+    assert not target.exists()
+
+
+def test_unknown_rule_keeps_the_model_from_being_written(model: Path, waivers: Path) -> None:
+    text = waivers.read_text(encoding="utf-8")
+    waivers.write_text(text.replace("Div.int.R1", "Div.int.R9"), encoding="utf-8")
+    target = model.with_name("enforced.onnx")
+    done = command("rewrite", model, "-o", target, "--waivers", waivers)
+    assert done.returncode == 2
+    assert "entry 1: there is no rule 'Div.int.R9'" in done.stderr
+    assert not target.exists()
+
+
+def test_run_takes_waivers(model: Path, waivers: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.array([6, 9, 15], np.int32))
+    np.save(tmp_path / "b.npy", np.array([3], np.int32))
+    feeds = ("--input", f"A={tmp_path}/a.npy", "--input", f"B={tmp_path}/b.npy")
+    assert command("run", model, *feeds).returncode == 1
+    done = command("run", model, *feeds, "--waivers", waivers)
+    assert (done.returncode, done.stdout) == (0, "C: int32 (3,) [2, 3, 5]\n")

@@ -1,0 +1,401 @@
+"""What is waived is not enforced, all else is, and the model says so."""
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort.rewriting import tolerance
+from sonnx_ort.rewriting.told_waivers import WAIVERS
+from support.backends import on_each_backend, on_native, on_python
+from support.graphs import binary_model, parse
+
+pytestmark = on_each_backend
+
+LAST_DAY = dt.date(9999, 12, 31)
+
+
+def waiver(rule: str, node: str = "the_node", until: dt.date = LAST_DAY) -> sonnx_ort.Waiver:
+    return sonnx_ort.Waiver(rule, node, "B is one number", "the board", until)
+
+
+def unequal(operator: str = "Div", element_type: str = "float") -> onnx.ModelProto:
+    return binary_model(operator, element_type, [3], [1])
+
+
+SHAPES = waiver("Div.float.R1")
+INTEGER_SHAPES = waiver("Div.int.R1")
+
+
+def run(model: onnx.ModelProto, *feeds: Sequence[float], **choices: object) -> np.ndarray:
+    session = sonnx_ort.InferenceSession(model, **choices)
+    dtypes = {"tensor(float)": np.float32, "tensor(int32)": np.int32, "tensor(int64)": np.int64}
+    dtypes |= {"tensor(float16)": np.float16, "tensor(double)": np.float64}
+    arrays = {
+        declared.name: np.array(elements, dtypes[declared.type])
+        for declared, elements in zip(session.get_inputs(), feeds, strict=True)
+    }
+    return session.run(None, arrays)[0]
+
+
+def told(model: onnx.ModelProto) -> object:
+    texts = {entry.key: entry.value for entry in model.metadata_props}
+    return json.loads(texts[WAIVERS]) if WAIVERS in texts else None
+
+
+@pytest.mark.parametrize(
+    ("operator", "element_type", "rules", "edition"),
+    [
+        ("Div", "float", ["Div.float.R1"], "typed"),
+        ("Div", "float16", ["Div.float.R1"], "typed"),
+        ("Div", "int32", ["Div.int.R1"], "typed"),
+        ("Div", "float", ["Div.R1", "Div.R4"], "preliminary"),
+        ("Sub", "double", ["Sub.float.R1"], "typed"),
+        ("Sub", "int64", ["Sub.R1"], "preliminary"),
+        ("Pow", "int32", ["Pow.int.R1"], "typed"),
+        ("PRelu", "float", ["PRelu.float.R1"], "typed"),
+    ],
+)
+def test_node_broadcasts_where_equal_shapes_are_waived(
+    operator: str, element_type: str, rules: list[str], edition: str
+) -> None:
+    waivers = [waiver(rule) for rule in rules]
+    model = unequal(operator, element_type)
+    result = run(model, [8, 4, 6], [2], operators="all", edition=edition, waivers=waivers)
+    expected = {"Div": [4, 2, 3], "Sub": [6, 2, 4], "Pow": [64, 16, 36], "PRelu": [8, 4, 6]}
+    np.testing.assert_array_equal(result, expected[operator])
+
+
+@pytest.mark.parametrize(
+    ("divisor", "rule"), [([0], "Div.int.C1"), ([-1], "Div.int.C2")], ids=["C1", "C2"]
+)
+def test_all_other_rules_of_the_node_are_enforced(divisor: list[int], rule: str) -> None:
+    model = unequal(element_type="int32")
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        run(model, [8, -(2**31), 6], divisor, waivers=[INTEGER_SHAPES])
+    assert (caught.value.rule, caught.value.node) == (rule, "the_node")
+
+
+def test_zero_divisor_gives_infinity_in_the_preliminary_edition_still() -> None:
+    waivers = [waiver("Div.R1"), waiver("Div.R4")]
+    result = run(unequal(), [-8, 0, 6], [0], edition="preliminary", waivers=waivers)
+    np.testing.assert_array_equal(result, [np.inf] * 3)
+
+
+def test_all_violated_rules_about_shapes_have_to_be_waived() -> None:
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(unequal(), edition="preliminary", waivers=[waiver("Div.R1")])
+    assert [o.rule.id for o in caught.value.report.violations] == ["Div.R4"]
+    assert [o.rule.id for o in caught.value.report.waived] == ["Div.R1"]
+
+
+def test_metadata_tells_of_each_waiver() -> None:
+    assert told(sonnx_ort.rewrite(unequal(), waivers=[SHAPES])) == [
+        {
+            "rule": "Div.float.R1",
+            "node": "the_node",
+            "path": [],
+            "model": None,
+            "reason": "B is one number",
+            "who": "the board",
+            "until": "9999-12-31",
+        }
+    ]
+
+
+def test_model_without_waivers_tells_of_none() -> None:
+    kept = binary_model("Div", "float", ["n"], ["m"])
+    kept.metadata_props.add(key=WAIVERS, value="[]")
+    assert told(sonnx_ort.rewrite(kept)) is None
+
+
+INNER = """
+    (float[3] x, float[1] y, bool c) => (float[?] w) {
+        [choose] w = If(c) <
+            then_branch = t () => (float[?] p) { [the_node] p = Div(x, y) },
+            else_branch = e () => (float[?] q) { [the_node] q = Div(y, x) }>
+    }"""
+
+
+def test_waiver_with_a_path_is_for_that_node_alone() -> None:
+    path = ("If 'choose' then_branch",)
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(parse(INNER), waivers=[replace(SHAPES, path=path)])
+    (violation,) = caught.value.report.violations
+    assert violation.path == ("If 'choose' else_branch",)
+
+
+def test_waivers_of_nodes_in_subgraphs_have_effect() -> None:
+    paths = [("If 'choose' then_branch",), ("If 'choose' else_branch",)]
+    waivers = [replace(SHAPES, path=path) for path in paths]
+    session = sonnx_ort.InferenceSession(parse(INNER), waivers=waivers)
+    feeds = {"x": np.array([2, 4, 8], np.float32), "y": np.array([2], np.float32)}
+    for condition, expected in ((True, [1, 2, 4]), (False, [1, 0.5, 0.25])):
+        (result,) = session.run(None, {**feeds, "c": np.array(condition)})
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_waivers_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "waivers.toml"
+    file.write_text(
+        '[[waiver]]\nrule = "Div.float.R1"\nnode = "the_node"\nreason = "B is one number"\n'
+        'who = "the board"\nuntil = 9999-12-31\n',
+        encoding="utf-8",
+    )
+    model = unequal()
+    assert sonnx_ort.rewrite(model, waivers=file) == sonnx_ort.rewrite(model, waivers=[SHAPES])
+
+
+CONSTANT = "(float[2] y) => (float[2] z) <float[2] x = {2, 0}> { [the_node] z = Acos(x) }"
+LARGEST = """(int64[n] y, int64[m] v) => (int64[?] z, int64[?] w) <int64[2] x = {3000000000, 0}> {
+    [the_node] z = Max(x, x)
+    [other] w = Max(y, v)
+}"""
+
+
+def test_rule_about_elements_is_not_enforced_at_that_node() -> None:
+    waivers = [waiver("Acos.float.C1")]
+    model = parse(CONSTANT.replace("z = Acos(x)", "a = Acos(x)\n z = Add(a, y)"), opset=18)
+    result = run(model, [0, 0], operators="Acos", waivers=waivers)
+    assert np.isnan(result[0])
+
+
+def test_that_rule_is_enforced_at_other_nodes() -> None:
+    model = parse(LARGEST, opset=18)
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        run(model, [3000000000], [0], operators="Max", waivers=[waiver("Max.int.C1")])
+    assert (caught.value.rule, caught.value.node) == ("Max.int.C1", "other")
+
+
+LEFT_TO_THE_RUN = """(int64[n] y) => (int64[?] z) <int64[2] x = {3000000000, 0}> {
+    [the_node] z = Max(x, y)
+}"""
+
+
+@on_native
+def test_what_is_left_to_the_run_is_decided_without_the_waived_rule(backend: str) -> None:
+    del backend
+    choices = {"operators": "Max", "waivers": [waiver("Max.int.C1")], "verify_proofs": False}
+    model = parse(LEFT_TO_THE_RUN, opset=18)
+    assert run(model, [1, 2], **choices).shape == (2,)
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        run(model, [1, 2, 3], **choices)
+    assert caught.value.rule == "Max.int.R1"
+
+
+@on_python
+def test_python_backend_refuses_to_leave_one_of_several_rules_out(backend: str) -> None:
+    del backend
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(
+            parse(LEFT_TO_THE_RUN, opset=18), operators="Max", waivers=[waiver("Max.int.C1")]
+        )
+    assert str(caught.value) == (
+        "the waiver of Max.int.C1 at Max 'the_node' cannot have effect: the kernels of the python "
+        "backend check all rules of a node; use the native backend"
+    )
+
+
+TWO_DIVISIONS = """(int32[3] x, int32[1] y) => (int32[1] w) {
+    [the_node] z = Div(x, y)
+    axes = Constant <value = int64[1] {0}> ()
+    s = ReduceSum(z, axes)
+    [second] w = Div(s, y)
+}"""
+
+
+@on_native
+def test_nothing_rests_on_a_node_that_waivers_are_for(backend: str) -> None:
+    del backend
+    model = parse(TWO_DIVISIONS)
+
+    def zero_divisor(**choices: object) -> sonnx_ort.Obligation:
+        found = sonnx_ort.check(sonnx_ort.rewrite(model, **choices)).obligations
+        (obligation,) = (o for o in found if (o.node, o.rule.id) == ("second", "Div.int.C1"))
+        return obligation
+
+    assert zero_divisor(broadcast="explicit").status is sonnx_ort.Status.PROVED
+    assert zero_divisor(waivers=[INTEGER_SHAPES]).status is sonnx_ort.Status.RUNTIME
+
+
+CONSTANT_ZERO = "(int32[1] x) => (int32[1] z) <int32[1] y = {0}> { [the_node] z = Div(x, y) }"
+TOO_LARGE = """() => (int32[1] z) <int32[1] x = {-2147483648}, int32[1] y = {-1}> {
+    [the_node] z = Div(x, y)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [(CONSTANT_ZERO, "Div.int.C1"), (TOO_LARGE, "Div.int.C2")],
+    ids=["zero divisor", "smallest by -1"],
+)
+def test_rule_that_keeps_the_process_alive_takes_no_waiver(text: str, rule: str) -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(parse(text), waivers=[waiver(rule)])
+    assert str(caught.value) == (
+        f"the waiver of {rule} at Div 'the_node' cannot have effect: it is not known that ONNX "
+        "Runtime survives what breaks that rule, so that no model is rewritten without it; mend "
+        "the model"
+    )
+
+
+def test_shapes_that_nothing_makes_equal_are_rejected() -> None:
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(binary_model("Div", "float", [3], [2]), waivers=[SHAPES])
+    assert [o.rule.id for o in caught.value.report.violations] == ["Broadcast.E1"]
+
+
+def test_declared_result_that_no_broadcast_gives_cannot_be_waived() -> None:
+    model = binary_model("Div", "float", [3], [1], c_shape=[5])
+    with pytest.raises(sonnx_ort.SonnxError, match=r"cannot have effect: .*; mend the model$"):
+        sonnx_ort.rewrite(model, waivers=[SHAPES])
+
+
+UNBOUND = "is for no violation: no such rule binds such a node; correct or remove it"
+EXPIRED = "expired on 2020-01-31; mend the model, or have the waiver renewed"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (replace(SHAPES, until=dt.date(2020, 1, 31)), EXPIRED),
+        (replace(SHAPES, node="other"), UNBOUND),
+        (waiver("Div.float.R2"), "is for no violation: the rule is proved there; remove it"),
+        (replace(SHAPES, model="0" * 64), UNBOUND),
+    ],
+    ids=["expired", "no such node", "kept", "another model"],
+)
+def test_waiver_without_effect_is_an_error(given: sonnx_ort.Waiver, said: str) -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(unequal(), waivers=[given])
+    place = f"the waiver of {given.rule} at node '{given.node}'"
+    assert str(caught.value) == f"{place} {said}"
+
+
+def test_rule_that_is_left_to_runs_cannot_be_waived() -> None:
+    with pytest.raises(sonnx_ort.SonnxError, match="the rule is runtime there; remove it"):
+        sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["m"]), waivers=[SHAPES])
+
+
+@pytest.mark.parametrize("element_type", ["float", "int32"])
+def test_rewriting_again_with_the_waivers_changes_nothing(element_type: str) -> None:
+    given = [SHAPES if element_type == "float" else INTEGER_SHAPES]
+    once = sonnx_ort.rewrite(unequal(element_type=element_type), waivers=given)
+    assert sonnx_ort.rewrite(once, waivers=given) == once
+
+
+def test_node_that_was_left_as_it_is_needs_its_waiver_again() -> None:
+    choices = {"operators": "Acos"}
+    once = sonnx_ort.rewrite(
+        parse(CONSTANT, opset=18), waivers=[waiver("Acos.float.C1")], **choices
+    )
+    again = sonnx_ort.rewrite(once, waivers=[waiver("Acos.float.C1")], **choices)
+    assert told(again) == told(once)
+    with pytest.raises(sonnx_ort.ModelRejected, match="the model's metadata says that it was"):
+        sonnx_ort.rewrite(once, **choices)
+
+
+@on_native
+def test_natively_enforced_model_needs_its_waivers_again(backend: str) -> None:
+    del backend
+    once = sonnx_ort.rewrite(unequal(), waivers=[SHAPES])
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(once)
+    (violation,) = caught.value.report.violations
+    assert violation.hint.endswith(
+        "; the model's metadata says that it was waived by the board until 9999-12-31: B is one "
+        "number; give that waiver to tolerate it"
+    )
+
+
+@on_python
+def test_broadcast_that_was_written_out_is_enforced_whoever_asks(backend: str) -> None:
+    del backend
+    once = sonnx_ort.rewrite(unequal(element_type="int32"), waivers=[INTEGER_SHAPES])
+    assert sonnx_ort.rewrite(once) == once
+    shapes, *_ = sonnx_ort.check(once).obligations
+    assert shapes.evidence == (
+        "the model enforces it, by sonnx::Div; the model's metadata says that it was waived by "
+        "the board until 9999-12-31: B is one number"
+    )
+
+
+def test_renewed_waiver_takes_the_place_of_the_old_one() -> None:
+    old = replace(SHAPES, until=dt.date(9000, 1, 1), reason="for now")
+    once = sonnx_ort.rewrite(unequal(), waivers=[old])
+    again = sonnx_ort.rewrite(once, waivers=[SHAPES])
+    assert told(again) == told(sonnx_ort.rewrite(unequal(), waivers=[SHAPES]))
+    assert sonnx_ort.rewrite(again, waivers=[SHAPES]) == again
+
+
+def test_expired_waiver_of_a_rewritten_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [replace(SHAPES, until=dt.date(9000, 1, 1))]
+    once = sonnx_ort.rewrite(unequal(), waivers=given)
+    monkeypatch.setattr(tolerance, "_today", lambda: dt.date(9000, 1, 2))
+    with pytest.raises(sonnx_ort.SonnxError, match="expired on 9000-01-01"):
+        sonnx_ort.rewrite(once, waivers=given)
+
+
+def claiming(model: onnx.ModelProto, *rules: str) -> onnx.ModelProto:
+    """A model that says of itself that violations were waived."""
+    entries = [
+        {"rule": rule, "node": "the_node", "path": None, "model": None}
+        | {"reason": "r", "who": "w", "until": "9999-12-31"}
+        for rule in rules
+    ]
+    model.metadata_props.add(key=WAIVERS, value=json.dumps(entries))
+    return model
+
+
+def test_model_that_only_claims_waivers_is_rejected() -> None:
+    with pytest.raises(sonnx_ort.ModelRejected):
+        sonnx_ort.rewrite(claiming(unequal(), "Div.float.R1"))
+    with pytest.raises(sonnx_ort.ModelRejected):
+        sonnx_ort.InferenceSession(claiming(unequal(), "Div.float.R1"))
+    assert not sonnx_ort.check(claiming(unequal(), "Div.float.R1")).ok
+
+
+def test_rule_that_is_left_to_runs_is_enforced_whatever_the_model_claims() -> None:
+    open_shapes = binary_model("Div", "float", ["n"], ["m"])
+    model = sonnx_ort.rewrite(claiming(open_shapes, "Div.float.R1"))
+    assert told(model) is None
+    with pytest.raises(sonnx_ort.ContractViolation):
+        run(model, [1, 2, 3], [1])
+
+
+@on_native
+def test_guards_that_were_taken_away_come_back_whatever_the_model_claims(backend: str) -> None:
+    del backend
+    claims = {p.key: p.value for p in sonnx_ort.rewrite(unequal(), waivers=[SHAPES]).metadata_props}
+    bare = claiming(binary_model("Div", "float", ["n"], ["m"]), "Div.float.R1")
+    for key, value in claims.items():
+        if key != WAIVERS:
+            bare.metadata_props.add(key=key, value=value)
+    with pytest.raises(sonnx_ort.ContractViolation):
+        run(sonnx_ort.rewrite(bare), [1, 2, 3], [1])
+
+
+@on_native
+def test_claimed_waiver_of_a_rule_without_which_none_is_made_is_no_enforcement(
+    backend: str,
+) -> None:
+    del backend
+    given = sonnx_ort.rewrite(binary_model("Div", "int32", [1], [1]))
+    forged = parse(CONSTANT_ZERO)
+    for entry in given.metadata_props:
+        forged.metadata_props.add(key=entry.key, value=entry.value)
+    with pytest.raises(sonnx_ort.ModelRejected):
+        sonnx_ort.rewrite(claiming(forged, "Div.int.C1"))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"rule": 1}]', "null", "[[]]", "[" * 9999])
+def test_claims_that_make_no_sense_are_passed_over(text: str) -> None:
+    model = binary_model("Div", "float", [3], [3])
+    model.metadata_props.add(key=WAIVERS, value=text)
+    assert told(sonnx_ort.rewrite(model)) is None

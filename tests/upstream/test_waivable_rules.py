@@ -1,0 +1,135 @@
+"""ONNX Runtime where a rule is broken that a model may be enforced without."""
+
+import json
+
+import pytest
+
+from sonnx_ort.profile.catalog import RULES
+from support.child import run_python
+
+pytestmark = pytest.mark.upstream
+
+RUN = """
+import itertools, json
+import numpy as np, onnx, onnxruntime as ort
+from support.graphs import parse
+
+FLOATS = ["float16", "bfloat16", "float", "double"]
+SIGNED = ["int8", "int16", "int32", "int64"]
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+WIDTHS = dict(zip(SIGNED + UNSIGNED, [8, 16, 32, 64] * 2))
+SMALLEST, LARGEST = -(2**63), 2**63 - 1
+nan, inf = float("nan"), float("inf")
+LEVELS = {
+    "run": ort.GraphOptimizationLevel.ORT_DISABLE_ALL,
+    "folded": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
+}
+
+def number(element_type):
+    return onnx.TensorProto.DataType.Value(element_type.upper())
+
+def operands_of(arrays):
+    # bfloat16 is no type of numpy, so each operand is converted in the model.
+    for name, (element_type, array) in zip("abcde", arrays):
+        wide = "double" if element_type in FLOATS else "int64"
+        elements = np.array(array, np.float64 if wide == "double" else np.int64)
+        yield name, wide, f"{name}_ = Cast <to = {number(element_type)}> ({name})\\n", elements
+
+def outcome(expression, arrays, way):
+    operands = list(operands_of(arrays))
+    inputs = ", ".join(
+        f"{wide}[{', '.join('?' * elements.ndim)}] {name}" for name, wide, _, elements in operands
+    )
+    casts = "".join(cast for _, _, cast, _ in operands)
+    feeds = {name: elements for name, _, _, elements in operands}
+    constants = feeds if way == "folded" else None
+    declared = "" if constants else inputs
+    text = f"({declared}) => (double[] y) {{ {casts} r = {expression} y = Cast <to = 11> (r) }}"
+    model = parse(text, opset=18, constants=constants)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = LEVELS[way]
+    try:
+        session = ort.InferenceSession(model.SerializeToString(), options)
+        session.run(None, {} if constants else feeds)
+    except Exception as error:
+        return "refused: " + str(error).splitlines()[0]
+    return "gone on"
+
+def cases():
+    for kind, width in WIDTHS.items():
+        low = -(2 ** (width - 1)) if kind in SIGNED else 0
+        high = 2 ** (width - (kind in SIGNED)) - 1
+        extremes = [kind, np.array([low, high, low, 1, 0, 2]).astype(np.uint64).view(np.int64)]
+        powers = np.array([low, low, -1, low, -1, -2]) if kind in SIGNED else [2] * 6
+        yield "Pow.int.C1", "Pow(a_, b_)", [extremes, (kind, powers)]
+        yield "Pow.int.C1", "Pow(a_, b_)", [extremes, (kind, powers[2:3])]
+        yield "Abs.int.C1", "Abs(a_)", [extremes]
+        for operator in ("Max", "Min"):
+            yield f"{operator}.int.C1", f"{operator}(a_, b_)", [extremes, (kind, powers)]
+        for direction in ("LEFT", "RIGHT"):
+            for wide in ([width, width + 1, 127, width, width, width], [width]):
+                shift = f'BitShift <direction = "{direction}"> (a_, b_)'
+                yield "BitShift.int.C1", shift, [extremes, (kind, wide)]
+        bounds = [[0], [0, 1], [[0]], []]
+        for bound in bounds:
+            yield "Clip.C1", "Clip(a_, b_, c_)", [extremes, (kind, bound), (kind, bound)]
+        yield "ArgMax.R5", "ArgMax <axis = 0> (a_)", [(kind, [])]
+        yield "ArgMax.R5", "ArgMax <axis = 1> (a_)", [(kind, [[], []])]
+    for kind in FLOATS:
+        beyond = [nan, inf, -inf, 1e30, -1e30, 2.0**63, 2.0**31, 1.5]
+        yield "Acos.float.C1", "Acos(a_)", [(kind, beyond)]
+        for to in WIDTHS:
+            yield "Cast.float.C1", f"Cast <to = {number(to)}> (a_)", [(kind, beyond)]
+        one = (kind, [1.0])
+        for variance in (-1.0, -inf, nan):
+            operands = [(kind, [[3.0]]), one, one, one, (kind, [variance])]
+            yield "BatchNormalization.C3", "BatchNormalization(a_, b_, c_, d_, e_)", operands
+        for bound in ([0.5], [0.5, 1], [[nan]], []):
+            yield "Clip.C1", "Clip(a_, b_, c_)", [(kind, beyond), (kind, bound), (kind, bound)]
+        yield "ArgMax.R5", "ArgMax <axis = 0> (a_)", [(kind, [])]
+    for kind in ("float", "double", "int32", "uint64"):
+        shapes = [(), (2,), (0,), (3, 2, 2), (0, 2, 2), (1, 3, 2, 2)]
+        for one, other in itertools.product(shapes, repeat=2):
+            operands = [(kind, np.ones(one)), (kind, np.ones(other))]
+            yield "MatMul.C1", "MatMul(a_, b_)", operands
+    vector, matrix = ("float", [1.0, 2, 3]), ("float", [[1.0, 2], [3, 4]])
+    slices = "Slice.R8 Slice.C2 Slice.R6", "Slice(a_, b_, c_, d_, e_)"
+    places = [SMALLEST, -1, 0, 9, LARGEST]
+    for start, end, step in itertools.product(places, places, (SMALLEST, -1, 1, LARGEST)):
+        yield *slices, [vector, *(("int64", [x]) for x in (start, end, 0, step))]
+    yield "Slice.R2", slices[1], [matrix, *(("int64", [x]) for x in (0, 1, 0, 1))]
+
+for rules, expression, arrays in cases():
+    for way in LEVELS:
+        types = " ".join(element_type for element_type, _ in arrays)
+        print(json.dumps([rules, f"{expression} of {types}, {way}"]), flush=True)
+        print(json.dumps(outcome(expression, arrays, way)), flush=True)
+"""
+"""Every rule is broken by constants, which ONNX Runtime computes before runs, and in a run."""
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """What became of each rule's cases; a process that ends shows the case that ended it."""
+    child = run_python(RUN)
+    assert child.exit_status == 0, child
+    lines = [json.loads(line) for line in child.stdout.splitlines()]
+    told = {}
+    for (rules, case), outcome in zip(lines[::2], lines[1::2], strict=True):
+        for rule in rules.split():
+            told.setdefault(rule, {})[case] = outcome
+    return told
+
+
+@pytest.mark.parametrize("rule", [rule.id for rule in RULES.values() if rule.survived])
+def test_broken_rule_gives_a_result_or_an_error(outcomes, rule):
+    """Once it ends the process, no model may be rewritten without the rule any more."""
+    without_kernel = ("NOT_IMPLEMENTED", "INVALID_GRAPH")
+    reached = [o for o in outcomes[rule].values() if not any(word in o for word in without_kernel)]
+    assert reached, outcomes[rule]
+
+
+def test_rules_whose_breach_ends_the_process_take_no_waiver():
+    divisions = ("Div.int.C1", "Div.int.C2", "Div.R5", "Mod.int.C1", "Mod.int.C2")
+    assert not any(RULES[rule].waivable for rule in divisions)
