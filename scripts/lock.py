@@ -23,7 +23,8 @@ onnxruntime-extensions>=0.15.2 ; sys_platform != 'win32'
 
 COMMAND = """\
 uv pip compile pyproject.toml --extra dev --extra oracle --universal --python-version 3.11
---fork-strategy fewest --generate-hashes --no-build --no-config --no-header --no-annotate --quiet --constraints -"""
+--fork-strategy fewest --generate-hashes --no-build --no-config --no-header --no-annotate --quiet
+--constraints -"""
 
 
 def main() -> int:
