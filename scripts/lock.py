@@ -22,8 +22,9 @@ onnxruntime-extensions>=0.15.2 ; sys_platform != 'win32'
 """Of onnxruntime-extensions, releases after 0.15.0 have no builds for Windows."""
 
 COMMAND = """\
-uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --fork-strategy fewest
---generate-hashes --no-build --no-config --no-header --no-annotate --quiet --constraints -"""
+uv pip compile pyproject.toml --extra dev --extra oracle --universal --python-version 3.11
+--fork-strategy fewest --generate-hashes --no-build --no-config --no-header --no-annotate --quiet
+--constraints -"""
 
 
 def main() -> int:

@@ -2,23 +2,23 @@
 
 Written for clarity and independence, not for speed: it decodes every element into an exact
 fraction, computes there, and rounds by its own integer arithmetic. It shares with the product only
-the names of types, editions and rules, and it uses neither numpy's arithmetic nor a float.
+the names of types, editions and rules, and it uses neither numpy's arithmetic nor a float. What is
+irrational it rounds correctly too, from enclosures that Arb computes (the extra `oracle`); and of
+results that no two implementations give alike `enclosure` says which are admitted.
 """
 
 from sonnx_ort.oracle.broadcasting import broadcast
-from sonnx_ort.oracle.operators import (
-    OPERATORS,
-    WITHOUT_EXACT_RESULT,
-    ZEROS_OF_EITHER_SIGN,
-    outcome,
-)
+from sonnx_ort.oracle.enclosure import UNITS, Enclosure, enclosure
+from sonnx_ort.oracle.operators import OPERATORS, ZEROS_OF_EITHER_SIGN, outcome
 from sonnx_ort.oracle.violation import Violation
 
 __all__ = [
     "OPERATORS",
-    "WITHOUT_EXACT_RESULT",
+    "UNITS",
     "ZEROS_OF_EITHER_SIGN",
+    "Enclosure",
     "Violation",
     "broadcast",
+    "enclosure",
     "outcome",
 ]

@@ -5,26 +5,31 @@ of the others the operator's file in `profile/`, whose rules say where they come
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from math import trunc
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.arithmetic import IntegerFormat
+from sonnx_ort.oracle.arithmetic import INTEGER_FORMATS, IntegerFormat
+from sonnx_ort.oracle.numbers import Kind, Number
 from sonnx_ort.oracle.violation import Violation
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
-Elements = tuple[int, ...]
+Elements = tuple[Any, ...]
+"""One exact element of each operand, all at one place: of floats `Number`, else int."""
+
 Offends = Callable[[Elements, IntegerFormat], bool]
-"""Whether elements, one of each operand, all at one place, break a rule."""
+"""Whether elements break a rule; the format is that of the integers, or of the result's."""
 
 _BOTH = (0, 1)
 
 
 def _zero_divisor(elements: Elements, _: IntegerFormat) -> bool:
-    return elements[1] == 0
+    return bool(elements[1] == 0)
 
 
 def _smallest_by_minus_one(elements: Elements, limits: IntegerFormat) -> bool:
@@ -32,14 +37,28 @@ def _smallest_by_minus_one(elements: Elements, limits: IntegerFormat) -> bool:
 
 
 def _whole_width(elements: Elements, limits: IntegerFormat) -> bool:
-    return elements[1] >= limits.bits
+    return bool(elements[1] >= limits.bits)
 
 
 def _smallest(elements: Elements, limits: IntegerFormat) -> bool:
     return limits.signed and elements[0] == limits.smallest
 
 
-_RULES: Mapping[str, Sequence[tuple[str, Offends, Sequence[int]]]] = MappingProxyType(
+def _negative_exponent(elements: Elements, _: IntegerFormat) -> bool:
+    return bool(elements[1] < 0)
+
+
+def _no_cosine(elements: Elements, _: IntegerFormat) -> bool:
+    x: Number = elements[0]
+    return x.kind is Kind.INFINITE or x.magnitude > 1
+
+
+def _not_held(elements: Elements, limits: IntegerFormat) -> bool:
+    x: Number = elements[0]
+    return x.kind is not Kind.FINITE or not limits.smallest <= trunc(x.value) <= limits.largest
+
+
+_ON_INTEGERS: Mapping[str, Sequence[tuple[str, Offends, Sequence[int]]]] = MappingProxyType(
     {
         "Div": [
             ("Div.int.C1", _zero_divisor, _BOTH),
@@ -51,34 +70,63 @@ _RULES: Mapping[str, Sequence[tuple[str, Offends, Sequence[int]]]] = MappingProx
         ],
         "BitShift": [("BitShift.int.C1", _whole_width, _BOTH)],
         "Abs": [("Abs.int.C1", _smallest, [0])],
+        "Pow": [("Pow.int.C1", _negative_exponent, _BOTH)],
     }
 )
 """By operator its rules on integers in order, and the positions of the operands that are told."""
 
+_ON_FLOATS: Mapping[str, tuple[str, Offends]] = MappingProxyType(
+    {"Acos": ("Acos.float.C1", _no_cosine), "Cast": ("Cast.float.C1", _not_held)}
+)
+"""By operator the rule on floats, which tells the element."""
+
 _PRELIMINARY = {"Div.int.C1": "Div.R5"}
 _WIDE = 64
 _COMPARED_IN_HALVES = frozenset({"Max", "Min"})
+_ANY_INTEGER = IntegerFormat(_WIDE, signed=True)
 
 
-def domain_violation(
-    operator: str, operands: Sequence[Array], limits: IntegerFormat, edition: Edition
+def violation_of_integers(
+    operator: str, operands: Sequence[Array], element_type: ElementType, edition: Edition
 ) -> Violation | None:
-    """Find the first element that an operator has no result for.
+    """Find the first integers that an operator has no result for.
 
     Args:
         operator: The operator.
         operands: Its operands, integers of one shape.
-        limits: Their type.
+        element_type: Their type.
         edition: The edition of the profile.
     """
+    limits = INTEGER_FORMATS[element_type]
     if operator in _COMPARED_IN_HALVES and limits.signed and limits.bits == _WIDE:
         return _beyond_int32(operator, operands)
-    for rule, offends, told in _RULES.get(operator, ()):
+    for rule, offends, told in _ON_INTEGERS.get(operator, ()):
         for index in np.ndindex(operands[0].shape):
             elements = tuple(int(operand[index]) for operand in operands)
             if offends(elements, limits):
                 broken = _PRELIMINARY.get(rule, rule) if edition is Edition.PRELIMINARY else rule
                 return Violation(broken, index, tuple(elements[position] for position in told))
+    return None
+
+
+def violation_of_floats(
+    operator: str, operand: Array, numbers: Sequence[Number], result_type: ElementType
+) -> Violation | None:
+    """Find the first float that an operator of one operand has no result for.
+
+    Args:
+        operator: The operator.
+        operand: Its operand.
+        numbers: The elements in row-major order.
+        result_type: The type of the result, which a Cast has to hold where it is one of integers.
+    """
+    if operator not in _ON_FLOATS or (operator == "Cast" and result_type not in INTEGER_FORMATS):
+        return None
+    rule, offends = _ON_FLOATS[operator]
+    limits = INTEGER_FORMATS.get(result_type, _ANY_INTEGER)
+    for index, number in zip(np.ndindex(operand.shape), numbers, strict=True):
+        if offends((number,), limits):
+            return Violation(rule, index, (float(operand[index]),))
     return None
 
 

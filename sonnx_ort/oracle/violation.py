@@ -16,4 +16,4 @@ class Violation:
 
     rule: str
     index: tuple[int, ...] | None = None
-    values: tuple[int, ...] | None = None
+    values: tuple[int | float, ...] | None = None

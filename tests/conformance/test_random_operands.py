@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.options import Edition
 from support.conformity import assert_conforms, each_operator, keeping_the_rules
 from support.elementwise import Single
@@ -23,7 +22,7 @@ def test_outcome_is_the_oracles(execution, single, edition, data):
     name, element_type = single.operator.name, single.element_type
     operands = data.draw(operands_of(*single.types()))
     found = execution(name, operands, element_type, edition)
-    assert_conforms(name, found, outcome(name, operands, element_type, edition))
+    assert_conforms(single, found, operands, edition)
 
 
 @pytest.mark.satisfies(
@@ -39,4 +38,4 @@ def test_results_on_many_random_patterns_are_the_oracles(execution, single, edit
     operands = list(single.operands(1000, seed=20).values())
     operands = keeping_the_rules(single, operands, Edition.TYPED)
     found = execution(name, operands, element_type, Edition.TYPED)
-    assert_conforms(name, found, outcome(name, operands, element_type, edition))
+    assert_conforms(single, found, operands, edition)

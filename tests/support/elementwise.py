@@ -33,12 +33,19 @@ WITHOUT_KERNEL = {
 }
 """The types, besides bfloat16, of which ONNX Runtime has no kernel."""
 
-ATTRIBUTES = {
-    **dict.fromkeys((("Cast", family) for family in Family), "<to = 6>"),
-    ("BitShift", Family.INTEGER): '<direction = "LEFT">',
-    ("Mod", Family.FLOAT): "<fmod = 1>",
+ATTRIBUTES: Mapping[tuple[str, Family], Mapping[str, int | str]] = {
+    **{("Cast", family): {"to": 6} for family in Family},
+    ("BitShift", Family.INTEGER): {"direction": "LEFT"},
+    ("Mod", Family.FLOAT): {"fmod": 1},
 }
 """What operators cannot do without, by the family of their operands' types."""
+
+
+def written(attributes: Mapping[str, object]) -> str:
+    """Attributes of a node as ONNX's textual syntax has them; nothing where there are none."""
+    texts = [f'"{v}"' if isinstance(v, str) else str(v) for v in attributes.values()]
+    given = ", ".join(f"{n} = {text}" for n, text in zip(attributes, texts, strict=True))
+    return f"<{given}>" if given else ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,11 @@ class Single:
     def names(self) -> tuple[str, ...]:
         """The names of its operands."""
         return self.operator.operand_names(self.repeated)
+
+    @property
+    def attributes(self) -> Mapping[str, int | str]:
+        """The attributes of the node of the model."""
+        return ATTRIBUTES.get((self.operator.name, self.element_type.family), {})
 
     def types(self) -> tuple[ElementType, ...]:
         """The type of each operand."""
@@ -95,8 +107,8 @@ class Single:
         )
         own = self.operator.result_type
         result = "int32" if own == OF_THE_NODE else own or self.element_type
-        attributes = ATTRIBUTES.get((self.operator.name, self.element_type.family), "")
-        node = f"[the_node] y = {self.operator.name}{attributes}({', '.join(self.names)})"
+        called = f"{self.operator.name}{written(self.attributes)}"
+        node = f"[the_node] y = {called}({', '.join(self.names)})"
         text = f"({inputs}) => ({result}[] y) {{ {node} }}"
         return parse(text, opset=opset, constants=constants)
 

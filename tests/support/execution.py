@@ -93,4 +93,4 @@ def _violation(violation: BaseException | None) -> Violation:
     assert isinstance(violation, ContractViolation), violation
     if violation.values is None:
         return Violation(violation.rule, violation.index)
-    return Violation(violation.rule, violation.index, tuple(map(int, violation.values)))
+    return Violation(violation.rule, violation.index, tuple(violation.values))

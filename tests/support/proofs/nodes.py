@@ -15,7 +15,7 @@ import sonnx_ort
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
-from support.elementwise import ATTRIBUTES, Single
+from support.elementwise import Single, written
 from support.graphs import declared, parse
 from support.proofs.guards import reaching
 from support.proofs.interpreter import Values
@@ -76,7 +76,7 @@ class Guarded:
         operator, kind = self.single.operator, self.single.element_type
         own = operator.result_type
         result = "int32" if own == OF_THE_NODE else own or kind
-        usual = ATTRIBUTES.get((operator.name, kind.family), "")
+        usual = written(self.single.attributes)
         attributes = usual if self.attributes is None else self.attributes
         if own == OF_THE_NODE:
             number = int(attributes.partition("=")[2].strip(" >"))

@@ -1,0 +1,190 @@
+"""What is admitted of results that no two implementations give alike, element by element.
+
+The oracle computes exactly and rounds once. Most kernels have to give these very bits. Where a
+result is irrational, or depends on the order of a sum, an implementation is admitted that comes
+close: within some units in the last place, which were measured, or within a bound of the rounding
+errors, which is proved for every order of summation (Higham, Accuracy and Stability of Numerical
+Algorithms, 2002, 3.1).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.oracle.arithmetic import INTEGER_FORMATS
+from sonnx_ort.oracle.conversion import TYPES, converted
+from sonnx_ort.oracle.elements import decoded_elements, encoded_elements
+from sonnx_ort.oracle.operators import NO_ATTRIBUTES, Attributes, Operands, outcome
+from sonnx_ort.oracle.rounding_errors import Margins, normalization_margins, product_margins
+from sonnx_ort.oracle.violation import Violation
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.options import Edition
+
+Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+UNITS: Mapping[tuple[str, ElementType], int] = MappingProxyType(
+    {
+        ("Log", ElementType.FLOAT16): 1,
+        ("Log", ElementType.FLOAT): 3,
+        ("Log", ElementType.DOUBLE): 1,
+        ("Acos", ElementType.FLOAT16): 1,
+        ("Acos", ElementType.FLOAT): 4,
+        ("Pow", ElementType.FLOAT16): 1,
+        ("Pow", ElementType.FLOAT): 1,
+        ("Pow", ElementType.DOUBLE): 1,
+    }
+)
+"""By how many units in the last place ONNX Runtime may miss the nearest number."""
+
+_EXACT_IN_DOUBLE = 1 << 53
+"""Every integer up to this one is a double."""
+
+_BY_WAY_OF_FLOAT = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
+"""The types to which a Cast may convert wider numbers by way of float, rounding twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """The results that are admitted.
+
+    Attributes:
+        lowest: The smallest element that is admitted; NaN where the result is NaN.
+        highest: The largest one.
+        anything: Where every element is admitted, since what is computed on the way may be beyond
+            the type.
+    """
+
+    lowest: Array
+    highest: Array
+    anything: Mask
+
+    def admits(self, found: Array) -> Mask:
+        """Where results are admitted; zeros of both signs are alike, and so are all NaNs.
+
+        Args:
+            found: The results, of the type and shape that they have to have.
+
+        Raises:
+            ValueError: They are of another type or shape.
+        """
+        expected = self.lowest
+        if (found.dtype, found.shape) != (expected.dtype, expected.shape):
+            told = f"{found.dtype} {found.shape}, not {expected.dtype} {expected.shape}"
+            raise ValueError(f"results are {told}")
+        # Looking at a signalling NaN raises the flag of an invalid operation.
+        with np.errstate(invalid="ignore"):
+            within = (expected <= found) & (found <= self.highest)
+            if found.dtype.kind not in "biu":
+                within |= np.isnan(found) & np.isnan(expected)
+        return np.asarray(within | self.anything)
+
+
+def enclosure(
+    operator: str,
+    operands: Operands,
+    element_type: ElementType,
+    edition: Edition,
+    attributes: Attributes = NO_ATTRIBUTES,
+) -> Enclosure | Violation:
+    """What an operator may give.
+
+    Args:
+        operator: Its name.
+        operands: All its operands, None in the places of those that are left out.
+        element_type: The type of those that have none of their own.
+        edition: The edition of the profile.
+        attributes: The attributes of the node.
+
+    Returns:
+        What is admitted, or the first rule that is broken.
+
+    Raises:
+        ValueError: The operator does not take the type.
+    """
+    nearest = outcome(operator, operands, element_type, edition, attributes)
+    if isinstance(nearest, Violation):
+        return nearest
+    given = [operand for operand in operands if operand is not None]
+    match operator, element_type.family:
+        case "MatMul", Family.FLOAT:
+            margins = product_margins(given[0], given[1], element_type)
+            return _around(nearest, margins, element_type)
+        case "BatchNormalization", _:
+            margins = normalization_margins(given[0], given[1:], element_type, attributes)
+            return _around(nearest, margins, element_type)
+        case "Pow", Family.INTEGER:
+            return _around_powers(nearest, given, element_type)
+        case "Cast", _ if TYPES[int(attributes["to"])] in _BY_WAY_OF_FLOAT:
+            return _rounded_twice(nearest, given[0], element_type)
+    units = UNITS.get((operator, element_type), 0)
+    return _between(_moved(nearest, -units), _moved(nearest, units))
+
+
+def _between(lowest: Array, highest: Array) -> Enclosure:
+    return Enclosure(lowest, highest, np.zeros(lowest.shape, np.bool_))
+
+
+def _moved(array: Array, units: int) -> Array:
+    """The floats so many places up the line; infinities and NaNs stay, and so do integers."""
+    if units == 0:
+        return array
+    width = 8 * array.dtype.itemsize
+    finite = np.isfinite(array).ravel().tolist()
+    bits = array.view(f"u{array.dtype.itemsize}").ravel().tolist()
+    moved = [_step(b, units, width) if f else b for b, f in zip(bits, finite, strict=True)]
+    return np.array(moved, f"u{array.dtype.itemsize}").view(array.dtype).reshape(array.shape)
+
+
+def _step(bits: int, units: int, width: int) -> int:
+    """The pattern so many places further; those of one sign are in the order of their numbers."""
+    sign = 1 << (width - 1)
+    place = (-(bits - sign) if bits >= sign else bits) + units
+    return place if place >= 0 else sign - place
+
+
+def _around(nearest: Array, margins: Margins, element_type: ElementType) -> Enclosure:
+    """What lies within the margins; where there are none, the result is not rounded."""
+    lowest, highest = (
+        encoded_elements(ends, element_type).reshape(nearest.shape) for ends in margins.ends
+    )
+    exact = np.array(margins.exact).reshape(nearest.shape)
+    beyond = np.array(margins.beyond, np.bool_).reshape(nearest.shape)
+    return Enclosure(np.where(exact, nearest, lowest), np.where(exact, nearest, highest), beyond)
+
+
+def _around_powers(nearest: Array, operands: list[Array], element_type: ElementType) -> Enclosure:
+    """Powers by way of double: near the exact ones beyond 2^53, anything where double is beyond."""
+    limits = INTEGER_FORMATS[element_type]
+    lowest, highest, beyond = [], [], []
+    places = zip(*(operand.ravel().tolist() for operand in operands), strict=True)
+    for (x, y), power in zip(places, nearest.ravel().tolist(), strict=True):
+        # Two units of double, for the base may be rounded as well as the power.
+        off = (abs(power) >> 51) if abs(power) > _EXACT_IN_DOUBLE else 0
+        within = limits.smallest <= power - off and power + off <= limits.largest
+        # No power of 2 with an exponent of all bits is in any type.
+        held = abs(x) < 2 or (y < limits.bits and x**y == power)
+        beyond.append(not (within and held) or y > _EXACT_IN_DOUBLE)
+        lowest.append(max(power - off, limits.smallest))
+        highest.append(min(power + off, limits.largest))
+    ends = [np.array(end, nearest.dtype).reshape(nearest.shape) for end in (lowest, highest)]
+    return Enclosure(ends[0], ends[1], np.array(beyond, np.bool_).reshape(nearest.shape))
+
+
+def _rounded_twice(nearest: Array, operand: Array, element_type: ElementType) -> Enclosure:
+    """What is rounded once, and what is rounded to float before."""
+    target = next(t for t in _BY_WAY_OF_FLOAT if t.dtype == nearest.dtype)
+    as_floats = _converted(operand, element_type, ElementType.FLOAT)
+    twice = _converted(as_floats, ElementType.FLOAT, target)
+    with np.errstate(invalid="ignore"):
+        smaller = nearest < twice
+    return _between(np.where(smaller, nearest, twice), np.where(smaller, twice, nearest))
+
+
+def _converted(array: Array, element_type: ElementType, target: ElementType) -> Array:
+    exact = [converted(element, target) for element in decoded_elements(array, element_type)]
+    return encoded_elements(exact, target).reshape(array.shape)

@@ -1,0 +1,87 @@
+"""The rules of operators that are not element-wise: the first that the operands break.
+
+Sources: SONNX MatMul, C1 of both inputs; BatchNormalization, C3 of input_var; Clip, C1 of min and
+max; Slice, R2, R6, R7 and R8 and C2 of the ends; ArgMax, R5. All are drafts.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.oracle.violation import Violation
+
+Array = npt.NDArray[Any]
+Attributes = Mapping[str, int | float | str]
+Operands = Sequence[Array | None]
+
+
+def single_operand_violation(
+    operator: str, operands: Operands, attributes: Attributes
+) -> Violation | None:
+    """Find the first rule that the operands of a node break.
+
+    Args:
+        operator: The operator.
+        operands: The operands, None in the places of those that are left out.
+        attributes: The attributes of the node.
+    """
+    return next(_RULES[operator]([o for o in operands if o is not None], attributes), None)
+
+
+def _matrices(operands: Sequence[Array], _: Attributes) -> Iterator[Violation]:
+    if any(operand.ndim != 2 for operand in operands):
+        yield Violation("MatMul.C1")
+
+
+def _variances(operands: Sequence[Array], _: Attributes) -> Iterator[Violation]:
+    for index, variance in enumerate(operands[4].astype(np.float64).tolist()):
+        if not variance >= 0:
+            yield Violation("BatchNormalization.C3", (index,), (variance,))
+
+
+def _scalars(operands: Sequence[Array], _: Attributes) -> Iterator[Violation]:
+    if any(bound.ndim for bound in operands[1:]):
+        yield Violation("Clip.C1")
+
+
+def _something(operands: Sequence[Array], attributes: Attributes) -> Iterator[Violation]:
+    if operands[0].shape[int(attributes.get("axis", 0))] == 0:
+        yield Violation("ArgMax.R5")
+
+
+def _places(operands: Sequence[Array], _: Attributes) -> Iterator[Violation]:
+    x, *indices = operands
+    starts, ends, axes, steps = (index.tolist() for index in indices)
+    sizes = [x.shape[axis] for axis in axes]
+    if len(axes) != x.ndim:
+        yield Violation("Slice.R2")
+    if any(not -size <= start < size for start, size in zip(starts, sizes, strict=True)):
+        yield Violation("Slice.R8")
+    for end, size, step in zip(ends, sizes, steps, strict=True):
+        below = 1 if step < 0 else 0
+        if not -size - below <= end <= size - below:
+            yield Violation("Slice.C2")
+    for start, end, size, step in zip(starts, ends, sizes, steps, strict=True):
+        first, last = (place + size if place < 0 else place for place in (start, end))
+        if (last - first) * step < 0:
+            yield Violation("Slice.R6")
+
+
+_RULES: Mapping[str, Callable[[Sequence[Array], Attributes], Iterator[Violation]]] = (
+    MappingProxyType(
+        {
+            "MatMul": _matrices,
+            "BatchNormalization": _variances,
+            "Clip": _scalars,
+            "Slice": _places,
+            "ArgMax": _something,
+        }
+    )
+)
+"""By operator what its operands break, in the order of its rules."""
+
+OPERATORS = frozenset(_RULES)
+"""The operators that are not element-wise."""

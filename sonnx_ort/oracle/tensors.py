@@ -1,0 +1,187 @@
+"""MatMul, BatchNormalization, Clip, Slice and ArgMax, element by element.
+
+Sources: the drafts of the working group, section "Informal specification" of each, on reals and on
+floats. Tensors here are arrays of exact elements; of numpy only indexes are used.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.oracle.arithmetic import (
+    FLOAT_FORMATS,
+    add_floats,
+    divide_floats,
+    multiply_floats,
+    square_root_of_float,
+    subtract_floats,
+)
+from sonnx_ort.oracle.comparison import less
+from sonnx_ort.oracle.elements import Exact, encoded_elements, exact_elements, zero_of
+from sonnx_ort.oracle.numbers import Kind, Number, decode
+from sonnx_ort.profile.element_type import ElementType
+
+Array = npt.NDArray[Any]
+Attributes = Mapping[str, int | float | str]
+
+
+def tensor_result(
+    operator: str,
+    operands: Sequence[Array | None],
+    element_type: ElementType,
+    attributes: Attributes,
+) -> Array:
+    """What an operator gives of operands that keep its rules.
+
+    Args:
+        operator: The operator, one that is not element-wise.
+        operands: Its operands, None in the places of those that are left out.
+        element_type: Their type, unless a Slice cuts by them.
+        attributes: The attributes of the node.
+
+    Raises:
+        ValueError: It does not take so many operands.
+    """
+    if operator == "Slice":
+        x, *indices = (operand for operand in operands if operand is not None)
+        return cut_out(x.view(f"u{x.dtype.itemsize}"), *indices).view(x.dtype)
+    exact = [None if o is None else exact_elements(o, element_type) for o in operands]
+    result_type = element_type
+    match operator, exact:
+        case "MatMul", [np.ndarray() as a, np.ndarray() as b]:
+            result = product_of_matrices(a, b, zero_of(element_type))
+        case "BatchNormalization", [np.ndarray() as x, *vectors]:
+            result = normalized_channels(x, [v for v in vectors if v is not None], attributes)
+        case "ArgMax", [np.ndarray() as x]:
+            result, result_type = places_of_largest(x, attributes), ElementType.INT64
+        case "Clip", [np.ndarray() as x, *bounds]:
+            result = clipped_elements(x, bounds)
+        case _:
+            raise ValueError(f"{operator} of {len(operands)} operands has no meaning")
+    return encoded_elements(result.ravel().tolist(), result_type).reshape(result.shape)
+
+
+def exact_epsilon(attributes: Attributes) -> Number:
+    """The epsilon of a BatchNormalization, which ONNX keeps as a float.
+
+    Args:
+        attributes: The attributes of the node.
+    """
+    kept = np.array(attributes.get("epsilon", 1e-5), np.float32)
+    return decode(int(kept.view(np.uint32)), FLOAT_FORMATS[ElementType.FLOAT])
+
+
+def product_of_matrices(a: Exact, b: Exact, zero: Any) -> Exact:
+    """MatMul: the sum of the products along a row and a column.
+
+    Args:
+        a: The one matrix.
+        b: The other one, of as many rows as the first has columns.
+        zero: What a sum of nothing is.
+    """
+    add, multiply = operations(zero)
+    result = np.empty((a.shape[0], b.shape[1]), object)
+    for row, column in np.ndindex(result.shape):
+        products = map(multiply, a[row], b[:, column])
+        result[row, column] = reduce(add, products, zero)
+    return result
+
+
+def operations(zero: Any) -> tuple[Any, Any]:
+    """Addition and multiplication of elements like a zero.
+
+    Args:
+        zero: A zero.
+    """
+    if isinstance(zero, Number):
+        return add_floats, multiply_floats
+    return int.__add__, int.__mul__
+
+
+def normalized_channels(x: Exact, vectors: Sequence[Exact], attributes: Attributes) -> Exact:
+    """BatchNormalization: each element less the mean, by the deviation, scaled and shifted.
+
+    Args:
+        x: The tensor, whose second axis is that of the channels.
+        vectors: The scale, shift, mean and variance of each channel.
+        attributes: Those of the node.
+    """
+    epsilon = exact_epsilon(attributes)
+    scales, shifts, means, variances = (vector.tolist() for vector in vectors)
+    deviations = [square_root_of_float(add_floats(v, epsilon)) for v in variances]
+    result = np.empty(x.shape, object)
+    for index in np.ndindex(x.shape):
+        channel, element = index[1], x.item(*index)
+        scaled = multiply_floats(scales[channel], subtract_floats(element, means[channel]))
+        result[index] = add_floats(divide_floats(scaled, deviations[channel]), shifts[channel])
+    return result
+
+
+def clipped_elements(x: Exact, bounds: Sequence[Exact | None]) -> Exact:
+    """Clip: the smaller one of the upper bound and of the larger one of element and lower bound.
+
+    Args:
+        x: The tensor; a NaN stays one.
+        bounds: The lower and the upper bound as far as they are given; a NaN is none.
+    """
+    lowest, highest = [*(None if bound is None else bound[()] for bound in bounds), None, None][:2]
+    result = np.empty(x.shape, object)
+    for index in np.ndindex(x.shape):
+        element = x[index]
+        if lowest is not None and _precedes(element, lowest):
+            element = lowest
+        clipped = highest is not None and _precedes(highest, element)
+        result[index] = highest if clipped else element
+    return result
+
+
+def cut_out(x: Array, starts: Array, ends: Array, axes: Array, steps: Array) -> Array:
+    """Slice: the elements from a start on, in steps, before an end, along every axis.
+
+    Args:
+        x: The tensor, of any elements.
+        starts: A start for each axis that is named; below zero it is counted from behind.
+        ends: An end for each.
+        axes: The axes, all of them.
+        steps: A step for each.
+    """
+    places: list[range] = [range(0)] * x.ndim
+    named = (index.tolist() for index in (starts, ends, axes, steps))
+    for start, end, axis, step in zip(*named, strict=True):
+        size = x.shape[axis]
+        first, last = (place + size if place < 0 else place for place in (start, end))
+        places[axis] = range(first, last, step)
+    result = np.empty([len(along) for along in places], x.dtype)
+    for index in np.ndindex(result.shape):
+        result[index] = x[tuple(along[i] for along, i in zip(places, index, strict=True))]
+    return result
+
+
+def places_of_largest(x: Exact, attributes: Attributes) -> Exact:
+    """ArgMax: where the largest element stands along an axis; a NaN counts as the largest.
+
+    Args:
+        x: The tensor.
+        attributes: Those of the node.
+    """
+    axis = int(attributes.get("axis", 0))
+    last = bool(attributes.get("select_last_index", 0))
+    result = np.empty([1 if k == axis else size for k, size in enumerate(x.shape)], object)
+    for index in np.ndindex(result.shape):
+        along = [x[(*index[:axis], place, *index[axis + 1 :])] for place in range(x.shape[axis])]
+        result[index] = _place_of_largest(along, last=last)
+    return result if attributes.get("keepdims", 1) else result.squeeze(axis)
+
+
+def _place_of_largest(elements: Sequence[Any], *, last: bool) -> int:
+    places = range(len(elements))
+    nans = [i for i in places if getattr(elements[i], "kind", None) is Kind.NAN]
+    largest = nans or [i for i in places if not any(_precedes(elements[i], e) for e in elements)]
+    return largest[-1 if last else 0]
+
+
+def _precedes(x: Any, y: Any) -> bool:
+    return less(x, y) if isinstance(x, Number) else x < y

@@ -1,0 +1,139 @@
+"""What is admitted of results: the nearest, what is close enough, and nothing else."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sonnx_ort.oracle import UNITS, Enclosure, Violation, enclosure, outcome
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
+from support.values import special_values
+
+INF, NAN = np.inf, np.nan
+FLOAT, INT64 = ElementType.FLOAT, ElementType.INT64
+
+
+def admitted(operator, operands, element_type=FLOAT, **attributes):
+    arrays = [np.array(operand, element_type.dtype) for operand in operands]
+    found = enclosure(operator, arrays, element_type, Edition.TYPED, attributes)
+    assert isinstance(found, Enclosure)
+    return found
+
+
+def moved(array, units):
+    with np.errstate(over="ignore"):
+        for _ in range(abs(units)):
+            array = np.nextafter(array, array.dtype.type(np.copysign(INF, units)))
+    return array
+
+
+@pytest.mark.parametrize(("operator", "element_type"), UNITS, ids=str)
+def test_so_many_units_are_admitted_and_no_more(operator, element_type):
+    operand = np.array([0.25, 0.75], element_type.dtype)
+    operands = [operand] * (2 if operator == "Pow" else 1)
+    found = admitted(operator, operands, element_type)
+    nearest = outcome(operator, operands, element_type, Edition.TYPED)
+    units = UNITS[operator, element_type]
+    within = [found.admits(moved(nearest, step)).tolist() for step in range(-units, units + 1)]
+    beyond = [found.admits(moved(nearest, step)).any() for step in (-units - 1, units + 1)]
+    assert within == [[True, True]] * (2 * units + 1)
+    assert beyond == [False, False]
+
+
+def test_units_go_on_across_zero():
+    found = admitted("Log", [[1.0]])
+    tiny = np.float32(1e-45)
+    assert found.admits(np.array([-3 * tiny])).all()
+    assert not found.admits(np.array([-4 * tiny])).any()
+
+
+@pytest.mark.parametrize(("x", "wrong"), [(0.0, np.finfo(np.float32).min), (-1.0, 0.0)])
+def test_infinities_and_nans_have_no_neighbours(x, wrong):
+    found = admitted("Log", [[x]])
+    assert found.admits(outcome("Log", [np.float32([x])], FLOAT, Edition.TYPED)).all()
+    assert not found.admits(np.float32([wrong])).any()
+
+
+@pytest.mark.parametrize("operator", ["Add", "Abs", "Sqrt"])
+def test_exact_operator_admits_its_result_alone(operator):
+    values = special_values(FLOAT)
+    operands = [values] * (2 if operator == "Add" else 1)
+    found = admitted(operator, operands)
+    nearest = outcome(operator, operands, FLOAT, Edition.TYPED)
+    assert found.admits(nearest).all()
+    finite = np.isfinite(nearest)
+    assert not found.admits(moved(nearest, 1))[finite].any()
+
+
+def test_every_order_of_summation_is_admitted():
+    row = np.float32([1e8, 1, -1e8, 3.7, 1e-3, -2.2])
+    found = admitted("MatMul", [[row], np.ones((6, 1))])
+    for order in itertools.permutations(row):
+        total = np.float32(0)
+        for summand in order:
+            total += summand
+        assert found.admits(np.float32([[total]])).all()
+
+
+def test_product_without_one_summand_is_not_admitted():
+    row = np.float32([1, 2, 3, 0.01])
+    found = admitted("MatMul", [[row], np.ones((4, 1))])
+    assert not found.admits(np.float32([[6]])).any()
+
+
+def test_product_that_may_overflow_on_the_way_is_anything():
+    found = admitted("MatMul", [[[3e38, 3e38, -3e38]], np.ones((3, 1))])
+    assert found.admits(np.float32([[INF]])).all()
+    assert found.admits(np.float32([[NAN]])).all()
+
+
+@pytest.mark.parametrize("x", [0.0, 1.5, -7.0, 3e4])
+def test_both_ways_to_normalize_are_admitted(x):
+    scale, shift, mean, variance = (np.float32(v) for v in (1.5, -0.3, 2.0, 0.7))
+    found = admitted("BatchNormalization", [[[x]], *([v] for v in (scale, shift, mean, variance))])
+    factor = scale / np.sqrt(variance + np.float32(1e-5))
+    x = np.float32(x)
+    for result in (factor * (x - mean) + shift, x * factor + (shift - mean * factor)):
+        assert found.admits(np.float32([[result]])).all()
+        assert not found.admits(np.float32([[result * 1.0001]])).any()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "right", "wrong"),
+    [
+        (3, 5, [243], [242, 244, 0]),
+        (-2, 63, [-(2**63)], []),
+        (3, 39, [3**39, int(float(3**39))], [3**39 + 4096]),
+        (10, 30, [-(2**63), 0, 7], []),
+        (1, 2**62, [1], []),
+        (2**53 + 1, 1, [2**53, 2**53 + 1], [2**53 - 9]),
+    ],
+)
+def test_integer_power_is_exact_as_far_as_double_is(x, y, right, wrong):
+    found = admitted("Pow", [[x], [y]], INT64)
+    assert all(found.admits(np.array([number])).all() for number in right)
+    assert not any(found.admits(np.array([number])).any() for number in wrong)
+
+
+@pytest.mark.parametrize(
+    ("x", "right", "wrong"),
+    [(2049.0000001, [2048, 2050], [2052, 2046]), (2049.1, [2050], [2048])],
+)
+def test_conversion_may_round_to_float_before(x, right, wrong):
+    found = admitted("Cast", [[x]], ElementType.DOUBLE, to=10)
+    assert [found.admits(np.float16([number])).item() for number in right] == [True] * len(right)
+    assert [found.admits(np.float16([number])).item() for number in wrong] == [False] * len(wrong)
+
+
+def test_results_of_another_shape_or_type_are_an_error():
+    found = admitted("Add", [[1.0], [2.0]])
+    with pytest.raises(ValueError, match=r"^results are float32 \(2,\), not float32 \(1,\)$"):
+        found.admits(np.float32([3, 3]))
+    with pytest.raises(ValueError, match=r"^results are float64"):
+        found.admits(np.array([3.0]))
+
+
+def test_broken_rule_is_told():
+    found = enclosure("Acos", [np.float32([2])], FLOAT, Edition.TYPED)
+    assert found == Violation("Acos.float.C1", (0,), (2.0,))
