@@ -33,7 +33,7 @@ def main() -> int:
         print("uv is not installed: https://docs.astral.sh/uv", file=sys.stderr)
         return 2
     for lowest, options, constraints in (
-        (False, ["--upgrade", "--extra", "proofs"], NEWEST),
+        (False, ["--upgrade", "--extra", "proofs", "--extra", "mutation"], NEWEST),
         (True, ["--resolution", "lowest-direct"], ""),
     ):
         done = subprocess.run(

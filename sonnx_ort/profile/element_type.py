@@ -46,7 +46,7 @@ class ElementType(enum.StrEnum):
     @classmethod
     def named(cls, name: str | None) -> "ElementType | None":
         """The type of that ONNX name; None if it is unknown or none of these."""
-        return _NAMED.get(name or "")
+        return None if name is None else _NAMED.get(name)
 
 
 _FLOATS = frozenset(

@@ -1,11 +1,14 @@
 """A common shape for all operands: what is known before a run, what a run shows, and the hints."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.requirements.broadcastable import SCALAR_INPUTS, aligned_axes
 
 E1, C1 = RULES["Broadcast.E1"].requirement, RULES["Broadcast.C1"].requirement
 KEPT = "on each axis every size is the largest or 1"
@@ -132,6 +135,29 @@ def test_type_of_each_output_is_proved_to_be_its_own_inputs():
     assert C1.judge(operands((2,), (3,))) == Judgement(
         Status.PROVED, "each output repeats the elements of its own input"
     )
+
+
+@pytest.mark.parametrize(
+    ("declared", "evidence"),
+    [
+        (["float", None], None),
+        (["float", "double"], "Z1 is declared as double, and X1 is float"),
+        (["float"], None),
+    ],
+)
+def test_declared_type_of_each_output_is_compared_with_its_own_inputs(declared, evidence):
+    results = [Operand(f"Z{i}", f"z{i}", "declared", kind) for i, kind in enumerate(declared)]
+    expected = None if evidence is None else Judgement(Status.VIOLATED, evidence)
+    assert C1.judge_results(operands((2,), (3,)), results) == expected
+
+
+def test_shapes_of_inputs_that_are_declared_as_scalars_prove_nothing():
+    scalars = [replace(operand, scalar_inputs=True) for operand in operands((2,), (2,))]
+    assert E1.judge(scalars) == Judgement(Status.RUNTIME, SCALAR_INPUTS)
+
+
+def test_no_shapes_have_no_axes():
+    assert list(aligned_axes([])) == []
 
 
 def test_no_run_can_break_the_rule_about_types():

@@ -39,6 +39,15 @@ def test_judgement(rule_id, a, b, status, evidence):
 
 
 @pytest.mark.parametrize("rule_id", DENSE)
+def test_result_that_is_declared_sparse_is_violated(rule_id):
+    requirement = RULES[rule_id].requirement
+    dense, sparse = operands(False, True)
+    assert requirement.judge_results([sparse], [dense]) is None
+    expected = Judgement(Status.VIOLATED, "B 'w' is sparse")
+    assert requirement.judge_results([dense], [dense, sparse]) == expected
+
+
+@pytest.mark.parametrize("rule_id", DENSE)
 def test_arrays_are_never_an_offence(rule_id):
     assert RULES[rule_id].requirement.violation([np.zeros(2), np.zeros(3)]) is None
 

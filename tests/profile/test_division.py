@@ -1,5 +1,7 @@
 """Zero divisors and quotients beyond the type: known before a run, and found in one."""
 
+import dataclasses
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Judgement, Status, Violation
-from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.operand import Bounds, Operand
 from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS
 
 NONZERO = "Div.int.C1"
@@ -49,6 +51,48 @@ def violation(rule_id, a, b, element_type="int8"):
 @pytest.mark.parametrize("rule_id", [NONZERO, INFINITY])
 def test_judgement_of_zero_divisors(rule_id, b, status, evidence):
     assert judge(rule_id, None, b) == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize("rule_id", [NONZERO, INFINITY])
+@pytest.mark.parametrize(
+    ("bounds", "status", "evidence"),
+    [
+        (Bounds(1, 7), "proved", "every element of B 'w' lies in 1 to 7"),
+        (Bounds(-7, -1), "proved", "every element of B 'w' lies in -7 to -1"),
+        (Bounds(0, 7), "runtime", "the elements of B are known only in a run"),
+        (Bounds(-7, 0), "runtime", "the elements of B are known only in a run"),
+    ],
+)
+def test_intervals_without_zero_prove_that_no_divisor_is_zero(rule_id, bounds, status, evidence):
+    operands = operand("A"), dataclasses.replace(operand("B"), bounds=bounds)
+    judged = RULES[rule_id].requirement.judge(operands)
+    assert judged == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "status", "evidence"),
+    [
+        (None, Bounds(0, 7), "proved", "every element of B 'w' lies in 0 to 7"),
+        (None, Bounds(-7, -2), "proved", "every element of B 'w' lies in -7 to -2"),
+        (None, Bounds(-1, 7), "runtime", "the elements are known only in a run"),
+        (None, Bounds(-7, -1), "runtime", "the elements are known only in a run"),
+        (Bounds(-127, 7), None, "proved", "every element of A 'x' lies in -127 to 7"),
+        (Bounds(-128, 7), None, "runtime", "the elements are known only in a run"),
+    ],
+)
+def test_intervals_prove_that_quotients_are_representable(a, b, status, evidence):
+    operands = (
+        dataclasses.replace(operand("A"), bounds=a),
+        dataclasses.replace(operand("B"), bounds=b),
+    )
+    judged = RULES[REPRESENTABLE].requirement.judge(operands)
+    assert judged == Judgement(Status(status), evidence)
+
+
+def test_an_interval_of_a_type_that_is_not_known_proves_nothing_of_quotients():
+    a = Operand("A", "x", "somewhere", bounds=Bounds(0, 7))
+    judged = RULES[REPRESENTABLE].requirement.judge((a, operand("B")))
+    assert judged.status is Status.RUNTIME
 
 
 @pytest.mark.parametrize("element_type", FLOATS)

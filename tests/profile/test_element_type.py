@@ -1,9 +1,10 @@
 """The twelve numeric element types."""
 
+import numpy as np
 import onnx
 import pytest
 
-from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family, smallest_value
 
 
 @pytest.mark.satisfies("Div.preliminary.types", "Sub.preliminary.types", "Div.typed.float.types")
@@ -42,3 +43,8 @@ def test_family_is_that_of_the_name(element_type):
 )
 def test_named(name, element_type):
     assert ElementType.named(name) is element_type
+
+
+@pytest.mark.parametrize("element_type", [t for t in NUMERIC_TYPES if t.family is Family.INTEGER])
+def test_smallest_value_is_that_of_the_type(element_type):
+    assert smallest_value(element_type) == np.iinfo(element_type.dtype).min

@@ -49,6 +49,21 @@ def test_type_that_goes_beyond_neither_end_needs_no_look() -> None:
     assert everything.judge([x]) == Judgement(Status.PROVED, "no uint8 is negative")
 
 
+def test_only_the_end_that_the_type_goes_beyond_is_looked_at() -> None:
+    even = WithinInterval(("X",), 0, lambda _: (-128, 7), "large", REQUIREMENT.example)
+    odd = WithinInterval(("X",), 0, lambda _: (0, 127), "negative", REQUIREMENT.example)
+    array = np.int8([-128, 3, 127])
+    assert [even.violation([array]).index, odd.violation([array]).index] == [(2,), (0,)]
+
+
+def test_nan_is_outside_where_it_is_not_admitted() -> None:
+    number = WithinInterval(
+        ("X",), 0, lambda _: (0.0, np.inf), "no number", REQUIREMENT.example, admits_nan=False
+    )
+    found = number.violation([np.float32([0, np.inf, np.nan])])
+    assert (found.index, found.reason) == ((2,), "X is no number: X[2] = nan")
+
+
 @pytest.mark.parametrize(
     ("dtype", "y", "index"),
     [

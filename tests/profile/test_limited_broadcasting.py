@@ -2,6 +2,7 @@
 
 import pytest
 
+from sonnx_ort.profile.judgement import Violation
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 from support.legacy import lines_up
@@ -31,6 +32,7 @@ def judged(a_shape, b_shape, axis=None, **known):
         (A, (2,), -4, 3),
         (A, (), None, 0),
         (A, (4, 5), None, 0),
+        (A, (4, 5), 3, None),
         (A, (1,), 9, None),
         (A, (1,), -9, None),
     ],
@@ -78,6 +80,13 @@ def test_what_cannot_line_up_is_violated(a_shape, b_shape, shown):
         "asks for"
     )
     assert judged(a_shape, b_shape) == ("violated", evidence)
+
+
+def test_offence_tells_both_shapes():
+    assert LimitedBroadcasting().violation((4, 5), (1, 5)) == Violation(
+        "B (1, 5) neither has one element nor is its shape the part of A's (4, 5) that "
+        "broadcasting asks for"
+    )
 
 
 @pytest.mark.parametrize(

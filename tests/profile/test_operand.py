@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.operand import Operand, broadcast_shape, first_index, format_shape
+from sonnx_ort.profile.operand import (
+    Bounds,
+    Operand,
+    broadcast_shape,
+    contradict,
+    first_index,
+    format_shape,
+    has_known_sizes,
+    symbols_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,13 +57,49 @@ def test_format_shape(shape, text):
 )
 def test_broadcast_shape(a, b, common):
     assert broadcast_shape(a, b) == common
+    assert broadcast_shape(b, a) == common
+
+
+def test_an_unknown_rank_leaves_the_common_shape_unknown():
+    assert broadcast_shape((3,), None) is None
+    assert broadcast_shape(None, (3,)) is None
 
 
 @pytest.mark.parametrize(
-    ("a", "b"), [((3,), (1,)), ((2, 3), (3,)), (("n",), (3,)), ((3,), (4,)), ((None,), (1,))]
+    ("one", "other", "differ"),
+    [
+        ((2, 3), (2, 3), False),
+        ((2, 3), (2, 4), True),
+        ((2, 3), (2,), True),
+        ((), (1,), True),
+        ((2, "n"), (2, 3), False),
+        ((2, None), (2, 3), False),
+        ((2, "n"), (2, "m"), False),
+        ((2, "n"), (3, "m"), True),
+        ((2,), None, False),
+        (None, None, False),
+    ],
 )
-def test_broadcast_shape_is_the_same_either_way_round(a, b):
-    assert broadcast_shape(a, b) == broadcast_shape(b, a)
+def test_shapes_contradict_where_known_ranks_or_sizes_differ(one, other, differ):
+    assert contradict(one, other) is differ
+    assert contradict(other, one) is differ
+
+
+@pytest.mark.parametrize(
+    ("shape", "known"),
+    [((2, 3), True), ((), True), ((2, "n"), False), ((2, None), False), (None, False)],
+)
+def test_sizes_are_known_where_all_are_numbers(shape, known):
+    assert has_known_sizes(shape) is known
+
+
+def test_symbols_of_a_shape_are_told_as_often_as_they_occur():
+    assert symbols_in(("n", "2*m_1 + n", 3, None)) == ["n", "m_1", "n"]
+    assert symbols_in(None) == []
+
+
+def test_an_interval_includes_both_ends():
+    assert [number in Bounds(-1, 2) for number in range(-2, 4)] == [False, *[True] * 4, False]
 
 
 @pytest.mark.parametrize(

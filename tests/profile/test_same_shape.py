@@ -8,6 +8,8 @@ import pytest
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.requirements.broadcastable import SCALAR_INPUTS
+from sonnx_ort.profile.requirements.same_shape import SameShape
 
 SAME_SHAPE = ["Div.float.R1", "Div.int.R1", "Div.R1", "Sub.float.R1", "Sub.int.R1", "Sub.R1"]
 
@@ -114,6 +116,51 @@ def test_equal_shapes_are_no_offence(rule_id, shape):
 def test_unequal_shapes_are_an_offence(rule_id, a, b, reason):
     violation = RULES[rule_id].requirement.violation([np.zeros(a), np.zeros(b)])
     assert violation == Violation(reason)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "status", "evidence"),
+    [
+        ([None], "proved", "there is one operand"),
+        ([(2,), (2,), (2,)], "proved", "all shapes are (2,)"),
+        ([("n",), (3,), (4,)], "violated", "axis 0 has size 3 in X1 and 4 in X2"),
+        ([(3,), None, ("n",)], "runtime", "the rank of X1 is unknown"),
+        ([(3,), (3,), ("n",)], "runtime", "axis 0 is 3 in X0 and n in X2"),
+    ],
+)
+def test_judgement_of_any_number_of_operands(shapes, status, evidence):
+    several = [Operand(f"X{i}", f"x{i}", "input", "float", s) for i, s in enumerate(shapes)]
+    assert SameShape().judge(several) == Judgement(Status(status), evidence)
+
+
+@pytest.mark.parametrize("rule_id", [*SAME_SHAPE, "Div.R4"])
+def test_shapes_of_inputs_that_are_declared_as_scalars_prove_nothing(rule_id):
+    pair = [replace(o, scalar_inputs=True) for o in operands((2,), (2,))]
+    judgement = RULES[rule_id].requirement.judge(pair)
+    assert judgement == Judgement(Status.RUNTIME, SCALAR_INPUTS)
+
+
+def test_one_operand_has_one_shape_whatever_inputs_are_declared_as():
+    scalar = replace(operands((2,), (2,))[0], scalar_inputs=True)
+    assert SameShape().judge([scalar]).status is Status.PROVED
+
+
+@pytest.mark.parametrize("rule_id", SAME_SHAPE)
+def test_declared_shape_of_each_result_is_compared_with_each_operands(rule_id):
+    requirement = RULES[rule_id].requirement
+    c, d = (replace(o, name=n) for n, o in zip("CD", operands((2, 3), (2, 4)), strict=True))
+    assert requirement.judge_results(operands((2, "n"), None), [c, d]) is None
+    expected = "D is declared with shape (2, 4), and B has (2, 3)"
+    found = requirement.judge_results(operands((2, "n"), (2, 3)), [c, d])
+    assert found == Judgement(Status.VIOLATED, expected)
+
+
+def test_one_array_is_no_offence():
+    assert SameShape().violation([np.zeros(2)]) is None
+
+
+def test_hint_where_only_the_attribute_says_that_shapes_differ():
+    assert SameShape().hint(operands((2, 3), (2, 3))) == "remove the attribute broadcast"
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.element_type import NUMERIC_TYPES
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.operator import OF_THE_NODE
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 
 SAME_TYPE = ["Div.float.R2", "Div.int.R2", "Div.R3", "Sub.float.R2", "Sub.int.R2", "Sub.R3"]
 OPEN = "is unknown; a session of other types does not start"
@@ -64,6 +66,58 @@ def test_judgement(rule_id, a, b, status, evidence):
 @pytest.mark.parametrize("rule_id", SAME_TYPE)
 def test_offence(rule_id, a, b, violation):
     assert RULES[rule_id].requirement.violation([np.zeros(2, a), np.zeros(2, b)]) == violation
+
+
+def result(declared):
+    return Operand("C", "c", "declared", declared)
+
+
+@pytest.mark.parametrize(
+    ("result_type", "declared", "clash"),
+    [
+        (None, "float", None),
+        (None, None, None),
+        (None, "double", "C is declared as double, and A is float"),
+        ("bool", "bool", None),
+        ("bool", None, None),
+        ("bool", "float", "C is declared as float, and results are bool"),
+        (OF_THE_NODE, "double", None),
+    ],
+)
+def test_declared_type_of_a_result_is_compared(result_type, declared, clash):
+    requirement = SameNumericType(result_type)
+    expected = None if clash is None else Judgement(Status.VIOLATED, clash)
+    assert requirement.judge_results(operands("float", "float"), [result(declared)]) == expected
+
+
+def test_each_result_is_compared_with_each_operand():
+    declared = [result("float"), Operand("D", "d", "declared", "double")]
+    found = SameNumericType().judge_results(operands(None, "float"), declared)
+    assert found == Judgement(Status.VIOLATED, "D is declared as double, and B is float")
+
+
+def test_no_operand_has_no_other_type():
+    expected = Judgement(Status.PROVED, "no such operand is given")
+    assert SameNumericType().judge([]) == expected
+
+
+@pytest.mark.parametrize(
+    ("kinds", "evidence"),
+    [
+        ((ElementType.BOOL,), "A is of type float, which is not bool"),
+        (
+            (ElementType.INT8, ElementType.UINT8),
+            "A is of type float, which is not int8 or uint8",
+        ),
+    ],
+)
+def test_types_that_are_admitted_are_told(kinds, evidence):
+    judgement = SameNumericType(kinds=kinds).judge(operands("float", "float"))
+    assert judgement == Judgement(Status.VIOLATED, evidence)
+
+
+def test_one_array_is_no_offence():
+    assert SameNumericType().violation([np.zeros(2)]) is None
 
 
 @pytest.mark.parametrize("rule_id", SAME_TYPE)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Operand, Shape
+from sonnx_ort.profile.requirements.broadcastable import SCALAR_INPUTS
 from sonnx_ort.profile.rule import AttributeValue
 
 
@@ -21,9 +22,30 @@ def places(start: int, end: int, axis: int, step: int | None = 1) -> list[Operan
     return [operand(n, (1,), None if x is None else [x]) for n, x in numbers.items()]
 
 
+def several(starts: list[int], axes: list[int]) -> list[Operand]:
+    ends = [1] * len(starts)
+    return [
+        operand("starts", (len(starts),), starts),
+        operand("ends", (len(ends),), ends),
+        operand("axes", (len(axes),), axes),
+        operand("steps", (len(ends),), ends),
+    ]
+
+
 A, B = operand("A", (2, 3)), operand("B", (3, "n"))
 STACK, OPEN = operand("B", (5, 3, 4)), operand("B", None)
 LINE, SOME = operand("X", (4,)), operand("X", ("n",))
+
+MATRICES = "multiply each matrix of a stack by itself, or fold the stack into rows with Reshape"
+BEFORE = "end -6 is beyond an axis of size 4 (entry 0)"
+SIZES = "the sizes of X are known only in a run"
+RANK = "the rank of X is unknown"
+NO_PLACE = "start 0 is no place on an axis of size 0 (entry 0)"
+NO_PLACE_ON_THE_SECOND = "start 3 is no place on an axis of size 3 (entry 1)"
+WITHIN = "the constants are within the sizes"
+TWO = "the elements of starts and steps are known only in a run"
+UPWARDS = "start 1 lies behind end -2 in steps of -1 on an axis of size 4 (entry 0)"
+RANKS = "the rank of min and max is unknown"
 
 CASES = [
     ("MatMul.C1", [A, B], {}, "proved", "A and B of rank 2"),
@@ -40,7 +62,7 @@ CASES = [
         [operand("A", (2, 3), scalar_inputs=True), B],
         {},
         "runtime",
-        "the declared shapes fit, but an input of the model is declared as a scalar",
+        SCALAR_INPUTS,
     ),
     ("Clip.C1", [], {}, "proved", "no such operand is given"),
     ("Clip.C1", [operand("max", ())], {}, "proved", "max of rank 0"),
@@ -54,12 +76,35 @@ CASES = [
     ("ArgMax.R4", [A], {}, "proved", "the attribute axis is 0"),
     ("ArgMax.R4", [A], {"axis": -1}, "violated", "the attribute axis is -1"),
     ("ArgMax.R5", [A], {}, "proved", "axis 0 of A (2, 3) is not empty"),
-    ("ArgMax.R5", [B], {"axis": -1}, "runtime", "the size of axis -1 of B (3, n) is known only"),
+    (
+        "ArgMax.R5",
+        [B],
+        {"axis": -1},
+        "runtime",
+        "the size of axis -1 of B (3, n) is known only in a run",
+    ),
     ("ArgMax.R5", [operand("X", (2, 0))], {"axis": 1}, "violated", "axis 1 of X (2, 0) is empty"),
     ("ArgMax.R5", [A], {"axis": 2}, "violated", "A (2, 3) has no axis 2"),
     ("ArgMax.R5", [OPEN], {"axis": 2}, "runtime", "the rank of B is unknown"),
+    ("ArgMax.R5", [A], {"axis": -2}, "proved", "axis -2 of A (2, 3) is not empty"),
+    ("ArgMax.R5", [A], {"axis": -3}, "violated", "A (2, 3) has no axis -3"),
+    (
+        "ArgMax.R5",
+        [operand("A", (2, 3), scalar_inputs=True)],
+        {"axis": 2},
+        "runtime",
+        SCALAR_INPUTS,
+    ),
+    ("Clip.C1", [operand("min", None), operand("max", None)], {}, "runtime", RANKS),
+    ("Clip.C1", [operand("min", ()), operand("max", ())], {}, "proved", "min and max of rank 0"),
     ("BatchNormalization.R1", [], {}, "proved", "the attribute training_mode is 0"),
-    ("BatchNormalization.R1", [], {"training_mode": 1}, "violated", "training_mode is 1"),
+    (
+        "BatchNormalization.R1",
+        [],
+        {"training_mode": 1},
+        "violated",
+        "the attribute training_mode is 1",
+    ),
     ("BatchNormalization.C1", [], {}, "proved", "the attribute epsilon is 1e-05"),
     ("BatchNormalization.C1", [], {"epsilon": 0.0}, "violated", "the attribute epsilon is 0.0"),
     (
@@ -74,23 +119,116 @@ CASES = [
     ("Slice.R3", [], {}, "violated", "steps is left out"),
     ("Slice.R2", [A, operand("axes", (2,))], {}, "proved", "2 of 2 axes are named"),
     ("Slice.R2", [A, operand("axes", (1,))], {}, "violated", "1 of 2 axes are named"),
-    ("Slice.R2", [A, operand("axes", ("n",))], {}, "runtime", "the number of axes is known only"),
+    (
+        "Slice.R2",
+        [A, operand("axes", ("n",))],
+        {},
+        "runtime",
+        "the number of axes is known only in a run",
+    ),
+    (
+        "Slice.R2",
+        [operand("X", (2, 3), scalar_inputs=True), operand("axes", (2,))],
+        {},
+        "runtime",
+        "the rank or the number of axes is known only in a run",
+    ),
+    (
+        "Slice.R2",
+        [OPEN, operand("axes", (2,))],
+        {},
+        "runtime",
+        "the rank or the number of axes is known only in a run",
+    ),
     ("Slice.R2", [A], {}, "runtime", "the rank or the number of axes is known only in a run"),
     ("Slice.R8", [LINE, *places(3, 4, 0)], {}, "proved", "the constants are within the sizes"),
     ("Slice.R8", [LINE, *places(-4, 4, -1)], {}, "proved", "the constants are within the sizes"),
-    ("Slice.R8", [LINE, *places(4, 4, 0)], {}, "violated", "start 4 is no place on an axis of"),
-    ("Slice.R8", [LINE, *places(-5, 4, 0)], {}, "violated", "start -5 is no place on an axis of"),
+    (
+        "Slice.R8",
+        [LINE, *places(4, 4, 0)],
+        {},
+        "violated",
+        "start 4 is no place on an axis of size 4 (entry 0)",
+    ),
+    (
+        "Slice.R8",
+        [LINE, *places(-5, 4, 0)],
+        {},
+        "violated",
+        "start -5 is no place on an axis of size 4 (entry 0)",
+    ),
     ("Slice.R8", [SOME, *places(0, 4, 0)], {}, "runtime", "the sizes of X are known only in a run"),
     ("Slice.R8", [OPEN, *places(0, 4, 0)], {}, "runtime", "the rank of B is unknown"),
     ("Slice.R8", [LINE, *places(0, 4, 7)], {}, "runtime", "the sizes of X are known only in a run"),
-    ("Slice.R8", [LINE, *places(0, 4, 0, None)], {}, "runtime", "the elements of steps are known"),
+    (
+        "Slice.R8",
+        [LINE, *places(0, 4, 0, None)],
+        {},
+        "runtime",
+        "the elements of steps are known only in a run",
+    ),
     ("Slice.R8", [LINE, *places(0, 4, 0)[:2]], {}, "runtime", "not all that decides it is given"),
-    ("Slice.C2", [LINE, *places(0, 5, 0)], {}, "violated", "end 5 is beyond an axis of size 4"),
-    ("Slice.C2", [LINE, *places(3, -5, 0, -1)], {}, "proved", "the constants are within"),
-    ("Slice.C2", [LINE, *places(3, 4, 0, -1)], {}, "violated", "end 4 is beyond an axis of size 4"),
+    (
+        "Slice.C2",
+        [LINE, *places(0, 5, 0)],
+        {},
+        "violated",
+        "end 5 is beyond an axis of size 4 (entry 0)",
+    ),
+    ("Slice.C2", [LINE, *places(3, -5, 0, -1)], {}, "proved", "the constants are within the sizes"),
+    (
+        "Slice.C2",
+        [LINE, *places(3, 4, 0, -1)],
+        {},
+        "violated",
+        "end 4 is beyond an axis of size 4 (entry 0)",
+    ),
+    ("Slice.C2", [LINE, *places(3, -6, 0, -1)], {}, "violated", BEFORE),
+    ("Slice.C2", [LINE, *places(3, 3, 0, -1)], {}, "proved", "the constants are within the sizes"),
+    ("Slice.C2", [LINE, *places(3, -4, 0)], {}, "proved", "the constants are within the sizes"),
+    ("Slice.C2", [LINE, *places(3, -5, 0)], {}, "violated", BEFORE.replace("-6", "-5")),
+    ("Slice.C2", [LINE, *places(0, 4, -5)], {}, "runtime", SIZES),
+    ("Slice.R8", [operand("X", (4,), scalar_inputs=True), *places(0, 4, 0)], {}, "runtime", RANK),
+    ("Slice.R8", [operand("X", (0,)), *places(0, 0, 0)], {}, "violated", NO_PLACE),
+    ("Slice.R8", [A, *several([1, 3], [0, 1])], {}, "violated", NO_PLACE_ON_THE_SECOND),
+    (
+        "Slice.R8",
+        [A, *several([2, 1], [-1, -2])],
+        {},
+        "proved",
+        "the constants are within the sizes",
+    ),
+    (
+        "Slice.R8",
+        [A, *several([0, 0], [0])],
+        {},
+        "runtime",
+        "the sizes of A are known only in a run",
+    ),
+    ("Slice.R8", [operand("X", ("n", 3)), *places(0, 3, 1)], {}, "proved", WITHIN),
+    ("Slice.R8", [LINE, operand("starts", (1,)), *places(0, 4, 0, None)[1:]], {}, "runtime", TWO),
+    ("Slice.C2", [LINE, *places(0, 4, 0)], {}, "proved", WITHIN),
+    ("Slice.C2", [LINE, *places(0, 4, 0, 0)], {}, "proved", WITHIN),
+    ("Slice.R6", [LINE, *places(0, 2, 0, 0)], {}, "proved", WITHIN),
+    ("Slice.R6", [LINE, *places(2, 0, 0, -1)], {}, "proved", WITHIN),
+    ("Slice.R6", [LINE, *places(2, 2, 0, -1)], {}, "proved", WITHIN),
+    ("Slice.R6", [LINE, *places(1, -3, 0, -1)], {}, "proved", "the constants are within the sizes"),
+    ("Slice.R6", [LINE, *places(1, -2, 0, -1)], {}, "violated", UPWARDS),
     ("Slice.R6", [LINE, *places(2, 2, 0)], {}, "proved", "the constants are within the sizes"),
-    ("Slice.R6", [LINE, *places(-1, 2, 0)], {}, "violated", "start -1 lies behind end 2 in steps"),
-    ("Slice.R6", [LINE, *places(0, 2, 0, -1)], {}, "violated", "start 0 lies behind end 2 in"),
+    (
+        "Slice.R6",
+        [LINE, *places(-1, 2, 0)],
+        {},
+        "violated",
+        "start -1 lies behind end 2 in steps of 1 on an axis of size 4 (entry 0)",
+    ),
+    (
+        "Slice.R6",
+        [LINE, *places(0, 2, 0, -1)],
+        {},
+        "violated",
+        "start 0 lies behind end 2 in steps of -1 on an axis of size 4 (entry 0)",
+    ),
 ]
 
 
@@ -105,11 +243,74 @@ def test_judgement(
     bound = RULES[rule]
     said = {name: attributes.get(name) for name in bound.attributes}
     judgement = bound.of_node(said).requirement.judge(operands)
-    assert judgement.status is Status(status)
-    assert evidence in judgement.evidence
+    assert judgement == Judgement(Status(status), evidence)
+
+
+ARRAYS = [
+    ("ArgMax.R5", [np.zeros((2, 1))], {"axis": 1}, None),
+    ("ArgMax.R5", [np.zeros((2, 3))], {"axis": -2}, None),
+    ("ArgMax.R5", [np.zeros((2, 0))], {"axis": 1}, "axis 1 of (2, 0) is empty"),
+    ("ArgMax.R5", [np.zeros((2, 3))], {"axis": 2}, "axis 2 of (2, 3) is not there"),
+    ("ArgMax.R5", [np.zeros((2, 3))], {"axis": -3}, "axis -3 of (2, 3) is not there"),
+    ("ArgMax.R5", [np.zeros((0, 2))], {}, "axis 0 of (0, 2) is empty"),
+    ("MatMul.C1", [np.zeros((2, 3)), np.zeros((3, 2))], {}, None),
+    (
+        "MatMul.C1",
+        [np.zeros((2, 3)), np.zeros((3,))],
+        {},
+        "an operand has shape (3,), which is not of rank 2",
+    ),
+    ("Slice.R2", [np.zeros((2, 3)), np.array([0, 1])], {}, None),
+    ("Slice.R2", [np.zeros((2, 3)), np.array([0])], {}, "1 of 2 axes are named"),
+    ("Slice.R8", [np.zeros(4), *map(np.array, ([3], [4], [0], [1]))], {}, None),
+    ("Slice.R8", [np.zeros(4), *map(np.array, ([9], [4], [7], [1]))], {}, None),
+    ("Slice.R8", [np.zeros(4), *map(np.array, ([9], [4], [1], [1]))], {}, None),
+    ("Slice.R8", [np.zeros(4), *map(np.array, ([9], [4], [-2], [1]))], {}, None),
+    (
+        "Slice.R8",
+        [np.zeros(4), *map(np.array, ([4], [4], [-1], [1]))],
+        {},
+        "start 4 is no place on an axis of size 4 (entry 0)",
+    ),
+    ("Slice.R8", [np.zeros(4), *map(np.array, (9, 4, 0, 1))], {}, None),
+    ("Slice.R1", [np.zeros(4)], {}, None),
+    ("BatchNormalization.R1", [np.zeros(4)], {"training_mode": 1}, None),
+]
+
+
+@pytest.mark.parametrize(("rule", "arrays", "attributes", "reason"), ARRAYS)
+def test_violation(
+    rule: str,
+    arrays: list[np.ndarray],
+    attributes: Mapping[str, AttributeValue],
+    reason: str | None,
+) -> None:
+    bound = RULES[rule]
+    said = {name: attributes.get(name) for name in bound.attributes}
+    violation = bound.of_node(said).requirement.violation(arrays)
+    assert violation == (None if reason is None else Violation(reason))
+
+
+@pytest.mark.parametrize(
+    ("rule", "attributes", "hint"),
+    [
+        ("MatMul.C1", {}, MATRICES),
+        ("ArgMax.R5", {"axis": 1}, "keep empty tensors out"),
+        ("BatchNormalization.R1", {"training_mode": 1}, "export the model for inference"),
+        ("BatchNormalization.C1", {"epsilon": 0.0}, "give a small positive number"),
+        ("Slice.R1", {}, "give axes as an input"),
+        ("Slice.R2", {}, "name every axis; one that is not cut starts at 0 and ends at its size"),
+    ],
+)
+def test_hint(rule: str, attributes: Mapping[str, AttributeValue], hint: str) -> None:
+    bound = RULES[rule]
+    said = {name: attributes.get(name) for name in bound.attributes}
+    assert bound.requirement.hint([]) == hint
+    assert bound.of_node(said).requirement.hint([]) == hint
 
 
 def test_nothing_is_said_of_attributes_that_are_not_known() -> None:
     requirement = RULES["BatchNormalization.C1"].requirement
-    assert requirement.judge([]).status is Status.RUNTIME
+    expected = Judgement(Status.RUNTIME, "what the attribute epsilon says is not known")
+    assert requirement.judge([]) == expected
     assert requirement.violation([]) is None

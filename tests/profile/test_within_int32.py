@@ -34,6 +34,11 @@ def operand(name: str, kind: str | None, numbers=None, bounds=None) -> Operand:
             "runtime",
             "the elements of B are known only in a run",
         ),
+        (
+            [operand("A", "int64"), operand("B", "int64")],
+            "runtime",
+            "the elements of A and B are known only in a run",
+        ),
         ([operand("A", None)], "runtime", "the elements of A are known only in a run"),
         (
             [operand("A", "int64"), operand("B", "int64", [0, LARGEST + 1])],

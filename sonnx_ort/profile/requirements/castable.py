@@ -83,8 +83,9 @@ def _range_in(dtype: np.dtype[Any], integer: ElementType) -> tuple[float, float]
     with np.errstate(over="ignore"):
         lower = max(dtype.type(float(held.min - 1)), finite.min)
         upper = min(dtype.type(float(held.max + 1)), finite.max)
-    while int(lower) < held.min:
+    # What is not a float of Python's may wrap when it becomes an integer.
+    while int(float(lower)) < held.min:
         lower = np.nextafter(lower, finite.max)
-    while int(upper) > held.max:
+    while int(float(upper)) > held.max:
         upper = np.nextafter(upper, finite.min)
     return float(lower), float(upper)

@@ -31,16 +31,16 @@ class SameShape:
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the operands' shapes as far as they are known."""
         known = [operand for operand in operands if operand.shape is not None]
-        judgements = [_judge_pair(a, b) for a, b in combinations(known, 2)]
+        pairs = (_judge_pair(a, b) for a, b in combinations(known, 2))
+        judgements = [judgement for judgement in pairs if judgement is not None]
         for judgement in judgements:
             if judgement.status is Status.VIOLATED:
                 return judgement
         unknown = " and ".join(o.name for o in operands if o.shape is None)
         if unknown and len(operands) > 1:
             return at_run_time(f"the rank of {unknown} is unknown")
-        for judgement in judgements:
-            if judgement.status is Status.RUNTIME:
-                return judgement
+        if judgements:
+            return judgements[0]
         if len(operands) > 1 and operands[0].scalar_inputs:
             return at_run_time(SCALAR_INPUTS)
         return proved(_all_equal(operands))
@@ -106,8 +106,8 @@ def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> s
     return f'rewrite with broadcast="explicit", which inserts a Broadcast of {expanded}'
 
 
-def _judge_pair(a: Operand, b: Operand) -> Judgement:
-    """Compare two known shapes."""
+def _judge_pair(a: Operand, b: Operand) -> Judgement | None:
+    """Compare two known shapes; None if they are equal in every run."""
     one, other = a.shape or (), b.shape or ()
     if len(one) != len(other):
         return violated(f"rank {len(one)} is not rank {len(other)}")
@@ -123,7 +123,7 @@ def _judge_pair(a: Operand, b: Operand) -> Judgement:
                 f"axis {axis} is {x} in both, but more than one dimension of the inputs is "
                 "declared so, and ONNX Runtime does not hold these to one size"
             )
-    return proved("the shapes are equal")
+    return None
 
 
 def _all_equal(operands: Sequence[Operand]) -> str:

@@ -61,11 +61,8 @@ class SameNumericType:
         for result, operand in product(results, operands):
             if self.result_type is None:
                 clash = differing_types(operand, result)
-            elif result.element_type in (None, self.result_type):
-                clash = ""
             else:
-                clash = f"{result.name} is declared as {result.element_type}"
-                clash += f", and results are {self.result_type}"
+                clash = _another_type(result, self.result_type)
             if clash:
                 return violated(clash)
         return None
@@ -94,3 +91,10 @@ def differing_types(operand: Operand, result: Operand) -> str:
     if None in types or types[0] == types[1]:
         return ""
     return f"{result.name} is declared as {types[1]}, and {operand.name} is {types[0]}"
+
+
+def _another_type(result: Operand, expected: str) -> str:
+    """Say that a result is declared with another type than results have; empty if it is not."""
+    if result.element_type in (None, expected):
+        return ""
+    return f"{result.name} is declared as {result.element_type}, and results are {expected}"

@@ -1,0 +1,212 @@
+"""What tries mutants: a process that reads one from each line, and writes a line for its outcome.
+
+`python -m mutation.trials live TEST...` collects the tests, and puts a mutant's code into the
+functions of the package as they are, in a fork of its own. `fresh` imports nothing of the package
+before a fork does, so that a mutant is in effect while modules are imported and tests collected.
+"""
+
+import gc
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import IO
+
+import pytest
+from environment import ROOT
+
+from mutation.isolation import Outcome, outcome_in_child
+from mutation.mutants import code_of, differ
+
+OPTIONS = (
+    *("-q", "-s", "--no-header", "--rootdir", str(ROOT), "-m", "not thorough and not models"),
+    *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:xdist"),
+)
+"""How tests are run, of which nobody reads what they say."""
+
+_INSTALLED_INSIDE = ("custom_ops", "models")
+"""Folders of the repository that are packages inside `sonnx_ort`."""
+
+_PRELOADED = ("onnx", "onnx.parser", "onnx_ir", "onnxruntime", "numpy", "ml_dtypes", "hypothesis")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A mutant, and what is to be tried with it.
+
+    Attributes:
+        path: The file, from the repository's root.
+        function: The function's qualified name.
+        line: The line that it begins at.
+        source: The whole mutated file.
+        tests: The ids of the tests, those first that are to be run first.
+        seconds: How long they may compute.
+    """
+
+    path: str
+    function: str
+    line: int
+    source: str
+    tests: list[str]
+    seconds: int
+
+    def to_line(self) -> str:
+        """As `from_line` reads it."""
+        return json.dumps(asdict(self)) + "\n"
+
+    @classmethod
+    def from_line(cls, line: str) -> "Trial":
+        """As `to_line` writes it.
+
+        Args:
+            line: The line.
+        """
+        return cls(**json.loads(line))
+
+    @property
+    def file(self) -> Path:
+        """The file."""
+        return ROOT / self.path
+
+
+class Live:
+    """A pytest plugin that runs tests with mutants instead of all tests."""
+
+    def __init__(self, trials: Iterator[Trial], outcomes: IO[str]) -> None:
+        self._trials = trials
+        self._outcomes = outcomes
+        self._failed = False
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Try each mutant with the tests that were collected."""
+        items = {item.nodeid: item for item in session.items}
+        functions = _functions()
+        gc.freeze()
+        for trial in self._trials:
+            tests = [items[test] for test in trial.tests if test in items]
+            live = functions[str(trial.file), trial.function, trial.line]
+            outcome = outcome_in_child(
+                lambda trial=trial, tests=tests, live=live: self._try(trial, tests, live),  # type: ignore[misc]
+                trial.seconds,
+            )
+            print(outcome, file=self._outcomes, flush=True)
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a failure."""
+        self._failed |= report.failed
+
+    def _try(
+        self, trial: Trial, tests: Sequence[pytest.Item], live: Sequence[FunctionType]
+    ) -> Outcome:
+        code = code_of(trial.source, trial.function, trial.line, trial.file)
+        if code is None or not live or not differ(code, live[0].__code__):
+            return Outcome.NOT_TRIED
+        for function in live:
+            if len(function.__code__.co_freevars) != len(code.co_freevars):
+                return Outcome.NOT_TRIED
+            function.__code__ = code
+        for test, following in zip(tests, [*tests[1:], None], strict=True):
+            test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
+            if self._failed:
+                return Outcome.KILLED
+        return Outcome.SURVIVED
+
+
+class Chosen:
+    """A pytest plugin that keeps some tests, in an order."""
+
+    def __init__(self, tests: Sequence[str]) -> None:
+        self._places = {test: place for place, test in enumerate(tests)}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out all others."""
+        kept = [item for item in items if item.nodeid in self._places]
+        items[:] = sorted(kept, key=lambda item: self._places[item.nodeid])
+
+
+class _MutantFinder(importlib.abc.MetaPathFinder):
+    """Finds one module of the package as the mutant has it."""
+
+    def __init__(self, trial: Trial) -> None:
+        parts = Path(trial.path).with_suffix("").parts
+        if parts[0] in _INSTALLED_INSIDE:
+            parts = ("sonnx_ort", *parts)
+        self._is_package = parts[-1] == "__init__"
+        self._name = ".".join(parts[:-1] if self._is_package else parts)
+        self._trial = trial
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The module's, with a loader of its own."""
+        del path, target
+        if fullname != self._name:
+            return None
+        file = str(self._trial.file)
+        loader = _MutantLoader(fullname, file)
+        loader.source = self._trial.source
+        folders = [str(self._trial.file.parent)] if self._is_package else None
+        return importlib.util.spec_from_file_location(
+            fullname, file, loader=loader, submodule_search_locations=folders
+        )
+
+
+class _MutantLoader(importlib.machinery.SourceFileLoader):
+    source = ""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The mutant's, whatever is cached of the original."""
+        del fullname
+        return compile(self.source, self.path, "exec", dont_inherit=True)
+
+
+def _try_fresh(trial: Trial) -> Outcome:
+    sys.meta_path.insert(0, _MutantFinder(trial))
+    modules = sorted({test.split("::")[0] for test in trial.tests})
+    status = pytest.main([*OPTIONS, "-x", *modules], plugins=[Chosen(trial.tests)])
+    return Outcome.SURVIVED if status == pytest.ExitCode.OK else Outcome.KILLED
+
+
+def _functions() -> dict[tuple[str, str, int], list[FunctionType]]:
+    """All functions of the package that there are, by file, name and line."""
+    found: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
+    for value in gc.get_objects():
+        if type(value) is FunctionType and value.__code__.co_filename.startswith(str(ROOT)):
+            code = value.__code__
+            found[code.co_filename, code.co_qualname, code.co_firstlineno].append(value)
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Try what comes in, until nothing does.
+
+    Args:
+        arguments: How, and which tests there are.
+    """
+    kind, *tests = arguments
+    outcomes = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    os.chdir(ROOT)
+    trials = map(Trial.from_line, sys.stdin)
+    if kind == "live":
+        return pytest.main([*OPTIONS, *tests], plugins=[Live(trials, outcomes)])
+    for name in _PRELOADED:
+        importlib.import_module(name)
+    gc.freeze()
+    for trial in trials:
+        outcome = outcome_in_child(lambda trial=trial: _try_fresh(trial), trial.seconds)  # type: ignore[misc]
+        print(outcome, file=outcomes, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

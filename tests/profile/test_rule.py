@@ -1,0 +1,37 @@
+"""What is told of a rule, and which operands it speaks of."""
+
+import pytest
+
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.rule import Source, Standing, Subject
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (Source("Paper", "Inputs", "R1"), "Paper, Inputs [R1]"),
+        (Source("Paper", "Inputs", None), "Paper, Inputs"),
+        (Source("Paper", "none", None, Standing.OWN), "Paper, none (added by sonnx_ort)"),
+    ],
+)
+def test_source_on_one_line(source, text):
+    assert str(source) == text
+
+
+@pytest.mark.parametrize(
+    ("rule_id", "spoken_of"), [("Div.int.C1", ["x", "y"]), ("BatchNormalization.R4", ["x", "z"])]
+)
+def test_rule_speaks_of_the_operands_that_it_names_or_of_all(rule_id, spoken_of):
+    names = ["input_mean", "B", "input_var"]
+    values = ["x", "y", "z"] if rule_id.startswith("Batch") else ["x", "y"]
+    assert RULES[rule_id].spoken_of(names[: len(values)], values) == spoken_of
+
+
+def test_subjects_about_shapes():
+    found = {subject for subject in Subject if subject.about_shapes}
+    assert found == {Subject.EQUAL_SHAPES, Subject.COMMON_SHAPE, Subject.OWN_SHAPE}
+
+
+def test_subjects_that_runs_decide():
+    left = {subject for subject in Subject if not subject.in_run}
+    assert left == {Subject.TYPES, Subject.ATTRIBUTES, Subject.STORAGE}

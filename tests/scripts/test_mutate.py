@@ -1,0 +1,126 @@
+"""scripts/mutate.py: what becomes of mutants, and what is recorded and listed of the package's."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.pages import REPOSITORY
+
+pytest.importorskip("mutmut")
+
+from mutation.command import ROOMS
+from mutation.equivalents import equivalents
+from mutation.mutants import SourceFile
+
+MODULE = """\
+class Interval:
+    @property
+    def width(self) -> int:
+        return abs(3) + 0
+
+
+def table() -> list[int]:
+    return [7]
+
+
+TABLE = table()
+"""
+
+TESTS = """\
+import tiny
+
+
+def test_width():
+    assert tiny.Interval().width == 3
+
+
+def test_table():
+    assert tiny.TABLE == [7]
+"""
+
+KILLED = "Interval.width: return abs(3) + 0 -> return abs(4) + 0"
+ADD_NOTHING = "Interval.width: return abs(3) + 0 -> return abs(3) - 0"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of one module, with the scripts of this one."""
+    root = tmp_path_factory.mktemp("project")
+    shutil.copytree(REPOSITORY / "scripts" / "mutation", root / "scripts" / "mutation")
+    for script in ("environment.py", "mutate.py"):
+        shutil.copy(REPOSITORY / "scripts" / script, root / "scripts")
+    (root / "tests").mkdir()
+    (root / "tiny.py").write_text(MODULE, "utf-8")
+    (root / "tests" / "test_tiny.py").write_text(TESTS, "utf-8")
+    (root / "pyproject.toml").write_text('[tool.pytest]\nmarkers = ["thorough", "models"]', "utf-8")
+    return root
+
+
+def mutate(project: Path, *listed: str) -> tuple[int, str, dict]:
+    """The exit status, what is told and what is recorded, with a list of equivalent mutants."""
+    entry = f"[[equivalent]]\npath = 'tiny.py'\nreason = 'r'\nmutants = {list(listed)}\n"
+    (project / "scripts" / "mutation" / "equivalents.toml").write_text(entry, "utf-8")
+    command = [sys.executable, "scripts/mutate.py", "--only", "tiny.py", "--tests", "tests"]
+    done = subprocess.run(
+        command,
+        cwd=project,
+        env=os.environ | {"PYTHONPATH": str(project)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    record = json.loads((project / "docs" / "records" / "mutants.json").read_text("utf-8"))
+    return done.returncode, done.stdout, record["files"]["tiny.py"]
+
+
+@pytest.fixture(scope="module")
+def first_run(project: Path) -> tuple[int, str, dict]:
+    return mutate(project)
+
+
+def test_mutants_that_a_test_tells_are_killed(first_run) -> None:
+    _, _, entry = first_run
+    assert (entry["mutants"], entry["killed"], entry["timeouts"]) == (5, 4, 0)
+
+
+def test_mutants_survive_that_no_test_tells(first_run) -> None:
+    status, told, entry = first_run
+    assert entry["survivors"] == [ADD_NOTHING]
+    assert told.endswith(f"\n    {ADD_NOTHING}\n")
+    assert status == 1
+
+
+@pytest.fixture(scope="module")
+def second_run(project: Path, first_run) -> tuple[int, str, dict]:
+    del first_run
+    return mutate(project, ADD_NOTHING, KILLED)
+
+
+def test_what_is_listed_of_the_survivors_is_equivalent(second_run) -> None:
+    _, _, entry = second_run
+    assert (entry["survivors"], entry["equivalent"], entry["killed"]) == ([], 1, 4)
+
+
+def test_listed_mutant_that_does_not_survive_is_told(second_run) -> None:
+    status, told, _ = second_run
+    assert told.endswith(f"\n    listed in vain: {KILLED}\n")
+    assert status == 1
+
+
+@pytest.mark.parametrize("path", sorted({listed.path for listed in equivalents()}))
+def test_listed_mutants_are_mutants_of_the_source_as_it_is(path: str) -> None:
+    listed = {one for entry in equivalents() if entry.path == path for one in entry.mutants}
+    assert listed <= {str(mutant.change) for mutant in SourceFile(path).mutants()}
+
+
+def test_every_listed_mutant_has_a_reason_and_is_listed_once() -> None:
+    listed = [(entry.path, one) for entry in equivalents() for one in entry.mutants]
+    assert max(Counter(listed).values(), default=1) == 1
+    assert all(entry.reason and entry.mutants for entry in equivalents())
+    assert all(entry.path.startswith(ROOMS) for entry in equivalents())
