@@ -2,10 +2,13 @@
 
 Makes the environment `.venv` first if there is none. The wheel is made from the source
 distribution, and installed with what it asks for, and nothing else, in an environment of its own:
-what the project needs and does not ask for is missing there.
+what the project needs and does not ask for is missing there. At last the sources are installed
+there by the very line of the README.
 """
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +21,9 @@ from environment import ROOT, Environment, exit_status
 
 FORMATS = ("text", "json", "sarif", "junit", "html")
 """The forms of a report, each of which may need files of the package."""
+
+_INSTALLATION = re.compile(r"^(?: {4})?(pip install \.)(?= |$)", re.MULTILINE)
+"""A line by which a page has its reader install a copy of the repository."""
 
 _VERSION_AND_MODEL = """
 import sonnx_ort
@@ -55,6 +61,15 @@ def constraints(lock: str) -> str:
     return "".join(f"{pin}\n" for pin in pins if pin and pin[0] not in "-#")
 
 
+def installations(page: str) -> list[str]:
+    """Find the lines by which a page has its reader install a copy of the repository.
+
+    Args:
+        page: The text of the page.
+    """
+    return _INSTALLATION.findall(page)
+
+
 def _try(built: Distributions, lock: Path, folder: Path) -> Iterator[str]:
     """Install the wheel and run its commands elsewhere; say of each that it ended as it has to."""
     environment, elsewhere = folder / "environment", folder / "elsewhere"
@@ -68,9 +83,7 @@ def _try(built: Distributions, lock: Path, folder: Path) -> Iterator[str]:
     _run([*pip, "install", "-q", "--only-binary=:all:", "-c", versions, built.wheel], elsewhere)
     _run([*pip, "check"], elsewhere)
     yield f"{built.wheel.name} is installed with what it asks for."
-    version, model = _run([*python, "-c", _VERSION_AND_MODEL], elsewhere).splitlines()[-2:]
-    if not Path(model).is_relative_to(environment):
-        raise subprocess.CalledProcessError(1, "import sonnx_ort", f"{model} is not of the wheel")
+    version, model = _imported(python, environment, elsewhere)
     yield f"sonnx_ort {version} is imported from the environment."
     command = commands / "sonnx-ort"
     for backend in ("python", "native"):
@@ -80,9 +93,29 @@ def _try(built: Distributions, lock: Path, folder: Path) -> Iterator[str]:
         report = elsewhere / f"report.{form}"
         _run([command, "check", model, "--format", form, "-o", report], elsewhere)
         yield f"sonnx-ort check --format {form} writes {report.stat().st_size} bytes."
+    (sources,) = (folder / "built" / "unpacked").iterdir()
+    for line in installations((ROOT / "README.md").read_text("utf-8")):
+        _run([*pip, "uninstall", "-q", "-y", "sonnx_ort"], elsewhere)
+        program, *arguments = shlex.split(line)
+        chosen = {"PIP_CONSTRAINT": str(versions), "PIP_ONLY_BINARY": ":all:"}
+        _run([commands / program, *arguments], sources, **chosen)
+        version, _ = _imported(python, environment, elsewhere)
+        yield f"{line} installs sonnx_ort {version}."
 
 
-def _run(command: Sequence[str | Path], folder: Path) -> str:
+def _imported(python: Sequence[str | Path], environment: Path, elsewhere: Path) -> tuple[str, str]:
+    """The version that an environment imports, and where it has a bundled model.
+
+    Raises:
+        CalledProcessError: It cannot be imported, or is not that of the environment.
+    """
+    version, model = _run([*python, "-c", _VERSION_AND_MODEL], elsewhere).splitlines()[-2:]
+    if not Path(model).is_relative_to(environment):
+        raise subprocess.CalledProcessError(1, "import sonnx_ort", f"{model} lies elsewhere")
+    return version, model
+
+
+def _run(command: Sequence[str | Path], folder: Path, **variables: str) -> str:
     """Run a command that has to succeed, away from the sources; give what it wrote.
 
     Raises:
@@ -91,7 +124,7 @@ def _run(command: Sequence[str | Path], folder: Path) -> str:
     return subprocess.run(
         command,
         cwd=folder,
-        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        env={n: value for n, value in os.environ.items() if n != "PYTHONPATH"} | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from navigation import expanded
 
 from support.package_copy import PackageCopy
 
@@ -55,3 +56,14 @@ def test_its_new_files_are_of_the_projects_style(followed: PackageCopy) -> None:
         """,
     )
     assert child.exit_status == 0, child
+
+
+def test_page_of_its_rules_takes_its_place_by_itself(followed: PackageCopy) -> None:
+    docs = followed.folder / "docs"
+    (docs / "rules").mkdir(parents=True)
+    child = followed.run(
+        "from pathlib import Path\nfrom sonnx_ort.reporting.rules_pages import write_rules_pages",
+        f"write_rules_pages(Path({str(docs)!r}))",
+    )
+    assert child.exit_status == 0, child
+    assert "rules/acosh.md" in expanded(["rules/*.md"], docs)

@@ -1,6 +1,7 @@
 """`benchmark.py plot`: a picture of the figures of `operators --json`. Needs matplotlib."""
 
 import argparse
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
@@ -20,6 +21,20 @@ _SETTINGS = {
     "axes.grid": True,
     "axes.titlelocation": "left",
 }
+
+_COLOURS = ("#1f77b4", "#d9660a", "#2ca02c", "#d62728", "#9467bd")
+"""Those of the subjects, in their order: each can be told from a white and from a dark ground."""
+
+_STYLE_ENDS = "</style>"
+
+_DARK = """
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6e6e6 }
+  [style*="fill: #ffffff"] { fill: #14151a !important }
+  [style*="stroke: #000000"] { stroke: #e6e6e6 !important }
+  [style*="stroke: #b0b0b0"], [style*="stroke: #cccccc"] { stroke: #4a4d57 !important }
+}"""
+"""What takes the place of black on white where the reader prefers a dark ground."""
 
 Panels = dict[str, dict[str, dict[int, float]]]
 """The median ratio by element type, subject and number of elements."""
@@ -91,7 +106,19 @@ def _draw(panels: Panels, file: Path) -> None:
         longest = max(rooms, key=lambda axes: len(axes.get_lines()))
         handles, titles = longest.get_legend_handles_labels()
         figure.legend(handles, titles, loc="outside upper center", ncols=len(titles))
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        picture = io.StringIO()
+        figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
+    file.write_text(for_both_grounds(picture.getvalue()), encoding="utf-8")
+
+
+def for_both_grounds(picture: str) -> str:
+    """Let a picture that is black on white be light on dark for readers who prefer that.
+
+    Args:
+        picture: An SVG as matplotlib writes it.
+    """
+    before, end, rest = picture.partition(_STYLE_ENDS)
+    return f"{before}{_DARK}{end}{rest}"
 
 
 def _draw_panel(axes: Any, element_type: str, lines: Mapping[str, Mapping[int, float]]) -> None:
@@ -102,7 +129,7 @@ def _draw_panel(axes: Any, element_type: str, lines: Mapping[str, Mapping[int, f
         if subject in lines:
             points = sorted(lines[subject].items())
             title = SUBJECTS[subject].title
-            axes.plot(*zip(*points, strict=True), style, color=f"C{place}", label=title)
+            axes.plot(*zip(*points, strict=True), style, color=_COLOURS[place], label=title)
 
 
 def _parser() -> argparse.ArgumentParser:

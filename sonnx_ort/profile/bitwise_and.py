@@ -2,7 +2,8 @@
 
 Results: bit by bit.
 
-ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol.
+ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol,
+in all eight integer types.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy

@@ -4,9 +4,11 @@ Results: of floats to integers the number without its fraction; of integers to n
 number modulo 2^n; to floats the nearest one; to conditions whether it is not zero.
 
 ONNX leaves undefined what a float gives that the integer type cannot hold. ONNX Runtime 1.31.1
-gives a number, without a word, and another one by type and machine: on x86-64 the smallest value of
-int32 and int64 for NaN and for 3e38, 0 in int8, 44 in uint8 for 300, 2147483648 in uint32 for NaN.
-It reads numbers from strings too.
+gives a number, without a word, and another one by type and machine. On x86-64, of float and double:
+for NaN and for infinity the smallest value of int32 and int64, and 0 in the types of 8 and 16 bits;
+in uint64 9223372036854775808 for NaN, and 0 for infinity; in uint32 0 for infinity, and for NaN 0
+or 2147483648, by its place in the tensor. Of a number that int32 holds it keeps the lower bits: 44
+in uint8 for 300. It reads numbers from strings too.
 """
 
 from types import MappingProxyType

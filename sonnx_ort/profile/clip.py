@@ -3,7 +3,8 @@
 Results: min(max, max(min, input)), in the operands' type; a NaN of the input is one of the result.
 
 ONNX Runtime 1.31.1 takes bounds of one element of shape (1,) as well, without a word; it refuses
-others. Before version 11 bounds were attributes.
+others. It has no kernels for bfloat16 and 16-bit integers. Before version 11 bounds were
+attributes.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, working_group

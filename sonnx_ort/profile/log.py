@@ -3,7 +3,8 @@
 Results: NaN below zero, and negative infinity of zeros. The draft has a domain in its section on
 reals alone; there is no rule about elements.
 
-The last bit of what ONNX Runtime 1.31.1 gives depends on the place of the element in the tensor.
+ONNX Runtime 1.31.1 gives these without a word, in float16, float and double; it has no kernel for
+bfloat16. The last bit of what it gives depends on the place of the element in the tensor.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, working_group

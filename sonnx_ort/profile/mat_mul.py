@@ -5,7 +5,7 @@ are summed up, and with how many roundings, depends on the implementation.
 
 ONNX Runtime 1.31.1 takes tensors of any rank from 1 on: it broadcasts stacks of matrices to each
 other, and takes a vector for a row or a column, without a word. That A has as many columns as B has
-rows it holds to itself.
+rows it holds to itself. It has no kernel for bfloat16, and ONNX takes no integers of 8 and 16 bits.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, working_group

@@ -7,8 +7,9 @@ by the place of the element in the tensor and the length of the tensor, and no g
 change that; both are zeros.
 
 ONNX Runtime 1.31.1 broadcasts without a word. Of int64 it compares the lower halves as signed
-numbers where the upper ones are equal: Min(3000000000, 0) is 3000000000. `Min.int.C1`
-keeps such numbers out. It has no kernels for 16-bit integers.
+numbers where the upper ones are equal: Min(3000000000, 0) is 3000000000, but not in the last place
+of a tensor with an odd number of elements. `Min.int.C1` keeps such numbers out. Other integers
+it compares rightly, also uint64. It has no kernels for bfloat16 and 16-bit integers.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own

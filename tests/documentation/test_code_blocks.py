@@ -1,4 +1,4 @@
-"""Every block of code in README and the documentation does what the page says."""
+"""Every block of code in the READMEs and the documentation does what the page says."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from support.pages import REPOSITORY, Block, blocks, follow
 
 START = REPOSITORY / "docs" / "start.md"
 DOCUMENTATION = sorted((REPOSITORY / "docs").rglob("*.md"))
-PAGES = (REPOSITORY / "README.md", *DOCUMENTATION)
+PAGES = (REPOSITORY / "README.md", REPOSITORY / "models" / "README.md", *DOCUMENTATION)
 WITH_BLOCKS = [page for page in PAGES if any(blocks(page))]
 
 REASONS = {

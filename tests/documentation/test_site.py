@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from navigation import expanded, on_config
 
 import sonnx_ort
 from support.pages import REPOSITORY
@@ -24,9 +25,22 @@ def anchors(page: Path) -> set[str]:
 
 def test_site_leads_to_every_page():
     configuration = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8")
-    listed = re.findall(r"([\w/-]+\.md)$", configuration, re.MULTILINE)
-    pages = [page.relative_to(DOCUMENTATION).as_posix() for page in PAGES]
-    assert sorted(listed) == sorted(pages)
+    listed = re.findall(r"^ *- (?:\w+: )?([\w/*-]+\.md)", configuration, re.MULTILINE)
+    there = [page.relative_to(DOCUMENTATION).as_posix() for page in PAGES]
+    assert sorted(expanded(listed, DOCUMENTATION)) == sorted(there)
+
+
+def test_page_of_a_new_operator_takes_its_place_by_itself(tmp_path):
+    (tmp_path / "rules").mkdir()
+    for name in ("graph", "div", "acosh"):
+        (tmp_path / f"rules/{name}.md").touch()
+    nav = ["index.md", {"Rules": ["rules/*.md", "rules/graph.md"]}, {"Home": "home.md"}]
+    configuration = on_config({"nav": nav, "docs_dir": str(tmp_path)})
+    assert configuration["nav"] == [
+        "index.md",
+        {"Rules": ["rules/acosh.md", "rules/div.md", "rules/graph.md"]},
+        {"Home": "home.md"},
+    ]
 
 
 def test_reference_has_every_public_name():

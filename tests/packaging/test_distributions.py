@@ -89,6 +89,13 @@ def test_release_is_tried_with_every_form_of_a_report():
     assert list(release.FORMATS) == [form.value for form in ReportFormat]
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_release_is_tried_with_the_line_that_installs_it(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert release.installations(text) == release.installations("    pip install .   # so\n")
+    assert text.count("pip install") == 1
+
+
 def test_release_is_tried_with_the_versions_of_the_lock_file():
     lock = "# a comment\nnumpy==2.4.6 \\\n    --hash=sha256:00\ntorch==2 ; sys_platform == 'a' \\\n"
     assert release.constraints(lock) == "numpy==2.4.6\ntorch==2 ; sys_platform == 'a'\n"

@@ -66,9 +66,9 @@ def test_index_links_to_the_section_of_every_rule() -> None:
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_description_says_what_happens_without_rules_that_runs_decide(name: str) -> None:
+def test_description_says_what_happens_without_enforcement(name: str) -> None:
     told = describe_operator(name).unenforced
-    assert told or not any(rule.in_run for rule in OPERATORS[name].all_rules())
+    assert re.search(r"\bONNX Runtime \d+\.\d+\.\d+ ", told), told
 
 
 def test_operator_without_a_file_is_an_error() -> None:

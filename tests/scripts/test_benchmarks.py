@@ -208,6 +208,7 @@ def test_picture_names_panels_and_lines_as_text_and_is_the_same_again(results, t
     assert [plot.run([str(results), str(picture)]) for picture in pictures] == [0, 0]
     one, other = (picture.read_text(encoding="utf-8") for picture in pictures)
     assert one == other
+    assert "prefers-color-scheme: dark" in one
     assert all(f">{text}</text>" in one for text in ("float32", "native", "checkify / jit"))
 
 

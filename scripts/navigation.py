@@ -1,0 +1,60 @@
+"""A hook of mkdocs: a pattern in the navigation stands for the pages that match it.
+
+So the page of a new operator's rules needs no line in mkdocs.yml.
+"""
+
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+from typing import Any
+
+Entry = str | dict[str, Any]
+"""A page, or a title with a page or with further entries."""
+
+
+def on_config(config: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Write the navigation out; mkdocs calls it with what mkdocs.yml says.
+
+    Args:
+        config: The configuration.
+    """
+    config["nav"] = expanded(config["nav"], Path(config["docs_dir"]))
+    return config
+
+
+def expanded(nav: list[Entry], folder: Path) -> list[Entry]:
+    """Put pages in the place of the patterns of a navigation, by name.
+
+    Args:
+        nav: The navigation.
+        folder: Where the pages lie.
+
+    Returns:
+        The navigation, in which a page that is listed by itself stands there alone.
+    """
+    return list(_expanded(nav, folder, frozenset(pages(nav))))
+
+
+def pages(nav: list[Entry]) -> Iterator[str]:
+    """The pages and patterns of a navigation, in its order.
+
+    Args:
+        nav: The navigation.
+    """
+    for entry in nav:
+        for part in [entry] if isinstance(entry, str) else entry.values():
+            yield from pages(part) if isinstance(part, list) else (part,)
+
+
+def _expanded(nav: list[Entry], folder: Path, listed: frozenset[str]) -> Iterator[Entry]:
+    for entry in nav:
+        match entry:
+            case str() if "*" in entry:
+                found = (page.relative_to(folder).as_posix() for page in folder.glob(entry))
+                yield from sorted(set(found) - listed)
+            case dict():
+                yield {
+                    title: list(_expanded(part, folder, listed)) if isinstance(part, list) else part
+                    for title, part in entry.items()
+                }
+            case _:
+                yield entry
