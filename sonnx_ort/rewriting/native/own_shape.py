@@ -39,7 +39,7 @@ def axis_guard(requirement: AxisNotEmpty) -> DecidingGuard:
     """
 
     def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
-        # A Slice gives nothing where there is no such axis, and nothing is not equal to 0.
+        # Gather refuses where there is no such axis.
         (operand,) = operands
         axis = nodes.constant([requirement.axis], "axis")
         size = nodes.add("Gather", [nodes.shape(operand), axis], "size", {"axis": 0})
