@@ -6,7 +6,8 @@ number modulo 2^n; to floats the nearest one; to conditions whether it is not ze
 ONNX leaves undefined what a float gives that the integer type cannot hold. ONNX Runtime 1.31.1
 gives a number, without a word, and another one by type and machine: on x86-64 the smallest value of
 int32 and int64 for NaN and for 3e38, 0 in int8, 44 in uint8 for 300, 2147483648 in uint32 for NaN.
-It reads numbers from strings too.
+It reads numbers from strings too. Wider types it converts to float16 by way of float, rounding
+twice: 2049.0000001 in double becomes 2048.
 """
 
 from types import MappingProxyType
