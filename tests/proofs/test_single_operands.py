@@ -97,6 +97,17 @@ TWINS = [
 ]
 
 
+@pytest.mark.satisfies(
+    "MatMul.draft.matrices",
+    "BatchNormalization.draft.variance",
+    "Clip.draft.scalars",
+    "ArgMax.draft.not_empty",
+    "Slice.draft.R2",
+    "Slice.draft.R6",
+    "Slice.draft.R7",
+    "Slice.draft.R8",
+    "Slice.draft.ends",
+)
 @pytest.mark.parametrize("form", ALL)
 def test_guards_let_pass_exactly_what_keeps_the_rules(form: SingleOperands) -> None:
     prove(form.question())
