@@ -95,7 +95,10 @@ def _quoted(sentence: str) -> str:
 
 
 def _page_of(rule: str) -> str:
-    return f"rules/{rule.split('.', maxsplit=1)[0].lower()}.md#{rule.lower().replace('.', '')}"
+    operator, point, _ = rule.partition(".")
+    # What binds the whole graph has no operator in its name.
+    page = operator.lower() if point else "graph"
+    return f"rules/{page}.md#{rule.lower().replace('.', '')}"
 
 
 def _requirement(rule: str) -> str:
