@@ -8,15 +8,14 @@ import numpy.typing as npt
 
 from model_builders.bundle import Array, Bundle, bundle, case, float32, int32
 from model_builders.elementwise import model, one_node
-from model_builders.expected import NODE_NAMES, elementwise_outcome
+from model_builders.expected import NODE_NAMES, elementwise_outcome, node_outcome
 from model_builders.graphs import parse
-from sonnx_ort.models import Case, Outputs, RunViolation
+from sonnx_ort.models import Case, Outputs
 
 _SMALLEST = -(2**31)
 _INF, _NAN = np.inf, np.nan
 _FLOATS = float32([1, 0, -0.0, -1, _INF, -_INF, _NAN])
-_LOGARITHMS = float32([0, -_INF, -_INF, _NAN, _INF, _NAN, _NAN])
-"""Those of other floats no rational is."""
+"""None with an irrational logarithm is among them: machines differ in the last bit of those."""
 
 
 def bundles() -> Iterator[Bundle]:
@@ -72,32 +71,17 @@ def _remainders() -> Bundle:
 
 
 def _powers() -> Bundle:
-    """The oracle has no powers; these are small enough for anyone to see."""
     x, y = int32([2, -3, 7, 0, -1]), int32([10, 3, 0, 0, 31])
-    powers = int32([1024, -27, 1, 1, -1])
-    negative = int32([3, 2, 0]), int32([1, 0, -1])
     return bundle(
         "pow_int32",
         "Of 0 to the power -1 ONNX Runtime makes -2147483648; negative exponents are refused.",
         model("Pow", x, y),
         [
-            _power("small", x, y, Outputs({"Z": powers})),
-            _power("0 to the power -1", *negative, _refused_power("C1", *negative, (2,))),
-            _power("n and 1", x, y[:1], _refused_power("R1", x, y[:1])),
+            one_node("small", "Pow", x, y),
+            one_node("0 to the power -1", "Pow", int32([3, 2, 0]), int32([1, 0, -1])),
+            one_node("n and 1", "Pow", x, y[:1]),
         ],
     )
-
-
-def _power(name: str, x: Array, y: Array, expected: Outputs | RunViolation) -> Case:
-    return replace(case(name, expected, X=x, Y=y), operators="Pow")
-
-
-def _refused_power(
-    tag: str, x: Array, y: Array, index: tuple[int, ...] | None = None
-) -> RunViolation:
-    values = None if index is None else (int(x[index]), int(y[index]))
-    shapes = x.shape, y.shape
-    return RunViolation(f"Pow.int.{tag}", "Pow", NODE_NAMES["Pow"], shapes, index, values)
 
 
 def _compared(operator: str, mistake: str) -> Bundle:
@@ -119,7 +103,7 @@ def _functions_of_floats() -> Bundle:
         "Negative": _result("Neg"),
         "Inverse": _result("Reciprocal"),
         "Root": _result("Sqrt"),
-        "Logarithm": _LOGARITHMS,
+        "Logarithm": _result("Log"),
     }
     made = case("zeros, below zero, infinite, NaN", Outputs(results), X=_FLOATS)
     declared = ", ".join(f"float[n] {name}" for name in results)
@@ -138,40 +122,33 @@ def _functions_of_floats() -> Bundle:
 
 
 def _angles() -> Bundle:
-    x, beyond = float32([1, _NAN]), float32([0.5, 1.5])
+    x = float32([1, _NAN])
     return bundle(
         "acos_float",
         "1.5 is no cosine: ONNX Runtime makes NaN of it without a word.",
         model("Acos", x),
         [
-            _of_one("cosines", "Acos", x, Outputs({"Y": float32([0, _NAN])})),
-            _of_one("no cosine", "Acos", beyond, _refused_element("Acos", beyond, (1,))),
+            one_node("cosines", "Acos", x),
+            one_node("no cosine", "Acos", float32([0.5, 1.5])),
         ],
     )
 
 
 def _conversions() -> Bundle:
-    x = float32([-0.5, 2.75, -(2.0**31), 2147483520])
-    beyond, below = float32([1, 2147483648]), float32([-3.0e9, 1])
     return bundle(
         "cast_float_to_int32",
         "ONNX leaves undefined what int32 cannot hold; 2^31 becomes -2147483648 on one machine.",
         parse(f"(float[n] X) => (int32[n] Y) {{ [{NODE_NAMES['Cast']}] Y = Cast <to = 6> (X) }}"),
         [
-            _of_one("in the type", "Cast", x, Outputs({"Y": int32([0, 2, _SMALLEST, 2147483520])})),
-            _of_one("2^31", "Cast", beyond, _refused_element("Cast", beyond, (1,))),
-            _of_one("-3e9", "Cast", below, _refused_element("Cast", below, (0,))),
+            _to_int32("in the type", float32([-0.5, 2.75, -(2.0**31), 2147483520])),
+            _to_int32("2^31", float32([1, 2147483648])),
+            _to_int32("-3e9", float32([-3.0e9, 1])),
         ],
     )
 
 
-def _of_one(name: str, operator: str, x: Array, expected: Outputs | RunViolation) -> Case:
-    return replace(case(name, expected, X=x), operators=operator)
-
-
-def _refused_element(operator: str, x: Array, index: tuple[int, ...]) -> RunViolation:
-    rule, values = f"{operator}.float.C1", (float(x[index]),)
-    return RunViolation(rule, operator, NODE_NAMES[operator], (x.shape,), index, values)
+def _to_int32(name: str, x: Array) -> Case:
+    return replace(case(name, node_outcome("Cast", {"X": x}, {"to": 6}), X=x), operators="Cast")
 
 
 def _result(operator: str) -> Array:

@@ -1,5 +1,6 @@
 """Expected results, from the exact oracle: rationals, rounded once."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -83,6 +84,26 @@ def elementwise_outcome(operator: str, *operands: Array) -> Outcome:
     if isinstance(found, oracle.Violation):
         return _violation(found, operator, NODE_NAMES[operator], *operands)
     return Outputs({OPERATORS[operator].result: found})
+
+
+def node_outcome(
+    operator: str, inputs: Mapping[str, Array], attributes: Mapping[str, int | float] | None = None
+) -> Outcome:
+    """What comes of a node of any operator, as the oracle's exact results say.
+
+    Args:
+        operator: Its name.
+        inputs: Its operands by the names that the profile gives them.
+        attributes: The attributes of the node.
+    """
+    profiled = OPERATORS[operator]
+    operands = [inputs.get(name) for name in profiled.operands]
+    kind = element_type_of(inputs[profiled.operands[0]])
+    found = oracle.outcome(operator, operands, kind, Edition.TYPED, attributes or {})
+    if isinstance(found, oracle.Violation):
+        looked_at = [inputs[name] for name in profiled.looked_at if name in inputs]
+        return _violation(found, operator, NODE_NAMES[operator], *looked_at)
+    return Outputs({profiled.result: found})
 
 
 def explicit_outcome(

@@ -63,11 +63,13 @@ class Document:
         name: As the sources of rules name it.
         file: The name of its file.
         entries: Its sentences, in their order.
+        excerpts: Whether only the sentences have entries that rules come from.
     """
 
     name: str
     file: str
     entries: tuple[Entry, ...]
+    excerpts: bool = False
 
 
 def read_documents(folder: Path = FOLDER) -> tuple[Document, ...]:
@@ -100,7 +102,8 @@ def all_entries(documents: Sequence[Document]) -> Iterator[Entry]:
 
 def _document(path: Path) -> Document:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
-    return Document(content["document"], content["file"], tuple(map(_entry, content["entry"])))
+    entries = tuple(map(_entry, content["entry"]))
+    return Document(content["document"], content["file"], entries, content.get("excerpts", False))
 
 
 def _entry(table: Mapping[str, object]) -> Entry:

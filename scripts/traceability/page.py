@@ -17,8 +17,10 @@ _HEAD = """\
 # Traceability
 
 Every sentence of the specification documents that demands or defines something: how it is met, in
-which code, and which tests show it. One that demands nothing here has the reason. The documents are
-drafts and state no licence; sentences are quoted as far as is needed to find them.
+which code, and which tests show it. One that demands nothing here has the reason. Of the drafts of
+other operators, and of the general restrictions, those sentences have entries that rules come from:
+the constraints, with their permanent tags where they have them. The documents are drafts and state
+no licence; sentences are quoted as far as is needed to find them.
 
 {summary}
 
@@ -27,7 +29,7 @@ drafts and state no licence; sentences are quoted as far as is needed to find th
 The tests fail where an entry has no test, where a mark or an entry names what is not there, where a
 rule that a document states has no entry, and where the page is not as it would be made. With
 `--documents FOLDER` the script compares the entries with the documents themselves, of which every
-line has one.
+line has one, but of the drafts.
 """
 
 
@@ -93,7 +95,10 @@ def _quoted(sentence: str) -> str:
 
 
 def _page_of(rule: str) -> str:
-    return f"rules/{rule.split('.', maxsplit=1)[0].lower()}.md#{rule.lower().replace('.', '')}"
+    operator, point, _ = rule.partition(".")
+    # What binds the whole graph has no operator in its name.
+    page = operator.lower() if point else "graph"
+    return f"rules/{page}.md#{rule.lower().replace('.', '')}"
 
 
 def _requirement(rule: str) -> str:

@@ -168,6 +168,17 @@ def test_what_keeps_the_rules_runs_with_the_same_bits(table: Table, kind, backen
         np.testing.assert_array_equal(enforced.run(None, fed), plain.run(None, fed))
 
 
+@pytest.mark.satisfies(
+    "MatMul.draft.matrices",
+    "BatchNormalization.draft.variance",
+    "Clip.draft.scalars",
+    "ArgMax.draft.not_empty",
+    "Slice.draft.R2",
+    "Slice.draft.R6",
+    "Slice.draft.R7",
+    "Slice.draft.R8",
+    "Slice.draft.ends",
+)
 @EACH
 @BACKENDS
 @LEVELS

@@ -168,6 +168,7 @@ def of_arithmetic() -> Iterator[Trial]:
             yield Trial(f"{operator}(x0, x1)", (kind, kind), kind, alike(kind, kind))
         for operator in ("Abs", "Neg", "Sqrt", "Reciprocal"):
             yield Trial(f"{operator}(x0)", (kind,), kind, alike(kind))
+        yield Trial("IsNaN(x0)", (kind,), T.BOOL, alike(kind))
     for kind in (T.INT32, T.INT64):
         for operator in ("Add", "Sub", "Mul"):
             yield Trial(f"{operator}(x0, x1)", (kind, kind), kind, alike(kind, kind))
@@ -185,7 +186,9 @@ def of_sizes() -> Iterator[Trial]:
     for operator in ("Equal", "Less", "Greater"):
         yield Trial(f"{operator}(x0, x1)", kinds, T.BOOL, two, sizes=True)
     yield Trial("Add(x0, x1)", kinds, T.INT64, two, sizes=True)
+    yield Trial("Sub(x0, x1)", kinds, T.INT64, two, sizes=True)
     yield Trial("Neg(x0)", (T.INT64,), T.INT64, vectors(edges), sizes=True)
+    yield Trial("Cast<to = 7>(x0)", (T.INT64,), T.INT64, vectors(edges), sizes=True)
     beyond = [0, 1, 5, (1 << 31) - 1, 3_000_000_000]
     yield Trial("Max(x0, x1)", kinds, T.INT64, vectors(beyond, beyond), sizes=True)
     yield Trial("Concat<axis = 0>(x0, x1)", kinds, T.INT64, two, sizes=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.rule import Subject
 from support.elementwise import Single, singles
 from support.proofs.agreement import type_of
@@ -58,3 +58,42 @@ def test_formula_of_broadcasting_decides_as_the_profile_does(count: int) -> None
         shapes = [tuple(generator.choice(EDGES, generator.integers(0, 4))) for _ in range(count)]
         found.add(holds(rule.requirement, [np.zeros(shape, np.float32) for shape in shapes]))
     assert found == ({True} if count == 1 else {True, False})
+
+
+@pytest.mark.parametrize("rule", ["MatMul.C1", "Clip.C1"])
+def test_formula_of_a_rank_decides_as_the_profile_does(rule: str) -> None:
+    requirement = RULES[rule].requirement
+    shapes = [(), (1,), (2, 3), (0, 0), (1, 2, 3)]
+    pairs = [[np.zeros(one), np.zeros(other)] for one in shapes for other in shapes]
+    assert {holds(requirement, arrays) for arrays in pairs} == {True, False}
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_formula_of_an_axis_that_holds_something_decides_as_the_profile_does(axis: int) -> None:
+    requirement = RULES["ArgMax.R5"].of_node({"axis": axis}).requirement
+    shapes = [(), (0,), (3,), (0, 2), (2, 0), (2, 3), (2, 3, 0), (1, 1, 1)]
+    assert {holds(requirement, [np.zeros(shape)]) for shape in shapes} == {True, False}
+
+
+def test_formula_of_every_axis_decides_as_the_profile_does() -> None:
+    requirement = RULES["Slice.R2"].requirement
+    for rank in range(4):
+        for count in range(4):
+            arrays = [np.zeros((2,) * rank), np.arange(count)]
+            assert holds(requirement, arrays) is (rank == count)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32])
+@pytest.mark.parametrize("rule", ["Slice.R8", "Slice.C2", "Slice.R6"])
+def test_formulas_of_places_decide_as_the_profile_does(rule: str, kind: type) -> None:
+    generator = np.random.default_rng(5)
+    found = set()
+    for _ in range(40):
+        shape = tuple(generator.choice(EDGES, generator.integers(1, 3)))
+        count = int(generator.integers(0, 3))
+        axes = generator.integers(-len(shape), len(shape), count)
+        starts, ends = (generator.integers(-6, 7, count) for _ in range(2))
+        steps = generator.choice([-2, -1, 1, 3], count)
+        places = [array.astype(kind) for array in (starts, ends, axes, steps)]
+        found.add(holds(RULES[rule].requirement, [np.zeros(shape), *places]))
+    assert found == {True, False}

@@ -9,12 +9,13 @@ from traceability.marks import Mark, by_entry, find_marks
 from traceability.page import PAGE, page
 
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.requirements.dense import Dense
 from sonnx_ort.profile.rule import Standing
 
 DOCUMENTS = read_documents()
 MARKS = by_entry(find_marks())
 ENTRIES = {entry.id: entry for entry in all_entries(DOCUMENTS)}
-NAMES = {document.name for document in DOCUMENTS}
+GENERAL = "SONNX, general restrictions"
 
 
 @pytest.mark.parametrize(
@@ -41,14 +42,22 @@ def test_page_is_as_it_would_be_made():
 
 
 def test_every_rule_that_a_document_states_has_an_entry_of_that_document():
+    """That tensors are dense is demanded of all operators in one place."""
     stated = {
-        (rule.source.document, rule.id)
+        (GENERAL if isinstance(rule.requirement, Dense) else rule.source.document, rule.id)
         for rule in RULES.values()
-        if rule.source.document in NAMES and rule.source.standing is Standing.STATED
+        if rule.source.standing is Standing.STATED
     }
     traced = {(d.name, rule) for d in DOCUMENTS for entry in d.entries for rule in entry.rules}
-    assert len(stated) == 13
+    traced |= {(GENERAL, rule) for _, rule in traced if isinstance(RULES[rule].requirement, Dense)}
     assert stated <= traced
+
+
+def test_permanent_tag_of_a_rule_is_that_of_its_entry():
+    for document in DOCUMENTS:
+        for entry in (e for e in document.entries if (e.tag or "").startswith("E_")):
+            tags = {RULES[rule].source.later_tag for rule in entry.rules}
+            assert tags <= {entry.tag, None}, entry.id
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)

@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 from sonnx_ort.profile import catalog
-from support.soundness import rules
+from support.soundness import exact_results, rules
 from support.soundness.examination import BACKENDS
 from support.soundness.isolated import failures_of, run_attempts
 
@@ -58,6 +58,12 @@ def test_the_graphs_are_worth_looking_at(counts):
 def test_every_operator_is_worth_looking_at(operator, counts):
     assert counts[f"{operator}: kept"] > GRAPHS // 40
     assert (counts[f"{operator}: broken"] > 0) == (operator not in rules.NEVER_BROKEN)
+
+
+@pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
+@pytest.mark.parametrize("operator", sorted(exact_results.OPERATORS))
+def test_exact_oracle_is_asked_of_every_operator_that_is_its(operator, counts):
+    assert counts[f"{operator}: by the oracle"] > GRAPHS // 40
 
 
 @pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")

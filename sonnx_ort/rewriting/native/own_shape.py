@@ -38,6 +38,7 @@ def axis_guard(requirement: AxisNotEmpty) -> DecidingGuard:
     """
 
     def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
+        # Gather refuses where there is no such axis.
         (operand,) = operands
         axis = nodes.constant([requirement.axis], "axis")
         size = nodes.add("Gather", [nodes.shape(operand), axis], "size", {"axis": 0})

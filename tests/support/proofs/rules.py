@@ -15,8 +15,9 @@ from sonnx_ort.profile.requirements.interval import WithinInterval
 from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.requirements.within_int32 import WithinInt32
 from sonnx_ort.profile.rule import Requirement, Rule
+from support.proofs.single_operand_rules import demanded_of_single_operands
 from support.proofs.tensors import Length, Tensor, Vector, for_all, same_sizes
-from support.proofs.terms import NotInterpreted, equal, is_signed, less, literal
+from support.proofs.terms import equal, is_signed, less, literal
 
 
 def kept(rule: Rule, names: Sequence[str], operands: Sequence[Tensor]) -> z3.BoolRef:
@@ -44,18 +45,20 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
     match requirement:
         case SameShape():
             first, *others = operands
-            return z3.And([same_sizes(first.sizes, other.sizes) for other in others])
+            found = z3.And([same_sizes(first.sizes, other.sizes) for other in others])
         case NonZeroDivisor() | InfinityForZeroDivisor():
-            return _nonzero(operands[-1])
+            found = _nonzero(operands[-1])
         case RepresentableQuotient():
-            return _representable(*operands)
+            found = _representable(*operands)
         case WithinInterval():
-            return _within(requirement, operands[requirement.position])
+            found = _within(requirement, operands[requirement.position])
         case WithinInt32():
-            return z3.And([_within_int32(operand) for operand in operands])
+            found = z3.And([_within_int32(operand) for operand in operands])
         case Broadcastable():
-            return broadcastable([operand.sizes for operand in operands])
-    raise NotInterpreted(f"the requirement {type(requirement).__name__}")
+            found = broadcastable([operand.sizes for operand in operands])
+        case _:
+            found = demanded_of_single_operands(requirement, operands)
+    return found
 
 
 def _nonzero(b: Tensor) -> z3.BoolRef:

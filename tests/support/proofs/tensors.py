@@ -45,7 +45,9 @@ class Vector:
 
     def any_at(self, index: Index) -> z3.ExprRef:
         """The size at an index; some number where there is none."""
-        if isinstance(self.length, int) and self.length == 0:
+        if isinstance(self.length, int) and (
+            self.length == 0 or (isinstance(index, int) and index >= self.length)
+        ):
             return z3.IntVal(0)
         return self.at(index)
 
@@ -237,6 +239,23 @@ def operand(
     if not isinstance(count, int):
         facts += counted(count, shape)
     return Operand(name, Tensor(element_type, shape, Vector(count, element)), tuple(facts))
+
+
+def index_operand(name: str, element_type: ElementType, length: Length) -> Operand:
+    """A vector of places, whose elements are mathematical integers within the type.
+
+    Args:
+        name: The name.
+        element_type: The type of its elements, a signed one.
+        length: How many elements it has.
+    """
+    element = z3.Function(f"{name}.element", z3.IntSort(), z3.IntSort())
+    largest = (1 << (8 * element_type.dtype.itemsize - 1)) - 1
+    tensor = line(element_type, Vector(length, element))
+    within = tensor.elements.for_all(
+        lambda i: z3.And(element(i) >= -largest - 1, element(i) <= largest)
+    )
+    return Operand(name, tensor, (term(length) >= 0, term(length) <= LARGEST_SIZE, within))
 
 
 def number_of_elements(sizes: Vector) -> Length:

@@ -44,6 +44,11 @@ def is_signed(element_type: ElementType) -> bool:
     return element_type.dtype.kind == "i"
 
 
+def as_number(element: z3.ExprRef, element_type: ElementType) -> z3.ArithRef:
+    """An integer as a mathematical one."""
+    return z3.BV2Int(element, is_signed(element_type)) if z3.is_bv(element) else element
+
+
 def sort_of(element_type: ElementType) -> z3.SortRef:
     """The sort of the elements that a model is given."""
     match element_type.family:
@@ -155,6 +160,9 @@ def converted(
             return z3.fpFPToFP(NEAREST, element, sort_of(to))
         case Family.INTEGER, Family.INTEGER if z3.is_bv(element):
             return _resized(element, source, bits_of(to))
+        case Family.INTEGER, Family.INTEGER if is_signed(source) and is_signed(to):
+            if bits_of(source) <= bits_of(to):
+                return element
         case Family.INTEGER, Family.FLOAT if z3.is_bv(element):
             return to_float(element, source, to)
     raise NotInterpreted(f"Cast of {source} to {to} of a term of the sort {element.sort()}")

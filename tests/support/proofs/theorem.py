@@ -206,6 +206,8 @@ def value_of(model: z3.ModelRef, element: z3.ExprRef, kind: ElementType) -> Any:
     match kind.family:
         case Family.BOOLEAN:
             return z3.is_true(value)
+        case Family.INTEGER if z3.is_int(value):
+            return value.as_long()
         case Family.INTEGER:
             signed = kind.dtype.kind == "i"
             return value.as_signed_long() if signed else value.as_long()

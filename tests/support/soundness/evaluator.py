@@ -15,6 +15,7 @@ import onnx
 
 from support.soundness import rules
 from support.soundness.arrays import Array
+from support.soundness.exact_results import Enclosed
 from support.soundness.leaves import LARGEST, Abandoned, LeafError, compute_leaf
 from support.soundness.liveness import needed_nodes, operators_within
 
@@ -29,7 +30,7 @@ class Missing:
     """Stands for a value that a failure keeps from being computed."""
 
 
-Value = Array | Missing
+Value = Array | Enclosed | Missing
 Environment = dict[str, Value]
 
 
@@ -59,7 +60,7 @@ class Visit:
     standard: Callable[[Sequence[Array]], list[Array]]
 
 
-Decide = Callable[[Visit], list[Array] | Missing]
+Decide = Callable[[Visit], Sequence[Value] | Missing]
 """Gives the outputs of a visited node, or that it fails; raises what `Visit.standard` raises."""
 
 
@@ -133,10 +134,11 @@ class Evaluation:
     ) -> Sequence[Value]:
         """Evaluate a node."""
         inputs = [environment[name] if name else None for name in node.input]
-        if any(isinstance(value, Missing) for value in inputs):
+        if any(isinstance(value, Missing | Enclosed) for value in inputs):
+            self.uncertain |= any(isinstance(value, Enclosed) for value in inputs)
             self._leave_out(node)
             return _all_missing(node)
-        arrays = [value for value in inputs if not isinstance(value, Missing)]
+        arrays = [value for value in inputs if not isinstance(value, Missing | Enclosed)]
         if node.op_type in ("If", "Loop", "Scan"):
             return self._control_flow(node, arrays, environment, path, live=live)
         function = self._functions.get((node.domain, node.op_type))
@@ -195,18 +197,27 @@ class Evaluation:
         live: bool,
     ) -> Sequence[Value]:
         subgraphs = {a.name: a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH}
+        inner = functools.partial(self._subgraph, path=path, live=live)
         match node.op_type, arrays:
             case "If", [condition] if condition is not None and condition.size == 1:
                 taken = subgraphs["then_branch" if condition.item() else "else_branch"]
-                return self.graph(taken, dict(environment), path, live=live)
+                return inner(taken, dict(environment))
             case "Loop", [trips, condition, *states] if trips is not None and trips.size == 1:
-                run = functools.partial(self.graph, subgraphs["body"], path=path, live=live)
+                run = functools.partial(inner, subgraphs["body"])
                 return self._loop(node, run, trips, condition, states, environment)
             case "Scan", _:
-                run = functools.partial(self.graph, subgraphs["body"], path=path, live=live)
+                run = functools.partial(inner, subgraphs["body"])
                 return self._scan(node, run, arrays, environment)
             case _:
                 return self._unknown(node)
+
+    def _subgraph(
+        self, graph: onnx.GraphProto, given: Environment, path: str, *, live: bool
+    ) -> list[Value]:
+        """Evaluate a subgraph; what is not known to the bit inside is not known outside."""
+        outputs = self.graph(graph, given, path, live=live)
+        self.uncertain |= any(isinstance(value, Enclosed) for value in outputs)
+        return [Missing() if isinstance(value, Enclosed) else value for value in outputs]
 
     def _loop(  # noqa: PLR0917
         self,

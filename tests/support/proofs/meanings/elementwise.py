@@ -155,8 +155,10 @@ def _sum(kind: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.ExprRef:
     return _by_kind(one, lambda: z3.fpAdd(NEAREST, one, other), lambda: one + other)
 
 
-def _difference(_: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.ExprRef:
+def _difference(kind: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.ExprRef:
     one, other = alike(one, other)
+    if z3.is_int(one) and kind is ElementType.INT64:
+        return wrapped(one - other)
     return _by_kind(one, lambda: z3.fpSub(NEAREST, one, other), lambda: one - other)
 
 
@@ -203,6 +205,12 @@ def _magnitude(_: ElementType, x: z3.ExprRef) -> z3.ExprRef:
     return z3.fpAbs(x)
 
 
+def _is_nan(_: ElementType, x: z3.ExprRef) -> z3.BoolRef:
+    if not z3.is_fp(x):
+        raise NotInterpreted("IsNaN of integers")
+    return z3.fpIsNaN(x)
+
+
 ELEMENTWISE: Mapping[str, Meaning] = MappingProxyType(
     {
         "Abs": _elementwise(_magnitude),
@@ -212,6 +220,7 @@ ELEMENTWISE: Mapping[str, Meaning] = MappingProxyType(
         "Div": _elementwise(_quotient),
         "Equal": _elementwise(lambda _, x, y: equal(x, y), ElementType.BOOL),
         "Greater": _elementwise(lambda kind, x, y: _less(kind, y, x), ElementType.BOOL),
+        "IsNaN": _elementwise(_is_nan, ElementType.BOOL),
         "Less": _elementwise(_less, ElementType.BOOL),
         "Max": _largest,
         "Mul": _elementwise(_product),

@@ -52,8 +52,10 @@ def _gather(call: Call) -> Tensor:
     def at(index: Any) -> z3.ExprRef:
         place = wanted.at(index)
         if z3.is_int_value(place) and place.as_long() >= 0:
-            return x.elements.at(place.as_long())
-        return x.elements.at(length_of(z3.If(place < 0, place + term(x.elements.length), place)))
+            return x.elements.any_at(place.as_long())
+        return x.elements.any_at(
+            length_of(z3.If(place < 0, place + term(x.elements.length), place))
+        )
 
     call.fails_if(wanted.exists(outside))
     return Tensor(x.element_type, indices.sizes, Vector(wanted.length, at))

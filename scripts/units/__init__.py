@@ -1,0 +1,1 @@
+"""By how many units in the last place ONNX Runtime misses the nearest number."""

@@ -1,0 +1,69 @@
+"""The command: sweeps what is not yet in the record, and keeps it after each block."""
+
+import argparse
+import json
+import platform
+from collections import Counter
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from environment import ROOT
+
+from units.sweep import OPERATORS, Sweep
+
+RECORD = ROOT / "docs" / "records" / "units.json"
+"""What was counted."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Sweep all floats of each operator; a record of other versions is begun anew.
+
+    Args:
+        arguments: Those of the command.
+
+    Returns:
+        The exit status.
+    """
+    parser = argparse.ArgumentParser(description="By how many units Log and Acos miss.")
+    parser.parse_args(arguments)
+    record = read(RECORD)
+    for operator in OPERATORS:
+        sweep = Sweep(operator)
+        while (told := entry(record, operator))["floats"] < sweep.floats:
+            _add(told, sweep.block(told["floats"]))
+            RECORD.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        print(operator, told["units"])
+    return 0
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The record, or an empty one where there is none of these versions.
+
+    Args:
+        path: Its file.
+    """
+    versions = {"onnxruntime": version("onnxruntime"), "machine": platform.machine()}
+    if path.is_file():
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if record["versions"] == versions:
+            return record
+    return {"versions": versions, "operators": {}}
+
+
+def entry(record: dict[str, Any], operator: str) -> dict[str, Any]:
+    """What a record has of an operator.
+
+    Args:
+        record: The record.
+        operator: The operator.
+    """
+    told: dict[str, Any] = record["operators"].setdefault(operator, {"floats": 0, "units": {}})
+    return told
+
+
+def _add(told: dict[str, Any], counted: Counter[int]) -> None:
+    units = Counter({int(unit): count for unit, count in told["units"].items()}) + counted
+    told["units"] = {str(unit): units[unit] for unit in sorted(units)}
+    told["floats"] += counted.total()

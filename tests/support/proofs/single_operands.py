@@ -1,0 +1,180 @@
+"""Nodes with rules about single operands, behind the guards that the native backend emits."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy.typing as npt
+import onnx
+import z3
+
+import sonnx_ort
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Rule
+from support.elementwise import written
+from support.graphs import declared, parse
+from support.proofs.guards import reaching
+from support.proofs.interpreter import Values
+from support.proofs.nodes import NAME, as_given, told_in_order
+from support.proofs.rules import kept
+from support.proofs.run import Run
+from support.proofs.tensors import Length, Operand, index_operand, operand, term
+from support.proofs.theorem import Question
+
+Array = npt.NDArray[Any]
+
+INDICES = frozenset({"starts", "ends", "axes", "steps"})
+"""The operands that are vectors of places."""
+
+_SIZES_AT_MOST = 3
+
+
+@dataclass(frozen=True)
+class SingleOperands:
+    """A node whose operands have any ranks and sizes.
+
+    Attributes:
+        name: The operator.
+        element_type: The type of the operands that have none of their own.
+        given: The names of the operands that are given; all by default.
+        index_type: The type of places.
+        attributes: The attributes of the node.
+        opset: The version of the standard operators.
+    """
+
+    name: str
+    element_type: ElementType
+    given: tuple[str, ...] = ()
+    index_type: ElementType = ElementType.INT64
+    attributes: Mapping[str, int] = field(default_factory=dict)
+    opset: int = 21
+
+    def __str__(self) -> str:
+        """Say which: `Slice float, places int32`."""
+        parts = [f"{self.name} {self.element_type}"]
+        parts += [f"of {', '.join(self.given)}"] if self.given else []
+        parts += [f"places {self.index_type}"] if INDICES & set(self.names) else []
+        parts += [written(self.attributes)] if self.attributes else []
+        parts += [f"opset {self.opset}"] if self.opset != 21 else []
+        return ", ".join(parts)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the operands that are given."""
+        return self.given or OPERATORS[self.name].operands
+
+    def kind_of(self, name: str) -> ElementType:
+        """The type of an operand."""
+        return self.index_type if name in INDICES else self.element_type
+
+    @cached_property
+    def emitted(self) -> onnx.ModelProto:
+        """What the native backend makes of the node."""
+        inputs = ", ".join(
+            f"{declared(self.kind_of(name), [None] if name in INDICES else None)} {name}"
+            for name in self.names
+        )
+        places = [name if name in self.names else "" for name in OPERATORS[self.name].operands]
+        result = declared(OPERATORS[self.name].result_type or self.element_type, None)
+        called = f"{self.name}{written(self.attributes)}({', '.join(places)})"
+        made = parse(f"({inputs}) => ({result} y) {{ [{NAME}] y = {called} }}", opset=self.opset)
+        return sonnx_ort.rewrite(made, backend="native", operators="all")
+
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that a run decides, in the order of decision."""
+        rules = OPERATORS[self.name].rules(Edition.TYPED, self.element_type.family)
+        return tuple(rule.of_node(self.attributes) for rule in rules if rule.in_run)
+
+    def question(self) -> Question:
+        """What is proved, of operands of any ranks, sizes and numbers of places.
+
+        The guards let pass exactly what keeps the rules, unchanged, and what breaks one is told by
+        the code of the first that it breaks.
+        """
+        places = z3.Int("places")
+        operands = [
+            index_operand(name, self.index_type, places)
+            if name in INDICES
+            else operand(name, self.element_type, z3.Int(f"{name}.rank"))
+            for name in self.names
+        ]
+        return self._question(self.emitted, operands, whole=True)
+
+    def small(self, model: onnx.ModelProto) -> Iterator[Question]:
+        """The same of few axes and few elements, of a model in which something is wrong.
+
+        Args:
+            model: The model.
+        """
+        tensors = [name for name in self.names if name not in INDICES]
+        for places in range(3) if INDICES & set(self.names) else (0,):
+            for ranks in product(range(4 - len(tensors) // 2), repeat=len(tensors)):
+                operands = [*self._small_operands(dict(zip(tensors, ranks, strict=True)), places)]
+                limits = [
+                    o.tensor.sizes.at(axis) <= _SIZES_AT_MOST
+                    for o in operands
+                    if o.name in tensors
+                    for axis in range(int(o.tensor.rank))
+                ]
+                yield self._question(model, operands, limits)
+
+    def keeps_rules(self, feeds: Mapping[str, Array]) -> bool:
+        """Whether arrays keep the rules, by the profile's own decision."""
+        arrays = [feeds[name] for name in self.names]
+        return all(
+            rule.requirement.violation(rule.spoken_of(self.names, arrays)) is None
+            for rule in self.rules()
+        )
+
+    def _small_operands(self, ranks: Mapping[str, int], places: int) -> Iterator[Operand]:
+        for name in self.names:
+            if name in INDICES:
+                yield index_operand(name, self.index_type, places)
+            else:
+                yield operand(name, self.element_type, ranks[name])
+
+    def _question(
+        self,
+        model: onnx.ModelProto,
+        operands: Sequence[Operand],
+        known: Sequence[z3.BoolRef] = (),
+        *,
+        whole: bool = False,
+    ) -> Question:
+        by_name = {o.name: o.tensor for o in operands}
+        tensors = list(by_name.values())
+        rank = by_name[self.names[0]].rank
+
+        def claim(values: Values, run: Run) -> z3.BoolRef:
+            keeping = [kept(rule, self.names, tensors) for rule in self.rules()]
+            right = run.passes == z3.And(keeping)
+            if not whole:
+                return right
+            read = [values[name] for name in reaching(model, {NAME}) if name]
+            unchanged = [as_given(one, other) for one, other in zip(tensors, read, strict=True)]
+            told = told_in_order(self.rules(), keeping, run)
+            there = self._is_there(rank)
+            return z3.And(right, z3.Implies(run.passes, z3.And(unchanged)), z3.Implies(there, told))
+
+        axes = by_name.get("axes")
+        named = [] if axes is None else [axes.elements.for_all(_on_an_axis(axes.elements.at, rank))]
+        return Question(model, operands, frozenset({NAME}), claim, [*known, *named])
+
+    def _is_there(self, rank: Length) -> z3.BoolRef:
+        """Whether the axis is there that an attribute names: else ONNX Runtime itself refuses."""
+        return term(rank) > self.attributes.get("axis", -1)
+
+
+def _on_an_axis(
+    axis: Callable[[Any], z3.ExprRef], rank: Length
+) -> Callable[[int | z3.ArithRef], z3.BoolRef]:
+    """Whether a place names an axis: else ONNX Runtime itself refuses, and no rule speaks of it."""
+
+    def there(index: int | z3.ArithRef) -> z3.BoolRef:
+        return z3.And(-term(rank) <= axis(index), axis(index) < term(rank))
+
+    return there
