@@ -34,7 +34,7 @@ class KernelOutput(np.ndarray[Any, np.dtype[Any]]):
     be C-contiguous and of exactly the declared dtype.
     """
 
-    def flatten(self, order: Any = "C") -> "KernelOutput":
+    def flatten(self, order: Any = None) -> "KernelOutput":
         """The array itself."""
         del order
         return self
