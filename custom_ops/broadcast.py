@@ -8,10 +8,9 @@ and expands by these.
 import json
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.custom_ops.definition import KernelDefinition, KernelOutput, kernel_output
+from sonnx_ort.custom_ops.definition import KernelDefinition, KernelOutput, shape_output
 from sonnx_ort.custom_ops.kernel import shapes_in
 from sonnx_ort.custom_ops.violation_log import contract_violation, could_not_finish, failed
 from sonnx_ort.profile.broadcast import BROADCAST, E1
@@ -48,8 +47,8 @@ def common_shape(
             names = [f"{one} '{name}'" for one, name in zip(own, json.loads(operands), strict=True)]
             error = contract_violation(BROADCAST, E1, node, tuple(names), tuple(shapes), clash)
             return failed(_INT64, E1.code, error)
-        common = np.array([max(axis) for _, axis in aligned_axes(shapes)], _INT64)  # type: ignore[type-var]
-        return kernel_output(common, _INT64), kernel_output(np.array(common.shape), _INT64)
+        common: list[int] = [max(axis) for _, axis in aligned_axes(shapes)]  # type: ignore[misc, type-var]
+        return shape_output(common), shape_output([len(common)])
     except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
         return could_not_finish(_INT64, BROADCAST.name, node, error)
 
@@ -77,13 +76,10 @@ def aligned_shape(  # noqa: PLR0913, PLR0917 - the inputs, then the attributes
         violation = limits.violation(a, b)
         if violation is not None:
             broken, enforced = RULES[rule], OPERATORS[operator]
-            error = contract_violation(
-                enforced, broken, node, enforced.operand_names(2), (a, b), violation
-            )
+            error = contract_violation(enforced, broken, node, enforced.operands, (a, b), violation)
             return failed(_INT64, broken.code, error)
         trailing = limits.trailing_axes(len(a), len(b)) or 0
-        shape = np.array(b + (1,) * trailing, _INT64)
-        return kernel_output(shape, _INT64), kernel_output(np.array(shape.shape), _INT64)
+        return shape_output(b + (1,) * trailing), shape_output([len(b) + trailing])
     except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
         return could_not_finish(_INT64, operator, node, error)
 

@@ -1,6 +1,6 @@
 """Kernels as ONNX Runtime takes them: their types, their outputs, and what it is told of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -34,7 +34,7 @@ class KernelOutput(np.ndarray[Any, np.dtype[Any]]):
     be C-contiguous and of exactly the declared dtype.
     """
 
-    def flatten(self, order: Any = "C") -> "KernelOutput":
+    def flatten(self, order: Any = None) -> "KernelOutput":
         """The array itself."""
         del order
         return self
@@ -55,6 +55,15 @@ def kernel_output(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> KernelOutput
         A view of the array; of a contiguous copy in the declared dtype where it is not both.
     """
     return np.asarray(array, dtype=dtype, order="C").view(KernelOutput)
+
+
+def shape_output(shape: Sequence[int]) -> KernelOutput:
+    """Give a shape as a kernel's output, int64 whatever its rank.
+
+    Args:
+        shape: The sizes.
+    """
+    return np.array(shape, np.int64).view(KernelOutput)
 
 
 Kernel = Callable[..., tuple[KernelOutput, KernelOutput]]

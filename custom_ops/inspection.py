@@ -22,7 +22,7 @@ from sonnx_ort.custom_ops.definition import (
     Kernel,
     KernelDefinition,
     KernelOutput,
-    kernel_output,
+    shape_output,
 )
 from sonnx_ort.custom_ops.violation_log import could_not_finish
 from sonnx_ort.profile.element_type import ElementType
@@ -116,8 +116,7 @@ def make_kernel(inspection: Inspection) -> Kernel:
             refused = decided(tuple(given.values()), node, edition, attributes, tuple(given))
             if refused is not None:
                 return refused
-            shape = inputs[0]
-            return kernel_output(shape, _INT64), kernel_output(np.array(shape.shape), _INT64)
+            return shape_output(inputs[0].tolist()), shape_output(inputs[0].shape)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
             return could_not_finish(_INT64, inspection.name, node, error)
 

@@ -20,6 +20,7 @@ from sonnx_ort.custom_ops.definition import (
     KernelDefinition,
     KernelOutput,
     kernel_output,
+    shape_output,
 )
 from sonnx_ort.custom_ops.violation_log import could_not_finish
 from sonnx_ort.profile.element_type import ElementType
@@ -33,7 +34,6 @@ Arithmetic = Callable[..., Array]
 It may write into the first operand.
 """
 
-_SHAPE = np.dtype(np.int64)
 _INT64 = ElementType.INT64.value
 
 
@@ -145,7 +145,7 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
             if refused is not None:
                 return refused
             result = arithmetic(*operands, edition=editions[edition])
-            return kernel_output(result, dtype), kernel_output(np.array(result.shape), _SHAPE)
+            return kernel_output(result, dtype), shape_output(result.shape)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
             return could_not_finish(dtype, custom.name, node, error)
 

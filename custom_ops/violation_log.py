@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sonnx_ort.custom_ops.definition import KernelOutput, kernel_output
+from sonnx_ort.custom_ops.definition import KernelOutput, kernel_output, shape_output
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.profile.judgement import Violation
@@ -27,7 +27,6 @@ CAPACITY = 4096
 
 Outputs = tuple[KernelOutput, KernelOutput]
 
-_SHAPE = np.dtype(np.int64)
 _logger = logging.getLogger("sonnx_ort")
 
 
@@ -145,4 +144,4 @@ def _text(error: BaseException) -> str:
 
 def _impossible(dtype: np.dtype[Any], ticket: int) -> Outputs:
     # No tensor with elements can be made of an empty one, should a Reshape be fused away.
-    return kernel_output(np.empty(0), dtype), kernel_output(np.array([-ticket]), _SHAPE)
+    return kernel_output(np.empty(0), dtype), shape_output([-ticket])

@@ -19,7 +19,7 @@ from mutation.mutants import Mutant, SourceFile, files
 from mutation.record import Entry, Record, digest
 from mutation.survey import Survey
 from mutation.surveys import TESTS, survey
-from mutation.trials import Trial
+from mutation.trials import VARIABLES, Trial
 
 RECORD = ROOT / "docs" / "records" / "mutants.json"
 """The record that is kept in the repository."""
@@ -27,8 +27,11 @@ RECORD = ROOT / "docs" / "records" / "mutants.json"
 ROOMS = ("sonnx_ort/profile", "custom_ops", "sonnx_ort/analysis", "sonnx_ort/rewriting")
 """What mutants are made of."""
 
-_BUDGET = 60.0
-"""How long the tests of a mutant may take together, in seconds: the quickest ones are run."""
+_BUDGETS = {"live": 60.0, "fresh": 10.0}
+"""How long the tests of a mutant may take together, in seconds: the quickest ones are run.
+
+Those of a whole room, behind a mutant that ran while modules were imported, get less.
+"""
 
 
 class OriginalFails(Exception):  # noqa: N818 - reads as what happened
@@ -64,7 +67,7 @@ class Trier:
             self._process = subprocess.Popen(
                 self._command,
                 cwd=ROOT,
-                env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
+                env=os.environ | VARIABLES,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -93,11 +96,11 @@ class Trials:
         tests = self._known.reaching(mutant.path, mutant.lines)
         outcome = Outcome.SURVIVED
         if tests:
-            outcome = self._live.outcome(self._trial(mutant, tests))
+            outcome = self._live.outcome(self._trial(mutant, tests, "live"))
         at_import = self._known.runs_at_import(mutant.path, mutant.lines)
         if outcome is Outcome.NOT_TRIED or (outcome is Outcome.SURVIVED and at_import):
             tests = tests or self._known.around(mutant.path)
-            trial = self._trial(mutant, tests, starting=30)
+            trial = self._trial(mutant, tests, "fresh", starting=30)
             self._check_original(trial)
             outcome = self._fresh.outcome(trial)
         return outcome
@@ -112,9 +115,9 @@ class Trials:
             raise OriginalFails(f"tests of {trial.path} fail without a mutant")
         self._kept.add(tests)
 
-    def _trial(self, mutant: Mutant, tests: Sequence[str], starting: int = 5) -> Trial:
+    def _trial(self, mutant: Mutant, tests: Sequence[str], kind: str, starting: int = 5) -> Trial:
         sums = accumulate(self._known.seconds[test] for test in tests)
-        pairs = takewhile(lambda pair: pair[1] < _BUDGET, zip(tests, sums, strict=True))
+        pairs = takewhile(lambda pair: pair[1] < _BUDGETS[kind], zip(tests, sums, strict=True))
         chosen = [test for test, _ in pairs]
         seconds = sum(self._known.seconds[test] for test in chosen)
         return Trial(

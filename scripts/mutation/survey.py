@@ -12,9 +12,7 @@ import coverage
 import pytest
 from environment import ROOT
 
-from mutation.trials import OPTIONS
-
-_NOT_TRIED = (".venv", "build", "models", "scripts", "tests")
+from mutation.trials import NOT_TRIED, OPTIONS, Caches
 
 
 @dataclass(slots=True)
@@ -90,8 +88,12 @@ class _Surveyor:
         self._failed: set[str] = set()
         self.seconds: dict[str, float] = {}
 
+    def pytest_collection_finish(self) -> None:
+        self._caches = Caches()
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        self._caches.clear()
         self._watch.switch_context(item.nodeid)
         start = time.process_time()
         try:
@@ -120,7 +122,7 @@ def main(arguments: Sequence[str]) -> int:
         data_file=None,
         config_file=False,
         include=[str(ROOT / "*")],
-        omit=[str(ROOT / folder / "*") for folder in _NOT_TRIED],
+        omit=[str(ROOT / folder / "*") for folder in NOT_TRIED],
     )
     surveyor = _Surveyor(watch)
     watch.start()

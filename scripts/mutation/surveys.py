@@ -10,17 +10,13 @@ from environment import ROOT
 
 from mutation.record import digest
 from mutation.survey import Survey
+from mutation.trials import VARIABLES
 
 TESTS = (
     "tests/profile",
     "tests/custom_ops",
     "tests/analysis",
     "tests/rewriting",
-    "tests/reporting",
-    "tests/recording",
-    "tests/loading",
-    "tests/conformance",
-    "tests/end_to_end",
 )
 """What mutants are tried with, without the tests that take long."""
 
@@ -58,7 +54,7 @@ def _surveyed(place: str) -> Path:
         subprocess.run(
             [sys.executable, "-m", "mutation.survey", unfinished, place],
             cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
+            env=os.environ | VARIABLES,
             stdout=subprocess.DEVNULL,
             check=True,
         )

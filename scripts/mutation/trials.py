@@ -5,6 +5,7 @@ functions of the package as they are, in a fork of its own. `fresh` imports noth
 before a fork does, so that a mutant is in effect while modules are imported and tests collected.
 """
 
+import functools
 import gc
 import importlib
 import importlib.abc
@@ -14,7 +15,7 @@ import json
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -28,14 +29,21 @@ from mutation.mutants import code_of, differ
 
 OPTIONS = (
     *("-q", "-s", "--no-header", "--rootdir", str(ROOT), "-m", "not thorough and not models"),
+    *("--deselect", "tests/custom_ops/test_kernel_paths.py::test_mutant_is_told_from_the_kernel"),
     *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:xdist"),
 )
-"""How tests are run, of which nobody reads what they say."""
+"""How tests are run, of which nobody reads what they say; one has mutants of its own."""
+
+VARIABLES = {"PYTHONPATH": str(ROOT / "scripts"), "SONNX_ORT_EXAMPLES": "20"}
+"""Variables of the processes that run tests: where this package is, and few random examples."""
+
+NOT_TRIED = (".venv", "build", "scripts", "tests")
+"""Folders of the repository that hold no code of the package."""
 
 _INSTALLED_INSIDE = ("custom_ops", "models")
 """Folders of the repository that are packages inside `sonnx_ort`."""
 
-_PRELOADED = ("onnx", "onnx.parser", "onnx_ir", "onnxruntime", "numpy", "ml_dtypes", "hypothesis")
+_PRELOADED = ("onnx", "onnx.parser", "onnx_ir", "onnxruntime", "numpy", "ml_dtypes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +96,13 @@ class Live:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Try each mutant with the tests that were collected."""
         items = {item.nodeid: item for item in session.items}
-        functions = _functions()
+        functions, caches = _functions(), Caches()
         gc.freeze()
         for trial in self._trials:
             tests = [items[test] for test in trial.tests if test in items]
             live = functions[str(trial.file), trial.function, trial.line]
             outcome = outcome_in_child(
-                lambda trial=trial, tests=tests, live=live: self._try(trial, tests, live),  # type: ignore[misc]
+                lambda trial=trial, tests=tests, live=live: self._try(trial, tests, live, caches),  # type: ignore[misc]
                 trial.seconds,
             )
             print(outcome, file=self._outcomes, flush=True)
@@ -105,7 +113,11 @@ class Live:
         self._failed |= report.failed
 
     def _try(
-        self, trial: Trial, tests: Sequence[pytest.Item], live: Sequence[FunctionType]
+        self,
+        trial: Trial,
+        tests: Sequence[pytest.Item],
+        live: Sequence[FunctionType],
+        caches: "Caches",
     ) -> Outcome:
         code = code_of(trial.source, trial.function, trial.line, trial.file)
         if code is None or not live or not differ(code, live[0].__code__):
@@ -114,6 +126,7 @@ class Live:
             if len(function.__code__.co_freevars) != len(code.co_freevars):
                 return Outcome.NOT_TRIED
             function.__code__ = code
+        caches.clear()
         for test, following in zip(tests, [*tests[1:], None], strict=True):
             test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
             if self._failed:
@@ -169,6 +182,22 @@ class _MutantLoader(importlib.machinery.SourceFileLoader):
         return compile(self.source, self.path, "exec", dont_inherit=True)
 
 
+class Caches:
+    """The caches of the package's functions, which hide what a function does now."""
+
+    def __init__(self) -> None:
+        self._caches = [
+            value
+            for value in gc.get_objects()
+            if isinstance(value, functools._lru_cache_wrapper) and _is_ours(value.__wrapped__)  # noqa: SLF001
+        ]
+
+    def clear(self) -> None:
+        """Empty them."""
+        for cache in self._caches:
+            cache.cache_clear()
+
+
 def _try_fresh(trial: Trial) -> Outcome:
     sys.meta_path.insert(0, _MutantFinder(trial))
     modules = sorted({test.split("::")[0] for test in trial.tests})
@@ -180,10 +209,17 @@ def _functions() -> dict[tuple[str, str, int], list[FunctionType]]:
     """All functions of the package that there are, by file, name and line."""
     found: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
     for value in gc.get_objects():
-        if type(value) is FunctionType and value.__code__.co_filename.startswith(str(ROOT)):
+        if type(value) is FunctionType and _is_ours(value):
             code = value.__code__
             found[code.co_filename, code.co_qualname, code.co_firstlineno].append(value)
     return found
+
+
+def _is_ours(function: Callable[..., object]) -> bool:
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType) or not code.co_filename.startswith(str(ROOT)):
+        return False
+    return Path(code.co_filename).relative_to(ROOT).parts[0] not in NOT_TRIED
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -40,7 +40,9 @@ def test_kernel_gives_the_aligned_shape_and_its_own_shape(a, b, axis, shape):
 
 
 def test_violation_has_its_fields():
-    code, error = failure_of(called((4, 5), (1, 5)))
+    outputs = called((4, 5), (1, 5))
+    assert [(output.dtype, output.size) for output in outputs] == [(np.int64, 0), (np.int64, 1)]
+    code, error = failure_of(outputs)
     assert code == RULES["Div.float.R1"].code
     assert isinstance(error, ContractViolation)
     assert (error.rule, error.operator, error.node) == ("Div.float.R1", "Div", "the_node")
@@ -63,13 +65,21 @@ def test_kernel_survives_whatever_a_model_feeds_it(sizes, ranks, text, axis):
 
 
 @pytest.mark.parametrize(
-    "asked", [{"axis": "x"}, {"operator": "Celu"}, {"rule": "Celu.R1"}], ids=str
+    ("asked", "cause"),
+    [
+        ({"axis": "x"}, "Div|ValueError: invalid literal for int() with base 10: 'x'"),
+        ({"operator": "Celu"}, "Celu|KeyError: 'Celu'"),
+        ({"rule": "Celu.R1"}, "Div|KeyError: 'Celu.R1'"),
+    ],
+    ids=str,
 )
-def test_what_keeps_the_kernel_from_finishing_is_no_violation(asked):
+def test_what_keeps_the_kernel_from_finishing_is_no_violation(asked, cause):
     code, error = failure_of(called((4, 5), (1, 5), **asked))
     assert code == KERNEL_FAILURE
     assert type(error) is SonnxError
-    assert ", node 'the_node': the kernel could not finish: " in str(error)
+    operator, _, told = cause.partition("|")
+    expected = f"sonnx::{operator}, node 'the_node': the kernel could not finish: {told}"
+    assert str(error) == expected
 
 
 def test_kernel_is_registered_for_shapes_alone():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,9 +15,15 @@ from support.pages import REPOSITORY
 
 pytest.importorskip("mutmut")
 
-from mutation.command import ROOMS
+from mutation.command import RECORD, ROOMS
 from mutation.equivalents import equivalents
 from mutation.mutants import SourceFile
+
+SETTINGS = """\
+[tool.pytest]
+filterwarnings = ["error"]
+markers = ["thorough", "models"]
+"""
 
 MODULE = """\
 class Interval:
@@ -58,7 +65,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "tests").mkdir()
     (root / "tiny.py").write_text(MODULE, "utf-8")
     (root / "tests" / "test_tiny.py").write_text(TESTS, "utf-8")
-    (root / "pyproject.toml").write_text('[tool.pytest]\nmarkers = ["thorough", "models"]', "utf-8")
+    (root / "pyproject.toml").write_text(SETTINGS, "utf-8")
     return root
 
 
@@ -124,3 +131,20 @@ def test_every_listed_mutant_has_a_reason_and_is_listed_once() -> None:
     assert max(Counter(listed).values(), default=1) == 1
     assert all(entry.reason and entry.mutants for entry in equivalents())
     assert all(entry.path.startswith(ROOMS) for entry in equivalents())
+
+
+def test_page_tells_what_was_recorded() -> None:
+    page = (REPOSITORY / "docs" / "mutants.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\S+)` \| ([\d,]+(?: \| [\d,]+)*) \|$", page, re.MULTILINE)
+    told = {
+        room: [int(number.replace(",", "")) for number in numbers.split(" | ")]
+        for room, numbers in rows
+    }
+    recorded: dict[str, list[int]] = {}
+    for path, entry in json.loads(RECORD.read_text("utf-8"))["files"].items():
+        (room,) = (room for room in ROOMS if path.startswith(room))
+        counts = (entry["mutants"], entry["killed"], entry["timeouts"], entry["equivalent"])
+        sums = recorded.setdefault(room, [0] * 6)
+        for place, number in enumerate((1, *counts, len(entry["survivors"]))):
+            sums[place] += number
+    assert told == recorded

@@ -1,0 +1,168 @@
+"""Kernels that look at what a node reads: at shapes, at elements, and at what attributes demand."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
+from sonnx_ort.custom_ops.inspection import LEFT_OUT
+from sonnx_ort.errors import ContractViolation, SonnxError
+from support.kernels import failure_of
+
+LEAVES_OUT = [LEFT_OUT]
+
+
+def called(operator: str, *inputs, edition: str = "typed", **attributes):
+    """Call the first kernel of an operator, as the graph does."""
+    kernel = CUSTOM_OPERATORS[operator].definitions()[0].kernel
+    arrays = [i if isinstance(i, np.ndarray) else np.array(i, np.int64) for i in inputs]
+    demands = {name: json.dumps(value) for name, value in attributes.items()}
+    return kernel(*arrays, node="the_node", edition=edition, **demands)
+
+
+def plain(outputs):
+    return [(output.dtype, output.tolist().tolist()) for output in outputs]
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes", "shape"),
+    [
+        ("MatMul", [[2, 3], [3, 4]], {}, [2, 3]),
+        ("ArgMax", [[2, 3]], {"axis": 1}, [2, 3]),
+        ("ArgMax", [[2, 0]], {"axis": None}, [2, 0]),
+        ("Clip", [[], [], []], {}, []),
+        ("Clip", [[2], LEAVES_OUT, []], {}, [2]),
+        ("Clip", [[2], [], LEAVES_OUT], {}, [2]),
+        ("BatchNormalization", [[1, 2], np.float32([0, 1])], {}, [1, 2]),
+        ("Slice", [[4], [3], [4], [0], [1]], {}, [4]),
+    ],
+)
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+def test_kept_rules_give_the_first_shape_and_its_own(operator, inputs, attributes, shape, edition):
+    outputs = called(operator, *inputs, edition=edition, **attributes)
+    assert plain(outputs) == [(np.int64, shape), (np.int64, [len(shape)])]
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes", "rule", "told"),
+    [
+        (
+            "MatMul",
+            [[2, 3], [3]],
+            {},
+            "MatMul.C1",
+            "an operand has shape (3,), which is not of rank 2; shapes A (2, 3), B (3,)",
+        ),
+        (
+            "ArgMax",
+            [[2, 0]],
+            {"axis": 1},
+            "ArgMax.R5",
+            "axis 1 of (2, 0) is empty; shapes X (2, 0)",
+        ),
+        (
+            "Clip",
+            [[2], LEAVES_OUT, [1]],
+            {},
+            "Clip.C1",
+            "an operand has shape (1,), which is not of rank 0; shapes input (2,), max (1,)",
+        ),
+        (
+            "BatchNormalization",
+            [[1, 2], np.float32([0, -1])],
+            {},
+            "BatchNormalization.C3",
+            "input_var is negative or NaN: input_var[1] = -1.0; shapes X (1, 2), input_var (2,)",
+        ),
+        (
+            "Slice",
+            [[4, 4], [0], [4], [0], [1]],
+            {},
+            "Slice.R2",
+            "1 of 2 axes are named; shapes X (4, 4), starts (1,), ends (1,), axes (1,), steps (1,)",
+        ),
+        (
+            "Cast",
+            [np.float32([1, 300])],
+            {"to": onnx.TensorProto.INT8},
+            "Cast.float.C1",
+            "X is NaN or beyond int8: X[1] = 300.0; shapes X (2,)",
+        ),
+        (
+            "Max",
+            [np.float32([1, 2, 3]), [2, 1], [1, 1]],
+            {},
+            "Max.float.R1",
+            "the shapes (2,) and (1,) differ; shapes data_0 (2,), data_1 (1,)",
+        ),
+    ],
+)
+def test_broken_rule_is_told_with_the_operands_that_are_given(
+    operator, inputs, attributes, rule, told
+):
+    _, error = failure_of(called(operator, *inputs, **attributes))
+    assert isinstance(error, ContractViolation)
+    assert str(error).startswith(f"{operator} 'the_node' breaks {rule}: {told}. The rule: ")
+
+
+def test_attributes_demand_of_each_node_what_they_say():
+    three_hundred = np.float32([300])
+    kept = called("Cast", three_hundred, to=onnx.TensorProto.INT16)
+    assert plain(kept)[1] == (np.int64, [1])
+    _, error = failure_of(called("Cast", three_hundred, to=onnx.TensorProto.INT8))
+    assert "beyond int8" in str(error)
+
+
+@pytest.mark.parametrize("operator", ["MatMul", "Cast"])
+def test_refusal_is_of_the_type_of_the_result(operator):
+    inputs = [[[2], [2]]] if operator == "MatMul" else [[np.float32([np.nan])]]
+    attributes = {} if operator == "MatMul" else {"to": onnx.TensorProto.INT8}
+    result, shape = called(operator, *inputs[0], **attributes)
+    failure_of((result, shape))
+    expected = np.int64 if operator == "MatMul" else np.float32
+    assert (result.dtype, shape.dtype) == (expected, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "cause"),
+    [
+        ([[2, 3]], "ValueError: zip() argument 2 is shorter than argument 1"),
+        ([[2, -3], [3, 4]], "ValueError: "),
+    ],
+)
+def test_what_keeps_the_kernel_from_finishing_is_no_violation(inputs, cause):
+    outputs = called("MatMul", *inputs)
+    assert outputs[0].dtype == np.int64
+    code, error = failure_of(outputs)
+    assert (code, type(error)) == (KERNEL_FAILURE, SonnxError)
+    told = f"sonnx::MatMulOperands, node 'the_node': the kernel could not finish: {cause}"
+    assert str(error).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("operator", "name", "inputs", "attributes"),
+    [
+        ("MatMul", "MatMulOperands", [("int64", "int64")], ("node", "edition")),
+        ("ArgMax", "ArgMaxOperands", [("int64",)], ("node", "edition", "axis")),
+        (
+            "BatchNormalization",
+            "BatchNormalizationOperands",
+            [("int64", "float"), ("int64", "double")],
+            ("node", "edition"),
+        ),
+        ("Slice", "SliceOperands", [("int64",) * 5], ("node", "edition")),
+    ],
+)
+def test_there_is_a_kernel_for_each_type_of_elements_that_are_looked_at(
+    operator, name, inputs, attributes
+):
+    custom = CUSTOM_OPERATORS[operator]
+    definitions = custom.definitions()
+    assert [definition.inputs for definition in definitions] == inputs
+    for definition in definitions:
+        assert (definition.name, definition.output) == (name, "int64")
+        assert definition.attributes == attributes
+        assert definition.operator is custom.operator
