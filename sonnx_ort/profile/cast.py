@@ -8,8 +8,8 @@ gives a number, without a word, and another one by type and machine. On x86-64, 
 for NaN and for infinity the smallest value of int32 and int64, and 0 in the types of 8 and 16 bits;
 in uint64 9223372036854775808 for NaN, and 0 for infinity; in uint32 0 for infinity, and for NaN 0
 or 2147483648, by its place in the tensor. Of a number that int32 holds it keeps the lower bits: 44
-in uint8 for 300. It reads numbers from strings too. Wider types
-it converts to float16 by way of float, rounding twice: 2049.0000001 in double becomes 2048.
+in uint8 for 300. It reads numbers from strings too. Wider types it converts to float16 by way of
+float, rounding twice: 2049.0000001 in double becomes 2048.
 """
 
 from types import MappingProxyType
