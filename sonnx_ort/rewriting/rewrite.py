@@ -156,7 +156,7 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
         return Enforced(native.model, Backend.NATIVE, unchanged, loaded.folder, loaded.proto)
     graph_model = loaded.graph_model
     examination = examine_loaded(loaded, choices.demands, waivers=choices.waivers)
-    settled = settled_before(examination.enforced, told_waivers(graph_model), choices.waivers)
+    settled = settled_before(examination, told_waivers(graph_model), choices.waivers)
     report = with_told_waivers(examination.report, graph_model)
     effective = require_kept_or_waived(report, choices.waivers, settled)
     require_effect(examination.nodes)

@@ -4,13 +4,15 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.recognition import EnforcedNode
 from sonnx_ort.analysis.report import ModelRejected, Report
 from sonnx_ort.analysis.tolerance import still_violated
 from sonnx_ort.analysis.waiver import Waiver
 from sonnx_ort.analysis.waiving import waive
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.rule import Rule, Subject
 
 
 def require_kept_or_waived(
@@ -48,12 +50,12 @@ def require_kept_or_waived(
         if not obligation.rule.waivable:
             raise SonnxError(
                 f"the waiver of {obligation.rule.id} at {obligation.place} cannot have effect: "
-                "it is not known that ONNX Runtime survives what breaks that rule, so that no "
-                "model is rewritten without it; mend the model"
+                f"{_why_not_waivable(obligation.rule)}; mend the model"
             )
     if not waived.ok:
         raise ModelRejected(waived)
-    return (*settled, *effective)
+    # Rewritten again, a model has some of them settled.
+    return tuple(sorted((*settled, *effective), key=lambda w: (w.path or (), w.node, w.rule)))
 
 
 def require_effect(nodes: Iterable[ExaminedNode]) -> None:
@@ -73,21 +75,36 @@ def require_effect(nodes: Iterable[ExaminedNode]) -> None:
 
 
 def settled_before(
-    enforced: Iterable[EnforcedNode], told: Iterable[Waiver], waivers: Sequence[Waiver]
+    examination: Examination, told: Iterable[Waiver], waivers: Sequence[Waiver]
 ) -> tuple[Waiver, ...]:
     """The waivers in whose place a Broadcast was written out, so that nothing is violated any more.
 
     Args:
-        enforced: The nodes of a rewritten model that custom operators enforce.
+        examination: All that the profile demands of a model that may be a rewritten one.
         told: The waivers that the model says had effect on it.
         waivers: Those that are given now; one of the same violation takes the place of the other.
     """
-    places = {(rule.id, node.label, node.path) for node in enforced for rule in node.rules}
+    places = {(rule.id, n.label, n.path) for n in examination.enforced for rule in n.rules}
+    # Where all is the same in every run the standard operator was left behind the Broadcast.
+    places |= {
+        (o.rule.id, o.node, o.path)
+        for o in examination.report.obligations
+        if o.status is Status.PROVED and o.rule.requirement.subject is Subject.EQUAL_SHAPES
+    }
     settled = []
     for place, old in ((place, old) for old in told for place in places if old.is_for(*place)):
         renewed = (replace(new, path=place[-1]) for new in waivers if new.is_for(*place))
         settled.append(next(renewed, old))
     return tuple(settled)
+
+
+def _why_not_waivable(rule: Rule) -> str:
+    if not rule.in_run:
+        return "no run decides that rule, so that there is nothing to leave out"
+    return (
+        "it is not known that ONNX Runtime survives what breaks that rule, so that no model is "
+        "rewritten without it"
+    )
 
 
 def _among(waiver: Waiver, others: Iterable[Waiver]) -> bool:

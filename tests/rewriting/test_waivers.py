@@ -190,6 +190,41 @@ def test_what_is_left_to_the_run_is_decided_without_the_waived_rule(backend: str
 
 
 @on_python
+def test_python_backend_refuses_to_leave_a_rule_out_behind_a_broadcast(backend: str) -> None:
+    del backend
+    model = parse(LEFT_TO_THE_RUN.replace("int64[n] y", "int64[1] y"), opset=18)
+    waivers = [waiver("Max.int.R1"), waiver("Max.int.C1")]
+    with pytest.raises(
+        sonnx_ort.SonnxError, match=r"waiver of Max\.int\.C1 .* use the native backend"
+    ):
+        sonnx_ort.rewrite(model, operators="Max", waivers=waivers)
+
+
+SAME_IN_EVERY_RUN = """() => (float[2] z) <float[2] x = {2, 4}, float[1] y = {2}> {
+    [the_node] z = Div(x, y)
+}"""
+
+
+def test_rewriting_again_what_no_input_decides_changes_nothing() -> None:
+    once = sonnx_ort.rewrite(parse(SAME_IN_EVERY_RUN), waivers=[SHAPES])
+    assert told(once) is not None
+    assert sonnx_ort.rewrite(once, waivers=[SHAPES]) == once
+
+
+BOTH_KINDS = """(float[2] x, float[1] y) => (float[2] z, float[1] w) <float[1] c = {2}> {
+    [the_node] z = Add(x, y)
+    [angle] w = Acos(c)
+}"""
+
+
+def test_order_of_waivers_makes_no_difference() -> None:
+    given = [waiver("Add.float.R1"), waiver("Acos.float.C1", "angle")]
+    once = sonnx_ort.rewrite(parse(BOTH_KINDS, opset=18), operators="Add,Acos", waivers=given)
+    again = sonnx_ort.rewrite(once, operators="Add,Acos", waivers=given[::-1])
+    assert told(again) == told(once)
+
+
+@on_python
 def test_python_backend_refuses_to_leave_one_of_several_rules_out(backend: str) -> None:
     del backend
     with pytest.raises(sonnx_ort.SonnxError) as caught:
@@ -242,6 +277,18 @@ def test_rule_that_keeps_the_process_alive_takes_no_waiver(text: str, rule: str)
         f"the waiver of {rule} at Div 'the_node' cannot have effect: it is not known that ONNX "
         "Runtime survives what breaks that rule, so that no model is rewritten without it; mend "
         "the model"
+    )
+
+
+BACKWARDS = "(float[2] x) => (int64[?] z) { [the_node] z = ArgMax <axis = -1> (x) }"
+
+
+def test_rule_that_no_run_decides_takes_no_waiver() -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(parse(BACKWARDS), operators="all", waivers=[waiver("ArgMax.R4")])
+    assert str(caught.value) == (
+        "the waiver of ArgMax.R4 at ArgMax 'the_node' cannot have effect: no run decides that "
+        "rule, so that there is nothing to leave out; mend the model"
     )
 
 

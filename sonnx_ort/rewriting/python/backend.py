@@ -254,10 +254,10 @@ def _breakable(examined: ExaminedNode) -> bool:
 
 
 def _only_waived(examined: ExaminedNode) -> bool:
-    """Whether what runs decide of the node itself is proved, but for what is waived."""
-    own = [o for o in examined.obligations if o.operator == examined.target.operator.name]
-    left = {o.status for o in own if o.rule.in_run and o.status is not Status.PROVED}
-    return left == {Status.VIOLATED}
+    """Whether all that runs decide of the node is proved, but for what is waived."""
+    decided = (o.status for o in examined.obligations if o.rule.in_run)
+    left = {status for status in decided if status is not Status.PROVED}
+    return examined.broadcast is None and left == {Status.VIOLATED}
 
 
 def _computes_sizes(examined: ExaminedNode) -> bool:

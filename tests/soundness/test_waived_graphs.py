@@ -1,0 +1,34 @@
+"""Random graphs with waivers for all their violations: both backends do as ONNX Runtime does.
+
+`SONNX_ORT_GRAPHS=20000 pytest tests/soundness/test_waived_graphs.py` tries half as many.
+"""
+
+import os
+from collections import Counter
+
+import pytest
+
+from support.soundness.isolated import run_attempts
+
+DEFAULT = 200
+GRAPHS = int(os.environ.get("SONNX_ORT_GRAPHS", str(2 * DEFAULT))) // 2
+FIRST = 900_000
+"""Far from the numbers of graphs that are tried without waivers."""
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return run_attempts("support.soundness.waived:attempt", range(FIRST, FIRST + GRAPHS), 2)
+
+
+def test_backends_agree_with_each_other_and_with_no_enforcement(lines):
+    failures = [str(line.get("error") or line) for line in lines if "result" not in line]
+    assert not failures, "\n\n".join(failures)
+
+
+@pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
+def test_the_graphs_are_worth_looking_at(lines):
+    counts = sum((Counter(line.get("result")) for line in lines), Counter())
+    assert counts["sessions"] > GRAPHS // 8
+    assert counts["runs that fail"] > GRAPHS // 8
+    assert counts["runs as without enforcement"] > GRAPHS // 8
