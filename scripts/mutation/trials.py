@@ -24,8 +24,8 @@ from typing import IO
 import pytest
 from environment import ROOT
 
+from mutation.codes import code_of, differ
 from mutation.isolation import Outcome, outcome_in_child
-from mutation.mutants import code_of, differ
 
 OPTIONS = (
     *("-q", "-s", "--no-header", "--rootdir", str(ROOT), "-m", "not thorough and not models"),
@@ -44,6 +44,7 @@ _INSTALLED_INSIDE = ("custom_ops", "models")
 """Folders of the repository that are packages inside `sonnx_ort`."""
 
 _PRELOADED = ("onnx", "onnx.parser", "onnx_ir", "onnxruntime", "numpy", "ml_dtypes")
+"""What the package imports, and each fork would import again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +236,9 @@ def main(arguments: Sequence[str]) -> int:
     trials = map(Trial.from_line, sys.stdin)
     if kind == "live":
         return pytest.main([*OPTIONS, *tests], plugins=[Live(trials, outcomes)])
-    for name in _PRELOADED:
-        importlib.import_module(name)
+    if (ROOT / "sonnx_ort").is_dir():
+        for name in _PRELOADED:
+            importlib.import_module(name)
     gc.freeze()
     for trial in trials:
         outcome = outcome_in_child(lambda trial=trial: _try_fresh(trial), trial.seconds)  # type: ignore[misc]
