@@ -1,6 +1,8 @@
 """The rules of the profile: their ids, codes, sentences and sources."""
 
+import json
 import re
+from pathlib import Path
 
 import onnx
 import pytest
@@ -8,6 +10,8 @@ import pytest
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE
 from sonnx_ort.profile.catalog import OPERATORS, RULES, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.judgement import Judgement, Status
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
 
 NEWEST = 26
@@ -132,3 +136,28 @@ def test_operator_has_the_versions_of_the_onnx_operator(name):
 )
 def test_source_is_cited_on_one_line(rule_id, text):
     assert str(RULES[rule_id].source) == text
+
+
+def test_codes_never_change():
+    given = json.loads(Path(__file__).with_name("codes.json").read_text("utf-8"))
+    assert {rule: RULES[rule].code for rule in given} == given
+
+
+@pytest.mark.parametrize("rule", ["R2", "R3", "R4"])
+def test_batch_normalization_takes_floats_alone(rule):
+    operand = Operand("X", "x", "input", "int32")
+    judgement = RULES[f"BatchNormalization.{rule}"].requirement.judge([operand])
+    assert judgement == Judgement(
+        Status.VIOLATED,
+        "X is of type int32, which is not float16 or float or double or bfloat16",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "evidence"),
+    [("R2", "Y is declared as double, and X is float"), ("R3", None), ("R4", None)],
+)
+def test_batch_normalization_has_the_type_of_its_first_operand(rule, evidence):
+    x, y = Operand("X", "x", "input", "float"), Operand("Y", "y", "declared", "double")
+    judgement = RULES[f"BatchNormalization.{rule}"].requirement.judge_results([x], [y])
+    assert judgement == (None if evidence is None else Judgement(Status.VIOLATED, evidence))
