@@ -97,6 +97,18 @@ class Trials:
         self._fresh = fresh
         self._kept: set[tuple[str, ...]] = set()
 
+    def check(self) -> None:
+        """Have all tests pass in a fork in which nothing is changed.
+
+        Raises:
+            OriginalFails: They do not.
+            TrierEnded: A process that tries mutants ended.
+        """
+        tests = sorted(self._known.seconds, key=self._known.seconds.__getitem__)
+        trial = Trial("", "", 0, "", *self._within(tests, "live", starting=60))
+        if self._live.outcome(trial) is not Outcome.SURVIVED:
+            raise OriginalFails("tests fail in a fork without a mutant")
+
     def outcome(self, mutant: Mutant) -> Outcome:
         """What comes of a mutant.
 
@@ -138,18 +150,22 @@ class Trials:
         self._kept.add(tests)
 
     def _trial(self, mutant: Mutant, tests: Sequence[str], kind: str, starting: int = 5) -> Trial:
-        sums = accumulate(self._known.seconds[test] for test in tests)
-        pairs = takewhile(lambda pair: pair[1] < _BUDGETS[kind], zip(tests, sums, strict=True))
-        chosen = [test for test, _ in pairs]
-        seconds = sum(self._known.seconds[test] for test in chosen)
+        chosen, seconds = self._within(tests, kind, starting)
         return Trial(
             mutant.path,
             mutant.change.function,
             mutant.function_line,
             mutant.source,
             chosen,
-            int(starting + 3 * seconds),
+            seconds,
         )
+
+    def _within(self, tests: Sequence[str], kind: str, starting: int) -> tuple[list[str], int]:
+        """The quickest tests, and how long they may compute together."""
+        sums = accumulate(self._known.seconds[test] for test in tests)
+        pairs = takewhile(lambda pair: pair[1] < _BUDGETS[kind], zip(tests, sums, strict=True))
+        chosen = [test for test, _ in pairs]
+        return chosen, int(starting + 3 * sum(self._known.seconds[test] for test in chosen))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -167,6 +183,7 @@ def run(arguments: Sequence[str]) -> int:
     good = True
     with Trier("live", options.tests) as live, Trier("fresh") as fresh:
         trials = Trials(survey(options.tests), live, fresh)
+        trials.check()
         for file in files(*(options.only or ROOMS)):
             known = record.entries.get(file.path)
             entry, stale = _tried(file, known, listed.get(file.path, set()), trials)

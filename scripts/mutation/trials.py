@@ -53,7 +53,7 @@ class Trial:
 
     Attributes:
         path: The file, from the repository's root.
-        function: The function's qualified name.
+        function: The function's qualified name; empty where nothing is changed.
         line: The line that it begins at.
         source: The whole mutated file.
         tests: The ids of the tests, those first that are to be run first.
@@ -120,19 +120,26 @@ class Live:
         live: Sequence[FunctionType],
         caches: "Caches",
     ) -> Outcome:
-        code = code_of(trial.source, trial.function, trial.line, trial.file)
-        if code is None or not live or not differ(code, live[0].__code__):
+        if trial.function and not _put_in(trial, live):
             return Outcome.NOT_TRIED
-        for function in live:
-            if len(function.__code__.co_freevars) != len(code.co_freevars):
-                return Outcome.NOT_TRIED
-            function.__code__ = code
         caches.clear()
         for test, following in zip(tests, [*tests[1:], None], strict=True):
             test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
             if self._failed:
                 return Outcome.KILLED
         return Outcome.SURVIVED
+
+
+def _put_in(trial: Trial, live: Sequence[FunctionType]) -> bool:
+    """Give functions a mutant's code; False where that changes nothing, or cannot be."""
+    code = code_of(trial.source, trial.function, trial.line, trial.file)
+    if code is None or not live or not differ(code, live[0].__code__):
+        return False
+    for function in live:
+        if len(function.__code__.co_freevars) != len(code.co_freevars):
+            return False
+        function.__code__ = code
+    return True
 
 
 class Chosen:
