@@ -101,9 +101,8 @@ class Live:
         gc.freeze()
         for trial in self._trials:
             tests = [items[test] for test in trial.tests if test in items]
-            live = functions[str(trial.file), trial.function, trial.line]
             outcome = outcome_in_child(
-                lambda trial=trial, tests=tests, live=live: self._try(trial, tests, live, caches),  # type: ignore[misc]
+                lambda trial=trial, tests=tests: self._try(trial, tests, functions, caches),  # type: ignore[misc]
                 trial.seconds,
             )
             print(outcome, file=self._outcomes, flush=True)
@@ -117,10 +116,10 @@ class Live:
         self,
         trial: Trial,
         tests: Sequence[pytest.Item],
-        live: Sequence[FunctionType],
+        functions: "Functions",
         caches: "Caches",
     ) -> Outcome:
-        if trial.function and not _put_in(trial, live):
+        if trial.function and not _put_in(trial, functions):
             return Outcome.NOT_TRIED
         caches.clear()
         for test, following in zip(tests, [*tests[1:], None], strict=True):
@@ -130,16 +129,22 @@ class Live:
         return Outcome.SURVIVED
 
 
-def _put_in(trial: Trial, live: Sequence[FunctionType]) -> bool:
-    """Give functions a mutant's code; False where that changes nothing, or cannot be."""
-    code = code_of(trial.source, trial.function, trial.line, trial.file)
-    if code is None or not live or not differ(code, live[0].__code__):
-        return False
-    for function in live:
-        if len(function.__code__.co_freevars) != len(code.co_freevars):
-            return False
-        function.__code__ = code
-    return True
+def _put_in(trial: Trial, functions: "Functions") -> bool:
+    """Give a function a mutant's code, and those that it has made; False where nothing changes."""
+    outermost = code_of(trial.source, trial.function, trial.line, trial.file)
+    codes = [] if outermost is None else [outermost]
+    changed = False
+    while codes:
+        code = codes.pop()
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+        for function in functions.get(
+            (code.co_filename, code.co_qualname, code.co_firstlineno), ()
+        ):
+            same_variables = len(function.__code__.co_freevars) == len(code.co_freevars)
+            if same_variables and differ(code, function.__code__):
+                function.__code__ = code
+                changed = True
+    return changed
 
 
 class Chosen:
@@ -213,9 +218,12 @@ def _try_fresh(trial: Trial) -> Outcome:
     return Outcome.SURVIVED if status == pytest.ExitCode.OK else Outcome.KILLED
 
 
-def _functions() -> dict[tuple[str, str, int], list[FunctionType]]:
+Functions = dict[tuple[str, str, int], list[FunctionType]]
+
+
+def _functions() -> Functions:
     """All functions of the package that there are, by file, name and line."""
-    found: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
+    found: Functions = defaultdict(list)
     for value in gc.get_objects():
         if type(value) is FunctionType and _is_ours(value):
             code = value.__code__

@@ -13,6 +13,7 @@ from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.judgement import Judgement, Status
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Standing, Words
 
 NEWEST = 26
 """The newest version of the standard operators that ONNX Runtime takes."""
@@ -161,3 +162,9 @@ def test_batch_normalization_has_the_type_of_its_first_operand(rule, evidence):
     x, y = Operand("X", "x", "input", "float"), Operand("Y", "y", "declared", "double")
     judgement = RULES[f"BatchNormalization.{rule}"].requirement.judge_results([x], [y])
     assert judgement == (None if evidence is None else Judgement(Status.VIOLATED, evidence))
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_source_says_whose_a_rule_and_its_words_are(rule):
+    assert isinstance(rule.source.standing, Standing)
+    assert isinstance(rule.source.words, Words)
