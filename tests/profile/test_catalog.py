@@ -42,6 +42,22 @@ DECIDED = {
     (Edition.PRELIMINARY, "Sub", Family.INTEGER): {"Sub.R1", "Sub.R2", "Sub.R3"},
 }
 
+SPOKEN_OF = {
+    "BatchNormalization.R2": ("X",),
+    "BatchNormalization.R3": ("scale", "B"),
+    "BatchNormalization.R4": ("input_mean", "input_var"),
+    "BatchNormalization.C3": ("input_var",),
+    "Clip.C1": ("min", "max"),
+    "Slice.R1": ("axes",),
+    "Slice.R2": ("X", "axes"),
+    "Slice.R3": ("steps",),
+    "Slice.R9": ("X",),
+    "Slice.R10": ("starts", "ends", "axes", "steps"),
+    "Where.float.R2": ("X", "Y"),
+    "Where.int.R2": ("X", "Y"),
+}
+"""The operands of rules that do not speak of all."""
+
 OPERATOR_RULES = [rule for operator in OPERATORS.values() for rule in operator.all_rules()]
 
 
@@ -168,3 +184,8 @@ def test_batch_normalization_has_the_type_of_its_first_operand(rule, evidence):
 def test_source_says_whose_a_rule_and_its_words_are(rule):
     assert isinstance(rule.source.standing, Standing)
     assert isinstance(rule.source.words, Words)
+
+
+@pytest.mark.parametrize("rule", SPOKEN_OF)
+def test_rule_speaks_of_some_operands_alone(rule):
+    assert RULES[rule].operands == SPOKEN_OF[rule]
