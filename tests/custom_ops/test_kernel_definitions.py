@@ -7,8 +7,13 @@ import pytest
 
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.kernel import by_ufunc
+from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
 from support.kernels import kernel_with
+
+
+def test_every_standard_operator_of_the_profile_has_a_custom_one():
+    assert CUSTOM_OPERATORS.keys() == STANDARD_OPERATORS
 
 
 @pytest.mark.parametrize(
