@@ -189,3 +189,33 @@ def test_source_says_whose_a_rule_and_its_words_are(rule):
 @pytest.mark.parametrize("rule", SPOKEN_OF)
 def test_rule_speaks_of_some_operands_alone(rule):
     assert RULES[rule].operands == SPOKEN_OF[rule]
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind", "evidence"),
+    [
+        ("Add.float.R2", "float", None),
+        ("Add.int.R2", "bool", "A is of type bool, which is not numeric"),
+        ("And.bool.R2", "bool", None),
+        ("And.bool.R2", "float", "A is of type float, which is not bool"),
+    ],
+)
+def test_common_rule_about_types_admits_those_of_its_family(rule, kind, evidence):
+    judgement = RULES[rule].requirement.judge([Operand("A", "a", "input", kind)])
+    assert judgement.status is (Status.PROVED if evidence is None else Status.VIOLATED)
+    assert evidence in {None, judgement.evidence}
+
+
+@pytest.mark.parametrize(
+    ("rule", "declared", "evidence"),
+    [
+        ("Less.float.R2", "bool", None),
+        ("Less.float.R2", "float", "C is declared as float, and results are bool"),
+        ("Add.float.R2", "float", None),
+        ("Add.float.R2", "bool", "C is declared as bool, and A is float"),
+    ],
+)
+def test_common_rule_about_types_knows_that_of_results(rule, declared, evidence):
+    a, c = Operand("A", "a", "input", "float"), Operand("C", "c", "declared", declared)
+    judgement = RULES[rule].requirement.judge_results([a], [c])
+    assert judgement == (None if evidence is None else Judgement(Status.VIOLATED, evidence))
