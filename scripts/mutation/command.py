@@ -18,7 +18,7 @@ from mutation.isolation import Outcome
 from mutation.mutants import Mutant, SourceFile, files
 from mutation.record import Entry, Record, digest
 from mutation.survey import Survey
-from mutation.surveys import TESTS, survey
+from mutation.surveys import TABLES, TESTS, survey
 from mutation.trials import VARIABLES, Trial
 
 RECORD = ROOT / "docs" / "records" / "mutants.json"
@@ -36,6 +36,10 @@ Those of a whole room, behind a mutant that ran while modules were imported, get
 
 class OriginalFails(Exception):  # noqa: N818 - reads as what happened
     """Tests fail where nothing is changed; the message says of which file."""
+
+
+class TrierEnded(Exception):  # noqa: N818 - reads as what happened
+    """A process that tries mutants ended before all were tried; the message says which."""
 
 
 class Trier:
@@ -62,6 +66,9 @@ class Trier:
 
         Args:
             trial: The mutant and its tests.
+
+        Raises:
+            TrierEnded: The process did; tests that cannot be collected are why.
         """
         if self._process is None:
             self._process = subprocess.Popen(
@@ -75,7 +82,10 @@ class Trier:
         to, back = cast(IO[str], self._process.stdin), cast(IO[str], self._process.stdout)
         to.write(trial.to_line())
         to.flush()
-        return Outcome(back.readline().strip())
+        told = back.readline().strip()
+        if not told:
+            raise TrierEnded(f"{' '.join(self._command)} ended; what it wrote stands above")
+        return Outcome(told)
 
 
 class Trials:
@@ -87,11 +97,27 @@ class Trials:
         self._fresh = fresh
         self._kept: set[tuple[str, ...]] = set()
 
+    def check(self) -> None:
+        """Have all tests pass in a fork in which nothing is changed.
+
+        Raises:
+            OriginalFails: They do not.
+            TrierEnded: A process that tries mutants ended.
+        """
+        tests = sorted(self._known.seconds, key=self._known.seconds.__getitem__)
+        trial = Trial("", "", 0, "", *self._within(tests, "live", starting=60))
+        if self._live.outcome(trial) is not Outcome.SURVIVED:
+            raise OriginalFails("tests fail in a fork without a mutant")
+
     def outcome(self, mutant: Mutant) -> Outcome:
         """What comes of a mutant.
 
         Args:
             mutant: The mutant.
+
+        Raises:
+            OriginalFails: The tests that are tried while all is imported fail without it too.
+            TrierEnded: A process that tries mutants ended.
         """
         tests = self._known.reaching(mutant.path, mutant.lines)
         outcome = Outcome.SURVIVED
@@ -99,10 +125,18 @@ class Trials:
             outcome = self._live.outcome(self._trial(mutant, tests, "live"))
         at_import = self._known.runs_at_import(mutant.path, mutant.lines)
         if outcome is Outcome.NOT_TRIED or (outcome is Outcome.SURVIVED and at_import):
-            tests = tests or self._known.around(mutant.path)
-            trial = self._trial(mutant, tests, "fresh", starting=30)
-            self._check_original(trial)
-            outcome = self._fresh.outcome(trial)
+            outcome = self._outcome_at_import(mutant)
+        return outcome
+
+    def _outcome_at_import(self, mutant: Mutant) -> Outcome:
+        """What comes of a mutant that may run while modules are imported and tests collected."""
+        outcome = Outcome.SURVIVED
+        # Few tests look at all that is made then; most mutants need no others.
+        for tests in (self._known.in_modules(TABLES), self._known.around(mutant.path)):
+            if outcome is Outcome.SURVIVED and tests:
+                trial = self._trial(mutant, tests, "fresh", starting=30)
+                self._check_original(trial)
+                outcome = self._fresh.outcome(trial)
         return outcome
 
     def _check_original(self, trial: Trial) -> None:
@@ -116,18 +150,22 @@ class Trials:
         self._kept.add(tests)
 
     def _trial(self, mutant: Mutant, tests: Sequence[str], kind: str, starting: int = 5) -> Trial:
-        sums = accumulate(self._known.seconds[test] for test in tests)
-        pairs = takewhile(lambda pair: pair[1] < _BUDGETS[kind], zip(tests, sums, strict=True))
-        chosen = [test for test, _ in pairs]
-        seconds = sum(self._known.seconds[test] for test in chosen)
+        chosen, seconds = self._within(tests, kind, starting)
         return Trial(
             mutant.path,
             mutant.change.function,
             mutant.function_line,
             mutant.source,
             chosen,
-            int(starting + 3 * seconds),
+            seconds,
         )
+
+    def _within(self, tests: Sequence[str], kind: str, starting: int) -> tuple[list[str], int]:
+        """The quickest tests, and how long they may compute together."""
+        sums = accumulate(self._known.seconds[test] for test in tests)
+        pairs = takewhile(lambda pair: pair[1] < _BUDGETS[kind], zip(tests, sums, strict=True))
+        chosen = [test for test, _ in pairs]
+        return chosen, int(starting + 3 * sum(self._known.seconds[test] for test in chosen))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -145,6 +183,7 @@ def run(arguments: Sequence[str]) -> int:
     good = True
     with Trier("live", options.tests) as live, Trier("fresh") as fresh:
         trials = Trials(survey(options.tests), live, fresh)
+        trials.check()
         for file in files(*(options.only or ROOMS)):
             known = record.entries.get(file.path)
             entry, stale = _tried(file, known, listed.get(file.path, set()), trials)

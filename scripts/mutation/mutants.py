@@ -1,6 +1,5 @@
 """The mutants of a file: what mutmut's operators make of each of its functions."""
 
-import marshal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,8 @@ from libcst.metadata import (
     WhitespaceInclusivePositionProvider,
 )
 from mutmut.mutation.mutators import mutation_operators
+
+from mutation.codes import differ
 
 _LEFT_ALONE = frozenset({"cast", "isinstance", "len"})
 """Calls that say nothing in a run, or that any other argument makes fail."""
@@ -110,34 +111,6 @@ def files(*folders: str) -> list[SourceFile]:
         place = ROOT / folder
         found.update(place.rglob("*.py") if place.is_dir() else [place])
     return [SourceFile(path.relative_to(ROOT).as_posix()) for path in sorted(found)]
-
-
-def code_of(source: str, function: str, line: int, path: Path) -> CodeType | None:
-    """The code of a function in a program.
-
-    Args:
-        source: The program.
-        function: The function's qualified name.
-        line: The line that it begins at.
-        path: The file that the code is to name.
-    """
-    found = [compile(source, str(path), "exec", dont_inherit=True)]
-    while found:
-        code = found.pop()
-        if code.co_qualname == function and code.co_firstlineno == line:
-            return code
-        found += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
-    return None
-
-
-def differ(one: CodeType, other: CodeType) -> bool:
-    """Whether two codes do different things, wherever in a file they stand.
-
-    Args:
-        one: A code.
-        other: Another one.
-    """
-    return marshal.dumps(_without_places(one)) != marshal.dumps(_without_places(other))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +228,6 @@ def _is_zip(node: cst.CSTNode) -> bool:
 
 def _program(source: str) -> CodeType:
     return compile(source, "", "exec", dont_inherit=True)
-
-
-def _without_places(code: CodeType) -> CodeType:
-    inner = (_without_places(c) if isinstance(c, CodeType) else c for c in code.co_consts)
-    return code.replace(co_consts=tuple(inner), co_filename="", co_firstlineno=1, co_linetable=b"")
 
 
 def _difference(before: str, after: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Container, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,13 +72,17 @@ class Survey:
             path: The file, from the repository's root.
         """
         reaching = {test for tests in self.lines.get(path, {}).values() for test in tests}
-        modules = {test.partition("::")[0] for test in reaching}
         room = Path(path).parent.as_posix().removeprefix("sonnx_ort/").partition("/")[0]
-        found = [
-            test
-            for test in self.seconds
-            if test.partition("::")[0] in modules or test.startswith(f"tests/{room}/")
-        ]
+        tests = (test for test in self.seconds if test.startswith(f"tests/{room}/"))
+        return self.in_modules({test.partition("::")[0] for test in (*reaching, *tests)})
+
+    def in_modules(self, modules: Container[str]) -> list[str]:
+        """The tests of modules, the quickest first.
+
+        Args:
+            modules: The modules' files, from the repository's root.
+        """
+        found = [test for test in self.seconds if test.partition("::")[0] in modules]
         return sorted(found, key=self.seconds.__getitem__)
 
 

@@ -12,11 +12,15 @@ from mutation.record import digest
 from mutation.survey import Survey
 from mutation.trials import VARIABLES
 
+TABLES = ("tests/profile/test_catalog.py", "tests/reporting/test_rules_pages.py")
+"""Tests of all that is made while the profile's modules are imported, word for word."""
+
 TESTS = (
     "tests/profile",
     "tests/custom_ops",
     "tests/analysis",
     "tests/rewriting",
+    "tests/reporting/test_rules_pages.py",
 )
 """What mutants are tried with, without the tests that take long."""
 

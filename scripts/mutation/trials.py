@@ -24,8 +24,8 @@ from typing import IO
 import pytest
 from environment import ROOT
 
+from mutation.codes import code_of, differ
 from mutation.isolation import Outcome, outcome_in_child
-from mutation.mutants import code_of, differ
 
 OPTIONS = (
     *("-q", "-s", "--no-header", "--rootdir", str(ROOT), "-m", "not thorough and not models"),
@@ -44,6 +44,7 @@ _INSTALLED_INSIDE = ("custom_ops", "models")
 """Folders of the repository that are packages inside `sonnx_ort`."""
 
 _PRELOADED = ("onnx", "onnx.parser", "onnx_ir", "onnxruntime", "numpy", "ml_dtypes")
+"""What the package imports, and each fork would import again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Trial:
 
     Attributes:
         path: The file, from the repository's root.
-        function: The function's qualified name.
+        function: The function's qualified name; empty where nothing is changed.
         line: The line that it begins at.
         source: The whole mutated file.
         tests: The ids of the tests, those first that are to be run first.
@@ -100,9 +101,8 @@ class Live:
         gc.freeze()
         for trial in self._trials:
             tests = [items[test] for test in trial.tests if test in items]
-            live = functions[str(trial.file), trial.function, trial.line]
             outcome = outcome_in_child(
-                lambda trial=trial, tests=tests, live=live: self._try(trial, tests, live, caches),  # type: ignore[misc]
+                lambda trial=trial, tests=tests: self._try(trial, tests, functions, caches),  # type: ignore[misc]
                 trial.seconds,
             )
             print(outcome, file=self._outcomes, flush=True)
@@ -116,22 +116,35 @@ class Live:
         self,
         trial: Trial,
         tests: Sequence[pytest.Item],
-        live: Sequence[FunctionType],
+        functions: "Functions",
         caches: "Caches",
     ) -> Outcome:
-        code = code_of(trial.source, trial.function, trial.line, trial.file)
-        if code is None or not live or not differ(code, live[0].__code__):
+        if trial.function and not _put_in(trial, functions):
             return Outcome.NOT_TRIED
-        for function in live:
-            if len(function.__code__.co_freevars) != len(code.co_freevars):
-                return Outcome.NOT_TRIED
-            function.__code__ = code
         caches.clear()
         for test, following in zip(tests, [*tests[1:], None], strict=True):
             test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
             if self._failed:
                 return Outcome.KILLED
         return Outcome.SURVIVED
+
+
+def _put_in(trial: Trial, functions: "Functions") -> bool:
+    """Give a function a mutant's code, and those that it has made; False where nothing changes."""
+    outermost = code_of(trial.source, trial.function, trial.line, trial.file)
+    codes = [] if outermost is None else [outermost]
+    changed = False
+    while codes:
+        code = codes.pop()
+        codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+        for function in functions.get(
+            (code.co_filename, code.co_qualname, code.co_firstlineno), ()
+        ):
+            same_variables = len(function.__code__.co_freevars) == len(code.co_freevars)
+            if same_variables and differ(code, function.__code__):
+                function.__code__ = code
+                changed = True
+    return changed
 
 
 class Chosen:
@@ -205,9 +218,12 @@ def _try_fresh(trial: Trial) -> Outcome:
     return Outcome.SURVIVED if status == pytest.ExitCode.OK else Outcome.KILLED
 
 
-def _functions() -> dict[tuple[str, str, int], list[FunctionType]]:
+Functions = dict[tuple[str, str, int], list[FunctionType]]
+
+
+def _functions() -> Functions:
     """All functions of the package that there are, by file, name and line."""
-    found: dict[tuple[str, str, int], list[FunctionType]] = defaultdict(list)
+    found: Functions = defaultdict(list)
     for value in gc.get_objects():
         if type(value) is FunctionType and _is_ours(value):
             code = value.__code__
@@ -235,8 +251,9 @@ def main(arguments: Sequence[str]) -> int:
     trials = map(Trial.from_line, sys.stdin)
     if kind == "live":
         return pytest.main([*OPTIONS, *tests], plugins=[Live(trials, outcomes)])
-    for name in _PRELOADED:
-        importlib.import_module(name)
+    if (ROOT / "sonnx_ort").is_dir():
+        for name in _PRELOADED:
+            importlib.import_module(name)
     gc.freeze()
     for trial in trials:
         outcome = outcome_in_child(lambda trial=trial: _try_fresh(trial), trial.seconds)  # type: ignore[misc]

@@ -2,11 +2,13 @@
 
 import concurrent.futures
 import logging
+from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
-from sonnx_ort.custom_ops.failure_channel import CODE_BASE, failed_guards
-from sonnx_ort.custom_ops.violation_log import ViolationLog
+from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE, failed_guards
+from sonnx_ort.custom_ops.violation_log import LOG, ViolationLog, could_not_finish
 from sonnx_ort.profile.catalog import RULES
 
 
@@ -130,3 +132,22 @@ FAILED = f"Non-zero status code returned while running Expand node. {REFUSING}' 
 )
 def test_refusal_of_a_guard_of_one_rule_is_read_from_its_name(message, found):
     assert [guard.code for guard in failed_guards(message)] == found
+
+
+class Unprintable(Exception):  # noqa: N818 - what it is matters, not that it is an error
+    def __str__(self):
+        raise ValueError("no text")
+
+
+def test_error_that_cannot_be_printed_is_told_by_its_type():
+    _, shape = could_not_finish(np.dtype(np.int8), "Div", "n", Unprintable())
+    assert str(LOG.take(-int(shape[0]))) == (
+        "sonnx::Div, node 'n': the kernel could not finish: Unprintable: "
+        "(an error that cannot be printed)"
+    )
+
+
+def test_nothing_is_given_in_the_type_of_the_result_where_nothing_can_be_recorded(monkeypatch):
+    monkeypatch.setattr(ViolationLog, "record", Mock(side_effect=MemoryError))
+    result, shape = could_not_finish(np.dtype(np.int8), "Div", "n", ValueError())
+    assert (result.dtype, result.size, shape.tolist().tolist()) == (np.int8, 0, [-KERNEL_FAILURE])

@@ -1,6 +1,8 @@
 """The rules of the profile: their ids, codes, sentences and sources."""
 
+import json
 import re
+from pathlib import Path
 
 import onnx
 import pytest
@@ -8,7 +10,10 @@ import pytest
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE
 from sonnx_ort.profile.catalog import OPERATORS, RULES, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.judgement import Judgement, Status
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Standing, Words
 
 NEWEST = 26
 """The newest version of the standard operators that ONNX Runtime takes."""
@@ -36,6 +41,22 @@ DECIDED = {
     (Edition.PRELIMINARY, "Sub", Family.FLOAT): {"Sub.R1", "Sub.R2", "Sub.R3"},
     (Edition.PRELIMINARY, "Sub", Family.INTEGER): {"Sub.R1", "Sub.R2", "Sub.R3"},
 }
+
+SPOKEN_OF = {
+    "BatchNormalization.R2": ("X",),
+    "BatchNormalization.R3": ("scale", "B"),
+    "BatchNormalization.R4": ("input_mean", "input_var"),
+    "BatchNormalization.C3": ("input_var",),
+    "Clip.C1": ("min", "max"),
+    "Slice.R1": ("axes",),
+    "Slice.R2": ("X", "axes"),
+    "Slice.R3": ("steps",),
+    "Slice.R9": ("X",),
+    "Slice.R10": ("starts", "ends", "axes", "steps"),
+    "Where.float.R2": ("X", "Y"),
+    "Where.int.R2": ("X", "Y"),
+}
+"""The operands of rules that do not speak of all."""
 
 OPERATOR_RULES = [rule for operator in OPERATORS.values() for rule in operator.all_rules()]
 
@@ -132,3 +153,69 @@ def test_operator_has_the_versions_of_the_onnx_operator(name):
 )
 def test_source_is_cited_on_one_line(rule_id, text):
     assert str(RULES[rule_id].source) == text
+
+
+def test_codes_never_change():
+    given = json.loads(Path(__file__).with_name("codes.json").read_text("utf-8"))
+    assert {rule: RULES[rule].code for rule in given} == given
+
+
+@pytest.mark.parametrize("rule", ["R2", "R3", "R4"])
+def test_batch_normalization_takes_floats_alone(rule):
+    operand = Operand("X", "x", "input", "int32")
+    judgement = RULES[f"BatchNormalization.{rule}"].requirement.judge([operand])
+    assert judgement == Judgement(
+        Status.VIOLATED,
+        "X is of type int32, which is not float16 or float or double or bfloat16",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "evidence"),
+    [("R2", "Y is declared as double, and X is float"), ("R3", None), ("R4", None)],
+)
+def test_batch_normalization_has_the_type_of_its_first_operand(rule, evidence):
+    x, y = Operand("X", "x", "input", "float"), Operand("Y", "y", "declared", "double")
+    judgement = RULES[f"BatchNormalization.{rule}"].requirement.judge_results([x], [y])
+    assert judgement == (None if evidence is None else Judgement(Status.VIOLATED, evidence))
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
+def test_source_says_whose_a_rule_and_its_words_are(rule):
+    assert isinstance(rule.source.standing, Standing)
+    assert isinstance(rule.source.words, Words)
+
+
+@pytest.mark.parametrize("rule", SPOKEN_OF)
+def test_rule_speaks_of_some_operands_alone(rule):
+    assert RULES[rule].operands == SPOKEN_OF[rule]
+
+
+@pytest.mark.parametrize(
+    ("rule", "kind", "evidence"),
+    [
+        ("Add.float.R2", "float", None),
+        ("Add.int.R2", "bool", "A is of type bool, which is not numeric"),
+        ("And.bool.R2", "bool", None),
+        ("And.bool.R2", "float", "A is of type float, which is not bool"),
+    ],
+)
+def test_common_rule_about_types_admits_those_of_its_family(rule, kind, evidence):
+    judgement = RULES[rule].requirement.judge([Operand("A", "a", "input", kind)])
+    assert judgement.status is (Status.PROVED if evidence is None else Status.VIOLATED)
+    assert evidence in {None, judgement.evidence}
+
+
+@pytest.mark.parametrize(
+    ("rule", "declared", "evidence"),
+    [
+        ("Less.float.R2", "bool", None),
+        ("Less.float.R2", "float", "C is declared as float, and results are bool"),
+        ("Add.float.R2", "float", None),
+        ("Add.float.R2", "bool", "C is declared as bool, and A is float"),
+    ],
+)
+def test_common_rule_about_types_knows_that_of_results(rule, declared, evidence):
+    a, c = Operand("A", "a", "input", "float"), Operand("C", "c", "declared", declared)
+    judgement = RULES[rule].requirement.judge_results([a], [c])
+    assert judgement == (None if evidence is None else Judgement(Status.VIOLATED, evidence))

@@ -17,7 +17,6 @@ pytest.importorskip("mutmut")
 
 from mutation.command import RECORD, ROOMS
 from mutation.equivalents import equivalents
-from mutation.mutants import SourceFile
 
 SETTINGS = """\
 [tool.pytest]
@@ -121,9 +120,11 @@ def test_listed_mutant_that_does_not_survive_is_told(second_run) -> None:
 
 
 @pytest.mark.parametrize("path", sorted({listed.path for listed in equivalents()}))
-def test_listed_mutants_are_mutants_of_the_source_as_it_is(path: str) -> None:
-    listed = {one for entry in equivalents() if entry.path == path for one in entry.mutants}
-    assert listed <= {str(mutant.change) for mutant in SourceFile(path).mutants()}
+def test_listed_mutants_are_of_lines_as_they_are(path: str) -> None:
+    source = " ".join((REPOSITORY / path).read_text("utf-8").split())
+    for listed in (one for entry in equivalents() if entry.path == path for one in entry.mutants):
+        parts = listed.partition(": ")[2].split(" -> ")
+        assert any(" -> ".join(parts[:count]) in source for count in range(1, len(parts))), listed
 
 
 def test_every_listed_mutant_has_a_reason_and_is_listed_once() -> None:

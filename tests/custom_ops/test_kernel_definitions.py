@@ -1,0 +1,61 @@
+"""What ONNX Runtime is told of kernels, and how functions of numpy become arithmetic."""
+
+from unittest.mock import Mock
+
+import numpy as np
+import pytest
+
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.kernel import by_ufunc
+from sonnx_ort.profile.catalog import STANDARD_OPERATORS
+from sonnx_ort.profile.options import Edition
+from support.kernels import kernel_with
+
+
+def test_every_standard_operator_of_the_profile_has_a_custom_one():
+    assert CUSTOM_OPERATORS.keys() == STANDARD_OPERATORS
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "output"),
+    [
+        ("Div", ("float", "float"), "float"),
+        ("Less", ("float", "float"), "bool"),
+        ("Where", ("bool", "float", "float"), "bool"),
+        ("Max", ("float", "int64", "int64"), "float"),
+    ],
+)
+def test_first_kernel_is_defined_with_its_types(operator, inputs, output):
+    custom = CUSTOM_OPERATORS[operator]
+    first = custom.definitions()[0]
+    assert (first.inputs, first.output) == (inputs, output)
+    assert first.operator is custom.operator
+    assert (first.name, first.attributes) == (operator, ("node", "edition"))
+
+
+@pytest.mark.parametrize("edition", Edition)
+def test_result_is_written_into_the_first_operand(edition):
+    a, b = np.float32([1, 5]), np.float32([3, 4])
+    result = by_ufunc(np.subtract)(a, b, edition=edition)
+    assert result is a
+    assert (a.tolist(), b.tolist()) == ([-2, 1], [3, 4])
+
+
+def test_result_of_another_type_leaves_the_operands_as_they_are():
+    a, b = np.float32([1, 5]), np.float32([3, 4])
+    result = by_ufunc(np.less, in_place=False)(a, b, edition=Edition.TYPED)
+    assert (result.dtype, result.tolist()) == (np.bool_, [True, False])
+    assert (a.tolist(), b.tolist()) == ([1, 5], [3, 4])
+
+
+def test_result_is_handed_over_in_the_type_of_the_kernel():
+    kernel = kernel_with(Mock(return_value=np.float64([1])))
+    result, _ = kernel(np.float32([1]), np.float32([1]), "n", "typed")
+    assert result.dtype == np.float32
+
+
+def test_kernel_that_cannot_finish_gives_nothing_of_its_type():
+    result, shape = kernel_with(Mock(side_effect=ZeroDivisionError))(
+        np.float32([1]), np.float32([1]), "n", "typed"
+    )
+    assert (result.dtype, result.size, shape.size) == (np.float32, 0, 1)
