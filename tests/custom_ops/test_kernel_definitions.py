@@ -9,7 +9,7 @@ from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.kernel import by_ufunc
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
-from support.kernels import kernel_with
+from support.kernels import kernel_of, kernel_with
 
 
 def test_every_standard_operator_of_the_profile_has_a_custom_one():
@@ -59,3 +59,9 @@ def test_kernel_that_cannot_finish_gives_nothing_of_its_type():
         np.float32([1]), np.float32([1]), "n", "typed"
     )
     assert (result.dtype, result.size, shape.size) == (np.float32, 0, 1)
+
+
+@pytest.mark.parametrize(("edition", "quotient"), [("typed", -np.inf), ("preliminary", np.inf)])
+def test_kernel_computes_in_the_edition_of_the_node(edition, quotient):
+    result, _ = kernel_of("Div", "float")(np.float32([-1]), np.float32([0]), "n", edition)
+    assert result.tolist().tolist() == [quotient]
