@@ -56,4 +56,4 @@ def write_record(path: Path, content: Mapping[str, Any]) -> None:
         SonnxError: It cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(content, indent=1) + "\n")
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")

@@ -2,13 +2,10 @@
 
 import hashlib
 import json
-import platform
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 
-from sonnx_ort.rewriting.whole_file import write_text
+from records import today, versions_of, write_record
 
 _PACKAGES = ("mutmut", "libcst", "pytest", "hypothesis", "numpy", "onnx", "onnx-ir", "onnxruntime")
 
@@ -28,7 +25,7 @@ class Entry:
     """
 
     source: str
-    date: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
+    date: str = field(default_factory=today)
     mutants: int = 0
     killed: int = 0
     timeouts: int = 0
@@ -60,13 +57,12 @@ class Record:
             "made_with": versions(),
             "files": {name: asdict(entry) for name, entry in sorted(self.entries.items())},
         }
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(self._path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        write_record(self._path, content)
 
 
 def versions() -> dict[str, str]:
-    """What decides the results: the packages and Python."""
-    return {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()}
+    """What decides the results: the packages, Python and the kind of processor."""
+    return versions_of(_PACKAGES)
 
 
 def digest(*files: Path) -> str:

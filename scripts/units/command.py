@@ -2,18 +2,16 @@
 
 import argparse
 import json
-import platform
 from collections import Counter
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from environment import ROOT
+from records import RECORDS, versions_of, write_record
 
 from units.sweep import OPERATORS, Sweep
 
-RECORD = ROOT / "docs" / "records" / "units.json"
+RECORD = RECORDS / "units.json"
 """What was counted."""
 
 
@@ -33,7 +31,7 @@ def run(arguments: Sequence[str]) -> int:
         sweep = Sweep(operator)
         while (told := entry(record, operator))["floats"] < sweep.floats:
             _add(told, sweep.block(told["floats"]))
-            RECORD.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+            write_record(RECORD, record)
         print(operator, told["units"])
     return 0
 
@@ -44,7 +42,7 @@ def read(path: Path) -> dict[str, Any]:
     Args:
         path: Its file.
     """
-    versions = {"onnxruntime": version("onnxruntime"), "machine": platform.machine()}
+    versions = versions_of(("onnxruntime", "numpy"))
     if path.is_file():
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if record["versions"] == versions:
