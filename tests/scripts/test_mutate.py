@@ -59,7 +59,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of one module, with the scripts of this one."""
     root = tmp_path_factory.mktemp("project")
     shutil.copytree(REPOSITORY / "scripts" / "mutation", root / "scripts" / "mutation")
-    for script in ("environment.py", "mutate.py"):
+    for script in ("environment.py", "mutate.py", "records.py"):
         shutil.copy(REPOSITORY / "scripts" / script, root / "scripts")
     (root / "tests").mkdir()
     (root / "tiny.py").write_text(MODULE, "utf-8")
