@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from environment import ROOT
 from records import digest_of, today, versions_of, write_record
 
 _PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
@@ -48,7 +49,7 @@ class Part:
         for line in lines:
             self.graphs += 1
             self.counts.update(line.get("result", {}))
-        self.failures += failures
+        self.failures += [failure.replace(f"{ROOT}/", "") for failure in failures]
         self.date = today()
 
 

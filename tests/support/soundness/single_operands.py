@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from support.soundness.arrays import Array
+from support.soundness.leaves import Abandoned
 
 Attributes = Mapping[str, int | float]
 
@@ -47,10 +48,13 @@ def _slice_rules(data: Array, indices: Sequence[Array | None]) -> dict[str, bool
     rules = {"Slice.R1": axes is None, "Slice.R3": steps is None}
     if starts is None or ends is None or axes is None or steps is None:
         return rules
+    if len({index.size for index in (starts, ends, axes, steps)}) > 1:
+        # ONNX Runtime refuses it, if no guard has refused it before, by whatever rule.
+        raise Abandoned("Slice")
     rules["Slice.R2"] = axes.size != data.ndim
     start_beyond = end_beyond = out_of_order = False
     for start, end, axis, step in zip(
-        *(index.ravel().tolist() for index in (starts, ends, axes, steps)), strict=False
+        *(index.ravel().tolist() for index in (starts, ends, axes, steps)), strict=True
     ):
         if not -data.ndim <= axis < data.ndim:
             continue
