@@ -5,7 +5,9 @@ are summed up, and with how many roundings, depends on the implementation.
 
 ONNX Runtime 1.31.1 takes tensors of any rank from 1 on: it broadcasts stacks of matrices to each
 other, and takes a vector for a row or a column, without a word. That A has as many columns as B has
-rows it holds to itself. It has no kernel for bfloat16, and ONNX takes no integers of 8 and 16 bits.
+rows it holds to itself. Version 1.23 ends the process (SIGSEGV) at scalars whose rank is not
+declared, which this one refuses. It has no kernel for bfloat16, and ONNX takes no integers of 8 and
+16 bits.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, working_group
@@ -41,7 +43,6 @@ _MATRICES = Rule(
             "multiply each matrix of a stack by itself, or fold the stack into rows with Reshape",
         ),
     ),
-    survived=True,
 )
 
 MAT_MUL = Operator(

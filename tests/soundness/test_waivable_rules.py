@@ -7,8 +7,6 @@ import pytest
 from sonnx_ort.profile.catalog import RULES
 from support.child import run_python
 
-pytestmark = pytest.mark.upstream
-
 RUN = """
 import itertools, json
 import numpy as np, onnx, onnxruntime as ort
@@ -88,11 +86,6 @@ def cases():
         for bound in ([0.5], [0.5, 1], [[nan]], []):
             yield "Clip.C1", "Clip(a_, b_, c_)", [(kind, beyond), (kind, bound), (kind, bound)]
         yield "ArgMax.R5", "ArgMax <axis = 0> (a_)", [(kind, [])]
-    for kind in ("float", "double", "int32", "uint64"):
-        shapes = [(), (2,), (0,), (3, 2, 2), (0, 2, 2), (1, 3, 2, 2)]
-        for one, other in itertools.product(shapes, repeat=2):
-            operands = [(kind, np.ones(one)), (kind, np.ones(other))]
-            yield "MatMul.C1", "MatMul(a_, b_)", operands
     vector, matrix = ("float", [1.0, 2, 3]), ("float", [[1.0, 2], [3, 4]])
     slices = "Slice.R8 Slice.C2 Slice.R6", "Slice(a_, b_, c_, d_, e_)"
     places = [SMALLEST, -1, 0, 9, LARGEST]
@@ -132,4 +125,5 @@ def test_broken_rule_gives_a_result_or_an_error(outcomes, rule):
 
 def test_rules_whose_breach_ends_the_process_take_no_waiver():
     divisions = ("Div.int.C1", "Div.int.C2", "Div.R5", "Mod.int.C1", "Mod.int.C2")
-    assert not any(RULES[rule].waivable for rule in divisions)
+    # Version 1.23 dies of scalars in a MatMul.
+    assert not any(RULES[rule].waivable for rule in (*divisions, "MatMul.C1"))
