@@ -4,9 +4,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from counting import counting
 from records import RECORDS
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from every_pair.record import Entry, OtherVersions, Record
 from every_pair.sweep import BLOCKS, Sessions, Sweep, sweeps
@@ -44,10 +43,8 @@ def _go_on(sweep: Sweep, record: Record, most: int) -> None:
     if entry.blocks >= last:
         return
     sessions = Sessions(sweep)
-    columns = (TextColumn(str(sweep)), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console()
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=BLOCKS, completed=entry.blocks)
+    with counting(on_terminals_alone=True) as bar:
+        task = bar.add_task(str(sweep), total=BLOCKS, completed=entry.blocks)
         for block in range(entry.blocks, last):
             entry.add(sessions.compare(block))
             record.save()

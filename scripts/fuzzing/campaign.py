@@ -5,8 +5,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from counting import counting
 from records import RECORDS
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fuzzing.attempt import Fault, attempt, attempt_alone
 from fuzzing.record import Record
@@ -34,8 +34,7 @@ def run(arguments: Sequence[str]) -> int:
     if options.only is not None:
         return _try_one(options.only)
     record = Record.read(options.record)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn()) as progress:
+    with counting() as progress:
         task = progress.add_task("models", total=options.models, completed=record.models)
         while record.models < options.models:
             numbers = range(record.models, min(record.models + _BATCH, options.models))

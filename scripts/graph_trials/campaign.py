@@ -5,8 +5,8 @@ import importlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from counting import counting
 from records import RECORDS
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from graph_trials.record import Record
 
@@ -29,8 +29,7 @@ def run(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     isolated = importlib.import_module("support.soundness.isolated")
     record = Record(options.record)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn()) as progress:
+    with counting() as progress:
         task = progress.add_task("graphs", total=options.graphs, completed=record.graphs)
         while record.graphs < options.graphs:
             part = record.current()

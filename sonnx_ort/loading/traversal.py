@@ -1,7 +1,7 @@
 """Walks through a model with the subgraphs of If, Loop and Scan: graphs, nodes, values."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import onnx
@@ -23,6 +23,17 @@ def all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
         yield from graph.node
     for function in proto.functions:
         yield from function.node
+
+
+def nodes_within(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """These nodes and every node in a subgraph of one, at any depth.
+
+    Args:
+        nodes: The nodes of one graph or function.
+    """
+    yield from nodes
+    for graph in subgraphs(nodes):
+        yield from graph.node
 
 
 def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:

@@ -1,13 +1,13 @@
 """Asks the ONNX checker, and for what the checker lets through."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import onnx
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.external_data import external_tensors
-from sonnx_ort.loading.traversal import all_graphs, all_nodes, subgraphs
+from sonnx_ort.loading.traversal import all_graphs, all_nodes, nodes_within
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 
@@ -75,22 +75,27 @@ def _require(node: onnx.NodeProto, attribute: onnx.AttributeProto, fits: bool, w
 
 def _refuse_unresolved_attributes(proto: onnx.ModelProto) -> None:
     """ONNX Runtime takes the default of an attribute that refers to a parameter of no function."""
-    for node in chain(proto.graph.node, *(graph.node for graph in subgraphs(proto.graph.node))):
+    for node, attribute in _references(proto.graph.node):
+        raise InvalidModel(
+            f"{node.op_type} '{node.name}': its {attribute.name} refers to a parameter "
+            f"{attribute.ref_attr_name!r} of a function, and it is in none; write the value"
+        )
+    for function in proto.functions:
+        for node, attribute in _references(function.node):
+            if attribute.type in _GRAPHS:
+                raise InvalidModel(
+                    f"{node.op_type} '{node.name}' in the model-local function '{function.name}': "
+                    f"its {attribute.name} is a graph that each call gives; inline the function"
+                )
+
+
+def _references(
+    nodes: Sequence[onnx.NodeProto],
+) -> Iterator[tuple[onnx.NodeProto, onnx.AttributeProto]]:
+    for node in nodes_within(nodes):
         for attribute in node.attribute:
             if attribute.ref_attr_name:
-                raise InvalidModel(
-                    f"{node.op_type} '{node.name}': its {attribute.name} refers to a parameter "
-                    f"{attribute.ref_attr_name!r} of a function, and it is in none; write the value"
-                )
-    for function in proto.functions:
-        for node in chain(function.node, *(graph.node for graph in subgraphs(function.node))):
-            for attribute in node.attribute:
-                if attribute.ref_attr_name and attribute.type in _GRAPHS:
-                    raise InvalidModel(
-                        f"{node.op_type} '{node.name}' in the model-local function "
-                        f"'{function.name}': its {attribute.name} is a graph that each call gives; "
-                        "inline the function"
-                    )
+                yield node, attribute
 
 
 def _checkable(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -148,7 +153,7 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
                 f"the model-local function '{function.name}' takes the place of the standard "
                 f"operator of that name; move it to a domain of its own"
             )
-        nodes = chain(function.node, *(graph.node for graph in subgraphs(function.node)))
+        nodes = nodes_within(function.node)
         if any(node.domain == DOMAIN and node.op_type != BROADCAST.name for node in nodes):
             raise InvalidModel(
                 f"the model-local function '{function.name}' contains operators of the domain "

@@ -1,6 +1,6 @@
 """Arrays as exact elements, and exact elements as arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,12 @@ from sonnx_ort.oracle.numbers import Number, decode, encode, finite
 from sonnx_ort.profile.element_type import ElementType, Family
 
 Array = npt.NDArray[Any]
+
+Attributes = Mapping[str, int | float | str]
+"""What a node says."""
+
+Operands = Sequence[Array | None]
+"""The operands of a node, None in the places of those that are left out."""
 
 Exact = npt.NDArray[np.object_]
 """A tensor of exact elements: of floats `Number`, else int or bool."""

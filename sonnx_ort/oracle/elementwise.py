@@ -25,11 +25,10 @@ from sonnx_ort.oracle.arithmetic import (
 )
 from sonnx_ort.oracle.comparison import equal, largest, less, less_or_equal, smallest
 from sonnx_ort.oracle.conversion import TYPES, Datum, converted
+from sonnx_ort.oracle.elements import Attributes
 from sonnx_ort.oracle.functions import angle_of_float, logarithm_of_float, power_of_floats
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-
-Attributes = Mapping[str, int | float | str]
 
 Computation = Callable[..., Any]
 """Computes one element exactly; it is rounded or taken modulo 2^n behind that, once."""

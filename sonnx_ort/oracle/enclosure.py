@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import INTEGER_FORMATS
 from sonnx_ort.oracle.conversion import TYPES, converted
-from sonnx_ort.oracle.elements import decoded_elements, encoded_elements
-from sonnx_ort.oracle.operators import NO_ATTRIBUTES, Attributes, Operands, outcome
+from sonnx_ort.oracle.elements import Attributes, Operands, decoded_elements, encoded_elements
+from sonnx_ort.oracle.operators import NO_ATTRIBUTES, outcome
 from sonnx_ort.oracle.rounding_errors import Margins, normalization_margins, product_margins
 from sonnx_ort.oracle.violation import Violation
 from sonnx_ort.profile.element_type import ElementType, Family

@@ -6,7 +6,6 @@ equal shapes (R1). Of the other operators the rule about shapes is the same in b
 element-wise, which `tensors` computes.
 """
 
-from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,15 +13,13 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle import elementwise, single_operands
 from sonnx_ort.oracle.domains import violation_of_floats, violation_of_integers
-from sonnx_ort.oracle.elements import decoded_elements, encoded_elements
+from sonnx_ort.oracle.elements import Attributes, Operands, decoded_elements, encoded_elements
 from sonnx_ort.oracle.tensors import tensor_result
 from sonnx_ort.oracle.violation import Violation
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
-Attributes = Mapping[str, int | float | str]
-Operands = Sequence[Array | None]
 
 NO_ATTRIBUTES: Attributes = MappingProxyType({})
 """What a node has where nothing is said."""

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS, add_floats, square_root_of_float
-from sonnx_ort.oracle.elements import exact_elements
+from sonnx_ort.oracle.elements import Attributes, exact_elements
 from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, finite, power_of_two
-from sonnx_ort.oracle.tensors import Attributes, exact_epsilon
+from sonnx_ort.oracle.tensors import exact_epsilon
 from sonnx_ort.profile.element_type import ElementType
 
 Array = npt.NDArray[Any]

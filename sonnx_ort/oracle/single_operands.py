@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.oracle.elements import Attributes, Operands
 from sonnx_ort.oracle.violation import Violation
 
 Array = npt.NDArray[Any]
-Attributes = Mapping[str, int | float | str]
-Operands = Sequence[Array | None]
 
 
 def single_operand_violation(

@@ -4,7 +4,7 @@ Sources: the drafts of the working group, section "Informal specification" of ea
 floats. Tensors here are arrays of exact elements; of numpy only indexes are used.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -20,12 +20,11 @@ from sonnx_ort.oracle.arithmetic import (
     subtract_floats,
 )
 from sonnx_ort.oracle.comparison import less
-from sonnx_ort.oracle.elements import Exact, encoded_elements, exact_elements, zero_of
+from sonnx_ort.oracle.elements import Attributes, Exact, encoded_elements, exact_elements, zero_of
 from sonnx_ort.oracle.numbers import Kind, Number, decode
 from sonnx_ort.profile.element_type import ElementType
 
 Array = npt.NDArray[Any]
-Attributes = Mapping[str, int | float | str]
 
 
 def tensor_result(
