@@ -13,6 +13,7 @@ import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.bounded_inference import infer
+from sonnx_ort.analysis.constants import constant_tensor
 from sonnx_ort.analysis.declarations import collected_by_loops, without_claims
 from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.definition import KernelDefinition
@@ -53,7 +54,10 @@ class Inference:
         Args:
             value: A value of the model.
         """
-        return self._inferred[value].dtype if value in self._inferred else None
+        inferred = self._inferred[value].dtype if value in self._inferred else None
+        if inferred is None and (constant := constant_tensor(value)) is not None:
+            return constant.dtype
+        return inferred
 
     def may_be_tensor(self, value: ir.Value) -> bool:
         """Whether a value is a tensor, or nothing tells that it is a sequence or optional.

@@ -13,6 +13,7 @@ from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.targets import Target
 from sonnx_ort.loading.traversal import defined_values, subgraphs_of
+from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
@@ -206,7 +207,8 @@ def _computed_like_no_other(
     occurrences = Counter(node.op_type for node in RecursiveGraphIterator(graph))
     for output in graph.outputs:
         producer = output.producer()
-        if producer is None:
+        # A Broadcast becomes standard nodes, which may be alike.
+        if producer is None or producer.op_type == BROADCAST.name:
             continue
         alone = occurrences[producer.op_type] == 1 and producer.op_type not in added
         # No two of the custom operators' nodes are alike.

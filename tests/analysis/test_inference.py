@@ -7,6 +7,7 @@ import pytest
 
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.loading.canonical import load
+from sonnx_ort.loading.traversal import defined_values
 from support.graphs import declared, parse
 
 
@@ -121,3 +122,22 @@ def test_negative_sizes_say_nothing() -> None:
     made.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
     first, second = shape_of(made, "z") or ()
     assert (isinstance(first, int), second) == (False, 3)
+
+
+def test_type_of_a_constant_needs_no_inference() -> None:
+    made = parse(
+        """(int64[1] x) => (int64[] z) {
+            y = com.example.Unknown(x)
+            last, z = Scan <num_scan_inputs = 1, body = step (int64[] s, int64[] e)
+                => (int64[] t, int64[] u) {
+                    c = Constant <value = int64[1] {0}> ()
+                    t = Identity(c)
+                    u = Identity(e)
+                }> (x, y)
+        }""",
+        domains={"com.example": 1},
+    )
+    loaded, facts = facts_of(made)
+    values = {value.name: value for value in defined_values(loaded.graph)}
+    assert facts.element_type(values["t"]) is None, "no inference looks into the body"
+    assert facts.element_type(values["c"]) == "int64"

@@ -32,6 +32,18 @@ def test_size_of_an_output_that_is_computed_like_another_value(
     assert sizes(made.graph.output[0]) == left
 
 
+@pytest.mark.parametrize("backend", ["native", "python"])
+def test_size_of_an_output_that_a_broadcast_gives_twice(backend: str) -> None:
+    model = parsed(
+        "() => (int64[2, n] z) <bool[2, 3] x = {1, 1, 1, 1, 1, 1}>"
+        " { t = Transpose(x) c = Cast <to = 7> (t) [two] y, z = sonnx.Broadcast(c, c) }"
+    )
+    model.opset_import.add(domain="sonnx", version=1)
+    made = sonnx_ort.rewrite(model, backend=backend)
+    assert [node.op_type for node in made.graph.node].count("Reshape") == 2, "which are alike"
+    assert sizes(made.graph.output[0]) == []
+
+
 @pytest.mark.parametrize(
     ("x", "claimed"),
     [

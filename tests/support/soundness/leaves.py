@@ -85,15 +85,9 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
     given = [array for array in arrays if array is not None]
     refused = False
     match operator, given:
-        case "ReduceSum", [data, axes]:
-            # ONNX Runtime leaves a size of 0 where it is counted from the end.
-            refused = bool((axes < 0).any()) and data.size == 0
         case "Expand", [_, target]:
             # ONNX Runtime's optimizer leaves an Expand to a constant size of 0 out.
             refused = bool((target == 0).any())
-        case "MatMul", [data, _]:
-            # ONNX Runtime neither broadcasts nor fills in where there is nothing to sum up.
-            refused = data.ndim > 0 and data.shape[-1] == 0
         case "Clip", [_, *bounds]:
             # ONNX Runtime gives the shape of the first operand, whatever that of a bound is.
             refused = any(bound.ndim > 0 for bound in bounds)
@@ -111,6 +105,21 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
             length = data.shape[0] if data.ndim else 0
             refused = int(sizes.sum()) != length or bool((sizes < 0).any())
     return refused
+
+
+def _empty(operator: str, arrays: Sequence[Array | None]) -> bool:
+    """Whether there is nothing along an axis that ONNX Runtime then leaves as it is."""
+    given = [array for array in arrays if array is not None]
+    match operator, given:
+        case "ReduceSum", [data, axes]:
+            # It leaves a size of 0 where it is counted from the end.
+            return bool((axes < 0).any()) and data.size == 0
+        case "ArgMax", [data]:
+            return data.size == 0
+        case "MatMul", [data, _]:
+            # It neither broadcasts nor fills in where there is nothing to sum up.
+            return data.ndim > 0 and data.shape[-1] == 0
+    return False
 
 
 def _implementation_defined(operator: str, arrays: Sequence[Array | None]) -> bool:
@@ -179,7 +188,7 @@ def _rounded(operator: str, arrays: Sequence[Array | None]) -> bool:
     )
 
 
-_DOUBTS = (_refused, _implementation_defined, _unsigned, _rounded, _misjudged)
+_DOUBTS = (_refused, _empty, _implementation_defined, _unsigned, _rounded, _misjudged)
 
 
 def _ends_the_process(operator: str, arrays: Sequence[Array | None]) -> bool:

@@ -189,11 +189,13 @@ def divide_or_subtract(operator: str, a: Array, b: Array, edition: str) -> Array
     """
     with np.errstate(all="ignore"):
         if operator == "Sub":
-            return np.subtract(a, b)
+            return np.asarray(np.subtract(a, b))
         if a.dtype.kind in "iu":
             return _truncated(a, b)
         quotient = np.divide(a, b)
-        return quotient if edition == "typed" else np.where(b == 0, a.dtype.type(np.inf), quotient)
+        if edition == "preliminary":
+            quotient = np.where(b == 0, a.dtype.type(np.inf), quotient)
+        return np.asarray(quotient)
 
 
 def _truncated(a: Array, b: Array) -> Array:
