@@ -16,7 +16,8 @@ from sonnx_ort.custom_ops.violation_log import contract_violation, could_not_fin
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.requirements.broadcastable import Broadcastable, aligned_axes
+from sonnx_ort.profile.judgement import Violation
+from sonnx_ort.profile.requirements.broadcastable import Broadcastable
 from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 
 Array = npt.NDArray[Any]
@@ -41,14 +42,13 @@ def common_shape(
     """
     try:
         shapes = shapes_in(sizes, ranks)
-        clash = _BROADCASTABLE.clash(shapes)
-        if clash is not None:
+        common = _BROADCASTABLE.common_shape(shapes)
+        if isinstance(common, Violation):
             own = BROADCAST.operand_names(len(shapes))
             names = [f"{one} '{name}'" for one, name in zip(own, json.loads(operands), strict=True)]
-            error = contract_violation(BROADCAST, E1, node, tuple(names), tuple(shapes), clash)
+            error = contract_violation(BROADCAST, E1, node, tuple(names), tuple(shapes), common)
             return failed(_INT64, E1.code, error)
-        common: list[int] = [max(axis) for _, axis in aligned_axes(shapes)]  # type: ignore[misc, type-var]
-        return shape_output(common), shape_output([len(common)])
+        return shape_output(common), shape_output((len(common),))
     except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
         return could_not_finish(_INT64, BROADCAST.name, node, error)
 
@@ -79,7 +79,7 @@ def aligned_shape(  # noqa: PLR0913, PLR0917 - the inputs, then the attributes
             error = contract_violation(enforced, broken, node, enforced.operands, (a, b), violation)
             return failed(_INT64, broken.code, error)
         trailing = limits.trailing_axes(len(a), len(b)) or 0
-        return shape_output(b + (1,) * trailing), shape_output([len(b) + trailing])
+        return shape_output(b + (1,) * trailing), shape_output((len(b) + trailing,))
     except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
         return could_not_finish(_INT64, operator, node, error)
 

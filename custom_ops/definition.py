@@ -1,6 +1,7 @@
 """Kernels as ONNX Runtime takes them: their types, their outputs, and what it is told of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -57,11 +58,15 @@ def kernel_output(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> KernelOutput
     return np.asarray(array, dtype=dtype, order="C").view(KernelOutput)
 
 
-def shape_output(shape: Sequence[int]) -> KernelOutput:
+@functools.lru_cache(maxsize=1024)
+def shape_output(shape: tuple[int, ...]) -> KernelOutput:
     """Give a shape as a kernel's output, int64 whatever its rank.
 
     Args:
         shape: The sizes.
+
+    Returns:
+        An array that many runs may share; ONNX Runtime copies it.
     """
     return np.array(shape, np.int64).view(KernelOutput)
 

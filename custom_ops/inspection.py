@@ -116,7 +116,7 @@ def make_kernel(inspection: Inspection) -> Kernel:
             refused = decided(tuple(given.values()), node, edition, attributes, tuple(given))
             if refused is not None:
                 return refused
-            return shape_output(inputs[0].tolist()), shape_output(inputs[0].shape)
+            return shape_output(tuple(inputs[0].tolist())), shape_output(inputs[0].shape)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
             return could_not_finish(_INT64, inspection.name, node, error)
 

@@ -144,4 +144,4 @@ def _text(error: BaseException) -> str:
 
 def _impossible(dtype: np.dtype[Any], ticket: int) -> Outputs:
     # No tensor with elements can be made of an empty one, should a Reshape be fused away.
-    return kernel_output(np.empty(0), dtype), shape_output([-ticket])
+    return kernel_output(np.empty(0), dtype), shape_output((-ticket,))

@@ -157,7 +157,7 @@ def test_what_keeps_the_kernel_from_finishing_is_no_violation(sizes, ranks, oper
     "error", [MemoryError(), KeyboardInterrupt(), SystemExit(), RecursionError()]
 )
 def test_kernel_survives_any_error(monkeypatch, error):
-    monkeypatch.setattr("sonnx_ort.custom_ops.broadcast.aligned_axes", Mock(side_effect=error))
+    monkeypatch.setattr("sonnx_ort.custom_ops.broadcast.shapes_in", Mock(side_effect=error))
     code, recorded = failure_of(called((3,), (3,)))
     assert code == KERNEL_FAILURE
     assert recorded.__cause__ is error

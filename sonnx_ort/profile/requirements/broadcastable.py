@@ -52,20 +52,24 @@ class Broadcastable:
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Compare the shapes of arrays."""
-        return self.clash([array.shape for array in arrays])
+        common = self.common_shape([array.shape for array in arrays])
+        return common if isinstance(common, Violation) else None
 
-    def clash(self, shapes: Sequence[tuple[int, ...]]) -> Violation | None:
-        """Find the first axis on which two shapes do not fit.
+    def common_shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | Violation:
+        """Find the common shape, or the first axis on which two shapes do not fit.
 
         Args:
             shapes: The shapes of X0, X1, and so on.
         """
-        for axis, sizes in aligned_axes(shapes):
-            misfit = _misfit(sizes)
-            if misfit is not None:
-                one, other = misfit
+        rank = max(map(len, shapes), default=0)
+        common = []
+        for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True):
+            largest = max(sizes)
+            if not {1, largest}.issuperset(sizes) and (misfit := _misfit(sizes)) is not None:
+                axis, (one, other) = len(common), misfit
                 return Violation(_clash(axis, f"X{one}", sizes[one], f"X{other}", sizes[other]))
-        return None
+            common.append(largest)
+        return tuple(common)
 
     def hint(self, operands: Sequence[Operand]) -> str:
         """Say that nothing can make the shapes equal."""
