@@ -62,7 +62,7 @@ class Broadcastable:
             shapes: The shapes of X0, X1, and so on.
         """
         rank = max(map(len, shapes), default=0)
-        common = []
+        common: list[int] = []
         for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True):
             largest = max(sizes)
             if not {1, largest}.issuperset(sizes) and (misfit := _misfit(sizes)) is not None:
