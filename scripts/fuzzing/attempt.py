@@ -21,7 +21,8 @@ from fuzzing.mutations import mutated
 from fuzzing.seeds import seed
 from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.domain import DOMAIN
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 
 _FATAL = 4
 _LARGE = 1 << 12
@@ -33,6 +34,11 @@ _PACKAGES = tuple(
 )
 _DTYPES = {"float": "float32", "double": "float64"}
 _INTEGERS = (0, 1, 2, 3, -1)
+_OLDEST_KERNELS = 7
+"""The first version of the standard operators of which ONNX Runtime has arithmetic."""
+
+_OF_BROADCASTING = ("axis", "broadcast", "consumed_inputs")
+"""Attributes of arithmetic in older versions."""
 
 Say = Callable[[str], None]
 """Takes the name of the stage that begins."""
@@ -119,7 +125,7 @@ def attempt_alone(number: int, say: Say) -> list[str]:
     say("alone")
     try:
         session = onnxruntime.InferenceSession(
-            without_broadcasts(made.content), _options(), providers=["CPUExecutionProvider"]
+            as_runtime_takes_it(made.content), _options(), providers=["CPUExecutionProvider"]
         )
         feeds = _feeds(session, number)
         if feeds is not None:
@@ -129,25 +135,38 @@ def attempt_alone(number: int, say: Say) -> list[str]:
     return ["alone: survived"]
 
 
-def without_broadcasts(content: bytes) -> bytes:
-    """The model as ONNX Runtime alone can load it: each Broadcast hands its operands on.
+def as_runtime_takes_it(content: bytes) -> bytes:
+    """The model as ONNX Runtime alone can load it.
+
+    Each Broadcast hands its operands on, and operators of the profile are of the first version that
+    ONNX Runtime has kernels for, which knows no attributes of broadcasting.
 
     Args:
         content: The bytes of a model.
     """
     model = onnx.load_from_string(content)
+    for entry in model.opset_import:
+        if entry.domain == STANDARD_DOMAIN:
+            entry.version = max(entry.version, _OLDEST_KERNELS)
     # The innermost first: adding a node copies it, with the graphs in it.
     lists = [*(f.node for f in model.functions), *(graph.node for graph in all_graphs(model))]
     for nodes in reversed(lists):
         old = list(nodes)
         del nodes[:]
         for node in old:
-            if (node.domain, node.op_type) != (DOMAIN, BROADCAST.name):
-                nodes.append(node)
-                continue
-            pairs = zip(node.input, node.output, strict=False)
-            nodes.extend(helper.make_node("Identity", [one], [other]) for one, other in pairs)
+            nodes.extend(_nodes_taken(node))
     return bytes(model.SerializeToString())
+
+
+def _nodes_taken(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    if node.op_type in OPERATORS and OPERATORS[node.op_type].elementwise:
+        kept = [each for each in node.attribute if each.name not in _OF_BROADCASTING]
+        del node.attribute[:]
+        node.attribute.extend(kept)
+    if (node.domain, node.op_type) != (DOMAIN, BROADCAST.name):
+        return [node]
+    pairs = zip(node.input, node.output, strict=False)
+    return [helper.make_node("Identity", [one], [other]) for one, other in pairs]
 
 
 def _outcome(stage: str, perform: Callable[[], str]) -> str:

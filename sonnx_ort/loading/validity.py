@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from math import isnan
 
 import onnx
 
@@ -47,20 +48,37 @@ def _check_default_opset(proto: onnx.ModelProto) -> None:
 
 
 def _refuse_fatal_attributes(proto: onnx.ModelProto) -> None:
-    """Shape inference, which ONNX Runtime and `check` rest on, reads memory by these attributes."""
+    """Shape inference reads memory by some attributes, and random numbers are made by others."""
     for node in all_nodes(proto):
         if node.domain != STANDARD_DOMAIN:
             continue
         given = {attribute.name: attribute for attribute in node.attribute}
         match node.op_type:
             case "GatherND" if (batch := given.get("batch_dims")) is not None:
-                _require(node, batch, batch.i >= 0, "it must not be negative")
+                _require(node, batch, batch.i >= 0, "it must not be negative", _INFERENCE)
             case "Split" if (parts := given.get("num_outputs")) is not None:
                 wanted = f"it must not be less than the number of outputs, {len(node.output)}"
-                _require(node, parts, parts.i >= len(node.output), wanted)
+                _require(node, parts, parts.i >= len(node.output), wanted, _INFERENCE)
+            case "RandomUniform" | "RandomUniformLike":
+                low, high = given.get("low", _LOW), given.get("high", _HIGH)
+                _require(node, low, not isnan(low.f), "it must be a number", _RUN)
+                _require(node, high, high.f >= low.f, f"it must not be less than {low.f}", _RUN)
+            case "RandomNormal" | "RandomNormalLike":
+                scale = given.get("scale", _SCALE)
+                _require(node, scale, scale.f > 0, "it must be greater than 0", _RUN)
 
 
-def _require(node: onnx.NodeProto, attribute: onnx.AttributeProto, fits: bool, wanted: str) -> None:
+_INFERENCE = "shape inference"
+_RUN = "a run"
+_LOW = onnx.helper.make_attribute("low", 0.0)
+_HIGH = onnx.helper.make_attribute("high", 1.0)
+_SCALE = onnx.helper.make_attribute("scale", 1.0)
+"""The defaults of what random numbers are made by."""
+
+
+def _require(
+    node: onnx.NodeProto, attribute: onnx.AttributeProto, fits: bool, wanted: str, fatal: str
+) -> None:
     if attribute.ref_attr_name:
         raise InvalidModel(
             f"{node.op_type} '{node.name}': its {attribute.name} is known only where the function "
@@ -68,8 +86,8 @@ def _require(node: onnx.NodeProto, attribute: onnx.AttributeProto, fits: bool, w
         )
     if not fits:
         raise InvalidModel(
-            f"{node.op_type} '{node.name}': its {attribute.name} is {attribute.i}; {wanted}, or "
-            "shape inference ends the process"
+            f"{node.op_type} '{node.name}': its {attribute.name} is "
+            f"{onnx.helper.get_attribute_value(attribute)}; {wanted}, or {fatal} ends the process"
         )
 
 

@@ -62,6 +62,38 @@ FATAL = {
             "shape inference ends the process"
         ),
     ),
+    "RandomUniform, nothing between low and high": (
+        "() => (float[2] y) { [dice] y = RandomUniform<low = 2.0, shape = [2]>() }",
+        17,
+        (
+            "RandomUniform 'dice': its high is 1.0; it must not be less than 2.0, or a run ends "
+            "the process"
+        ),
+    ),
+    "RandomUniformLike, nothing between low and high": (
+        "(float[2] x) => (float[2] y) { [dice] y = RandomUniformLike<high = -1.0>(x) }",
+        17,
+        (
+            "RandomUniformLike 'dice': its high is -1.0; it must not be less than 0.0, or a run "
+            "ends the process"
+        ),
+    ),
+    "RandomNormal, no deviation": (
+        "() => (float[2] y) { [dice] y = RandomNormal<scale = 0.0, shape = [2]>() }",
+        17,
+        (
+            "RandomNormal 'dice': its scale is 0.0; it must be greater than 0, or a run ends the "
+            "process"
+        ),
+    ),
+    "RandomNormalLike, negative deviation": (
+        "(float[2] x) => (float[2] y) { [dice] y = RandomNormalLike<scale = -1.0>(x) }",
+        17,
+        (
+            "RandomNormalLike 'dice': its scale is -1.0; it must be greater than 0, or a run ends "
+            "the process"
+        ),
+    ),
     "Slice behind Conv": (
         (
             f"(float[1,1,2] x, float[1,1,5] w) => (float[?,?,?] y) {_SLICED}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import onnx
 import pytest
-from fuzzing.attempt import make, without_broadcasts
+from fuzzing.attempt import as_runtime_takes_it, make
 from fuzzing.handmade import handmade_models
 from fuzzing.record import Record, makers
 from fuzzing.workers import End, Ended
@@ -85,10 +85,21 @@ def test_onnx_runtime_alone_gets_operands_for_broadcasts() -> None:
             else_branch = else () => (float[k] t) { t = Add(a, b) }
         >
     }""")
-    model = onnx.load_from_string(without_broadcasts(made.SerializeToString()))
+    model = onnx.load_from_string(as_runtime_takes_it(made.SerializeToString()))
     operators = sorted(node.op_type for node in all_nodes(model))
     assert operators == ["Add", "Identity", "Identity", "Identity", "Identity", "If"]
     assert [(n.input, n.output) for n in model.graph.node[:2]] == [(["x"], ["a"]), (["y"], ["b"])]
+
+
+def test_onnx_runtime_alone_gets_a_version_that_it_has_kernels_for() -> None:
+    made = parse(
+        "(float[2,3] x, float[3] y) => (float[2,3] z) {"
+        " a = Concat<axis = 0>(x) z = Div<axis = 1, broadcast = 1>(a, y) }",
+        opset=6,
+    )
+    model = onnx.load_from_string(as_runtime_takes_it(made.SerializeToString()))
+    assert model.opset_import[0].version == 7
+    assert [[each.name for each in node.attribute] for node in model.graph.node] == [["axis"], []]
 
 
 def test_handmade_models_are_told_apart() -> None:

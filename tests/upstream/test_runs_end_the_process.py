@@ -1,0 +1,59 @@
+"""Standard operators outside the profile at which a run of ONNX Runtime ends the process."""
+
+import signal
+
+import pytest
+
+from support.child import run_python
+
+pytestmark = pytest.mark.upstream
+
+RUN = """
+import numpy as np, onnxruntime as ort
+from support.graphs import parse
+
+def run(graph, *operands):
+    model = parse(graph)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model.SerializeToString(), options)
+    print("running", flush=True)
+    names = [each.name for each in session.get_inputs()]
+    print(session.run(None, dict(zip(names, map(np.array, operands))))[0].shape)
+"""
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        "RandomUniform<low = 1.0, high = 0.0, shape = [2]>()",
+        "RandomUniformLike<low = 1.0, high = 0.0>(x)",
+        "RandomNormal<scale = 0.0, shape = [2]>()",
+        "RandomNormalLike<scale = -1.0>(x)",
+    ],
+)
+def test_random_numbers_of_no_distribution(node: str) -> None:
+    """Once it raises, such attributes need not be refused."""
+    graph = f"(float[2] x) => (float[2] y) {{ y = {node} }}"
+    child = run_python(RUN, f"run({graph!r}, np.ones(2, np.float32))")
+    assert (child.killed_by, child.stdout) == (signal.SIGABRT, "running\n"), child
+
+
+@pytest.mark.parametrize(
+    ("graph", "operands"),
+    [
+        pytest.param(
+            "(float[] x, float[] w) => (float[] y) { y = Conv<kernel_shape: ints = []>(x, w) }",
+            "np.float32(1), np.float32(1)",
+            id="Conv",
+        ),
+        pytest.param(
+            "(float[] x, int64 step, float[] window) => (float[] y) { y = STFT(x, step, window) }",
+            "np.float32(1), np.int64(1), np.float32(1)",
+            id="STFT",
+        ),
+    ],
+)
+def test_scalar_whose_rank_is_not_declared(graph: str, operands: str) -> None:
+    child = run_python(RUN, f"run({graph!r}, {operands})")
+    assert (child.killed_by, child.stdout) == (signal.SIGABRT, "running\n"), child
