@@ -9,7 +9,8 @@ import pytest
 from onnx import helper
 
 from support.graphs import parse
-from support.soundness.examination import BACKENDS, Tally, Trial, examine
+from support.soundness.examination import BACKENDS, Trial, examine
+from support.soundness.judge import Tally
 
 FLOAT = np.float32
 

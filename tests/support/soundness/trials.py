@@ -6,7 +6,8 @@ A trial of a given number is the same everywhere. For `support.soundness.isolate
 import logging
 import random
 
-from support.soundness.examination import Tally, Trial, examine
+from support.soundness.examination import Trial, examine
+from support.soundness.judge import Tally
 from support.soundness.models import random_feeds, random_model
 from support.soundness.rules import BROADCAST, DEFAULT_OPERATORS, OPERATORS
 from support.soundness.shrinking import smallest
