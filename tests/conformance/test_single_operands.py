@@ -140,6 +140,25 @@ TABLES = {
         )
         for index, kind in (("int64", np.int64), ("int32", np.int32))
     },
+    "Slice of any rank": Table(
+        SLICE.replace("INDEX", "int64").replace("T[n, m] X", "T[] X").replace("T[p, q]", "T[]"),
+        ("float", "int8"),
+        [
+            sliced(FIRST, (-1, -4, -1, -2)),
+            {"X": ROWS[0], **places((-1, -4, -1, -1))},
+        ],
+        [
+            ("R2", sliced(FIRST, (0, 4, 1, 1), (0, 1, 2, 1))),
+            ("R2", sliced(FIRST, (0, 4, 1, 1), (0, 4, -1, 1))),
+            ("R2", sliced((0, 1, 7, 1))),
+            ("R2", {"X": ROWS[0], **places(FIRST, (0, 1, 1, 1))}),
+            ("R2", {"X": ROWS[0, 0], **places((0, 1, 0, 1))}),
+            ("R8", sliced(FIRST, (-5, 4, -1, 1))),
+            ("C2", {"X": ROWS[0], **places((0, 5, -1, 1))}),
+            ("R6", {"X": ROWS[0], **places((3, 1, -1, 1))}),
+        ],
+        INDICES,
+    ),
 }
 
 EACH = pytest.mark.parametrize(

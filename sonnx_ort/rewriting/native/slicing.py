@@ -5,7 +5,8 @@ Shape(X), axes -> Gather -> sizes; starts, ends and steps are compared with thes
 
 import onnx_ir as ir
 
-from sonnx_ort.profile.requirements.slicing import SliceDemand, Slicing
+from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, any_true
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
@@ -21,8 +22,7 @@ def slice_guard(requirement: Slicing) -> DecidingGuard:
         nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
     ) -> ir.Value:
         """Look at each axis that is cut."""
-        del node
-        broken = _Comparison(nodes, operands).breaking(requirement.demand)
+        broken = _Comparison(nodes, operands, node).breaking(requirement.demand)
         any_broken = any_true(nodes, broken, "any_beyond")
         impossible = nodes.constant([-code], "code")
         return nodes.add("Where", [any_broken, impossible, decided], "shape_or_code")
@@ -33,14 +33,17 @@ def slice_guard(requirement: Slicing) -> DecidingGuard:
 class _Comparison:
     """Compares the indices of a Slice with the sizes of the axes that it cuts."""
 
-    def __init__(self, nodes: StandardNodes, operands: Operands) -> None:
+    def __init__(self, nodes: StandardNodes, operands: Operands, node: GuardedNode) -> None:
         """Find the sizes."""
         data, starts, ends, axes, steps = operands
         self._nodes = nodes
         self._starts, self._ends, axes, steps = (
             nodes.cast(index, ir.DataType.INT64, "index") for index in (starts, ends, axes, steps)
         )
-        self._sizes = nodes.add("Gather", [nodes.shape(data), axes], "sizes", {"axis": 0})
+        shape = nodes.shape(data)
+        if not _every_axis_is_proved(node):
+            shape, axes = _as_if_all_were_there(nodes, shape, axes)
+        self._sizes = nodes.add("Gather", [shape, axes], "sizes", {"axis": 0})
         self._zero = nodes.constant(0, "zero")
         self._downwards = self._less(steps, self._zero)
 
@@ -74,3 +77,25 @@ class _Comparison:
 
     def _either(self, one: ir.Value, other: ir.Value) -> ir.Value:
         return self._nodes.add("Or", [one, other], "is_either")
+
+
+def _every_axis_is_proved(node: GuardedNode) -> bool:
+    """Whether as many axes as there are are named in every run."""
+    obligations = node.examined.obligations
+    about = [o for o in obligations if isinstance(o.rule.requirement, EveryAxis)]
+    return all(obligation.status is Status.PROVED for obligation in about)
+
+
+def _as_if_all_were_there(
+    nodes: StandardNodes, shape: ir.Value, axes: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """A shape and axes that Gather does not refuse before the number of axes is told.
+
+    Where that is another than the rank, whatever the first size is takes the place of all sizes.
+    """
+    as_many = nodes.add("Equal", [nodes.shape(axes), nodes.shape(shape)], "as_many")
+    # Counted from either end the sizes are the same, and of a scalar there is one as well.
+    around = nodes.add(
+        "Concat", [shape, nodes.constant([1], "one_more"), shape], "sizes", {"axis": 0}
+    )
+    return around, nodes.add("Where", [as_many, axes, nodes.constant(0, "first")], "axes")
