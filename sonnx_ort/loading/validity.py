@@ -33,6 +33,7 @@ def check_validity(proto: onnx.ModelProto) -> None:
         raise InvalidModel(
             f"the model is too large to be one message: {error}; store its tensors as external data"
         ) from error
+    _refuse_unreadable_names(proto)
     _refuse_fatal_attributes(proto)
     _refuse_unresolved_attributes(proto)
 
@@ -45,6 +46,27 @@ def _check_default_opset(proto: onnx.ModelProto) -> None:
                 f"the model imports version {entry.version} of the ONNX operators; this "
                 f"installation knows 1 to {newest}: upgrade onnx, or export to one of these"
             )
+
+
+def _refuse_unreadable_names(proto: onnx.ModelProto) -> None:
+    """Python is given bytes for what is no UTF-8, and ONNX Runtime cannot tell of such inputs."""
+    for name in _names(proto):
+        if isinstance(name, bytes):
+            raise InvalidModel(f"the name {name!r} is not valid UTF-8; give it another")
+
+
+def _names(proto: onnx.ModelProto) -> Iterator[str | bytes]:
+    for graph in all_graphs(proto):
+        for declared in chain(graph.input, graph.output, graph.value_info):
+            yield declared.name
+            for dimension in declared.type.tensor_type.shape.dim:
+                yield dimension.dim_param
+        for tensor in graph.initializer:
+            yield tensor.name
+    for node in all_nodes(proto):
+        yield node.name
+        yield from node.input
+        yield from node.output
 
 
 def _refuse_fatal_attributes(proto: onnx.ModelProto) -> None:

@@ -105,6 +105,27 @@ def test_duplicate_value_name() -> None:
     assert refusal(made).startswith("the model is not valid ONNX: Graph must be in single static")
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["given", "size", "result", "computed", "fixed", "the_node", "inner", "inner_node", "claimed"],
+)
+def test_name_that_is_no_text(name: str) -> None:
+    made = parse("""(bool p, float[size] given) => (float[size] result) <float[1] fixed = {1}> {
+        [the_node] computed = Neg(given)
+        chosen = If (p) <
+            then_branch = then () => (float[size] inner) { [inner_node] inner = Abs(computed) },
+            else_branch = else () => (float[size] other) { other = Add(computed, fixed) }
+        >
+        result = Div(chosen, given)
+    }""")
+    made.graph.value_info.append(helper.make_tensor_value_info("claimed", 1, None))
+    content = made.SerializeToString()
+    broken = content.replace(name.encode(), b"\xff" * len(name))
+    assert broken != content
+    odd = bytes([0xFF]) * len(name)
+    assert refusal(broken) == f"the name {odd!r} is not valid UTF-8; give it another"
+
+
 def test_reference_to_the_parameter_of_no_function() -> None:
     made = parse("(float[2] x) => (float[2] y) { [scale] y = Elu<alpha = 2.0>(x) }")
     (alpha,) = made.graph.node[0].attribute
