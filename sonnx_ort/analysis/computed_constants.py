@@ -68,7 +68,7 @@ class ComputedConstants:
             for needed in self._needed(value):
                 if needed not in self._known:
                     self._known[needed] = self._computed(needed)
-        return self._known.setdefault(value, None)
+        return self._known.setdefault(value)
 
     def _needed(self, value: ir.Value) -> list[ir.Value]:
         """The values that one follows from, in order, itself last; none if there are too many."""
@@ -91,8 +91,8 @@ class ComputedConstants:
     def _computed(self, value: ir.Value) -> Array | None:
         tensor = constant_tensor(value)
         if tensor is not None:
-            small = tensor.size <= _LARGE and tensor.dtype.is_integer()
-            return tensor.numpy() if small or tensor.dtype == ir.DataType.BOOL else None
+            exact = tensor.dtype.is_integer() or tensor.dtype == ir.DataType.BOOL
+            return tensor.numpy() if exact and tensor.size <= _LARGE else None
         node = value.producer()
         shape = self._shape(value)
         if node is None or not has_known_sizes(shape) or not self._takes(node):
@@ -138,11 +138,8 @@ def _breaks_a_rule(node: ir.Node, operands: list[Array]) -> bool:
 
 def _run(node: ir.Node, operands: list[Array], version: int) -> Array | None:
     """What ONNX Runtime's kernel gives; None if it refuses, or gives no integers or booleans."""
-    inputs = [
-        ir.val(f"x{index}", ir.DataType.from_numpy(operand.dtype), operand.shape)
-        for index, operand in enumerate(operands)
-    ]
-    alone = ir.node(node.op_type, inputs, node.attributes, outputs=[ir.val("y")])
+    inputs = [ir.val(None, ir.DataType.from_numpy(operand.dtype)) for operand in operands]
+    alone = ir.node(node.op_type, inputs, node.attributes)
     graph = ir.Graph(inputs, alone.outputs, nodes=[alone], opset_imports={"": version})
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _FATAL

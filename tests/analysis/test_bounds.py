@@ -1,9 +1,14 @@
 """Intervals of integers: what follows, and what a wrap-around forbids."""
 
+import logging
+
+import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 
 import sonnx_ort
+from sonnx_ort.analysis.bounds.propagation import integer_bounds
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Bounds
 from support.graphs import parse
@@ -178,7 +183,7 @@ def test_interval_of_operators(dtype: str, node: str, expected: Bounds) -> None:
         ("uint8", f'a = {constant("uint8", 3)} d = BitShift<direction = "LEFT">(a, y)'),
         (
             "int32",
-            f"a = {constant('int32', -(2**31))} b = {constant('int32', 9)} d = Range(b, a, a)",
+            f"{ONE_AND_NINE} s = Constant<value = int32 {{-2147483648}}>() d = Range(q, s, s)",
         ),
     ],
     ids=str,
@@ -222,3 +227,50 @@ def test_initializer_of_a_body_that_is_its_input_too_proves_nothing() -> None:
     body.initializer.append(onnx.helper.make_tensor("s", onnx.TensorProto.INT32, [1], [1]))
     (found,) = [o for o in sonnx_ort.check(made).obligations if o.rule.id == "Div.int.C1"]
     assert found.status is Status.RUNTIME
+
+
+def test_initializer_of_a_body_proves() -> None:
+    made = parse(
+        '(int32[n] x, int64 t) => (int32[] z) { z = Loop(t, "", x) <body = b'
+        " (int64 i, bool go, int32[] s) => (bool still, int32[] o)"
+        " <int32[1] d = {3}> { still = Identity(go) o = Div(s, d) }> }"
+    )
+    (found,) = [o for o in sonnx_ort.check(made).obligations if o.rule.id == "Div.int.C1"]
+    assert (found.status, found.operands[1].bounds) == (Status.PROVED, Bounds(3, 3))
+
+
+def found_in(made: onnx.ModelProto, element_type: str | None) -> dict[str | None, Bounds]:
+    """All that is found where every value is of one type."""
+    found = integer_bounds(ir.from_proto(made), lambda _: element_type)
+    return {value.name: bounds for value, bounds in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(0, {}), (1, {"w": Bounds(3, 3)}), (2**16, {"w": Bounds(3, 3)}), (2**16 + 1, {})],
+)
+def test_constant_is_read_if_it_has_elements_and_not_too_many(
+    count: int, expected: dict[str | None, Bounds]
+) -> None:
+    made = parse("() => (int8[] z) { z = Neg(w) }", constants={"w": np.full(count, 3, np.int8)})
+    assert found_in(made, None) == expected
+
+
+@pytest.mark.parametrize("value", [-1, 2])
+def test_interval_beyond_0_and_1_says_nothing_of_bools(value: int) -> None:
+    constants = {"w": np.array([value, 1], np.int8)}
+    made = parse("() => (int8[] z) { z = Identity(w) }", constants=constants)
+    assert "z" not in found_in(made, "bool")
+
+
+def test_node_that_no_rule_can_read_is_logged_and_ends_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made = parse("() => (int8[] z) { y = Add(w) z = Neg(w) }", constants={"w": np.array([3])})
+    with caplog.at_level(logging.DEBUG, "sonnx_ort"):
+        found = found_in(made, "int8")
+    assert found["z"] == Bounds(-3, -3)
+    (record,) = caplog.records
+    assert record.getMessage() == "the bounds of Add are unknown"
+    assert record.exc_info is not None
+    assert record.exc_info[0] is ValueError

@@ -4,6 +4,10 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.analysis.examination import examine_loaded
+from sonnx_ort.loading.canonical import load
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
+from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from support.graphs import parse
 
 HELD = ", which comes before, holds them to one shape"
@@ -39,9 +43,48 @@ def test_operands_that_a_node_before_held_to_one_shape(nodes: str, holder: str, 
     assert last(made, "Sub.float.R1") == ("proved", f"{holder}{HELD}")
 
 
-def test_result_has_the_shape_of_what_it_is_computed_from() -> None:
-    made = parsed("(float[] a) => (float[] z) { x = Relu(a) y = Exp(a) [last] z = Sub(x, y) }")
-    assert last(made, "Sub.float.R1") == ("proved", "all have the shape of 'a'")
+@pytest.mark.parametrize(
+    ("nodes", "evidence"),
+    [
+        ("x = Relu(a) y = Exp(a) [last] z = Sub(x, y)", "all have the shape of 'a'"),
+        ("[n] x = Neg(a) [last] z = Sub(x, a)", "all have the shape of 'a'"),
+        ("[d] w = Div(a, b) [n] x = Neg(w) [last] z = Sub(x, b)", f"Div 'd'{HELD}"),
+        ("[c] x = Clip(a, b) [last] z = Sub(x, a)", f"Clip 'c'{HELD}"),
+    ],
+)
+def test_result_has_the_shape_of_what_it_is_computed_from(nodes: str, evidence: str) -> None:
+    made = parsed(f"(float[] a, float[] b) => (float[] z) {{ {nodes} }}")
+    assert last(made, "Sub.float.R1", operators="all") == ("proved", evidence)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "x = Relu(a) [m] y = MatMul(a, b) [last] z = Sub(x, y)",
+        "[c] x = Clip(a, b) [last] z = Sub(x, b)",
+    ],
+)
+def test_result_of_an_enforced_node_has_no_other_shape(nodes: str) -> None:
+    made = parsed(f"(float[] a, float[] b) => (float[] z) {{ {nodes} }}")
+    assert last(made, "Sub.float.R1", operators="all")[0] == "runtime"
+
+
+def test_result_has_the_shape_of_the_operand_that_is_not_expanded() -> None:
+    made = parsed(
+        "(float[n, n] a, float[n, n] b) => (float[] z) <float s = {2}>"
+        " { [d] x = Div(a, s) [last] z = Sub(x, a) }"
+    )
+    found = last(made, "Sub.float.R1", broadcast="explicit")
+    assert found == ("proved", f"Div 'd'{HELD}")
+
+
+def test_proof_tells_that_it_rests_on_nodes_before() -> None:
+    made = parsed(
+        "(float[] a, float[] b) => (float[] z) { [d] x = Div(a, b) [last] z = Sub(x, b) }"
+    )
+    demands = Demands(Edition.TYPED, Broadcasting.REJECT, DEFAULT_OPERATORS)
+    nodes = examine_loaded(load(made), demands).nodes
+    assert [node.rests_on_guards for node in nodes] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +154,18 @@ def test_shape_that_onnx_runtime_may_know_is_looked_at_each_time(
     assert last(made, "Sub.float.R1")[0] == "runtime"
 
 
+@pytest.mark.parametrize(("b", "status"), [("[m, 3]", "runtime"), ("[m, n]", "proved")])
+def test_common_shape_that_onnx_runtime_may_know_is_looked_at_each_time(
+    b: str, status: str
+) -> None:
+    """Before version 7 the result has the shape of the first operand."""
+    made = parsed(
+        f"(float[2, n] a, float{b} b) => (float[] z) {{ [d] x = Div(a, b) [last] z = Sub(x, b) }}",
+        opset=6,
+    )
+    assert last(made, "Sub.float.R1")[0] == status
+
+
 class TestElements:
     """A divisor that was looked at once is not looked at again."""
 
@@ -133,6 +188,19 @@ class TestElements:
     @pytest.mark.parametrize(
         "nodes",
         [
+            "[d] x = Div(a, b) [e] y = Div(c, b) [last] z = Div(x, b)",
+            "[o] u = Div(a, c) [d] x = Div(u, b) [last] z = Div(x, b)",
+            "[d] x = Div(a, b) [e] y = Div(x, b) [last] z = Div(y, b)",
+        ],
+    )
+    def test_node_that_looked_at_it_is_named(self, nodes: str) -> None:
+        made = parsed(f"(int32[] a, int32[] b, int32[] c) => (int32[] z) {{ {nodes} }}")
+        assert last(made, "Div.int.C1") == ("proved", f"Div 'd'{LOOKED}")
+
+    @pytest.mark.parametrize(
+        "nodes",
+        [
+            "[o] u = Div(a, a) [d] x = Div(a, b) [last] z = Div(u, b)",
             "[d] x = Div(a, b) [last] z = Div(a, b)",
             "[d] x = Div(a, b) [last] z = Div(b, x)",
             "[d] x = Div(a, b) s = Shape(x) y = Expand(a, s) [last] z = Div(y, b)",
@@ -161,14 +229,17 @@ POSITIVE = "no size that meets a 1 is 0: "
         ("[d] x = Div(a, s) y = Relu(x) [last] z = Sub(y, s)", "Div 'd'"),
         ("[d] x = Div(a, s) [e] y = Sub(x, s) [last] z = Sub(y, s)", "Sub 'e'"),
         ("[d] x = Div(a, r) [last] z = Sub(x, s)", "Div 'd'"),
+        ("[d] x = Div(a, s) [e] y = Sub(a, s) [last] z = Sub(x, s)", "Div 'd'"),
+        ("[d] x = Div(j, s) [c] y = Conv(x, w) [last] z = Sub(y, s)", "Conv 'c'"),
         ("[c] x = Conv(i, w) [last] z = Sub(x, s)", "Conv 'c'"),
         ("[c] x = Conv(i, w) y = Sigmoid(x) [last] z = Sub(y, s)", "Conv 'c'"),
     ],
 )
 def test_size_that_a_node_before_found_positive(nodes: str, holder: str) -> None:
     made = parsed(
-        "(float[n] a, float[1, 1, h, v] i) => (float[] z) <float s = {2}, float[1] r = {2},"
-        f" float[1, 1, 2, 2] w = {{1, 2, 3, 4}}> {{ {nodes} }}"
+        "(float[n] a, float[1, 1, h, v] i, float[k, 1, h, v] j) => (float[] z)"
+        " <float s = {2}, float[1] r = {2}, float[1, 1, 2, 2] w = {1, 2, 3, 4}>"
+        f" {{ {nodes} }}"
     )
     found = last(made, "Broadcast.E1", broadcast="explicit")
     assert found == ("proved", f"{POSITIVE}{holder}, which comes before, has passed")
@@ -200,10 +271,35 @@ def test_size_that_may_be_0_is_left_to_the_run(nodes: str) -> None:
     assert last(made, "Broadcast.E1", broadcast="explicit")[0] == "runtime"
 
 
-def test_size_that_two_inputs_share_by_name_alone_is_left_to_the_run() -> None:
+@pytest.mark.parametrize("node", ["Concat<axis = 0>(x, b)", "MatMul(x, c)"])
+def test_size_that_inputs_share_by_name_alone_is_left_to_the_run(node: str) -> None:
     made = parsed(
-        "(float[n] a, float[n] b) => (float[] z) <float s = {2}> {"
-        " [d] x = Div(a, s) y = Concat<axis = 0>(x, b) [last] z = Sub(y, s) }"
+        "(float[n] a, float[n] b, float[n, n] c) => (float[] z) <float s = {2}>"
+        f" {{ [d] x = Div(a, s) y = {node} [last] z = Sub(y, s) }}"
+    )
+    assert last(made, "Broadcast.E1", broadcast="explicit")[0] == "runtime"
+
+
+def test_size_is_found_positive_by_the_nodes_that_it_meets_a_1_at() -> None:
+    made = parsed(
+        "(float[n] a) => (float[] z) <float s = {2}>"
+        " { [o] u = Neg(a) [d] x = Div(a, s) [last] z = Sub(u, s) }"
+    )
+    assert last(made, "Broadcast.E1", broadcast="explicit", operators="all")[0] == "runtime"
+
+
+def test_size_that_meets_a_scalar_input_is_left_to_the_run() -> None:
+    """It may have another rank to an effect."""
+    made = parsed("(float[n] a, float t) => (float[] z) { [d] x = Div(a, t) [last] z = Sub(x, t) }")
+    made.graph.input[1].type.tensor_type.shape.SetInParent()
+    assert last(made, "Broadcast.E1", broadcast="explicit")[0] == "runtime"
+
+
+def test_size_that_limited_broadcasting_lines_up_is_left_to_the_run() -> None:
+    made = parsed(
+        "(float[n] a) => (float[] z) <float s = {2}>"
+        " { [d] x = Div<broadcast = 1>(a, s) [last] z = Sub<broadcast = 1>(x, s) }",
+        opset=6,
     )
     assert last(made, "Broadcast.E1", broadcast="explicit")[0] == "runtime"
 

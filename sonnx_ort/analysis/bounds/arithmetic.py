@@ -1,6 +1,8 @@
 """Intervals of what is computed element by element."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import trunc
 
 from sonnx_ort.analysis.bounds.rule import (
     BOOLEAN,
@@ -39,13 +41,8 @@ def _quotient(inputs: BoundedInputs) -> Sequence[Bounds]:
     a, b = inputs.all_bounds()
     if 0 in b:
         raise Unbounded
-    corners = [_truncated(x, y) for x in (a.lower, a.upper) for y in (b.lower, b.upper)]
+    corners = [trunc(Fraction(x, y)) for x in (a.lower, a.upper) for y in (b.lower, b.upper)]
     return [Bounds(min(corners), max(corners))]
-
-
-def _truncated(dividend: int, divisor: int) -> int:
-    magnitude = abs(dividend) // abs(divisor)
-    return magnitude if (dividend < 0) == (divisor < 0) else -magnitude
 
 
 def _remainder(inputs: BoundedInputs) -> Sequence[Bounds]:

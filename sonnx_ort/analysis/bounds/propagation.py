@@ -48,7 +48,7 @@ def integer_bounds(
     nodes = list(RecursiveGraphIterator(model.graph, enter_graph=enter))
     constants = (value for graph in graphs for value in graph.initializers.values())
     for value in constants:
-        found = None if value.is_graph_input() else constant_bounds(value)
+        found = constant_bounds(value)
         if found is not None:
             known[value] = found
     version = model.opset_imports.get(STANDARD_DOMAIN, 1)

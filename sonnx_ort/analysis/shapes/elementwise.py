@@ -40,7 +40,7 @@ def common_shape(shapes: Sequence[Sizes]) -> PartialSizes:
     Args:
         shapes: Shapes of any ranks.
     """
-    rank = max(map(len, shapes), default=0)
+    rank = max([0, *map(len, shapes)])
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     return tuple(_common_size(sizes) for sizes in zip(*padded, strict=True))
 

@@ -28,7 +28,7 @@ def _transposed(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 def _concatenated(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     shapes = [inputs.shape(index) for index in range(len(inputs.node.inputs))]
     rank = len(shapes[0])
-    axis = inputs.axis("axis", 1, rank)
+    axis = counted_from_the_front(inputs.attribute("axis"), rank)
     if any(len(shape) != rank for shape in shapes):
         raise Unknown
     sizes: list[Size | None] = []
@@ -46,8 +46,7 @@ def _flattened(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     axis = inputs.attribute("axis", 1)
     if not -len(shape) <= axis <= len(shape):
         raise Unknown
-    front = axis if axis >= 0 else axis + len(shape)
-    return ((math.prod(shape[:front]), math.prod(shape[front:])),)
+    return ((math.prod(shape[:axis]), math.prod(shape[axis:])),)
 
 
 def _squeezed(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
@@ -99,7 +98,7 @@ def _slices(
     inputs: KnownInputs, rank: int
 ) -> tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int]]:
     if inputs.version < 10:
-        starts, ends = inputs.attribute("starts", []), inputs.attribute("ends", [])
+        starts, ends = inputs.attribute("starts"), inputs.attribute("ends")
         axes, steps = inputs.attribute("axes"), None
     else:
         starts, ends = inputs.integers(1), inputs.integers(2)
@@ -122,7 +121,7 @@ def sliced_size(size: Size, start: int, end: int, step: int) -> Size | None:
         size: The size of the axis.
         start: The first element, which may be counted from the end.
         end: The element behind the last one.
-        step: How far it is from one to the next.
+        step: How far it is from one to the next; not 0.
     """
     if step < 0 and end in (_END, (1 << 31) - 1):
         return None
@@ -203,16 +202,17 @@ def _padded(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     except Unknown:
         return ((None,) * len(shape),)
     sizes: list[Size | None] = list(shape)
-    for position, axis in enumerate(axes):
+    before, behind = pads[: len(axes)], pads[len(axes) :]
+    for axis, first, last in zip(axes, before, behind, strict=True):
         index = counted_from_the_front(axis, len(shape))
-        sizes[index] = shape[index] + pads[position] + pads[position + len(axes)]
+        sizes[index] = shape[index] + first + last
     return (tuple(sizes),)
 
 
 def _pads(inputs: KnownInputs, rank: int) -> tuple[Sequence[int], Sequence[int]]:
     axes: Sequence[int] = range(rank)
     if inputs.version < 11:
-        pads = inputs.attribute("pads", [])
+        pads = inputs.attribute("pads")
     else:
         pads = inputs.integers(1)
         axes = inputs.integers(3) if inputs.value(3) is not None else axes

@@ -46,8 +46,8 @@ def _general_product(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     a, b = inputs.shape(0), inputs.shape(1)
     if len(a) != _MATRIX or len(b) != _MATRIX:
         raise Unknown
-    rows = a[1 if inputs.attribute("transA", 0) else 0]
-    columns = b[0 if inputs.attribute("transB", 0) else 1]
+    rows = a[1 if inputs.attribute("transA") else 0]
+    columns = b[0 if inputs.attribute("transB") else 1]
     return ((rows, columns),)
 
 
@@ -99,7 +99,7 @@ def _windows(
     dilations = inputs.attribute("dilations") or [1] * rank
     pads = inputs.attribute("pads") or [0] * 2 * rank
     doubtful = (
-        inputs.attribute("ceil_mode", 0)
+        inputs.attribute("ceil_mode")
         or (len(kernel), len(strides), len(dilations), len(pads)) != (rank, rank, rank, 2 * rank)
         or not all(isinstance(extent, int) for extent in kernel)
         or (padding != "NOTSET" and any(pads))
@@ -112,10 +112,10 @@ def _windows(
             quotient(size + (stride - 1), stride)
             for size, stride in zip(spatial, strides, strict=True)
         ]
-    extents = [(extent - 1) * step + 1 for extent, step in zip(kernel, dilations, strict=True)]
+    axes = zip(spatial, kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)
     return [
-        _fitting(size + pads[axis] + pads[axis + rank] - extents[axis], strides[axis])
-        for axis, size in enumerate(spatial)
+        _fitting(size + before + behind - ((extent - 1) * step + 1), stride)
+        for size, extent, stride, step, before, behind in axes
     ]
 
 
@@ -134,8 +134,8 @@ def _spread(
     strides = inputs.attribute("strides") or [1] * rank
     dilations = inputs.attribute("dilations") or [1] * rank
     pads = inputs.attribute("pads") or [0] * 2 * rank
-    behind = inputs.attribute("output_padding") or [0] * rank
-    lengths = (len(kernel), len(strides), len(dilations), len(behind), len(pads))
+    added = inputs.attribute("output_padding") or [0] * rank
+    lengths = (len(kernel), len(strides), len(dilations), len(added), len(pads))
     doubtful = (
         inputs.attribute("auto_pad", "NOTSET") != "NOTSET"
         or "output_shape" in inputs.node.attributes
@@ -144,21 +144,20 @@ def _spread(
     )
     if doubtful:
         return [None] * rank
+    axes = zip(spatial, kernel, strides, dilations, added, pads[:rank], pads[rank:], strict=True)
     return [
-        (size - 1) * strides[axis]
-        + (behind[axis] + (kernel[axis] - 1) * dilations[axis] + 1)
-        - (pads[axis] + pads[axis + rank])
-        for axis, size in enumerate(spatial)
+        (size - 1) * stride + (more + (extent - 1) * step + 1) - (before + behind)
+        for size, extent, stride, step, more, before, behind in axes
     ]
 
 
 def _recurrent(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     shape = inputs.shape(0)
     hidden = inputs.attribute("hidden_size")
-    if len(shape) != len(("steps", "batch", "inputs")) or inputs.attribute("layout", 0):
+    if len(shape) != len(("steps", "batch", "inputs")) or inputs.attribute("layout"):
         raise Unknown
     steps, batch, _ = shape
-    directions = 2 if inputs.attribute("direction", "forward") == "bidirectional" else 1
+    directions = 2 if inputs.attribute("direction") == "bidirectional" else 1
     state = (directions, batch, hidden)
     return ((steps, directions, batch, hidden), state, state)
 

@@ -124,7 +124,7 @@ class _Propagation:
             kept = [
                 (state, common)
                 for state, sizes in steady
-                if (common := _agreed([sizes, self.shapes.get(state.given)])) is not None
+                if (common := _agreed(sizes, self.shapes.get(state.given))) is not None
             ]
             if kept == steady:
                 break
@@ -169,7 +169,7 @@ class _Propagation:
         operator = OPERATORS.get(node.op_type)
         if operator is not None and self._version < operator.broadcasting_since:
             # Only the second operand is ever broadcast, and enforcement makes sure of that.
-            return [self.shapes.get(value) for value in node.inputs[:1] if value is not None]
+            return [self._known_inputs(node).shape_if_known(0)]
         rule = rule_for(node, self._version)
         if rule is None:
             return ()
@@ -186,17 +186,19 @@ class _Propagation:
 
     def _branches(self, node: ir.Node) -> Sequence[PartialSizes | None]:
         """What both branches of an If agree on."""
-        results = [body.outputs for body in subgraphs_of(node)]
-        if len(set(map(len, results))) > 1:
-            # ONNX Runtime starts no session of such a model, which the checker lets through.
-            return []
-        pairs = zip(*results, strict=True)
-        return [_agreed([self.shapes.get(value) for value in pair]) for pair in pairs]
+        match [body.outputs for body in subgraphs_of(node)]:
+            case [one, other] if len(one) == len(other):
+                pairs = zip(one, other, strict=True)
+                return [_agreed(self.shapes.get(a), self.shapes.get(b)) for a, b in pairs]
+        # ONNX Runtime starts no session of such a model, which the checker lets through.
+        return []
 
     def _follow_contents(self, node: ir.Node) -> None:
-        output = node.outputs[0] if node.outputs else None
-        shape = None if output is None else self.shapes.get(output)
-        if output is None or shape is None or len(shape) > 1:
+        if not node.outputs:
+            return
+        output = node.outputs[0]
+        shape = self.shapes.get(output)
+        if shape is None or len(shape) > 1:
             return
         dtype = self._inference.element_type(output)
         contents = self._contents_of(node, output)
@@ -216,8 +218,6 @@ class _Propagation:
         """Whether what a node computes with are sizes, and no wrong ones."""
         if node.op_type in ("Shape", "Size"):
             return not any(map(self._may_be_mistaken, filter(None, node.inputs)))
-        if not any(value in self._contents for value in node.inputs):
-            return False
         wide = self._inference.element_type(node.outputs[0]) == ir.DataType.INT64
         return wide or node.op_type not in ARITHMETIC
 
@@ -257,12 +257,11 @@ def _answer(rule: Callable[[KnownInputs], Answer], inputs: KnownInputs) -> Answe
 def _declared(size: int | ir.SymbolicDim) -> Size | None:
     """The size of an input's axis; odd names and negative sizes say nothing."""
     match size:
-        case int():
-            return size if size >= 0 else None
+        case int() if size >= 0:
+            return size
         case ir.SymbolicDim(value=str() as name) if SYMBOL.fullmatch(name):
             return Symbolic.named(name)
-        case _:
-            return None
+    return None
 
 
 def _shared_names(graph: ir.Graph) -> frozenset[str]:
@@ -270,14 +269,10 @@ def _shared_names(graph: ir.Graph) -> frozenset[str]:
     return frozenset(name for name, count in names.items() if count > 1)
 
 
-def _agreed(shapes: Sequence[PartialSizes | None]) -> PartialSizes | None:
-    known = [shape for shape in shapes if shape is not None]
-    if len(known) < len(shapes) or len({len(shape) for shape in known}) > 1:
+def _agreed(one: PartialSizes | None, other: PartialSizes | None) -> PartialSizes | None:
+    if one is None or other is None or len(one) != len(other):
         return None
-    return tuple(
-        sizes[0] if all(size == sizes[0] for size in sizes) else None
-        for sizes in zip(*known, strict=True)
-    )
+    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
 
 
 def _in_range(element: Size | None, dtype: ir.DataType) -> Size | None:

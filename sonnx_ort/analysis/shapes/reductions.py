@@ -15,7 +15,7 @@ from sonnx_ort.analysis.shapes.size import PartialSizes, Size
 
 def _reduced(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     shape = inputs.shape(0)
-    keeps = inputs.attribute("keepdims", 1)
+    keeps = inputs.attribute("keepdims", True)
     try:
         axes = _axes(inputs)
     except Unknown:
@@ -24,7 +24,8 @@ def _reduced(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
         return (tuple(1 if size == 1 else None for size in shape),)
     reduced = {counted_from_the_front(axis, len(shape)) for axis in axes}
     # ONNX Runtime reduces no axis that is counted from the end, if the tensor is empty.
-    certain = min(axes, default=0) >= 0 or all(isinstance(s, int) and s > 0 for s in shape)
+    counted = all(axis >= 0 for axis in axes)
+    certain = counted or all(isinstance(size, int) and size > 0 for size in shape)
     if keeps:
         one = 1 if certain else None
         sizes = ((1 if s == 1 else one) if a in reduced else s for a, s in enumerate(shape))
@@ -37,12 +38,12 @@ def _reduced(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 def _axes(inputs: KnownInputs) -> Sequence[int]:
     if inputs.node.op_type in _SEARCHES:
         return (inputs.attribute("axis", 0),)
-    axes: Sequence[int] = inputs.attribute("axes", ())
+    axes: Sequence[int] | None = inputs.attribute("axes")
     if inputs.value(1) is not None:
         axes = inputs.integers(1)
     if axes:
         return axes
-    if inputs.attribute("noop_with_empty_axes", 0):
+    if inputs.attribute("noop_with_empty_axes"):
         raise Unknown
     return range(len(inputs.shape(0)))
 

@@ -73,7 +73,7 @@ class ShapeRule:
         return first <= version <= last and all(
             not attribute.is_ref()
             and name in self.attributes
-            and _plain(attribute.value) in self.attributes[name]
+            and attribute.value in self.attributes[name]
             for name, attribute in node.attributes.items()
         )
 
@@ -167,7 +167,7 @@ class KnownInputs:
             default: What it is where the node leaves it out.
         """
         attribute = self.node.attributes.get(name)
-        return default if attribute is None else _plain(attribute.value)
+        return default if attribute is None else attribute.value
 
     def axis(self, name: str, default: int, rank: int) -> int:
         """The axis in an attribute, counted from the front.
@@ -206,7 +206,3 @@ def small_constant(value: ir.Value) -> npt.NDArray[Any] | None:
     """
     tensor = constant_tensor(value)
     return None if tensor is None or tensor.size > _LARGE else tensor.numpy()
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
+from math import trunc
 
 Term = tuple[tuple[str, ...], int]
 """A product of symbols, and how often it is taken."""
@@ -82,7 +84,7 @@ def quotient(size: Size, divisor: int) -> Size:
     if divisor == 1:
         return size
     if isinstance(size, int):
-        return size // divisor if size >= 0 else -(-size // divisor)
+        return trunc(Fraction(size, divisor))
     dividend = str(size) if len(size.terms) == 1 else f"({size})"
     return Symbolic.named(f"trunc({dividend}/{divisor})")
 

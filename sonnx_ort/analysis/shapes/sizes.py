@@ -30,7 +30,7 @@ def _shape_of(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 
 
 def _asked_for(inputs: KnownInputs) -> slice:
-    return slice(inputs.attribute("start", 0), inputs.attribute("end"))
+    return slice(inputs.attribute("start"), inputs.attribute("end"))
 
 
 def _scalar(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
@@ -90,7 +90,7 @@ def _tiled(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 def _reshaped(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     target = inputs.elements(1)
     shape = inputs.shape_if_known(0)
-    zero_copies = not inputs.attribute("allowzero", 0)
+    zero_copies = not inputs.attribute("allowzero")
     sizes = [
         _reshaped_size(wanted, _at(shape, axis), zero_copies=zero_copies)
         for axis, wanted in enumerate(target)
