@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES
+from sonnx_ort.profile.element_type import ElementType
 from support.kernels import kernel_of
 from support.values import INTEGERS, SIGNED_INTEGERS
 
@@ -44,6 +45,22 @@ def test_both_outputs_are_handed_over_as_contiguous_arrays(operator, element_typ
     assert [(type(array), array.flags.c_contiguous) for array in handed_over] == [
         (np.ndarray, True)
     ] * 2
+
+
+@pytest.mark.parametrize("element_type", [ElementType.FLOAT, ElementType.DOUBLE])
+@pytest.mark.parametrize(
+    ("operator", "operand", "expected"),
+    [
+        ("Abs", [-2, 0.5], [2, 0.5]),
+        ("Neg", [-2, 0.5], [2, -0.5]),
+        ("Reciprocal", [-2, 0.5], [-0.5, 2]),
+        ("Sqrt", [4, 0.25], [2, 0.5]),
+    ],
+)
+def test_functions_of_one_operand(operator, element_type, operand, expected):
+    kernel = kernel_of(operator, element_type)
+    result, _ = kernel(np.array(operand, element_type.dtype), "the_node", "typed")
+    assert (result.tolist().tolist(), result.dtype) == (expected, element_type.dtype)
 
 
 @pytest.mark.parametrize("shape", [(), (4,), (2, 2)], ids=str)

@@ -35,3 +35,17 @@ def test_subjects_about_shapes():
 def test_subjects_that_runs_decide():
     left = {subject for subject in Subject if not subject.in_run}
     assert left == {Subject.TYPES, Subject.ATTRIBUTES, Subject.STORAGE}
+
+
+@pytest.mark.parametrize(
+    ("rule", "waivable"),
+    [
+        pytest.param("Div.float.R1", True, id="equal shapes, for which a Broadcast can stand in"),
+        pytest.param("Acos.float.C1", True, id="elements that ONNX Runtime survives"),
+        pytest.param("Div.int.C2", False, id="elements that end the process"),
+        pytest.param("Div.float.R2", False, id="types"),
+        pytest.param("Broadcast.E1", False, id="a common shape"),
+    ],
+)
+def test_rules_that_take_waivers(rule: str, *, waivable: bool) -> None:
+    assert RULES[rule].waivable is waivable

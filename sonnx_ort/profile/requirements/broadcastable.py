@@ -59,9 +59,9 @@ class Broadcastable:
         """Find the common shape, or the first axis on which two shapes do not fit.
 
         Args:
-            shapes: The shapes of X0, X1, and so on.
+            shapes: The shapes of X0, X1, and so on, at least one.
         """
-        rank = max(map(len, shapes), default=0)
+        rank = max(map(len, shapes))
         common: list[int] = []
         for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True):
             largest = max(sizes)
