@@ -167,7 +167,7 @@ def _looked_at(looked_at: ir.Value, read: ir.Value | None, *, by_shape: bool) ->
     if read is None:
         tensor = constant_tensor(looked_at)
         return tensor is not None and tensor.numpy().tolist() == [LEFT_OUT]
-    return _source(looked_at, "Shape") is read
+    return _shaped(looked_at) is read
 
 
 def _only_reader(node: ir.Node, position: int) -> ir.Node | None:
@@ -184,12 +184,25 @@ def _cast_back(node: ir.Node | None) -> ir.Node | None:
 
 
 def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
-    """What a custom operator looks at, before it is put into one vector."""
+    """What a custom operator looks at, before it is put into one vector; nothing if it is not."""
     if operator.repeated_operand is None:
         return node.inputs
-    vector = _producer(node.inputs[0], "Concat")
-    lines = [_producer(value, "Reshape") for value in vector.inputs] if vector else []
-    return [None if line is None else line.inputs[0] for line in lines]
+    elements, sizes, ranks = (_concatenated(value) for value in node.inputs)
+    operands = [_source(value, "Reshape") for value in elements]
+    of_sizes = [_shaped(value) for value in sizes]
+    of_ranks = [_shaped(_shaped(value)) for value in ranks]
+    return operands if operands == of_sizes == of_ranks else ()
+
+
+def _concatenated(value: ir.Value | None) -> Sequence[ir.Value | None]:
+    node = _producer(value, "Concat")
+    return () if node is None else node.inputs
+
+
+def _shaped(value: ir.Value | None) -> ir.Value | None:
+    """What a value is the whole shape of."""
+    node = _producer(value, "Shape")
+    return None if node is None or node.attributes else node.inputs[0]
 
 
 def _source(value: ir.Value | None, operator: str) -> ir.Value | None:
