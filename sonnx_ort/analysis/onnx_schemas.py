@@ -144,7 +144,8 @@ def assumptions(name: str, version: int, domain: str) -> tuple[Assumption, ...]:
 
 def _of_attributes(schema: onnx.defs.OpSchema) -> Iterator[Assumption]:
     for name, attribute in schema.attributes.items():
-        assumed = "" if attribute.required else _assumed(schema, name, attribute)
+        # One that is required is left out by no valid node.
+        assumed = _assumed(schema, name, attribute)
         if assumed:
             yield Assumption(name, None, assumed)
 
