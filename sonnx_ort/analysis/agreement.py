@@ -36,10 +36,12 @@ class InputAxis:
     Attributes:
         value: The input.
         axis: The axis.
+        symbol: What the model declares its size with.
     """
 
     value: ir.Value
     axis: int
+    symbol: str
 
 
 Part = tuple[InputAxis, ...]
@@ -93,7 +95,7 @@ def find_agreements(
     users = Counter(part for parts in rests_on for part in parts)
     return tuple(
         Agreement(
-            symbol=str(_declared(part[0])),
+            symbol=part[0].symbol,
             axes=part,
             holders=tuple(
                 node
@@ -158,16 +160,11 @@ def _uncertain(operands: Sequence[Operand]) -> list[str]:
 
 def _axes_declared(symbol: str, inputs: tuple[ir.Value, ...]) -> Part:
     return tuple(
-        InputAxis(value, axis)
+        InputAxis(value, axis, symbol)
         for value in inputs
-        for axis in range(len(value.shape or ()))
-        if _declared(InputAxis(value, axis)) == symbol
+        for axis, dimension in enumerate(value.shape or ())
+        if dimension == symbol
     )
-
-
-def _declared(place: InputAxis) -> str | None:
-    dimension = None if place.value.shape is None else place.value.shape[place.axis]
-    return dimension.value if isinstance(dimension, ir.SymbolicDim) else None
 
 
 def _joined(pairs: Iterable[tuple[InputAxis, InputAxis]]) -> dict[InputAxis, Part]:
@@ -184,13 +181,13 @@ def _parts(
 ) -> tuple[Part, ...]:
     """What a node's proof rests on; nothing if it is not all held to each other."""
     inputs = facts.inputs_behind(node.target.inputs)
-    parts: dict[Part, None] = {}
+    parts: list[Part] = []
     for symbol in _uncertain(node.operands):
         axes = axes_of(symbol, inputs)
         part = part_of.get(axes[0], ())
         if not set(axes) <= set(part):
             return ()
-        parts[part] = None
+        parts.append(part)
     return tuple(parts)
 
 

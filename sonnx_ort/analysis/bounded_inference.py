@@ -73,7 +73,7 @@ def infer(proto: onnx.ModelProto) -> InferredModel:
     waiting = [node for node in all_nodes(proto) if _is_dangerous(node)]
     if not waiting:
         return _inferred(proto)
-    hidden = proto.opset_import.add(domain=_HIDDEN, version=1)
+    hidden = proto.opset_import.add(domain=_HIDDEN)
     for node in waiting:
         node.domain = _HIDDEN
     try:
@@ -108,7 +108,7 @@ def _shown(inferred: InferredModel) -> InferredModel:
 
 
 def _inferred(proto: onnx.ModelProto) -> InferredModel:
-    without = onnx.shape_inference.infer_shapes(proto, data_prop=False)
+    without = onnx.shape_inference.infer_shapes(proto)
     if _followed_elements(without) > _MANY:
         return InferredModel(without, complete=False)
     return InferredModel(onnx.shape_inference.infer_shapes(proto, data_prop=True), complete=True)
@@ -123,11 +123,11 @@ def _followed_elements(inferred: onnx.ModelProto) -> int:
         if len(sizes) == 1 and sizes[0] > 1
     }
     versions = {entry.domain: entry.version for entry in inferred.opset_import}
-    version = versions.get(STANDARD_DOMAIN, 1)
     return sum(
         long.get(name, 0)
         for node in all_nodes(inferred)
-        if node.domain == STANDARD_DOMAIN and _follows_elements(node.op_type, version)
+        if node.domain == STANDARD_DOMAIN
+        and _follows_elements(node.op_type, versions[STANDARD_DOMAIN])
         for name in node.input
     )
 
@@ -256,7 +256,7 @@ def _bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 def _follows_elements(name: str, version: int) -> bool:
     """Whether inference follows the elements of what a standard operator reads."""
     try:
-        schema = onnx.defs.get_schema(name, version, STANDARD_DOMAIN)
+        schema = onnx.defs.get_schema(name, version)
     except onnx.defs.SchemaError:
         return False
     return any(getattr(schema, f"has_{kind}") for kind in _FOLLOWED_BY)

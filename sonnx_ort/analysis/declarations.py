@@ -88,19 +88,19 @@ def without_claims(model: ir.Model, kept: Iterable[ir.Value] = ()) -> ir.Model:
     copies = dict(zip(defined_values(model.graph), defined_values(graph), strict=True))
     # What a function computes is as doubtful as its nodes, which nothing looks into here.
     copy.functions.clear()
-    for name in [value.name for value in graph.inputs if value.is_initializer()]:
-        if name is not None:
-            graph.initializers.pop(name)
     for graph_input in graph.inputs:
         _forget_odd_dimensions(graph_input)
+    _rest_on_tensors(graph)
     for value in list(graph.initializers.values()):
-        if value.const_value is None:
-            continue
-        value.type = ir.TensorType(value.const_value.dtype)
-        value.shape = ir.Shape(value.const_value.shape.numpy())
-        if value.const_value.nbytes > _LARGE or isinstance(value.const_value, ir.ExternalTensor):
+        if _is_large(value.const_value):
             _declare_only(graph, value)
-    _forget_outputs(graph)
+    for body in graph.subgraphs():
+        _rest_on_tensors(body)
+        for value in body.inputs:
+            _forget(value)
+    for node in RecursiveGraphIterator(graph):
+        for output in node.outputs:
+            _forget(output)
     for value in kept:
         copies[value].type, copies[value].shape = value.type, value.shape
     return copy
@@ -119,6 +119,21 @@ def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
             yield from (value for value in collected if value.shape is not None)
 
 
+def _rest_on_tensors(graph: ir.Graph) -> None:
+    """Have initializers be what their tensors are, and inputs where these can override them."""
+    for value in graph.inputs:
+        if value.is_initializer():
+            del graph.initializers[str(value.name)]
+    for value in graph.initializers.values():
+        if value.const_value is not None:
+            value.type = ir.TensorType(value.const_value.dtype)
+            value.shape = ir.Shape(value.const_value.shape.numpy())
+
+
+def _is_large(tensor: ir.TensorProtocol | None) -> bool:
+    return isinstance(tensor, ir.ExternalTensor) or (tensor is not None and tensor.nbytes > _LARGE)
+
+
 def _declare_only(graph: ir.Graph, value: ir.Value) -> None:
     del graph.initializers[str(value.name)]
     value.const_value = None
@@ -132,23 +147,11 @@ def _forget_odd_dimensions(value: ir.Value) -> None:
 
 def _known(dimension: int | ir.SymbolicDim) -> int | str | None:
     match dimension:
-        case int():
-            return dimension if dimension >= 0 else None
+        case int() if dimension >= 0:
+            return dimension
         case ir.SymbolicDim(value=str() as name) if SYMBOL.fullmatch(name):
             return name
-        case _:
-            return None
-
-
-def _forget_outputs(graph: ir.Graph) -> None:
-    def forget_inputs(body: object) -> None:
-        if isinstance(body, ir.Graph) and body is not graph:
-            for value in body.inputs:
-                _forget(value)
-
-    for node in RecursiveGraphIterator(graph, enter_graph=forget_inputs):
-        for output in node.outputs:
-            _forget(output)
+    return None
 
 
 def _forget(value: ir.Value) -> None:

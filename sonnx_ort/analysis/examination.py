@@ -85,8 +85,8 @@ def examine(
     demands: Demands,
     identity: Identity,
     *,
-    all_operators: bool = False,
-    waivers: Iterable[Waiver] = (),
+    all_operators: bool,
+    waivers: Iterable[Waiver],
 ) -> Examination:
     """Find all obligations of a model.
 
@@ -236,7 +236,7 @@ def _general_obligations(
     for value in sparse:
         operands = facts.operands(("tensor",), (value,))
         judgement = GR1.requirement.judge(operands)
-        hint = GR1.requirement.hint(operands) if judgement.status is Status.VIOLATED else ""
+        hint = GR1.requirement.hint(operands)
         obligations.append(
             Obligation(GR1, "", "", operands, judgement.status, judgement.evidence, hint)
         )

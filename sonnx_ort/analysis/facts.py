@@ -122,7 +122,7 @@ class Facts:
         integer = element_type is not None and "int" in element_type
         return Operand(
             name=name,
-            value=value.name or "",
+            value=str(value.name),
             origin=self.origin(value),
             element_type=element_type,
             shape=self.shape(value),

@@ -61,11 +61,9 @@ def _conversions(node: ir.Node, version: int, facts: Facts) -> Iterator[Finding]
     pairs = convertible_inputs(node.op_type, version, node.domain)
     if not pairs:
         return
-    types = [None if v is None else facts.element_type(v) for v in node.inputs]
+    types = {i: facts.element_type(v) for i, v in enumerate(node.inputs) if v is not None}
     for one, other in pairs:
-        if other.position >= len(types):
-            continue
-        first, second = types[one.position], types[other.position]
+        first, second = types.get(one.position), types.get(other.position)
         if None not in (first, second) and first != second:
             detail = f"{one.name} is {first} and {other.name} is {second}; one is converted"
             yield Finding(GR3, _place(node), detail)
@@ -102,7 +100,7 @@ def _unused_inputs(model: ir.Model) -> Iterator[Finding]:
 
 def _false_claims(model: ir.Model, facts: Facts) -> Iterator[Finding]:
     for value in defined_values(model.graph):
-        if value.is_graph_input() or value.is_initializer():
+        if value.is_graph_input():
             continue
         claimed = declared_type(value)
         known = facts.element_type(value)
@@ -131,10 +129,10 @@ def dead_nodes(nodes: Sequence[ir.Node]) -> list[ir.Node]:
     Returns:
         The dead ones, in their order.
     """
-    dead: dict[ir.Node, None] = {}
+    dead: set[ir.Node] = set()
     for node in reversed(nodes):
         readers = [reader for output in node.outputs for reader in output.consumers()]
         given_out = any(output.is_graph_output() for output in node.outputs)
         if not given_out and all(reader in dead for reader in readers):
-            dead[node] = None
-    return list(reversed(dead))
+            dead.add(node)
+    return [node for node in nodes if node in dead]

@@ -102,20 +102,20 @@ class _Outliner:
         def enter(kind: VertexKind, values: Iterable[ir.Value]) -> None:
             for value in values:
                 givers[value] = len(vertices)
-                vertices.append(Vertex(kind, value.name or ""))
+                vertices.append(Vertex(kind, str(value.name)))
 
         enter(VertexKind.INPUT, (v for v in graph.inputs if not v.is_initializer()))
         enter(VertexKind.CAPTURED, (v for v in _captured(graph) if not v.is_initializer()))
-        edges: dict[tuple[int, int], None] = {}
+        edges: list[tuple[int, int]] = []
         for node in graph:
-            edges |= {(givers[v], len(vertices)): None for v in _read_by(node) if v in givers}
+            edges += [(givers[v], len(vertices)) for v in _read_by(node) if v in givers]
             givers |= dict.fromkeys(node.outputs, len(vertices))
             vertices.append(self._vertex(node, path))
         for output in graph.outputs:
             if output in givers:
-                edges[givers[output], len(vertices)] = None
-            vertices.append(Vertex(VertexKind.OUTPUT, output.name or ""))
-        return GraphOutline(graph.name or "", path, tuple(vertices), tuple(edges))
+                edges.append((givers[output], len(vertices)))
+            vertices.append(Vertex(VertexKind.OUTPUT, str(output.name)))
+        return GraphOutline(str(graph.name), path, tuple(vertices), tuple(dict.fromkeys(edges)))
 
     def _vertex(self, node: ir.Node, path: tuple[str, ...]) -> Vertex:
         bodies = tuple(

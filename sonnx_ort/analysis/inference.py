@@ -43,9 +43,9 @@ class Inference:
         self._believed = self._inferred
         kept = list(collected_by_loops(model.graph))
         if kept:
-            believed, complete = _inferred(without_claims(model, kept))
-            self._failed |= believed is None
-            self._complete &= complete
+            # ONNX Runtime believes what is declared of these.
+            believed, self._complete = _inferred(without_claims(model, kept))
+            self._failed = believed is None
             self._believed = {} if believed is None else _counterparts(model, believed)
 
     def element_type(self, value: ir.Value) -> ir.DataType | None:
@@ -136,11 +136,11 @@ def _of_the_same_types(node: ir.Node, shape: ir.Value) -> Iterator[ir.Node]:
         return
     kernels = [kernel for kernel in KERNEL_DEFINITIONS if kernel.name == node.op_type]
     types = {kernel.output for kernel in kernels}
-    alike = (i for i in range(len(node.inputs)) if all(_is_like(k, i) for k in kernels))
+    alike = [i for i in range(len(node.inputs)) if all(_is_like(k, i) for k in kernels)]
     if len(types) == 1:
         yield ir.node("Cast", [shape], {"to": ir.DataType[types.pop().upper()]})
-    elif (position := next(alike, None)) is not None:
-        yield ir.node("Reshape", [node.inputs[position], shape])
+    elif alike:
+        yield ir.node("Reshape", [node.inputs[alike[0]], shape])
     # Behind its result a kernel gives the shape of that.
     yield ir.node("Identity", [shape])
 

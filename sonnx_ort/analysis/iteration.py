@@ -68,8 +68,8 @@ def iteration_of(node: ir.Node, version: int) -> Iteration | None:
         version: The version of the standard operators that the model imports.
     """
     subgraphs = subgraphs_of(node)
-    since = operator_version(node.op_type, version) if node.domain == STANDARD_DOMAIN else 0
-    if not 0 < since <= _LAST:
+    since = operator_version(node.op_type, version)
+    if node.domain != STANDARD_DOMAIN or since > _LAST:
         return None
     if node.op_type == "Scan" and len(subgraphs) == 1 and since >= _FIRST_WITHOUT_BATCH:
         return _scan(node, subgraphs[0])

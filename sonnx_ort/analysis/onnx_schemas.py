@@ -144,16 +144,19 @@ def assumptions(name: str, version: int, domain: str) -> tuple[Assumption, ...]:
 
 def _of_attributes(schema: onnx.defs.OpSchema) -> Iterator[Assumption]:
     for name, attribute in schema.attributes.items():
-        if attribute.required:
-            continue
-        if attribute.default_value.name:
-            value = onnx.helper.get_attribute_value(attribute.default_value)
-            shown = value.decode() if isinstance(value, bytes) else value
-            yield Assumption(name, None, f"ONNX assumes {shown!r}")
-            continue
-        said = _said_of_absence(schema, name, attribute.description)
-        if said:
-            yield Assumption(name, None, said)
+        # One that is required is left out by no valid node.
+        assumed = _assumed(schema, name, attribute)
+        if assumed:
+            yield Assumption(name, None, assumed)
+
+
+def _assumed(schema: onnx.defs.OpSchema, name: str, attribute: onnx.defs.OpSchema.Attribute) -> str:
+    """What is assumed of an attribute that is left out; empty if nothing is said."""
+    if not attribute.default_value.name:
+        return _said_of_absence(schema, name, attribute.description)
+    value = onnx.helper.get_attribute_value(attribute.default_value)
+    shown = value.decode() if isinstance(value, bytes) else value
+    return f"ONNX assumes {shown!r}"
 
 
 def _of_inputs(schema: onnx.defs.OpSchema) -> Iterator[Assumption]:
@@ -170,9 +173,9 @@ def _said_of_absence(schema: onnx.defs.OpSchema, name: str, description: str) ->
     named = re.compile(rf"[`'\"]{re.escape(name)}[`'\"]")
     sentences = (
         *_sentences(description),
-        *(sentence for sentence in _sentences(schema.doc or "") if named.search(sentence)),
+        *(sentence for sentence in _sentences(str(schema.doc)) if named.search(sentence)),
     )
-    elsewhere = _SAID_ELSEWHERE.get((schema.name, name), "")
+    elsewhere = _SAID_ELSEWHERE.get((schema.name, name))
     said = next((sentence for sentence in sentences if _ABSENCE.search(sentence)), elsewhere)
     return f"ONNX says: {said}" if said else ""
 

@@ -89,9 +89,9 @@ def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
             f"rewrite the original model to have it under '{edition}'"
         )
     operator = _operator(node)
-    label = _text(node, "node") or ""
+    label = str(_text(node, "node"))
     (guard,) = node.outputs[0].consumers()
-    rules = _rules_by_name(node)[guard.name or ""]
+    rules = _rules_by_name(node)[str(guard.name)]
     decided = tuple(rule for rule in rules if rule.in_run)
     return EnforcedNode(
         node,
@@ -117,10 +117,8 @@ def _computing_node(
     reader = _only_reader(cast or guard, position)
     if reader is None or (reader.domain, reader.op_type) != (operator.domain, operator.name):
         return None
-    # What the standard node reads is of one type, and float holds all of the narrow ones.
-    exact = cast is not None or all(
-        rule.requirement.subject is not Subject.ELEMENTS for rule in rules
-    )
+    # A Cast keeps shapes, and may change elements.
+    by_shapes = all(rule.requirement.subject is not Subject.ELEMENTS for rule in rules)
     looked_at = _operands(node, operator)
     texts = attribute_texts(reader, operator)
     if any(_text(node, name) != text for name, text in texts.items()):
@@ -129,7 +127,7 @@ def _computing_node(
         return None
     names = operator.operand_names(len(looked_at))
     others = [
-        (read, {value, _source(value, "Cast")} if exact else {value}, name in operator.single)
+        (read, {value, _source(value, "Cast")} if by_shapes else {value}, name in operator.single)
         for read, value, name in zip(reader.inputs, looked_at, names, strict=True)
     ]
     del others[position]
@@ -153,22 +151,23 @@ def _inspected_node(node: ir.Node, guard: ir.Node, operator: Operator) -> ir.Nod
     if any(_text(node, name) != text for name, text in texts.items()):
         return None
     read = dict(zip(operator.operands, (reshape.inputs[0], *reader.inputs[1:]), strict=False))
+    inputs = (value for value in node.inputs if value is not None)
     alike = all(
         _looked_at(looked_at, read.get(name), by_shape=name in operator.by_shape)
-        for name, looked_at in zip(operator.looked_at, node.inputs, strict=True)
+        for name, looked_at in zip(operator.looked_at, inputs, strict=True)
     )
     return reader if alike else None
 
 
-def _looked_at(looked_at: ir.Value | None, read: ir.Value | None, *, by_shape: bool) -> bool:
+def _looked_at(looked_at: ir.Value, read: ir.Value | None, *, by_shape: bool) -> bool:
     """Whether a custom operator has looked at what a standard node reads, or at a wider form."""
     if not by_shape:
         node = None if read is None else _cast_back(read.producer())
-        return looked_at is not None and looked_at in {read, node and node.inputs[0]}
+        return looked_at in {read, node and node.inputs[0]}
     if read is None:
-        tensor = None if looked_at is None else constant_tensor(looked_at)
+        tensor = constant_tensor(looked_at)
         return tensor is not None and tensor.numpy().tolist() == [LEFT_OUT]
-    return _source(looked_at, "Shape") is read
+    return _shaped(looked_at) is read
 
 
 def _only_reader(node: ir.Node, position: int) -> ir.Node | None:
@@ -179,18 +178,31 @@ def _only_reader(node: ir.Node, position: int) -> ir.Node | None:
 
 
 def _cast_back(node: ir.Node | None) -> ir.Node | None:
-    if node is None or node.op_type != "Cast":
+    if node is None or (node.domain, node.op_type) != (STANDARD_DOMAIN, "Cast"):
         return None
     return node if node.attributes["to"].as_int() in _NARROW else None
 
 
 def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
-    """What a custom operator looks at, before it is put into one vector."""
+    """What a custom operator looks at, before it is put into one vector; nothing if it is not."""
     if operator.repeated_operand is None:
         return node.inputs
-    vector = _producer(node.inputs[0], "Concat")
-    lines = [_producer(value, "Reshape") for value in vector.inputs] if vector else []
-    return [None if line is None else line.inputs[0] for line in lines]
+    elements, sizes, ranks = (_concatenated(value) for value in node.inputs)
+    operands = [_source(value, "Reshape") for value in elements]
+    of_sizes = [_shaped(value) for value in sizes]
+    of_ranks = [_shaped(_shaped(value)) for value in ranks]
+    return operands if operands == of_sizes == of_ranks else ()
+
+
+def _concatenated(value: ir.Value | None) -> Sequence[ir.Value | None]:
+    node = _producer(value, "Concat")
+    return () if node is None else node.inputs
+
+
+def _shaped(value: ir.Value | None) -> ir.Value | None:
+    """What a value is the whole shape of."""
+    node = _producer(value, "Shape")
+    return None if node is None or node.attributes else node.inputs[0]
 
 
 def _source(value: ir.Value | None, operator: str) -> ir.Value | None:
@@ -201,7 +213,9 @@ def _source(value: ir.Value | None, operator: str) -> ir.Value | None:
 
 def _producer(value: ir.Value | None, operator: str) -> ir.Node | None:
     node = None if value is None else value.producer()
-    return node if node is not None and node.op_type == operator else None
+    if node is None or (node.domain, node.op_type) != (STANDARD_DOMAIN, operator):
+        return None
+    return node
 
 
 def _difference(node: ir.Node) -> str | None:
@@ -272,13 +286,13 @@ def _text(node: ir.Node, name: str) -> str | None:
 
 
 def _operator(node: ir.Node) -> Operator:
-    return _DEFINITIONS[node.op_type].operator or OPERATORS[_text(node, "operator") or ""]
+    return _DEFINITIONS[node.op_type].operator or OPERATORS[str(_text(node, "operator"))]
 
 
 def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:
     """The names that the guard of a node may bear, each with the rules that it stands for."""
     operator, definition = _operator(node), _DEFINITIONS[node.op_type]
-    label = _text(node, "node") or ""
+    label = str(_text(node, "node"))
     edition = _text(node, "edition")
     # What decides about shapes alone does not say under which edition.
     editions = list(Edition) if edition is None else [Edition(edition)]

@@ -145,9 +145,9 @@ def nodes_with_paths(model: ir.Model) -> Iterator[tuple[ir.Node, tuple[str, ...]
     Args:
         model: The model.
     """
-    paths: dict[ir.Graph, tuple[str, ...]] = {model.graph: ()}
+    paths: dict[object, tuple[str, ...]] = {model.graph: ()}
     for node in RecursiveGraphIterator(model.graph):
-        path = paths.get(node.graph, ()) if isinstance(node.graph, ir.Graph) else ()
+        path = paths[node.graph]
         for attribute in node.attributes.values():
             for body in subgraphs_in(attribute):
                 paths[body] = (*path, step_into(node, attribute))

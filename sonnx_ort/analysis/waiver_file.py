@@ -55,7 +55,7 @@ def read_waivers(path: str | os.PathLike[str]) -> tuple[Waiver, ...]:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_bytes().decode())
     except FileNotFoundError as error:
         raise SonnxError(f"there is no file '{path}'") from error
     except OSError as error:

@@ -1,9 +1,11 @@
 """A type that a version of an operator does not take makes a model invalid, as in ONNX Runtime."""
 
+import onnx.defs
 import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from sonnx_ort.analysis.onnx_schemas import numeric_types
 from sonnx_ort.profile.element_type import ElementType
 from support.backends import on_each_backend
 from support.graphs import binary_model, parse
@@ -74,3 +76,21 @@ def test_type_that_no_version_takes() -> None:
         "Sqrt 'root': X is int32, which Sqrt takes in no version of the standard "
         "operators; convert the operand with Cast"
     )
+
+
+def test_type_of_the_second_operand_alone_is_looked_at_too() -> None:
+    made = parse("(float[2] a, bfloat16[2] b) => (float[2] c) { [n] c = Add(a, b) }", opset=7)
+    with pytest.raises(sonnx_ort.InvalidModel, match="Add 'n': B is bfloat16, which Add takes"):
+        sonnx_ort.check(made)
+
+
+def test_type_that_only_the_newest_version_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx.defs, "onnx_opset_version", lambda: FIRST[ElementType.BFLOAT16])
+    made = binary_model("Div", "bfloat16", [2], [2], opset=7)
+    with pytest.raises(sonnx_ort.InvalidModel, match="which Div takes from version 13"):
+        sonnx_ort.check(made)
+
+
+def test_operators_of_other_domains_have_types_too() -> None:
+    (tensors, indices) = numeric_types("ArrayFeatureExtractor", 1, "ai.onnx.ml")
+    assert (ElementType.FLOAT in tensors, indices) == (True, {ElementType.INT64})

@@ -6,7 +6,9 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.analysis import bounded_inference
 from sonnx_ort.analysis.bounded_inference import infer
+from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from support.child import run_python
 from support.graphs import parse
 
@@ -231,4 +233,212 @@ def test_hidden_nodes_are_inferred_as_if_they_had_not_been(graph: str) -> None:
 
 def test_what_long_vectors_leave_open_is_not_taken_for_all_that_is_known() -> None:
     made = parse("(float[5000000] x) => (y) { y = Mul(x, x) }")
-    assert not infer(made).complete
+    inferred = infer(made)
+    assert inferred.complete is False
+    assert shapes(inferred.proto) == shapes(onnx.shape_inference.infer_shapes(made))
+
+
+_PADS = "<int64[2] p = {-3, 0}, int64[1] from = {0}, int64[1] to = {1}>"
+_TWINS = (
+    "(bool c, float[4] x, int64[1] s, int64[1] e) => (float[?] z) {"
+    " y = If(c) <then_branch = t () => (float[?] b) { a = Relu(x) b = Slice(a, s, e) },"
+    " else_branch = f () => (float[?] d) { d = Relu(x) }>"
+    " z = If(c) <then_branch = g () => (float[?] h) { a = Relu(y) h = Relu(a) },"
+    " else_branch = k () => (float[?] l) { l = Relu(x) }> }"
+)
+"""The first branches of both have an `a`; the Slice of one waits for that of the other."""
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        pytest.param(
+            f"(float[2] x, int64[1] s, int64[1] e) => (float[?] y) {_PADS}"
+            " { a = Pad(x, p) [cut] y = Slice(a, s, e) }",
+            _NEGATIVE.format("cut", -1),
+            id="Slice",
+        ),
+        pytest.param(
+            f"(float[2] x, int64[1] s, int64[1] e) => (float[?] y) {_PADS}"
+            " { a0 = Slice(x, from, to) a1 = Relu(a0) a = Pad(a1, p) y = Slice(a, s, e) }",
+            _NEGATIVE.format("(output y)", -2),
+            id="Slice behind Slice and Pad",
+        ),
+        pytest.param(
+            f"(float[2] x, int64[1] s, int64[1] e) => (float[?] y) {_PADS}"
+            " { a0 = Slice(x, from, to) a1 = Pad(x, p) a = Add(a0, a1) y = Slice(a, s, e) }",
+            _NEGATIVE.format("(output y)", -1),
+            id="Slice behind Slice and what has a negative size",
+        ),
+        pytest.param(
+            f"{_NORMALIZED} {{ y, m, v = LayerNormalization<axis = 2>(x, w) }}",
+            _AXIS.format(2),
+            id="LayerNormalization",
+        ),
+        pytest.param(
+            "(float[3,4] x, float[4] w) => (float[?,?] y) <int64[1] from = {0}, int64[1] to = {1}>"
+            " { q = Constant<value_float = 1.0>() x0 = Mul(x, q) x1 = Slice(x0, from, to)"
+            " x2 = Relu(x1) y, m, v = LayerNormalization<epsilon = 0.1, axis = 2>(x2, w) }",
+            _AXIS.format(2),
+            id="LayerNormalization behind Slice",
+        ),
+        pytest.param(
+            "(bool c, float[3,4] x, float[4] w) => (float[?,?] y)"
+            " <int64[1] from = {0}, int64[1] to = {1}> { a = If(c) <"
+            "then_branch = t () => (float[?,?] u) { b = Relu(x) u = Slice(b, from, to) },"
+            " else_branch = f () => (float[?,?] v) { v = Relu(x) }>"
+            " y, m, v = LayerNormalization<axis = 2>(a, w) }",
+            _AXIS.format(2),
+            id="LayerNormalization behind a branch with a Slice",
+        ),
+        pytest.param(
+            "(float[3,4] x, float[4] w, int64 trips, bool go) => (float[?,?] y)"
+            " <int64[1] from = {0}, int64[1] to = {1}> { a = Slice(x, from, to)"
+            " b, l = Loop(trips, go, a) <body = body (int64 i, bool g, float[?,?] state)"
+            " => (bool still, float[?,?] next, float[?,?] each) { still = Identity(g)"
+            " next = Relu(state) each, m, v = LayerNormalization<axis = 7>(a, w) }>"
+            " y = Relu(b) }",
+            _AXIS.format(7).replace("output y", "output each"),
+            id="LayerNormalization in a body, of what is outside",
+        ),
+        pytest.param(
+            "(float[3] x, int64 n) => (float[?] y) { y = DFT(x, n) }",
+            FATAL["DFT of a scalar"][2],
+            id="DFT",
+        ),
+    ],
+)
+def test_refusal_names_the_node_and_what_is_wrong_with_it(graph: str, message: str) -> None:
+    """The bounds of each Slice are open and no axis lies before the first: it would be survived."""
+    made = parse(graph)
+    with pytest.raises(sonnx_ort.InvalidModel) as refused:
+        infer(made)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("outputs", "label"),
+    [(["", "m", "v"], "(output m)"), (["", "", "v"], "(output v)"), (["", ""], "(output )")],
+    ids=str,
+)
+def test_refusal_names_an_unnamed_node_by_the_first_output_that_it_has(
+    outputs: list[str], label: str
+) -> None:
+    made = parse(f"{_NORMALIZED} {{ y, m, v = LayerNormalization<axis = 2>(x, w) }}")
+    made.graph.node[0].output[:] = outputs
+    with pytest.raises(sonnx_ort.InvalidModel) as refused:
+        infer(made)
+    assert str(refused.value) == _AXIS.format(2).replace("(output y)", label)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pytest.param(
+            f"{_NORMALIZED} {{ y = LayerNormalization<axis = 5>(x, w) }}",
+            id="LayerNormalization with one result, an axis behind the last",
+        ),
+        *(
+            pytest.param(
+                f"{_NORMALIZED} {{ y, m, v = LayerNormalization<epsilon = 0.1{axis}>(x, w) }}",
+                id=f"LayerNormalization with three results{axis}",
+            )
+            for axis in ("", ", axis = 1", ", axis = 0", ", axis = -1", ", axis = -2")
+        ),
+        pytest.param(
+            "(float[4] x, float[4] w) => (float[4] y) { y, m, v = LayerNormalization(x, w) }",
+            id="LayerNormalization of one axis",
+        ),
+        pytest.param(
+            "(float[3,4] x, int64 n) => (float[?,?] y) { y = DFT(x, n) }", id="DFT of two axes"
+        ),
+        pytest.param(
+            "(float[3,4] x, float[4] w, int64 trips, bool go) => (float[?,?] y)"
+            " <int64[1] from = {0}, int64[1] to = {1}> { a = Slice(x, from, to)"
+            " y, l = Loop(trips, go, a) <body = body (int64 i, bool g, float[?,?] state)"
+            " => (bool still, float[?,?] next, float[?,?] each) { still = Identity(g)"
+            " next = Relu(state) each, m, v = LayerNormalization(a, w) }> }",
+            id="body that reads what a Slice gives",
+        ),
+    ],
+)
+def test_what_is_harmless_is_inferred_as_if_it_had_not_been_hidden(graph: str) -> None:
+    made = parse(graph)
+    expected = onnx.shape_inference.infer_shapes(made, data_prop=True)
+    before = made.SerializeToString()
+    inferred = infer(made)
+    assert inferred.complete is True
+    assert shapes(inferred.proto) == shapes(expected)
+    assert list(inferred.proto.graph.node) == list(expected.graph.node)
+    assert made.SerializeToString() == before
+
+
+def test_what_nothing_tells_harmless_stays_unknown() -> None:
+    made = parse(_TWINS)
+    inferred = infer(made)
+    assert inferred.complete is False
+    (sliced,) = (v for v in all_values(inferred.proto) if v.name == "b")
+    assert not sliced.type.tensor_type.shape.dim[0].HasField("dim_value")
+    assert {node.domain for node in all_nodes(inferred.proto)} == {""}
+
+
+@pytest.mark.parametrize(
+    ("graph", "steps"),
+    [
+        ("{ y = Relu(x) }", 1),
+        ("{ y = Slice(x, from, to) }", 2),
+        ("{ a = Slice(x, from, to) b = Relu(a) c = Slice(b, from, to) y = Slice(c, from, to) }", 2),
+        ("{ a = Slice(x, from, to) b = Add(a, w) y = Slice(b, from, to) }", 2),
+        ("{ a = Slice(x, from, to) b = Pad(a, p) y = Slice(b, s, s) }", 3),
+        ("{ a = Slice(x, from, to) y, m, v = LayerNormalization(a, w) }", 3),
+    ],
+)
+def test_slices_behind_each_other_take_no_further_steps(
+    monkeypatch: pytest.MonkeyPatch, graph: str, steps: int
+) -> None:
+    made = parse(
+        "(float[4] x, float[n] w, int64[1] s) => (y) <int64[1] from = {0}, int64[1] to = {1},"
+        f" int64[2] p = {{1, 1}}> {graph}"
+    )
+    calls = []
+    infer_shapes = onnx.shape_inference.infer_shapes
+
+    def counted(proto: onnx.ModelProto, *, data_prop: bool = False) -> onnx.ModelProto:
+        calls.append(data_prop)
+        return infer_shapes(proto, data_prop=data_prop)
+
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", counted)
+    infer(made)
+    assert calls == [False, True] * steps
+
+
+def all_values(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    return [v for g in all_graphs(model) for v in (*g.value_info, *g.output)]
+
+
+class TestElementsOfVectors:
+    """They are followed where they are few, since each takes memory."""
+
+    @pytest.mark.parametrize(
+        ("graph", "opset", "elements"),
+        [
+            ("(float[5] x) => (y) { y = Mul(x, x) }", 17, 10),
+            ("(float[5] x, float[2] w) => (y) { a = Mul(x, x) y = Unsqueeze(w, k) }", 17, 12),
+            ("(float[5] x, float[1] w) => (y) { a = Mul(x, x) y = Mul(w, w) }", 17, 10),
+            ("(float[5] x, float[n] w) => (y) { a = Mul(x, x) y = Mul(w, w) }", 17, 10),
+            ("(float[5] x, float[3,3] w) => (y) { a = Mul(x, x) y = Mul(w, w) }", 17, 10),
+            ("(float[5] x, float w) => (y) { a = Mul(x, w) y = Mul(x, w) }", 17, 10),
+            ("(float[10] x, float[9] w) => (y) { a = Relu(x) y = Identity(w) }", 17, 10),
+            ("(float[10] x, float[9] w) => (y) { a = Relu(x) y = com.example.Relu(w) }", 17, 10),
+            ("(float[10] x, float[9] w) => (y) { a = Relu(x) y = Unheard(w) }", 17, 10),
+            ("(float[10] x, float[9] w) => (y) { a = Relu(x) y = PRelu(w, w) }", 15, 10),
+        ],
+    )
+    def test_are_those_that_operators_of_this_version_look_at(
+        self, monkeypatch: pytest.MonkeyPatch, graph: str, opset: int, elements: int
+    ) -> None:
+        made = parse(graph, opset=opset, domains={"com.example": 1})
+        monkeypatch.setattr(bounded_inference, "_MANY", elements)
+        assert infer(made).complete is True
+        monkeypatch.setattr(bounded_inference, "_MANY", elements - 1)
+        assert infer(made).complete is False

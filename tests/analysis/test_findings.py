@@ -54,6 +54,11 @@ class TestLeftToInference:
         assert found(graph, "GR2") == no_type
         assert found(graph, "graph.implicit_shape") == no_shape
 
+    def test_output_that_is_left_out_is_no_value(self) -> None:
+        made = parsed("(float[2] x) => (float[2] z) { a, m = Dropout(x) b = Relu(a) z = Relu(b) }")
+        made.graph.node[0].output[1] = ""
+        assert [place for place, _ in found(made, "GR2")] == ["value 'a'", "value 'b'"]
+
     def test_sequence_needs_no_shape(self) -> None:
         made = parsed(
             f"{X2} {{ s = SequenceConstruct(x) i = Constant<value_int = 0>()"
@@ -109,6 +114,8 @@ class TestImplicitConversion:
             ("bool[2] c, float[2] x", "Where(c, x, x)"),
             ("float[2] x, int64 k", "TopK(x, k)"),
             ("float[2] x, float[1, 1] y", "my.Pow(x, y)"),
+            ("float[1,1,2] x, float[3] s", "Resize(x, , s)"),
+            ("float[2] x", "Dropout(x)"),
         ],
         ids=str,
     )
@@ -312,6 +319,16 @@ class TestFalseClaims:
             " else_branch = e () => (float[2] q) { q = Relu(x) }> }"
         )
         assert found(graph, "graph.false_claim") == [("value 'p'", "declared (3,), is (2,)")]
+
+    def test_initializer(self) -> None:
+        made = parsed("(float[2] x) => (float[2] z) <float[2] k = {1, 2}> { z = Add(x, k) }")
+        made.graph.value_info.append(
+            helper.make_tensor_value_info("k", onnx.TensorProto.INT32, [3])
+        )
+        assert found(made, "graph.false_claim") == [
+            ("value 'k'", "declared int32, is float"),
+            ("value 'k'", "declared (3,), is (2,)"),
+        ]
 
     def test_false_claim_rejects_nothing_and_proves_nothing(self) -> None:
         made = parsed(

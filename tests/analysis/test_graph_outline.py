@@ -137,3 +137,43 @@ def test_the_report_is_that_of_check() -> None:
     model = sonnx_ort.models.load("div_in_if")
     report, _ = check_with_outline(model)
     assert report.to_json() == sonnx_ort.check(model).to_json()
+
+
+def told(graph: GraphOutline) -> list[str]:
+    """The vertices and edges of a graph and of its bodies, in their order."""
+    lines = [f"{graph.name} in {' / '.join(graph.path)}"]
+    lines += [f"  {vertex.kind} {vertex.label}" for vertex in graph.vertices]
+    lines.append("  " + " ".join(f"{giver}-{reader}" for giver, reader in graph.edges))
+    for vertex in graph.vertices:
+        for body in vertex.bodies:
+            lines += [f"{vertex.label} {body.attribute}:", *told(body.graph)]
+    return lines
+
+
+def test_whole_outline() -> None:
+    made = parse("""(float[n] x, int64 trips, bool go) => (float[] z, float[n] x) {
+        [a] a = Mul(x, x)
+        [l] z = Loop (trips, go, a) <body = step (int64 i, bool g, float[] s)
+            => (bool still, float[] t) <float[1] one = {1}> {
+                [k] still = Identity(g)
+                [t] u = Add(s, a)
+                [o] v = Add(u, one)
+                [p] t = Add(v, x)
+            }>
+    }""")
+    _, graph = check_with_outline(made)
+    kinds = {kind.name: str(kind) for kind in VertexKind}
+    node, given, output = (kinds[name] for name in ("NODE", "INPUT", "OUTPUT"))
+    assert told(graph) == [
+        "graph in ",
+        *(f"  {given} x", f"  {given} trips", f"  {given} go", f"  {node} a", f"  {node} l"),
+        *(f"  {output} z", f"  {output} x"),
+        "  0-3 1-4 2-4 3-4 0-4 4-5 0-6",
+        "l body:",
+        "step in Loop 'l' body",
+        *(f"  {given} i", f"  {given} g", f"  {given} s"),
+        *(f"  {kinds['CAPTURED']} a", f"  {kinds['CAPTURED']} x"),
+        *(f"  {node} k", f"  {node} t", f"  {node} o", f"  {node} p"),
+        *(f"  {output} still", f"  {output} t"),
+        "  1-5 2-6 3-6 6-7 7-8 4-8 5-9 8-10",
+    ]

@@ -1,13 +1,20 @@
 """What follows about types and shapes, and what does not."""
 
+import logging
+
 import numpy as np
 import onnx
+import onnx.helper
 import onnx_ir as ir
 import pytest
 
+import sonnx_ort
+from sonnx_ort.analysis import bounded_inference
 from sonnx_ort.analysis.facts import Facts
+from sonnx_ort.analysis.inference import Inference
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.profile.operand import Shape
 from support.graphs import declared, parse
 
 
@@ -141,3 +148,163 @@ def test_type_of_a_constant_needs_no_inference() -> None:
     values = {value.name: value for value in defined_values(loaded.graph)}
     assert facts.element_type(values["t"]) is None, "no inference looks into the body"
     assert facts.element_type(values["c"]) == "int64"
+
+
+def inferred(made: onnx.ModelProto) -> tuple[Inference, dict[str, ir.Value]]:
+    model = load(made).graph_model
+    values = {str(value.name): value for value in defined_values(model.graph)}
+    return Inference(model), values
+
+
+LOOP = """(float[n] x, int64 trips, bool go, int64[k] s) => (float[] y) {{
+    z, y = Loop (trips, go, x) <body = body (int64 i, bool going, float[] state)
+        => (bool still, float[] next, {declared} one) {{
+            still = Identity(going)
+            next = Identity(state)
+            one = {one}
+            two = Mul(one, one)
+        }}>
+}}"""
+
+
+class TestMistaken:
+    """Whether ONNX Runtime may know a rank or sizes that no run has to have."""
+
+    @pytest.mark.parametrize(
+        ("node", "certain", "expected"),
+        [
+            ("Relu(x)", ("n", 3), False),
+            ("Relu(x)", (2, 3), False),
+            ("Relu(x)", (None, None), False),
+            ("Relu(x)", ("n",), True),
+            ("Relu(x)", None, True),
+            ("Relu(w)", (2, 3), False),
+            ("Relu(w)", (2, "m"), True),
+            ("Relu(w)", (3, 3), True),
+            ("Relu(w)", None, True),
+            ("Reshape(x, s)", ("n", 3), False),
+            ("Reshape(x, s)", None, False),
+        ],
+    )
+    def test_of_a_node(self, node: str, certain: Shape | None, *, expected: bool) -> None:
+        inference, values = inferred(
+            parse(f"(float[n,3] x, float[2,3] w, int64[k] s) => (float[] y) {{ y = {node} }}")
+        )
+        assert inference.mistaken(values["y"], certain) is expected
+
+    @pytest.mark.parametrize(("declared", "expected"), [("float[3]", True), ("float[]", False)])
+    def test_of_what_a_loop_collects_where_that_is_declared(
+        self, declared: str, *, expected: bool
+    ) -> None:
+        inference, values = inferred(parse(LOOP.format(declared=declared, one="Reshape(x, s)")))
+        assert inference.mistaken(values["y"], None) is expected
+
+    def test_of_sizes_that_rest_on_vectors_too_long_to_follow(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(bounded_inference, "_MANY", 5)
+        made = parse(LOOP.format(declared="float[3]", one="Reshape(x, s)"))
+        inference, values = inferred(made)
+        assert inference.mistaken(values["y"], ("m", 3))
+        monkeypatch.setattr(bounded_inference, "_MANY", 6)
+        inference, values = inferred(made)
+        assert not inference.mistaken(values["y"], ("m", 3))
+
+    @pytest.mark.parametrize(
+        "graph",
+        [
+            "(float[2] x) => (float[2] y) { y = Relu(x) }",
+            LOOP.replace("float[n] x", "float[2] x").format(
+                declared="float[3]", one="Reshape(x, s)"
+            ),
+        ],
+        ids=["without a loop", "with a loop"],
+    )
+    def test_of_anything_where_inference_fails(
+        self, graph: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        made = parse(graph)
+        del made.opset_import[:]
+        made.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
+        model = ir.from_proto(made)
+        with caplog.at_level(logging.DEBUG, "sonnx_ort"):
+            inference = Inference(model)
+        assert inference.mistaken(model.graph.inputs[0], (2,))
+        assert inference.element_type(model.graph.inputs[0]) is ir.DataType.FLOAT
+        assert all(told.startswith("onnx.shape_inference failed: ") for told in caplog.messages)
+        assert "opset" in caplog.messages[0]
+
+
+def test_nothing_is_known_of_an_output_that_is_left_out() -> None:
+    made = parse("(float[2] x) => (float[?] y) { y, m = Dropout(x) }")
+    made.graph.node[0].output[1] = ""
+    model = load(made).graph_model
+    inference, (_, left_out) = Inference(model), model.graph[0].outputs
+    assert inference.element_type(left_out) is None
+    assert inference.may_be_tensor(left_out)
+    assert not inference.mistaken(left_out, (1,))
+
+
+@pytest.mark.parametrize(
+    ("declared", "node", "expected"),
+    [
+        ("float[n]", "com.example.Unknown(x)", True),
+        ("seq(float[n])", "com.example.Unknown(x)", False),
+        ("seq(float[n])", "SequenceConstruct(x)", False),
+        ("float[n]", "Relu(x)", True),
+    ],
+)
+def test_what_the_file_calls_a_sequence_is_no_tensor_unless_it_follows_that_it_is(
+    declared: str, node: str, *, expected: bool
+) -> None:
+    made = parse(f"(float[n] x) => ({declared} y) {{ y = {node} }}", domains={"com.example": 1})
+    inference, values = inferred(made)
+    assert inference.may_be_tensor(values["y"]) is expected
+
+
+def test_type_of_external_data_is_known() -> None:
+    made = parse("(float[n] x) => (float[n] y) { y = Mul(x, w) }", constants={"w": np.ones(2)})
+    (external,) = made.graph.initializer
+    onnx.external_data_helper.set_external_data(external, "w.bin")
+    external.ClearField("raw_data")
+    model = ir.from_proto(made)
+    assert Inference(model).element_type(model.graph.initializers["w"]) is ir.DataType.DOUBLE
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        ("(double[n] x, double[n] z) => (double[n] y) { y = Div(x, z) }", "double int64"),
+        ("(double[n] x, double[n] z) => (double[n] y) { y = Max(x, z) }", "double int64"),
+        ("(double[n] x, double[n] z) => (bool[n] y) { y = Less(x, z) }", "bool int64"),
+        (
+            "(bool[n] c, double[n] x, double[n] z) => (double[n] y) { y = Where(c, x, z) }",
+            "bool int64",
+        ),
+        ("(double[n] x) => (int32[n] y) { y = Cast<to = 6>(x) }", "double int64"),
+        ("(double[n,k] x, double[m,l] z) => (double[?,?] y) { y = MatMul(x, z) }", "int64 int64"),
+    ],
+)
+def test_types_flow_through_custom_operators(graph: str, expected: str) -> None:
+    model = load(sonnx_ort.rewrite(parse(graph), operators="all")).graph_model
+    facts = Facts(model)
+    (custom,) = (node for node in model.graph if node.domain == "sonnx")
+    assert " ".join(str(facts.element_type(value)) for value in custom.outputs) == expected
+    (result,) = model.graph.outputs
+    assert facts.element_type(result) == str(result.dtype).lower()
+
+
+def test_operator_of_our_domain_that_has_another_number_of_results_has_no_known_types() -> None:
+    made = parse("(float[n] x) => (float[n] y) { y = sonnx.Div(x, x) }", domains={"sonnx": 1})
+    model = ir.from_proto(made)
+    assert Inference(model).element_type(model.graph.outputs[0]) is None
+
+
+def test_text_that_is_not_utf_8_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    made = parse('(float[n] x) => (float[n] y) { y = com.example.Op<s = "?">(x) }')
+    made.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
+    made.graph.node[0].attribute[0].s = b"\xff"
+    model = load(made).graph_model
+    with caplog.at_level(logging.WARNING, "onnx_ir"):
+        Inference(model)
+    assert caplog.messages == []

@@ -91,7 +91,7 @@ def test_forged_node_is_refused(forge: Forgery, reason: str) -> None:
 def test_text_that_is_not_utf_8_is_refused() -> None:
     made = enforced()
     made.graph.node[0].attribute[0].s = b"\xff\xfe"
-    with pytest.raises(sonnx_ort.InvalidModel):
+    with pytest.raises(sonnx_ort.InvalidModel, match="its attributes are not 'node' and 'edition'"):
         sonnx_ort.rewrite(made)
 
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis.report import Report
+from sonnx_ort.analysis.report import LeftOut, Report
 from sonnx_ort.profile.judgement import Status
 from support.graphs import parse
 
@@ -275,3 +275,89 @@ class TestJson:
             field for field in fields if not re.search(rf"`{re.escape(field)}`", documentation)
         }
         assert missing == set()
+
+
+class TestTellingViolations:
+    """Of a model of two nodes that break a rule, and one of an operator that is not asked for."""
+
+    TEXT = """(float[2] x, float[1] z, float[3] w) => (float[2] y, float[2] v) {
+        ["<a> & b"] y = Div(x, z)
+        [e] v = Div(x, w)
+        q = Add(x, x)
+    }"""
+    TO_EXPAND = (
+        'rewrite with broadcast="explicit", which inserts a Broadcast of B from (1,) to (2,)'
+    )
+
+    NO_COMMON = "the shapes cannot be broadcast to each other; correct the model"
+
+    @pytest.fixture(name="broken")
+    def _broken(self) -> Report:
+        return sonnx_ort.check(parse(self.TEXT))
+
+    def test_counts_what_was_not_asked_for(self, broken: Report) -> None:
+        assert broken.summary() == (
+            "edition typed, broadcast reject: 6 obligations: 4 proved, 0 runtime, 2 violated; "
+            "3 findings; 0 nodes not covered by any rule; 1 node not asked for"
+        )
+
+    def test_as_text(self, broken: Report) -> None:
+        rule = (
+            "    the rule: Tensors A, B and C must have the same shape. "
+            "(SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1])"
+        )
+        assert broken.describe_violations().splitlines() == [
+            "the model breaks the SONNX profile (edition typed): 2 violations at 2 nodes",
+            "1. Div '<a> & b': Div.float.R1 violated: axis 0 has size 2 in A and 1 in B",
+            "    A 'x' float (2,) [input]",
+            "    B 'z' float (1,) [input]",
+            rule,
+            f"    to mend it: {self.TO_EXPAND}",
+            "2. Div 'e': Div.float.R1 violated: axis 0 has size 2 in A and 3 in B",
+            "    A 'x' float (2,) [input]",
+            "    B 'w' float (3,) [input]",
+            rule,
+            f"    to mend it: {self.NO_COMMON}",
+        ]
+
+    def test_as_text_counts_each_node_once(self) -> None:
+        made = parse("(float[2] x, float[1] z) => (int32[2] y) { y = Div(x, z) }")
+        (head, *_) = sonnx_ort.check(made).describe_violations().splitlines()
+        assert head.endswith(": 2 violations at 1 node")
+
+    def test_in_a_notebook(self, broken: Report) -> None:
+        cells = [
+            ("Div &#x27;&lt;a&gt; &amp; b&#x27;", "axis 0 has size 2 in A and 1 in B"),
+            ("Div &#x27;e&#x27;", "axis 0 has size 2 in A and 3 in B"),
+        ]
+        first, second = (
+            f"<tr><td>Div.float.R1</td><td>{place}</td><td>{evidence}</td>"
+            for place, evidence in cells
+        )
+        to_expand = self.TO_EXPAND.replace('"', "&quot;")
+        assert broken._repr_html_() == (
+            "<p><strong>SONNX profile, typed edition: violated</strong><br>"
+            "6 obligations: 4 proved, 0 runtime, 2 violated</p><table>"
+            "<tr><th>Violated</th><th>Node</th><th>Evidence</th><th>To mend it</th></tr>"
+            f"{first}<td>{to_expand}</td></tr>{second}<td>{self.NO_COMMON}</td></tr></table>"
+        )
+
+
+def test_notebook_is_told_that_nothing_is_violated() -> None:
+    made = parse("(float[2] x) => (float[2] y) { y = Div(x, x) }")
+    assert sonnx_ort.check(made)._repr_html_() == (
+        "<p><strong>SONNX profile, typed edition: no violation before a run</strong><br>"
+        "3 obligations: 3 proved, 0 runtime, 0 violated</p>"
+    )
+
+
+def test_json_is_indented_and_keeps_letters() -> None:
+    made = parse("(float[2] x) => (float[2] y) { [n] y = Div(x, x) }")
+    made.graph.node[0].name = "ü"
+    report = sonnx_ort.check(made)
+    assert report.to_json().startswith('{\n  "format": "sonnx_ort.report/1",\n  "model": {\n    "')
+    assert '"ü"' in report.to_json()
+
+
+def test_nothing_left_out_is_not_told_of() -> None:
+    assert str(LeftOut()) == ""

@@ -39,6 +39,26 @@ def test_part_of_a_name_chooses_nothing(name: str) -> None:
         choose_rules(name)
 
 
+@pytest.mark.parametrize("name", ["Broadcast.R1", "broadcast.int.C1", "Broadcast.E1.x"])
+def test_rules_of_the_operator_are_named_where_one_is_not_there(name: str) -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as refused:
+        choose_rules(name)
+    assert str(refused.value) == (
+        f"there is no rule '{name}'; choose some of Broadcast.C1, Broadcast.E1, or what they begin "
+        "with"
+    )
+
+
+def test_what_rules_begin_with_is_named_where_an_operator_is_not_there() -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as refused:
+        choose_rules("Unheard.C1")
+    beginnings = sorted({rule.split(".")[0] for rule in ALL_RULES})
+    assert str(refused.value) == (
+        f"there is no rule 'Unheard.C1'; choose some of {', '.join(beginnings)}; "
+        "`sonnx-ort explain` lists all rules"
+    )
+
+
 @pytest.mark.parametrize("name", sorted(ALL_RULES))
 def test_every_rule_can_be_chosen(name: str) -> None:
     assert name in choose_rules(name)

@@ -9,7 +9,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
-from support.graphs import parse
+from support.graphs import parse, tensor
 
 DOMAINS = {"sonnx": 1, "local": 1}
 
@@ -66,6 +66,17 @@ def test_shapes_are_not_proved(graph: str) -> None:
     report = sonnx_ort.check(made)
     (shapes,) = [o for o in report.obligations if o.rule.id == "Div.float.R1"]
     assert shapes.status is not Status.PROVED, shapes.evidence
+
+
+def test_type_that_a_file_claims_of_a_constant_in_a_branch_is_not_believed() -> None:
+    made = parse("""(bool c, int32[2] x) => (int32[2] z) {
+        z = If(c) <
+            then_branch = t () => (int32[2] a) <int32[2] k = {1, 0}> { a = Div(k, k) },
+            else_branch = e () => (int32[2] b) { b = Identity(x) }
+        >
+    }""")
+    made.graph.node[0].attribute[0].g.value_info.append(tensor("k", "float", [2]))
+    assert [o.rule.id for o in sonnx_ort.check(made).violations] == ["Div.int.C1"]
 
 
 def test_arithmetic_that_wraps_violates_nothing() -> None:

@@ -40,6 +40,9 @@ def test_waivers_are_read_in_their_order(file: Path) -> None:
             "Div.float.R1", "ü", "one number", "the board", day, ("If 'c' then_branch",), "0c5f"
         ),
     )
+    assert [waiver.origin for waiver in read_waivers(file)] == [
+        *(f"'{file}', entry 1", f"'{file}', entry 2"),
+    ]
 
 
 def test_documented_example_can_be_read(file: Path) -> None:

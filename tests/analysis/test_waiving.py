@@ -13,7 +13,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.analysis.checked_model import Check, CheckedModel
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.waiving import waive
+from sonnx_ort.analysis.waiving import mark, waive
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.reporting.junit_report import junit_report
 from sonnx_ort.reporting.sarif_report import sarif_report
@@ -125,8 +125,12 @@ BRANCHES = """(float[3] x, float[1] y, bool c) => (float[3] w) {
 
 def test_nodes_of_one_name_are_told_apart_by_their_path() -> None:
     report = sonnx_ort.check(parse(BRANCHES))
-    with pytest.raises(SonnxError, match="is for 2 violations; tell them apart by 'path'"):
+    with pytest.raises(SonnxError) as refused:
         waived(report, INNER)
+    assert str(refused.value) == (
+        "the waiver of Div.float.R1 at node 'inner' is for 2 violations; tell them apart by "
+        "'path', or by 'model'"
+    )
     marked = waived(report, replace(INNER, path=("If 'choose' else_branch",)))
     assert [o.path for o in marked.waived] == [("If 'choose' else_branch",)]
 
@@ -138,6 +142,59 @@ def test_models_with_the_same_violation_are_told_apart_by_their_digest(whole: Re
         waive([whole, other], [RATIO], TODAY)
     first, second = waive([whole, other], [replace(RATIO, model=other.identity.sha256)], TODAY)
     assert (len(first.waived), len(second.waived)) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "origin", "place"),
+    [
+        (None, "", "the waiver of Div.float.R1 at node 'ratio'"),
+        ((), "", "the waiver of Div.float.R1 at node 'ratio'"),
+        (("a", "b"), "", "the waiver of Div.float.R1 at node 'ratio' in b in a"),
+        (None, "'w.toml'", "'w.toml': the waiver of Div.float.R1 at node 'ratio'"),
+    ],
+    ids=str,
+)
+def test_place_of_a_waiver(path: tuple[str, ...] | None, origin: str, place: str) -> None:
+    assert replace(RATIO, path=path, origin=origin).place == place
+
+
+class TestMarking:
+    """Waivers that were settled for another report mark what they are for, and nothing else."""
+
+    @pytest.mark.parametrize(
+        ("waivers", "expected"),
+        [
+            ([RATIO], ["ratio"]),
+            ([RATIO, INNER], ["ratio", "inner"]),
+            ([replace(INNER, path=("If 'choose' then_branch",))], ["inner"]),
+            ([replace(INNER, path=("If 'choose' else_branch",))], []),
+            ([replace(RATIO, node="none"), INNER], ["inner"]),
+            ([replace(RATIO, rule="Div.float.R2")], []),
+            ([], []),
+        ],
+        ids=str,
+    )
+    def test_marks_violations(
+        self, whole: Report, waivers: list[sonnx_ort.Waiver], expected: list[str]
+    ) -> None:
+        marked = mark(whole, iter(waivers), TODAY)
+        assert nodes(marked.waived) == expected
+        plain = tuple(replace(o, waiver=None, waiver_expired=False) for o in marked.obligations)
+        assert replace(marked, obligations=plain) == whole
+        assert {o.waiver for o in marked.waived} <= set(waivers)
+        assert {o.node for o in marked.obligations if o.waiver} == set(expected)
+
+    def test_marks_one_that_expired_as_such(self, whole: Report) -> None:
+        marked = mark(whole, [RATIO], TODAY + dt.timedelta(days=1))
+        assert [(o.node, o.waiver_expired) for o in marked.obligations if o.waiver] == [
+            ("ratio", True)
+        ]
+
+    def test_marks_nothing_that_is_not_enforced(self) -> None:
+        report = sonnx_ort.check(
+            parse("(float[3] x, float[2, 3] y) => (float[2, 3] z) { [total] z = Add(x, y) }")
+        )
+        assert mark(report, [replace(RATIO, rule="Add.float.R1", node="total")], TODAY) == report
 
 
 def test_rewrite_and_session_reject_what_is_waived(whole: Report) -> None:
