@@ -202,7 +202,10 @@ def _concatenated(value: ir.Value | None) -> Sequence[ir.Value | None]:
 def _shaped(value: ir.Value | None) -> ir.Value | None:
     """What a value is the whole shape of."""
     node = _producer(value, "Shape")
-    return None if node is None or node.attributes else node.inputs[0]
+    start = None if node is None else node.attributes.get("start")
+    if node is None or "end" in node.attributes or (start is not None and start.value != 0):
+        return None
+    return node.inputs[0]
 
 
 def _source(value: ir.Value | None, operator: str) -> ir.Value | None:

@@ -54,6 +54,15 @@ def test_rewriting_twice_changes_nothing() -> None:
     assert sonnx_ort.rewrite(once, **OPTIONS) == once
 
 
+@pytest.mark.parametrize("node", ["Max(a, b)", "MatMul(a, b)"])
+def test_what_rewriting_made_is_recognized_with_its_defaults_written_down(node: str) -> None:
+    choices = {"operators": "all", **OPTIONS}
+    model = parse(f"(float[] a, float[] b) => (float[] z) {{ z = {node} }}")
+    once = sonnx_ort.rewrite(model, **choices)
+    again = sonnx_ort.rewrite(once, **choices)
+    assert sonnx_ort.rewrite(again, **choices) == again
+
+
 @pytest.mark.parametrize("broadcast", ["reject", "explicit"])
 def test_results_stay_the_same(broadcast: str) -> None:
     feeds = {"a": np.ones((2, 3), np.float32), "b": np.full((2, 3), 4, np.float32)}
