@@ -42,6 +42,8 @@ def test_subjects_that_runs_decide():
     [
         pytest.param("Div.float.R1", True, id="equal shapes, for which a Broadcast can stand in"),
         pytest.param("Acos.float.C1", True, id="elements that ONNX Runtime survives"),
+        pytest.param("Slice.R8", True, id="places that ONNX Runtime cuts off"),
+        pytest.param("Slice.R4", False, id="storage"),
         pytest.param("Div.int.C2", False, id="elements that end the process"),
         pytest.param("Div.float.R2", False, id="types"),
         pytest.param("Broadcast.E1", False, id="a common shape"),
