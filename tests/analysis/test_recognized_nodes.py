@@ -252,6 +252,7 @@ def behind(made: onnx.ModelProto) -> onnx.NodeProto | None:
         ("MatMul", reads("y_guarded", "x", of="y_of_its_shape")),
         ("MatMul", becomes("Size", of="y_operand_shape_2")),
         ("MatMul", says("start", -1, of="y_operand_shape_2")),
+        ("MatMul", says("start", 1, of="y_operand_shape_2")),
         ("MatMul", read_elsewhere("y_guarded")),
         ("MatMul", read_elsewhere("y_of_its_shape")),
         ("MatMul", given("y_of_its_shape")),
@@ -289,6 +290,7 @@ def test_node_that_computes_on_anything_else_is_enforced_itself(name: str, chang
             reads("y_of_its_shape", "s", "b", "m", "y_v_as_float"),
         ),
         ("Pow of one element", reads("y_guarded_2", "y_expanded")),
+        ("MatMul", says("start", 0, of="y_operand_shape_2")),
     ],
 )
 def test_node_may_compute_on_another_form_of_what_was_looked_at(name: str, change: Change) -> None:
