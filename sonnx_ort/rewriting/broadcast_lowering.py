@@ -226,11 +226,14 @@ def lower_broadcast(
         raise ValueError(f"Broadcast '{target.label}' has no plan")
     values = hide_mistakable_shapes(nodes, target.inputs, examined)
     common = common_shape(nodes, target.label, values, plan, decisions)
-    return {
-        output: _element_copies(nodes, examined, index, values[index], common)
-        for index, output in enumerate(target.node.outputs)
-        if output.name
-    }
+    made = {}
+    for index, output in enumerate(target.node.outputs):
+        if output.name:
+            # No two outputs are one value, even if they are computed alike.
+            apart = nodes.body()
+            made[output] = _element_copies(apart, examined, index, values[index], common)
+            nodes.nodes += apart.nodes
+    return made
 
 
 def _element_copies(
@@ -246,15 +249,13 @@ def _element_copies(
 
 def _gathered(nodes: StandardNodes, value: ir.Value, common: ir.Value) -> ir.Value:
     """Expand by the elements' positions: flatten, and gather at the expanded positions."""
-    shape = nodes.add("Shape", [value], "own_shape")
     flat = nodes.add("Reshape", [value, nodes.constant([-1], "flat_shape")], "flat")
     # ONNX Runtime has no Size for every type.
-    sizes = nodes.add("Shape", [flat], "sizes")
-    size = nodes.add("Reshape", [sizes, nodes.constant([], "scalar_shape")], "size")
+    size = nodes.add("Reshape", [nodes.shape(flat), nodes.constant([], "scalar_shape")], "size")
     first, step = nodes.constant(0, "first"), nodes.constant(1, "step")
     positions = nodes.add("Range", [first, size, step], "positions")
     # Without allowzero, a size of 0 would stand for one of the flat positions' own.
-    placed = nodes.add("Reshape", [positions, shape], "placed", {"allowzero": 1})
+    placed = nodes.add("Reshape", [positions, nodes.shape(value)], "placed", {"allowzero": 1})
     expanded = nodes.add("Expand", [placed, common], "expanded_positions")
     return nodes.add("Gather", [flat, expanded], "gathered")
 

@@ -8,7 +8,7 @@ through it:
     A, B -> sonnx::Div -> result, shape -> Reshape -> C
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -18,6 +18,9 @@ from sonnx_ort.profile.domain import DOMAIN
 
 Attribute = ir.TensorProtocol | ir.Graph | int | str
 
+Known = Mapping[tuple[Hashable, ...], ir.Value]
+"""What nodes give, by what they compute and what the names of their outputs say of it."""
+
 CONSTANT_OF_ANY_TYPE = 9
 """The first version of the standard operators in which Constant can be an integer."""
 
@@ -25,22 +28,26 @@ CONSTANT_OF_ANY_TYPE = 9
 class StandardNodes:
     """Makes the nodes that go into the place of one node, or in front of it."""
 
-    def __init__(self, names: ValueNames, stem: str, opset: int) -> None:
+    def __init__(
+        self, names: ValueNames, stem: str, opset: int, known: Known | None = None
+    ) -> None:
         """Start with no nodes.
 
         Args:
             names: Gives names to new values.
             stem: What the names of new values start with.
             opset: The version of the standard operators.
+            known: What nodes around these compute already.
         """
         self.nodes: list[ir.Node] = []
         self.opset = opset
         self._names = names
         self._stem = stem
+        self._known: dict[tuple[Hashable, ...], ir.Value] = dict(known or {})
 
     def body(self) -> "StandardNodes":
         """Start the nodes of a subgraph, which can read all values made here."""
-        return StandardNodes(self._names, self._stem, self.opset)
+        return StandardNodes(self._names, self._stem, self.opset, self._known)
 
     def add(
         self,
@@ -51,22 +58,27 @@ class StandardNodes:
         *,
         name: str = "",
     ) -> ir.Value:
-        """Add a node with one output.
+        """Add a node with one output, unless one computes the same for the same purpose already.
 
         Args:
             operator: The operator.
             inputs: Its inputs.
             purpose: What the output's name says of it.
             attributes: Its attributes.
-            name: Its name, if people are to read it; a number is put behind one that is taken.
+            name: Its name, if people are to read it; a number is put behind one that is taken. Such
+                a node is always added.
 
         Returns:
             Its output.
         """
+        key = (operator, *inputs, purpose, *(attributes or {}).items())
+        if not name and key in self._known:
+            return self._known[key]
         output = self.value(purpose)
         own = self._names.fresh_for_node(name) if name else ""
         node = ir.node(operator, inputs, attributes, outputs=[output], name=own)
         self.nodes.append(node)
+        self._known[key] = output
         return output
 
     def enforced(
@@ -126,22 +138,24 @@ class StandardNodes:
         purpose: str,
         element_type: ir.DataType = ir.DataType.INT64,
     ) -> ir.Value:
-        """Add a constant.
+        """Add a constant, unless there is the same for the same purpose already.
 
         Args:
             numbers: Its elements, or the one element of a scalar.
             purpose: What the value's name says of it.
             element_type: Its type; every number can be told exactly in it and in double.
         """
-        if self.opset >= CONSTANT_OF_ANY_TYPE:
-            tensor = ir.tensor(np.array(numbers, element_type.numpy()))
+        # The older Constant has no integers.
+        exact = self.opset >= CONSTANT_OF_ANY_TYPE
+        array = np.array(numbers, element_type.numpy() if exact else float)
+        key = (purpose, array.dtype, array.shape, array.tobytes())
+        if key not in self._known:
+            tensor = ir.tensor(array)
             value = self.add("Constant", [], purpose, {"value": tensor})
             # The graph library gives it that name when it reads the model again.
             tensor.name = value.name
-            return value
-        # The older Constant has no integers.
-        floats = self.add("Constant", [], purpose, {"value": ir.tensor(np.array(numbers, float))})
-        return self.cast(floats, element_type, purpose)
+            self._known[key] = value
+        return self._known[key] if exact else self.cast(self._known[key], element_type, purpose)
 
     def value(self, purpose: str) -> ir.Value:
         """Make a value that no node gives yet.

@@ -35,10 +35,12 @@ class _Comparison:
 
     def __init__(self, nodes: StandardNodes, operands: Operands, node: GuardedNode) -> None:
         """Find the sizes."""
-        data, starts, ends, axes, steps = operands
+        data, *indices = operands
         self._nodes = nodes
+        types = (operand.element_type for operand in node.examined.operands[1:])
         self._starts, self._ends, axes, steps = (
-            nodes.cast(index, ir.DataType.INT64, "index") for index in (starts, ends, axes, steps)
+            index if known == "int64" else nodes.cast(index, ir.DataType.INT64, "index")
+            for index, known in zip(indices, types, strict=True)
         )
         shape = nodes.shape(data)
         if not _every_axis_is_proved(node):
@@ -51,7 +53,7 @@ class _Comparison:
         """Which axes do not meet a demand."""
         match demand:
             case SliceDemand.START_WITHIN:
-                lowest = self._nodes.add("Neg", [self._sizes], "lowest")
+                lowest = self._nodes.add("Neg", [self._sizes], "negative")
                 beyond = self._nodes.add("Not", [self._less(self._starts, self._sizes)], "beyond")
                 return self._either(self._less(self._starts, lowest), beyond)
             case SliceDemand.END_WITHIN:

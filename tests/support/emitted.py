@@ -1,0 +1,104 @@
+"""Small models, and word for word what `rewrite` makes of them."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+from model_builders.graphs import parse
+from onnx import printer
+
+import sonnx_ort
+
+FOLDER = Path(__file__).parent.parent / "rewriting" / "emitted"
+"""Where the files are, one for each model."""
+
+BACKENDS = ("python", "native")
+"""The backends, in the order in which a file has what they make."""
+
+_RECORDED = ("sonnx_ort.rules", "sonnx_ort.proved")
+"""The keys of the metadata of nodes that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A file with a model and what `rewrite` makes of it.
+
+    It begins with what it shows, in words. Behind an empty line stand the arguments, in JSON, and
+    the model; and behind a line `== BACKEND ==` for each backend the rewritten model, or the error.
+
+    Attributes:
+        head: The part in front of the first backend.
+        arguments: The arguments of `parse` and of `rewrite`.
+        text: The model, as `parse` takes it.
+        made: By backend what stands there.
+    """
+
+    head: str
+    arguments: dict[str, Any]
+    text: str
+    made: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path) -> "Emitted":
+        """Read a file.
+
+        Args:
+            path: The file.
+        """
+        head, *parts = path.read_text("utf-8").split("\n== ")
+        _, arguments, text = head.split("\n", 2)[0], *head.split("\n\n", 1)[1].split("\n", 1)
+        made = dict(part.split(" ==\n", 1) for part in parts)
+        return cls(head, json.loads(arguments), text, made)
+
+    def make(self, backend: str) -> str:
+        """Tell what `rewrite` makes of the model.
+
+        Args:
+            backend: The backend.
+        """
+        arguments = dict(self.arguments)
+        ours = {"opset", "domains", "ir_version"} & arguments.keys()
+        model = parse(self.text, **{name: arguments.pop(name) for name in ours})
+        try:
+            rewritten = sonnx_ort.rewrite(model, backend=backend, **arguments)
+        except sonnx_ort.SonnxError as error:
+            return f"{type(error).__name__}: {error}\n"
+        told = "".join(f"{line}\n" for line in _metadata(rewritten.graph))
+        return f"{printer.to_text(rewritten).rstrip()}\n{told}"
+
+    def write(self, path: Path) -> None:
+        """Write a file anew.
+
+        Args:
+            path: The file.
+        """
+        parts = (f"\n== {backend} ==\n{self.make(backend)}" for backend in BACKENDS)
+        path.write_text(self.head.rstrip() + "\n" + "".join(parts), encoding="utf-8")
+
+
+def _metadata(graph: onnx.GraphProto) -> Iterator[str]:
+    """The metadata of nodes, which the printer leaves out."""
+    for node in graph.node:
+        entries = {entry.key: entry.value for entry in node.metadata_props}
+        told = [f"{key} = {entries[key]}" for key in _RECORDED if key in entries]
+        if told:
+            yield f"{node.op_type} '{node.name}': {'; '.join(told)}"
+        for attribute in node.attribute:
+            yield from _metadata(attribute.g)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Write all files anew.
+
+    Args:
+        arguments: None.
+    """
+    if arguments:
+        print("record_emitted.py takes no arguments")
+        return 2
+    for path in sorted(FOLDER.glob("*.txt")):
+        Emitted.read(path).write(path)
+    return 0
