@@ -159,7 +159,7 @@ def _examine_in_order(
 ) -> tuple[ExaminedNode, ...]:
     """Examine the nodes, each with what those before it make certain."""
     by_node = {target.node: target for target in found}
-    passed = PassedGuards(model.opset_imports.get(STANDARD_DOMAIN, 1), facts.shape)
+    passed = PassedGuards(model.opset_imports[STANDARD_DOMAIN], facts.shape)
     nodes = []
     for node in RecursiveGraphIterator(model.graph):
         if node not in by_node:

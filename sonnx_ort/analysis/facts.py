@@ -36,7 +36,7 @@ class Facts:
         # Many nodes depend on the same inputs.
         self._shared_symbols = functools.cache(shared_symbols)
         self._has_scalars = functools.cache(has_scalars)
-        version = model.opset_imports.get(STANDARD_DOMAIN, 1)
+        version = model.opset_imports[STANDARD_DOMAIN]
         self._computed = ComputedConstants(version, self.shape)
         self._bounds = integer_bounds(model, self.element_type)
 

@@ -11,7 +11,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.elements import check_elements
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.functions import inline_enforceable_functions
-from sonnx_ort.loading.opset import resolve_default_domain
+from sonnx_ort.loading.opset import import_standard_operators, resolve_default_domain
 from sonnx_ort.loading.process import silenced
 from sonnx_ort.loading.serialization import innermost
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
@@ -64,6 +64,7 @@ def load(
     check_validity(proto)
     check_elements(proto)
     graph_model = _deserialize(proto, source.folder)
+    import_standard_operators(graph_model)
     inline_enforceable_functions(graph_model, operators)
     return LoadedModel(graph_model, proto, source.folder, source.sha256)
 

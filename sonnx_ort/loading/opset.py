@@ -12,6 +12,9 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
+_WHERE_NONE_IS_ASKED_FOR = 17
+"""A version with all operators that guards are made of, which every supported ONNX Runtime has."""
+
 
 def differing_operators(nodes: Iterable[ir.Node], one: int, other: int) -> list[str]:
     """The standard operators among these nodes that two opset versions define differently.
@@ -30,6 +33,20 @@ def differing_operators(nodes: Iterable[ir.Node], one: int, other: int) -> list[
     )
 
 
+def import_standard_operators(model: ir.Model) -> None:
+    """Let a model import the standard operators where it does not: enforcement adds some.
+
+    Only its functions may have any then, and import the version that these are of.
+
+    Args:
+        model: The model; changed in place.
+    """
+    theirs = (f.opset_imports.get(STANDARD_DOMAIN, 0) for f in model.functions.values())
+    model.opset_imports.setdefault(
+        STANDARD_DOMAIN, max(theirs, default=0) or _WHERE_NONE_IS_ASKED_FOR
+    )
+
+
 def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
     """Let a function import the model's versions where they mean the same for its nodes.
 
@@ -40,10 +57,8 @@ def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
     Raises:
         InvalidModel: They do not mean the same.
     """
-    theirs = function.opset_imports.get(STANDARD_DOMAIN)
-    ours = model.opset_imports.get(STANDARD_DOMAIN)
-    if theirs is None or ours is None or theirs == ours:
-        return
+    ours = model.opset_imports[STANDARD_DOMAIN]
+    theirs = function.opset_imports.get(STANDARD_DOMAIN, ours)
     differing = differing_operators(RecursiveGraphIterator(function.graph), theirs, ours)
     if differing:
         raise InvalidModel(

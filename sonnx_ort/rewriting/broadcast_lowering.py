@@ -63,7 +63,7 @@ def oldest_opset_with_broadcast(examined: ExaminedNode, decisions: ShapeDecision
     types = {operand.element_type for operand in examined.operands}
     own = examined.target.operator is BROADCAST and ElementType.BFLOAT16 in types
     hidden = oldest_opset_with_hidden_shapes(examined)
-    return max(_EXPAND, decisions.oldest_opset, hidden, _ALLOWZERO if own else 1)
+    return max(decisions.oldest_opset, hidden, _ALLOWZERO if own else _EXPAND)
 
 
 def expand(
@@ -104,10 +104,8 @@ def expand_operands(
     plan, label = examined.broadcast, examined.target.label
     if plan is None:
         return values
-    aligned = hide_mistakable_shapes(nodes, values, examined)
-    if plan.alignment is not None:
-        a, b = aligned
-        aligned = (a, _lined_up(nodes, label, (a, b), plan, decisions))
+    hidden = hide_mistakable_shapes(nodes, values, examined)
+    aligned = _lined_up(nodes, label, hidden, plan, decisions)
     known = _known_common_shape(plan)
     if known is not None:
         return expand(nodes, aligned, plan, nodes.constant(known, "common_shape"))
@@ -148,23 +146,25 @@ def expand_read_operands(
 def _lined_up(
     nodes: StandardNodes,
     label: str,
-    values: tuple[ir.Value, ir.Value],
+    values: Sequence[ir.Value],
     plan: BroadcastPlan,
     decisions: ShapeDecisions,
-) -> ir.Value:
-    """The second value with axes of size 1 behind its own."""
-    alignment, shape = plan.alignment, plan.operands[1].shape
+) -> Sequence[ir.Value]:
+    """The values, with axes of size 1 behind those of the second one where it lines up so."""
+    alignment = plan.alignment
     if alignment is None:
-        return values[1]
+        return values
+    a, b = values
+    shape = plan.operands[1].shape
     if alignment.judgement.status is not Status.PROVED or shape is None:
         aligned_shape = decisions.aligned(nodes, label, values, alignment)
     elif not alignment.trailing:
-        return values[1]
+        return values
     else:
         # A 0 stands for the value's own size.
         own = [0] * (len(shape) - alignment.trailing)
         aligned_shape = nodes.constant(own + [1] * alignment.trailing, "aligned_shape")
-    return nodes.add("Reshape", [values[1], aligned_shape], "aligned")
+    return a, nodes.add("Reshape", [b, aligned_shape], "aligned")
 
 
 def common_shape(

@@ -99,7 +99,7 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> bool:
     untouched = all(n.target.node in left and n.broadcast is None for n in examination.nodes)
     if not examination.nodes or (untouched and examination.enforced):
         return False
-    before = model.opset_imports.get(STANDARD_DOMAIN, 1)
+    before = model.opset_imports[STANDARD_DOMAIN]
     oldest = max(_oldest_opset(examined, lowering) for examined in examination.nodes)
     raise_opset(model, (examined.target.node for examined in examination.nodes), oldest)
     native = choices.backend is Backend.NATIVE
@@ -154,7 +154,7 @@ def raise_opset(model: ir.Model, replaced: Iterable[ir.Node], oldest: int) -> No
     Raises:
         InvalidModel: Another operator of the model means something else in that version.
     """
-    version = model.opset_imports.get(STANDARD_DOMAIN, oldest)
+    version = model.opset_imports[STANDARD_DOMAIN]
     if version >= oldest:
         return
     gone = set(replaced)

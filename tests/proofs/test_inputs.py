@@ -42,7 +42,7 @@ def test_inputs_pass_exactly_if_they_agree(symbols: str) -> None:
     ("symbols", "fault"),
     [
         ("n", swapped("shape_or_code")),
-        ("n, m", number("axis_3", 0)),
+        ("n, m", number("axis_2", 0)),
         ("n, 3", number("axis", 1)),
     ],
     ids=str,

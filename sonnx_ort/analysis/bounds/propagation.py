@@ -51,7 +51,7 @@ def integer_bounds(
         found = constant_bounds(value)
         if found is not None:
             known[value] = found
-    version = model.opset_imports.get(STANDARD_DOMAIN, 1)
+    version = model.opset_imports[STANDARD_DOMAIN]
     for node in nodes:
         rule = bounds_rule_for(node, version)
         if rule is not None:

@@ -68,7 +68,7 @@ class _Propagation:
     def __init__(self, model: ir.Model, inference: Inference) -> None:
         self.shapes: dict[ir.Value, Sizes] = {}
         self._contents: dict[ir.Value, PartialSizes] = {}
-        self._version = model.opset_imports.get(STANDARD_DOMAIN, 1)
+        self._version = model.opset_imports[STANDARD_DOMAIN]
         self._inference = inference
         self._open_sizes = 0
         self._shared = _shared_names(model.graph)

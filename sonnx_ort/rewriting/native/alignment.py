@@ -79,7 +79,7 @@ def _not_negative(nodes: StandardNodes, number: ir.Value) -> ir.Value:
 
 
 def _filled(nodes: StandardNodes, count: ir.Value, number: int) -> ir.Value:
-    element = ir.tensor([number], ir.DataType.INT64)
+    element = ir.tensor([number])
     return nodes.add("ConstantOfShape", [count], "filled", {"value": element})
 
 

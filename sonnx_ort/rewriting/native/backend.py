@@ -63,7 +63,7 @@ class NativeBackend:
         self._edition = enforcement.demands.edition
         self._recorder = GroupRecorder()
         self._names = ValueNames(model)
-        self._opset = model.opset_imports.get(STANDARD_DOMAIN, 1)
+        self._opset = model.opset_imports[STANDARD_DOMAIN]
         model.opset_imports.pop(DOMAIN, None)
         write_enforcement(model, enforcement)
 

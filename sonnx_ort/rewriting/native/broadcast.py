@@ -43,18 +43,17 @@ def common_shape(
         return nodes.shape(values[0])
     operands = plan.operands
     bearer = bearer_of(plan)
-    proved = plan.fits
     if bearer is not None:
         sizes = nodes.shape(values[bearer])
-        exempt = None if proved else axes_exempt_from_size_0(operands, bearer)
-        if proved:
+        if plan.fits:
             return sizes
+        exempt = axes_exempt_from_size_0(operands, bearer)
         if exempt is not None:
             fits = _positive(nodes, sizes, exempt)
             return _guarded(nodes, label, sizes, fits, rank_of(operands))
     shapes = padded_shapes(nodes, values, operands)
     largest = reduce(lambda one, other: _maximum(nodes, one, other), shapes)
-    if proved:
+    if plan.fits:
         return largest
     match shapes:
         case [one, other]:
@@ -170,7 +169,7 @@ def _padded_to_ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]
     padded = []
     for shape, own in zip(shapes, ranks, strict=True):
         missing = nodes.add("Add", [rank, nodes.add("Neg", [own], "negative_rank")], "missing")
-        one = ir.tensor([1], ir.DataType.INT64)
+        one = ir.tensor([1])
         ones = nodes.add("ConstantOfShape", [missing], "ones", {"value": one})
         padded.append(nodes.add("Concat", [ones, shape], "aligned", {"axis": 0}))
     return padded

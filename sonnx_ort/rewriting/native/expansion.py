@@ -49,9 +49,15 @@ def _expanded(
         values: The values, lined up at their last axes.
         plan: What is known of them.
     """
+    few = None if plan.fits else _expanded_in_few_nodes(nodes, label, values, plan)
+    return few or expand(nodes, values, plan, common_shape(nodes, label, values, plan))
+
+
+def _expanded_in_few_nodes(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
+) -> Sequence[ir.Value] | None:
+    """The values, where that does not take finding their common shape; else None."""
     operands = plan.operands
-    if plan.fits:
-        return expand(nodes, values, plan, common_shape(nodes, label, values, plan))
     if has_known_sizes(broadcast_shape(*(o.shape for o in operands))):
         # Else ONNX Runtime would know the result's shape, and leave out all this where only that
         # is read.
@@ -61,15 +67,15 @@ def _expanded(
             for value, expanded in zip(values, plan.expanded, strict=True)
         ]
     bearer = bearer_of(plan)
-    if bearer is None and len(values) == _PAIR:
-        return _expanded_to_each_other(nodes, label, values, operands)
-    if bearer is not None:
-        exempt = axes_exempt_from_size_0(operands, bearer)
-        if exempt is not None:
-            return _expanded_to_positive(nodes, label, values, plan, (bearer, exempt))
-        if len(values) == _PAIR and rank_of(operands) is not None:
-            return _expanded_to_one(nodes, label, values, operands, bearer)
-    return expand(nodes, values, plan, common_shape(nodes, label, values, plan))
+    if bearer is None:
+        pair = len(values) == _PAIR
+        return _expanded_to_each_other(nodes, label, values, operands) if pair else None
+    exempt = axes_exempt_from_size_0(operands, bearer)
+    if exempt is not None:
+        return _expanded_to_positive(nodes, label, values, plan, (bearer, exempt))
+    if len(values) == _PAIR and rank_of(operands) is not None:
+        return _expanded_to_one(nodes, label, values, operands, bearer)
+    return None
 
 
 def _expanded_to_positive(

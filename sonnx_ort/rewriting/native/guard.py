@@ -4,8 +4,8 @@ A guard decides about a shape: it gives the shape of the first operand, or the c
 is broken. A `Reshape` to that lets the operand through or fails.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
@@ -77,19 +77,6 @@ It takes what gives new nodes, the operands, the node, the rules and the guard's
 
 
 @dataclass(frozen=True, slots=True)
-class Sufficient:
-    """What keeps a rule whatever else is in the operands: no element of one is below a number.
-
-    Attributes:
-        position: The position of that operand.
-        least: The number, by the type of the operands.
-    """
-
-    position: int
-    least: Callable[[ElementType], int]
-
-
-@dataclass(frozen=True, slots=True)
 class DecidingGuard:
     """Decides whether operands keep a rule, and says so by a shape or a code.
 
@@ -101,14 +88,16 @@ class DecidingGuard:
             decided so far.
         binds: Whether a run can break the rule with elements of a type.
         passing: The positions of further operands that have to pass, besides the first.
-        sufficient: Each of these alone keeps the rule; the likeliest comes first.
+        sufficient: What keeps the rule whatever else is in the operands: by the position of one of
+            them, the number that none of its elements is below. Each alone does; the likeliest
+            comes first.
         passes: How often it goes over operands itself.
     """
 
     decide: Callable[[StandardNodes, Operands, GuardedNode, int, ir.Value], ir.Value]
     binds: Callable[[ElementType], bool]
     passing: Callable[[GuardedNode], Sequence[int]]
-    sufficient: Sequence[Sufficient] = ()
+    sufficient: Mapping[int, Callable[[ElementType], int]] = field(default_factory=dict)
     passes: int = 1
 
 
@@ -202,11 +191,10 @@ def _settling(node: GuardedNode, guards: Sequence[DecidingGuard]) -> tuple[int, 
     if sum(guard.passes for guard in guards) == 1:
         return None
     first, *others = guards
-    for one in first.sufficient:
-        same = [[s for s in guard.sufficient if s.position == one.position] for guard in others]
-        if all(same):
-            alike = [one, *(found[0] for found in same)]
-            return one.position, max(s.least(node.element_type) for s in alike)
+    for position in first.sufficient:
+        if all(position in guard.sufficient for guard in others):
+            least = (guard.sufficient[position](node.element_type) for guard in guards)
+            return position, max(least)
     return None
 
 

@@ -43,7 +43,7 @@ def prepare_inputs(
     Returns:
         The nodes with what is left to enforce.
     """
-    opset = model.opset_imports.get(STANDARD_DOMAIN, 1)
+    opset = model.opset_imports[STANDARD_DOMAIN]
 
     def put_behind(nodes: StandardNodes, behind: Mapping[ir.Value, ir.Value], uses: Uses) -> None:
         pairs = tuple((str(v.name), str(guarded.name)) for v, guarded in behind.items())
@@ -125,8 +125,7 @@ def _name(value: ir.Value, agreement: Agreement, rule: Rule) -> str:
     others = dict.fromkeys(f"'{p.value.name}'" for p in agreement.axes if p.value is not value)
     labels = [f"{n.target.operator.name} '{n.target.label}'" for n in agreement.resting]
     shown = ", ".join(labels) if len(labels) <= _MANY else f"{len(labels)} nodes"
-    against = f" with {', '.join(others)}" if others else ""
     return (
         f"{guard_name(holder.operator.name, holder.label, [rule])}; input '{value.name}' has to "
-        f"agree{against} on '{agreement.symbol}' for {shown}"
+        f"agree with {', '.join(others)} on '{agreement.symbol}' for {shown}"
     )

@@ -10,7 +10,6 @@ from sonnx_ort.rewriting.native.guard import (
     DecidingGuard,
     GuardedNode,
     Operands,
-    Sufficient,
     any_true,
 )
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
@@ -23,8 +22,9 @@ def _decide(
     nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
 ) -> ir.Value:
     """One pass over B, for zeros."""
+    _, b = operands
     impossible = nodes.constant([-code], "code")
-    has_zero = any_true(nodes, _zeros(nodes, operands[-1], node.computed_in), "has_zero")
+    has_zero = any_true(nodes, _zeros(nodes, b, node.computed_in), "has_zero")
     return nodes.add("Where", [has_zero, impossible, decided], "shape_or_code")
 
 
@@ -42,7 +42,7 @@ NONZERO_DIVISOR = DecidingGuard(
     _decide,
     lambda kind: kind.family is Family.INTEGER,
     _passing,
-    sufficient=[Sufficient(-1, lambda _: 1)],
+    sufficient={-1: lambda _: 1},
 )
 """No element of the last operand is zero, if it is an integer."""
 
@@ -58,7 +58,8 @@ def with_infinity(
         operands: A and B.
         node: The node that divides.
     """
-    zeros = _zeros(nodes, operands[-1], node.computed_in)
+    _, b = operands
+    zeros = _falsities(nodes, b)
     infinity = nodes.constant(np.inf, "infinity", node.computed_in)
     # ONNX Runtime's Where makes -0 in its second input +0.
     return nodes.add("Where", [zeros, infinity, quotient], "infinity_or_quotient")
@@ -68,6 +69,11 @@ def _zeros(nodes: StandardNodes, b: ir.Value, element_type: ir.DataType) -> ir.V
     """Where a tensor has zeros."""
     if element_type in _COMPARED:
         return nodes.add("Equal", [b, nodes.constant(0, "zero", element_type)], "is_zero")
+    return _falsities(nodes, b)
+
+
+def _falsities(nodes: StandardNodes, b: ir.Value) -> ir.Value:
+    """Where a tensor of any type has zeros, without comparing it."""
     nonzero = nodes.cast(b, ir.DataType.BOOL, "nonzero")
     # ONNX Runtime's optimizer takes a Not away.
     false = nodes.constant(0, "false", ir.DataType.BOOL)

@@ -12,7 +12,6 @@ from sonnx_ort.rewriting.native.guard import (
     DecidingGuard,
     GuardedNode,
     Operands,
-    Sufficient,
     any_true,
 )
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
@@ -55,10 +54,7 @@ REPRESENTABLE_QUOTIENT = DecidingGuard(
     _decide,
     lambda kind: kind.dtype.kind == "i",
     lambda _: (),
-    sufficient=[
-        Sufficient(0, lambda kind: smallest_value(kind) + 1),
-        Sufficient(-1, lambda _: 0),
-    ],
+    sufficient={0: lambda kind: smallest_value(kind) + 1, -1: lambda _: 0},
     passes=2,
 )
 """No element of A is the smallest value where the one of B is -1."""

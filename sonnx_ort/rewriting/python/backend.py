@@ -72,7 +72,7 @@ class PythonBackend:
         self._edition = enforcement.demands.edition
         self._model = model
         self._names = ValueNames(model)
-        self._opset = model.opset_imports.get(STANDARD_DOMAIN, 1)
+        self._opset = model.opset_imports[STANDARD_DOMAIN]
         model.opset_imports[DOMAIN] = DOMAIN_VERSION
 
     @staticmethod
