@@ -4,12 +4,18 @@ A file in `emitted` has a model and what each backend makes of it. After a chang
 `python3 scripts/record_emitted.py` writes the files anew.
 """
 
+from pathlib import Path
+
 import pytest
 
+import sonnx_ort
+from sonnx_ort.rewriting.rewrite import reference_of
 from support.backends import on_each_backend
 from support.emitted import FOLDER, Emitted
 
 FILES = sorted(FOLDER.glob("*.txt"))
+
+on_each_model = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
 
 def test_there_are_files():
@@ -17,7 +23,21 @@ def test_there_are_files():
 
 
 @on_each_backend
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_emitted_nodes_are_those_on_record(path, backend):
+@on_each_model
+def test_emitted_nodes_are_those_on_record(path: Path, backend: str) -> None:
     emitted = Emitted.read(path)
-    assert emitted.make(backend) == emitted.made[backend]
+    assert emitted.told(backend) == emitted.made[backend]
+
+
+@on_each_model
+def test_native_model_gives_the_python_backends_back(path: Path) -> None:
+    emitted = Emitted.read(path)
+    native = emitted.rewritten("native").SerializeToString()
+    assert reference_of(native) == emitted.rewritten("python")
+
+
+@on_each_model
+def test_native_model_is_recognized(path: Path) -> None:
+    emitted = Emitted.read(path)
+    native = emitted.rewritten("native")
+    assert sonnx_ort.rewrite(native, backend="native", **emitted.choices) == native

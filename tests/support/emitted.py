@@ -18,8 +18,8 @@ FOLDER = Path(__file__).parent.parent / "rewriting" / "emitted"
 BACKENDS = ("python", "native")
 """The backends, in the order in which a file has what they make."""
 
-_RECORDED = ("sonnx_ort.rules", "sonnx_ort.proved")
-"""The keys of the metadata of nodes that are shown."""
+_OF_PARSE = ("opset", "domains", "ir_version")
+"""The arguments of `parse`; all others are those of `rewrite`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class Emitted:
     """A file with a model and what `rewrite` makes of it.
 
     It begins with what it shows, in words. Behind an empty line stand the arguments, in JSON, and
-    the model; and behind a line `== BACKEND ==` for each backend the rewritten model, or the error.
+    the model; and behind a line `== BACKEND ==` for each backend the rewritten model, with the
+    metadata of its nodes.
 
     Attributes:
         head: The part in front of the first backend.
@@ -49,23 +50,32 @@ class Emitted:
             path: The file.
         """
         head, *parts = path.read_text("utf-8").split("\n== ")
-        _, arguments, text = head.split("\n", 2)[0], *head.split("\n\n", 1)[1].split("\n", 1)
+        _, given = head.split("\n\n", 1)
+        arguments, text = given.split("\n", 1)
         made = dict(part.split(" ==\n", 1) for part in parts)
         return cls(head, json.loads(arguments), text, made)
 
-    def make(self, backend: str) -> str:
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The arguments of `rewrite`."""
+        return {name: a for name, a in self.arguments.items() if name not in _OF_PARSE}
+
+    def rewritten(self, backend: str) -> onnx.ModelProto:
+        """Rewrite the model.
+
+        Args:
+            backend: The backend.
+        """
+        model = parse(self.text, **{n: a for n, a in self.arguments.items() if n in _OF_PARSE})
+        return sonnx_ort.rewrite(model, backend=backend, **self.choices)
+
+    def told(self, backend: str) -> str:
         """Tell what `rewrite` makes of the model.
 
         Args:
             backend: The backend.
         """
-        arguments = dict(self.arguments)
-        ours = {"opset", "domains", "ir_version"} & arguments.keys()
-        model = parse(self.text, **{name: arguments.pop(name) for name in ours})
-        try:
-            rewritten = sonnx_ort.rewrite(model, backend=backend, **arguments)
-        except sonnx_ort.SonnxError as error:
-            return f"{type(error).__name__}: {error}\n"
+        rewritten = self.rewritten(backend)
         told = "".join(f"{line}\n" for line in _metadata(rewritten.graph))
         return f"{printer.to_text(rewritten).rstrip()}\n{told}"
 
@@ -75,17 +85,16 @@ class Emitted:
         Args:
             path: The file.
         """
-        parts = (f"\n== {backend} ==\n{self.make(backend)}" for backend in BACKENDS)
+        parts = (f"\n== {backend} ==\n{self.told(backend)}" for backend in BACKENDS)
         path.write_text(self.head.rstrip() + "\n" + "".join(parts), encoding="utf-8")
 
 
 def _metadata(graph: onnx.GraphProto) -> Iterator[str]:
-    """The metadata of nodes, which the printer leaves out."""
+    """The metadata of nodes, which the printer leaves out, but for a group without more."""
     for node in graph.node:
-        entries = {entry.key: entry.value for entry in node.metadata_props}
-        told = [f"{key} = {entries[key]}" for key in _RECORDED if key in entries]
-        if told:
-            yield f"{node.op_type} '{node.name}': {'; '.join(told)}"
+        entries = [f"{entry.key} = {entry.value}" for entry in node.metadata_props]
+        if entries and not (len(entries) == 1 and entries[0].startswith("sonnx_ort.group")):
+            yield f"{node.op_type} '{node.name}': {'; '.join(entries)}"
         for attribute in node.attribute:
             yield from _metadata(attribute.g)
 

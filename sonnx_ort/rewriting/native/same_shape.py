@@ -43,17 +43,14 @@ def guard_same_shape(
         # Equal broadcasts: it would compare a shape of one size to each size of the other.
         shapes = [_of_equal_rank(nodes, own, shape, impossible, name) for shape in shapes]
     decided = _where_equal(nodes, own, shapes, impossible)
-    behind: list[ir.Value] = []
-    passed = False
+    passing = _passing(node.examined)
     names = node.examined.target.operand_names
-    for operand_name, value, passes in zip(names, operands, _passing(node.examined), strict=True):
-        if not passes:
-            behind.append(value)
-            continue
-        own_name = f"{name} ({operand_name})" if passed else name
-        behind.append(nodes.add("Reshape", [value, decided], "of_equal_shape", name=own_name))
-        passed = True
-    return behind
+    labels = [f"{name} ({operand_name})" for operand_name in names]
+    labels[passing.index(True)] = name
+    return [
+        nodes.add("Reshape", [value, decided], "of_equal_shape", name=label) if passes else value
+        for value, label, passes in zip(operands, labels, passing, strict=True)
+    ]
 
 
 def _of_equal_rank(
@@ -93,13 +90,7 @@ def _passing(examined: ExaminedNode) -> Sequence[bool]:
         return everything
     a_known, b_known = (has_known_sizes(operand.shape) for operand in examined.operands)
     a, b = examined.target.inputs
+    # Of an input whose sizes are not known here, none are declared any more.
     if b_known and not a_known:
-        return not _open_input(a), True
-    return True, not _open_input(b)
-
-
-def _open_input(value: ir.Value) -> bool:
-    """Whether a value is an input of which ONNX Runtime does not know all sizes."""
-    shape = value.shape
-    open_shape = shape is None or any(not isinstance(size, int) for size in shape)
-    return value.is_graph_input() and value.producer() is None and open_shape
+        return not a.is_graph_input(), True
+    return True, not b.is_graph_input()
