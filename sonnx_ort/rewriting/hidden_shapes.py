@@ -18,8 +18,11 @@ from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.rewriting.replacement import Uses, uses_of
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
+_LOOP = 1
+"""The first version of the standard operators that has Loop."""
+
 _LOOP_OF_BFLOAT16 = 16
-"""The first version of the standard operators in which a Loop's state can be bfloat16."""
+"""The first version in which a Loop's state can be bfloat16."""
 
 
 def hide_mistakable_shapes(
@@ -46,7 +49,7 @@ def hide_shape(nodes: StandardNodes, value: ir.Value) -> ir.Value:
         value: The value.
     """
     trips = nodes.constant(0, "no_iteration")
-    condition = nodes.constant(1, "condition", ir.DataType.BOOL)
+    condition = nodes.constant(True, "condition", ir.DataType.BOOL)
     body = {"body": _body(nodes, value)}
     return nodes.add("Loop", [trips, condition, value], f"{value.name}_of_any_rank", body)
 
@@ -59,7 +62,7 @@ def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
     """
     types = {operand.element_type for operand in examined.operands}
     hidden = examined.operands[0].scalar_inputs or any(examined.mistakable)
-    return _LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else 1
+    return _LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else _LOOP
 
 
 def scalars_behind(nodes: Iterable[ExaminedNode], facts: Facts) -> tuple[ir.Value, ...]:

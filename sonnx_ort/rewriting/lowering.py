@@ -155,15 +155,14 @@ def raise_opset(model: ir.Model, replaced: Iterable[ir.Node], oldest: int) -> No
         InvalidModel: Another operator of the model means something else in that version.
     """
     version = model.opset_imports[STANDARD_DOMAIN]
-    if version >= oldest:
-        return
+    needed = max(version, oldest)
     gone = set(replaced)
     kept = (node for node in RecursiveGraphIterator(model.graph) if node not in gone)
-    differing = differing_operators(kept, version, oldest)
+    differing = differing_operators(kept, version, needed)
     if differing:
         raise InvalidModel(
             f"the model imports version {version} of the ONNX operators, and enforcement needs "
-            f"version {oldest}, which defines {', '.join(differing)} differently; convert the "
+            f"version {needed}, which defines {', '.join(differing)} differently; convert the "
             "model with onnx.version_converter"
         )
-    model.opset_imports[STANDARD_DOMAIN] = oldest
+    model.opset_imports[STANDARD_DOMAIN] = needed

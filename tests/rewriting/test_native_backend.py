@@ -251,7 +251,8 @@ def test_unknown_element_type_is_refused() -> None:
     made = model(
         [
             helper.make_node("Mystery", ["a"], ["m"], domain="their.domain"),
-            helper.make_node("Div", ["m", "m"], ["d"], name="div"),
+            helper.make_node("Mystery", ["m"], ["other"], domain="their.domain"),
+            helper.make_node("Div", ["m", "other"], ["d"], name="div"),
             helper.make_node("Mystery", ["d"], ["c"], domain="their.domain"),
         ],
         [tensor("a", "float", [2])],

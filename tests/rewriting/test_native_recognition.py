@@ -12,6 +12,7 @@ from onnx import helper
 
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
+from sonnx_ort.rewriting.rewrite import reference_of
 from support.graphs import binary_model, tensor
 from support.graphs import model as graph_model
 
@@ -55,6 +56,16 @@ def test_rewriting_twice_changes_nothing(
     original = binary_model("Div", element_type, a, b, opset=opset)
     once = native(original, edition=edition, broadcast="explicit")
     assert native(once, edition=edition) == once
+
+
+def test_texts_and_metadata_of_nodes_and_values_come_back() -> None:
+    original = binary_model("Div", "int32", ["n"], ["m"], c_shape=["k"])
+    (divide,) = original.graph.node
+    for bearer in (divide, original.graph.output[0]):
+        bearer.doc_string = f"about {bearer.name}"
+        bearer.metadata_props.add(key="layer", value=f"of {bearer.name}")
+    back = reference_of(native(original).SerializeToString())
+    assert back == sonnx_ort.rewrite(original, backend="python")
 
 
 @pytest.mark.parametrize("broadcast", ["reject", "explicit"])

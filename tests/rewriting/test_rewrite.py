@@ -209,6 +209,30 @@ def test_old_version_with_an_operator_that_changed_is_refused() -> None:
     )
 
 
+@on_python
+def test_all_operators_that_changed_are_told() -> None:
+    made = parse(
+        """(float[2] a) => (float[] c, float[] d, bool[2] e, bool[2] f) {
+            c, d = sonnx.Broadcast(a, a)
+            e = Less(a, a)
+            f = Greater(a, a)
+        }""",
+        opset=6,
+        domains={"sonnx": 1},
+    )
+    with pytest.raises(sonnx_ort.InvalidModel, match="which defines Greater, Less differently"):
+        sonnx_ort.rewrite(made)
+
+
+@on_python
+def test_node_that_is_added_to_a_rewritten_model_is_enforced() -> None:
+    once = sonnx_ort.rewrite(simple())
+    once.graph.node.append(helper.make_node("Sub", ["A", "B"], ["added"], name="added"))
+    once.graph.output.append(helper.make_tensor_value_info("added", onnx.TensorProto.FLOAT, None))
+    again = custom_nodes(sonnx_ort.rewrite(once))
+    assert [node.name for node in again] == [*(n.name for n in custom_nodes(once)), "added"]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

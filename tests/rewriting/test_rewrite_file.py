@@ -1,5 +1,6 @@
 """`rewrite_file` writes everything or nothing, and keeps external data external."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,38 @@ def test_other_data_in_the_place_of_the_copy_is_not_overwritten(
     )
     assert other.read_bytes() == b"something else"
     assert not target.exists()
+
+
+def test_copy_of_the_data_that_is_there_already_is_taken(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target" / "enforced.onnx"
+    target.parent.mkdir()
+    (target.parent / "w.bin").write_bytes(WEIGHTS.tobytes())
+    sonnx_ort.rewrite_file(source, target)
+    np.testing.assert_array_equal(run(target), X / WEIGHTS)
+
+
+def test_other_data_of_the_same_size_and_time_is_told_from_a_copy(
+    source: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "target" / "enforced.onnx"
+    target.parent.mkdir()
+    other = target.parent / "w.bin"
+    other.write_bytes(bytes(WEIGHTS.nbytes))
+    told = (source.parent / "w.bin").stat()
+    os.utime(other, ns=(told.st_atime_ns, told.st_mtime_ns))
+    with pytest.raises(sonnx_ort.SonnxError, match="is another file"):
+        sonnx_ort.rewrite_file(source, target)
+
+
+def test_folders_of_the_data_are_made(source: Path, tmp_path: Path) -> None:
+    made = onnx.load(source)
+    location = "all/of/them/w.bin"
+    (source.parent / location).parent.mkdir(parents=True)
+    onnx.save(made, source, save_as_external_data=True, location=location, size_threshold=0)
+    target = tmp_path / "target" / "enforced.onnx"
+    target.parent.mkdir()
+    sonnx_ort.rewrite_file(source, target)
+    np.testing.assert_array_equal(run(target), X / WEIGHTS)
 
 
 def test_rejected_model_leaves_the_target_as_it_was(tmp_path: Path) -> None:

@@ -166,10 +166,10 @@ def _padded(nodes: StandardNodes, shape: ir.Value, axes: int) -> ir.Value:
 def _padded_to_ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> list[ir.Value]:
     ranks = [nodes.shape(shape) for shape in shapes]
     rank = reduce(lambda one, other: _maximum(nodes, one, other), ranks)
+    one = ir.tensor([1])
     padded = []
     for shape, own in zip(shapes, ranks, strict=True):
         missing = nodes.add("Add", [rank, nodes.add("Neg", [own], "negative_rank")], "missing")
-        one = ir.tensor([1])
         ones = nodes.add("ConstantOfShape", [missing], "ones", {"value": one})
         padded.append(nodes.add("Concat", [ones, shape], "aligned", {"axis": 0}))
     return padded

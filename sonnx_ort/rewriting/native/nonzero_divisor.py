@@ -76,5 +76,5 @@ def _falsities(nodes: StandardNodes, b: ir.Value) -> ir.Value:
     """Where a tensor of any type has zeros, without comparing it."""
     nonzero = nodes.cast(b, ir.DataType.BOOL, "nonzero")
     # ONNX Runtime's optimizer takes a Not away.
-    false = nodes.constant(0, "false", ir.DataType.BOOL)
+    false = nodes.constant(False, "false", ir.DataType.BOOL)
     return nodes.add("Equal", [nonzero, false], "is_zero")

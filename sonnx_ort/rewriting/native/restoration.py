@@ -1,13 +1,14 @@
 """Undoes native enforcement, as far as the model tells how."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from typing import cast
 
+import onnx
 import onnx_ir as ir
 from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.loading.traversal import subgraphs_of
-from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
+from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.rewriting.native.record import ORIGINAL, Original, forget, groups
 from sonnx_ort.rewriting.options import Enforcement
 
@@ -29,17 +30,14 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
         if original.node is None:
             _restore_inputs(nodes, original, values)
         else:
-            _restore_node(nodes, original, values)
-            if original.node.domain == DOMAIN:
-                model.opset_imports[DOMAIN] = DOMAIN_VERSION
+            _restore_node(nodes, original.node, original, values)
     model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
     forget(model)
 
 
 def _values_of(nodes: Sequence[ir.Node]) -> dict[str, ir.Value]:
     """What a group reads and gives, by name."""
-    inner = (node for body in _bodies(nodes) for node in RecursiveGraphIterator(body))
-    values = (v for n in chain(nodes, inner) for v in (*n.inputs, *n.outputs) if v is not None)
+    values = (value for n in nodes for value in (*n.inputs, *n.outputs) if value is not None)
     return {str(value.name): value for value in values}
 
 
@@ -52,11 +50,11 @@ def _restore_inputs(
 
 
 def _restore_node(
-    nodes: Sequence[ir.Node], original: Original, values: Mapping[str, ir.Value]
+    nodes: Sequence[ir.Node],
+    proto: onnx.NodeProto,
+    original: Original,
+    values: Mapping[str, ir.Value],
 ) -> None:
-    proto = original.node
-    if proto is None:
-        raise ValueError("the group took the place of no node")
     old = [values[name] for name in proto.output if name]
     new = {name: ir.val(name) for name in proto.output if name}
     node = ir.Node(
@@ -95,7 +93,4 @@ def _bodies(nodes: Sequence[ir.Node]) -> Iterator[ir.Graph]:
 
 
 def _graph_of(nodes: Sequence[ir.Node]) -> ir.Graph:
-    graph = nodes[0].graph
-    if not isinstance(graph, ir.Graph):
-        raise TypeError(f"node '{nodes[0].name}' belongs to no graph")
-    return graph
+    return cast(ir.Graph, nodes[0].graph)

@@ -25,7 +25,7 @@ def _beyond(nodes: StandardNodes, operand: ir.Value) -> ir.Value:
     again = nodes.cast(narrow, ir.DataType.INT64, "wide_again")
     fits = nodes.add("Equal", [operand, again], "fits")
     # ONNX Runtime's optimizer takes a Not away.
-    return nodes.add("Equal", [fits, nodes.constant(0, "false", ir.DataType.BOOL)], "beyond")
+    return nodes.add("Equal", [fits, nodes.constant(False, "false", ir.DataType.BOOL)], "beyond")
 
 
 WITHIN_INT32 = DecidingGuard(_decide, lambda kind: kind is ElementType.INT64, lambda _: ())
