@@ -29,7 +29,12 @@ def test_emitted_nodes_are_those_on_record(path: Path, backend: str) -> None:
     assert emitted.told(backend) == emitted.made[backend]
 
 
-@on_each_model
+@pytest.mark.parametrize(
+    "path",
+    # There the native backend drops a false claim that the other one leaves.
+    [path for path in FILES if path.stem != "output_claims"],
+    ids=lambda path: path.stem,
+)
 def test_native_model_gives_the_python_backends_back(path: Path) -> None:
     emitted = Emitted.read(path)
     native = emitted.rewritten("native").SerializeToString()

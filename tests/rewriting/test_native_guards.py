@@ -3,10 +3,13 @@
 import onnx
 import pytest
 
+import sonnx_ort
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.rewriting.native import catalog
 from sonnx_ort.rewriting.native.catalog import SHAPE_GUARDS, deciding_guard
+from support.graphs import binary_model
 
 
 @pytest.mark.parametrize(
@@ -18,3 +21,13 @@ def test_requirement_is_registered_as_what_it_is_about(rule: Rule) -> None:
         assert type(rule.requirement) in SHAPE_GUARDS
     else:
         assert deciding_guard(rule.requirement) is not None
+
+
+def test_rule_without_a_guard_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "DECIDING_GUARDS", {})
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(binary_model("Div", "uint8", ["n"], ["n"]), backend="native")
+    assert str(caught.value) == (
+        "Div 'the_node': the native backend has no guard for Div.int.C1 (No element of B is "
+        "zero.); use the python backend"
+    )
