@@ -217,11 +217,11 @@ def _behind(
     nodes: StandardNodes, operands: Operands, node: GuardedNode, guards: Guards
 ) -> Operands:
     """The operands behind the guards that stand in front of a node."""
-    target = node.examined.target
+    target, behind = node.examined.target, operands
     for guard, rules in guards.shapes.items():
         name = guard_name(target.operator.name, target.label, rules)
-        operands = guard(nodes, operands, node, rules, name)
+        behind = guard(nodes, behind, node, rules, name)
     if guards.deciding:
-        name = guard_name(target.operator.name, target.label, [rule for rule, _ in guards.deciding])
-        operands = pass_if_decided(nodes, operands, node, guards.deciding, name)
-    return operands
+        # What passes a guard keeps its shape, and that is often known before it.
+        behind = pass_if_decided(nodes, behind, node, guards.deciding, nodes.shape(operands[0]))
+    return behind

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
@@ -106,7 +107,7 @@ def pass_if_decided(
     operands: Operands,
     node: GuardedNode,
     guards: Sequence[tuple[Rule, DecidingGuard]],
-    name: str,
+    shape: ir.Value,
 ) -> Operands:
     """Let operands through where all rules about their elements are kept.
 
@@ -115,14 +116,13 @@ def pass_if_decided(
         operands: The operands, of one shape.
         node: The node that reads them.
         guards: The rules, in the order of decision, with what decides each.
-        name: The guard's name.
+        shape: The shape of the first operand.
 
     Returns:
         The operands, those that have to pass behind the guard.
     """
-    names = node.examined.target.operand_names
-    scalar = node.may_be_scalar
-    shape = nodes.shape(operands[0])
+    target, scalar = node.examined.target, node.may_be_scalar
+    name = guard_name(target.operator.name, target.label, [rule for rule, _ in guards])
     decided = _decided(nodes, operands, node, guards, nodes.shape(shape) if scalar else shape)
     if scalar:
         # A scalar's shape has no element that a code could take the place of, but its rank is one.
@@ -130,7 +130,7 @@ def pass_if_decided(
     passing = {0, *(position for _, guard in guards for position in guard.passing(node))}
     behind = list(operands)
     for position in sorted(passing):
-        own = name if position == 0 else f"{name} ({names[position]})"
+        own = name if position == 0 else f"{name} ({target.operand_names[position]})"
         operand = operands[position]
         behind[position] = nodes.add(
             "Reshape", [operand, decided], "defined", name="" if scalar else own
