@@ -224,6 +224,13 @@ def test_all_operators_that_changed_are_told() -> None:
         sonnx_ort.rewrite(made)
 
 
+def test_model_without_a_node_to_enforce_is_given_back_as_it_is() -> None:
+    made = parse(
+        "(float[2] a) => (float[2] c) <float[2] w = {1, 2}> { c = Concat<axis = 0>(a, w) }"
+    )
+    assert sonnx_ort.rewrite(made) == made
+
+
 @on_python
 def test_node_that_is_added_to_a_rewritten_model_is_enforced() -> None:
     once = sonnx_ort.rewrite(simple())
