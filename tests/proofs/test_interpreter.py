@@ -265,6 +265,10 @@ OF_ANY_RANK = {
     "smallest": "r = Shape(x0) y = ReduceMin<keepdims = 1>(r)",
     "largest": "y = ReduceMax<keepdims = 0>(x0)",
     "convert": "y = Cast<to = 9>(x0)",
+    "ones behind": (
+        "s = Shape(x0) r = Shape(x1) n = Shape(r) o = ConstantOfShape<value = int64[1] {1}>(n) "
+        "w = Concat<axis = 0>(s, o) y = Reshape(x0, w)"
+    ),
     "flatten": "m = Constant<value = int64[1] {-1}>() y = Reshape(x0, m)",
 }
 
@@ -274,7 +278,7 @@ OF_ANY_RANK = {
 def test_what_is_said_of_any_rank_admits_what_is_seen(nodes: str, backwards: bool) -> None:
     generator = np.random.default_rng(5)
     result = {"convert": "bool", "compare": "bool"}.get(nodes, "int64")
-    if nodes in {"reshape", "expand", "largest", "flatten"}:
+    if nodes in {"reshape", "expand", "largest", "ones behind", "flatten"}:
         result = "int32"
     text = f"(int32[] x0, int32[] x1) => ({result}[] y) {{ {OF_ANY_RANK[nodes]} }}"
     model = parse(text)

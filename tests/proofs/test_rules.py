@@ -1,16 +1,23 @@
 """The formulas of the rules say what the requirements of the profile say."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import Subject
+from support import legacy as document
 from support.elementwise import Single, singles
 from support.proofs.agreement import type_of
+from support.proofs.alignment_rules import lined_up, lines_up
 from support.proofs.rules import demanded
-from support.proofs.tensors import pinned
+from support.proofs.tensors import constant, pinned
 from support.proofs.theorem import prove_formula
 
+T = ElementType
 EDGES = (0, 1, 2, 3, 3, 5)
 
 
@@ -58,6 +65,32 @@ def test_formula_of_broadcasting_decides_as_the_profile_does(count: int) -> None
         shapes = [tuple(generator.choice(EDGES, generator.integers(0, 4))) for _ in range(count)]
         found.add(holds(rule.requirement, [np.zeros(shape, np.float32) for shape in shapes]))
     assert found == ({True} if count == 1 else {True, False})
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, 5, -1, -2, -5], ids=str)
+def test_formulas_of_limited_broadcasting_decide_as_the_profile_and_the_document_do(
+    axis: int | None,
+) -> None:
+    limits = LimitedBroadcasting(axis)
+    shapes = [shape for rank in range(4) for shape in product((0, 1, 2), repeat=rank)]
+    generator = np.random.default_rng(6)
+    found = set()
+    for _ in range(60):
+        a, b = (shapes[place] for place in generator.integers(0, len(shapes), 2))
+        if generator.random() < 0.5:
+            first = generator.integers(0, len(a) + 1)
+            b = a[first : generator.integers(first, len(a) + 1)]
+        sizes = [constant(np.zeros(shape, np.float32), T.FLOAT).sizes for shape in (a, b)]
+        allowed = limits.violation(a, b) is None
+        prove_formula(lines_up(limits, *sizes) == allowed)
+        by_document = document.lines_up(a, b, axis)
+        assert (by_document is not None) is allowed
+        if by_document:  # Of one element it does not tell axes of size 1.
+            aligned = lined_up(limits, *sizes)
+            prove_formula(aligned.length == len(by_document))
+            prove_formula(aligned.for_all(lambda i, s=by_document, v=aligned: v.at(i) == s[i]))
+        found.add(allowed)
+    assert found == {True, False}
 
 
 @pytest.mark.parametrize("rule", ["MatMul.C1", "Clip.C1"])

@@ -48,8 +48,8 @@ class Broadcasting:
         return f"{self.node} of {self.inputs}"
 
     @cached_property
-    def emitted(self) -> onnx.ModelProto:
-        """What the native backend makes of it."""
+    def original(self) -> onnx.ModelProto:
+        """The model before it is rewritten."""
         if self.node.startswith("sonnx."):
             count = self.node.count(",") + 1
             kind = re.split(r"[\[ ]", self.inputs, maxsplit=1)[0]
@@ -58,8 +58,14 @@ class Broadcasting:
             kind, outputs = "float", ["y"]
         declared = ", ".join(f"{kind}[] {name}" for name in outputs)
         text = f"({self.inputs}) => ({declared}) {{ [{NAME}] {', '.join(outputs)} = {self.node} }}"
-        made = parse(text, opset=self.opset, domains={"sonnx": 1})
-        return sonnx_ort.rewrite(made, backend="native", broadcast="explicit", operators="all")
+        return parse(text, opset=self.opset, domains={"sonnx": 1})
+
+    @cached_property
+    def emitted(self) -> onnx.ModelProto:
+        """What the native backend makes of it."""
+        return sonnx_ort.rewrite(
+            self.original, backend="native", broadcast="explicit", operators="all"
+        )
 
     def questions(self) -> tuple[Question, Question]:
         """That operands pass exactly if they have a common shape; and that they then have it."""
@@ -74,7 +80,7 @@ class Broadcasting:
             model: The model.
         """
         inputs = model.graph.input
-        ranks = [range(4) if _rank(each) is None else (None,) for each in inputs]
+        ranks = [range(4) if known_rank(each) is None else (None,) for each in inputs]
         for chosen in product(*ranks):
             pairs = zip(inputs, chosen, strict=True)
             operands = [self._operand(declared, rank) for declared, rank in pairs]
@@ -95,7 +101,7 @@ class Broadcasting:
     def _operand(self, declared: onnx.ValueInfoProto, rank: int | None) -> Operand:
         number = declared.type.tensor_type.elem_type
         kind = ElementType(onnx.TensorProto.DataType.Name(number).lower())
-        known = _rank(declared)
+        known = known_rank(declared)
         if known is None:
             of_any: Length = z3.Int(f"{declared.name}.rank") if rank is None else rank
             return operand(declared.name, kind, of_any, backwards=True)
@@ -147,6 +153,6 @@ def has_common_shape(tensor: Tensor, shapes: Sequence[Vector]) -> z3.BoolRef:
     return z3.And(term(tensor.rank) == term(rank), for_all(rank, same))
 
 
-def _rank(declared: onnx.ValueInfoProto) -> int | None:
+def known_rank(declared: onnx.ValueInfoProto) -> int | None:
     """The rank that is sure: for a scalar ONNX Runtime takes tensors of any rank."""
     return len(declared.type.tensor_type.shape.dim) or None

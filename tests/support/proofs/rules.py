@@ -12,9 +12,11 @@ from sonnx_ort.profile.requirements.division import (
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.interval import WithinInterval
+from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.profile.requirements.within_int32 import WithinInt32
 from sonnx_ort.profile.rule import Requirement, Rule
+from support.proofs.alignment_rules import lines_up
 from support.proofs.single_operand_rules import demanded_of_single_operands
 from support.proofs.tensors import Length, Tensor, Vector, for_all, same_sizes
 from support.proofs.terms import equal, is_signed, less, literal
@@ -56,6 +58,8 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
             found = z3.And([_within_int32(operand) for operand in operands])
         case Broadcastable():
             found = broadcastable([operand.sizes for operand in operands])
+        case LimitedBroadcasting():
+            found = lines_up(requirement, *[operand.sizes for operand in operands])
         case _:
             found = demanded_of_single_operands(requirement, operands)
     return found

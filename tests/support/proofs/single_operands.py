@@ -72,8 +72,8 @@ class SingleOperands:
         return self.index_type if name in INDICES else self.element_type
 
     @cached_property
-    def emitted(self) -> onnx.ModelProto:
-        """What the native backend makes of the node."""
+    def original(self) -> onnx.ModelProto:
+        """The model before it is rewritten."""
         inputs = ", ".join(
             f"{declared(self.kind_of(name), [None] if name in INDICES else None)} {name}"
             for name in self.names
@@ -81,8 +81,12 @@ class SingleOperands:
         places = [name if name in self.names else "" for name in OPERATORS[self.name].operands]
         result = declared(OPERATORS[self.name].result_type or self.element_type, None)
         called = f"{self.name}{written(self.attributes)}({', '.join(places)})"
-        made = parse(f"({inputs}) => ({result} y) {{ [{NAME}] y = {called} }}", opset=self.opset)
-        return sonnx_ort.rewrite(made, backend="native", operators="all")
+        return parse(f"({inputs}) => ({result} y) {{ [{NAME}] y = {called} }}", opset=self.opset)
+
+    @cached_property
+    def emitted(self) -> onnx.ModelProto:
+        """What the native backend makes of the node."""
+        return sonnx_ort.rewrite(self.original, backend="native", operators="all")
 
     def rules(self) -> tuple[Rule, ...]:
         """The rules that a run decides, in the order of decision."""

@@ -46,7 +46,7 @@ class Vector:
     def any_at(self, index: Index) -> z3.ExprRef:
         """The size at an index; some number where there is none."""
         if isinstance(self.length, int) and (
-            self.length == 0 or (isinstance(index, int) and index >= self.length)
+            self.length == 0 or (isinstance(index, int) and not 0 <= index < self.length)
         ):
             return z3.IntVal(0)
         return self.at(index)
@@ -283,3 +283,19 @@ def counted_alike(tensors: Sequence[Tensor]) -> list[z3.BoolRef]:
         for one, other in combinations(tensors, 2)
         if not (isinstance(one.rank, int) and isinstance(other.rank, int))
     ]
+
+
+def counted_with_ones_behind(one: Tensor, other: Tensor) -> z3.BoolRef:
+    """That axes of size 1 behind the others leave the number of elements as it is.
+
+    Args:
+        one: A tensor.
+        other: One that may have such axes besides those of the first.
+    """
+
+    def same(axis: Index) -> z3.BoolRef:
+        own = z3.If(term(axis) < term(one.rank), one.sizes.any_at(axis), z3.IntVal(1))
+        return other.sizes.at(axis) == own
+
+    goes_on = z3.And(term(one.rank) <= term(other.rank), other.sizes.for_all(same))
+    return z3.Implies(goes_on, term(one.elements.length) == term(other.elements.length))

@@ -13,6 +13,7 @@ from support.proofs.tensors import (
     Vector,
     counted,
     counted_alike,
+    counted_with_ones_behind,
     exists,
     line,
     number_of_elements,
@@ -100,7 +101,7 @@ def _asked_of_any_rank(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, L
     result = Tensor(x.element_type, sizes, Vector(count, x.elements.at))
     if not isinstance(count, int):
         call.run.definitions += counted(count, sizes)
-    call.run.definitions += counted_alike([x, result])
+    call.run.definitions += [*counted_alike([x, result]), counted_with_ones_behind(x, result)]
     call.requires(wanted.for_all(lambda i: wanted.at(i) != -1))
     call.fails_if(wanted.exists(impossible))
     call.fails_if(term(count) != term(x.elements.length))
