@@ -197,7 +197,25 @@ def of_sizes() -> Iterator[Trial]:
     )
 
 
+BRANCHES = (
+    "If (x0) <then_branch = one () => (int64[] a) { n = Shape(x1) a = Reshape(n, x2) }, "
+    "else_branch = other () => (int64[] b) { b = Identity(x2) }>"
+)
+"""The Reshape fails where the branch is taken and another number of elements is asked for."""
+
+
 def of_layout() -> Iterator[Trial]:
+    yield Trial(
+        BRANCHES,
+        (T.BOOL, T.FLOAT, T.INT64),
+        T.INT64,
+        lambda g: {
+            "x0": np.array(g.random() < 0.5),
+            "x1": elements(g, T.FLOAT, shape(g)),
+            "x2": g.choice([-71, -1, 0, 1, 2, 3], 1).astype(np.int64),
+        },
+        sizes=True,
+    )
     for kind in (T.FLOAT, T.INT64, T.BOOL):
         yield Trial("Shape(x0)", (kind,), T.INT64, alike(kind))
     numbers = [-71, -2, -1, 0, 0, 1, 2, 3, 6]

@@ -96,14 +96,14 @@ def _either_branch(call: Call, outer: Values) -> Tensor:
 
 
 def chosen(condition: z3.BoolRef, one: Tensor, other: Tensor) -> Tensor:
-    """One of two vectors of one length."""
+    """One of two vectors."""
     if one is other:
         return one
     if not (one.is_vector and other.is_vector and one.element_type == other.element_type):
         raise NotInterpreted("an If whose branches give tensors of different forms")
 
     def at(index: Index) -> z3.ExprRef:
-        return z3.If(condition, *alike(one.elements.at(index), other.elements.at(index)))
+        return z3.If(condition, *alike(one.elements.any_at(index), other.elements.any_at(index)))
 
     lengths = [
         z3.IntVal(n) if isinstance(n, int) else n

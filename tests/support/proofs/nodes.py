@@ -105,10 +105,15 @@ class Guarded:
         """Whether operands may have any ranks."""
         return self.ranks is not Ranks.EQUAL
 
+    @property
+    def declared_rank(self) -> int | None:
+        """A rank that the model may tell of the operands; None where it tells none."""
+        return {Ranks.ANY: None, Ranks.EQUAL: 1, Ranks.SCALARS: 0}[self.ranks]
+
     @cached_property
     def emitted(self) -> onnx.ModelProto:
         """What the native backend makes of the model; the same for every known rank but 0."""
-        return self.emitted_of_rank({Ranks.ANY: None, Ranks.EQUAL: 1, Ranks.SCALARS: 0}[self.ranks])
+        return self.emitted_of_rank(self.declared_rank)
 
     def rules(self) -> tuple[Rule, ...]:
         """The rules that a run decides, in the order of decision."""

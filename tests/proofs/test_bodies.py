@@ -1,0 +1,177 @@
+"""Guards in the bodies of If, Loop and Scan are those of the main graph, or are proved themselves.
+
+A body reads the operands from around it. Where its nodes are those that the same node gets in the
+main graph, what is proved of them there holds of them here: a body runs them as they are.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
+from support.elementwise import Single, singles
+from support.oracle_cases import TYPES_OF
+from support.proofs.alignments import LinedUp
+from support.proofs.bodies import InBranch, Place, as_one_graph, inside
+from support.proofs.broadcasts import Broadcasting
+from support.proofs.guards import outcome, passes
+from support.proofs.mutation import Mutation, number, swapped
+from support.proofs.nodes import NAME, Guarded, Ranks
+from support.proofs.sameness import up_to_names
+from support.proofs.single_operands import SingleOperands
+from support.proofs.theorem import prove, refute
+from support.proofs.twins import faults_of_elements
+
+T = ElementType
+Form = Guarded | SingleOperands | Broadcasting | LinedUp
+SIGNED = [kind for kind in ElementType if kind.dtype.kind == "i"]
+SOMETIMES = (T.FLOAT, T.INT64, T.BOOL)
+"""The types that do not wait for the thorough tests."""
+
+SINCE = {"Div": 7, "Mod": 10}
+WITHOUT_IF = tuple(SINCE)
+"""Of signed integers one look settles these elsewhere; in a branch none does."""
+
+
+def forms() -> Iterator[Form]:
+    """Every operator in every type, and every form that its guards have."""
+    for single in singles():
+        yield from (Guarded(single, ranks) for ranks in Ranks)
+    for name in ("MatMul", "BatchNormalization", "Clip", "Slice", "ArgMax"):
+        attributes = {"axis": 1} if name == "ArgMax" else {}
+        for kind in TYPES_OF[name]:
+            yield SingleOperands(name, kind, attributes=attributes)
+    pairs = ("float[] A, float[] B", "float[?,?] A, float[?] B", "float[?] A, float[1] B")
+    for inputs in (*pairs, "float[2,3] A, float[?] B", "float A, float[?] B"):
+        yield Broadcasting(inputs, "Div(A, B)")
+        yield Broadcasting(inputs, "sonnx.Broadcast(A, B)")
+    yield Broadcasting("bool[] A, float[] B, float[] C", "Where(A, B, C)")
+    for inputs in pairs[:2]:
+        yield from (LinedUp(inputs, axis) for axis in (None, 1, -2))
+
+
+def places(form: Form) -> list[Place]:
+    """The bodies in which a node can stand that knows the same of its operands there.
+
+    A state that is declared as a scalar is one: it is no input, for which any tensor is taken.
+    """
+    scalars = isinstance(form, Guarded) and form.ranks is Ranks.SCALARS
+    scalars |= isinstance(form, Broadcasting) and "float A" in form.inputs
+    without = {Place.STATES} if scalars else set()
+    if isinstance(form, LinedUp):
+        without.add(Place.SCAN)  # Version 6 has none.
+    return [place for place in Place if place not in without]
+
+
+def differs(form: Form, place: Place) -> bool:
+    """Whether a body gets other nodes than the main graph."""
+    if place is not Place.BRANCH or not isinstance(form, Guarded):
+        return False
+    return form.single.operator.name in WITHOUT_IF and form.single.element_type in SIGNED
+
+
+def is_quick(form: Form) -> bool:
+    match form:
+        case Guarded():
+            return form.single.element_type in SOMETIMES
+        case SingleOperands():
+            return form.element_type in SOMETIMES
+        case _:
+            return True
+
+
+def emitted(original: onnx.ModelProto, form: Form) -> onnx.ModelProto:
+    """What the native backend makes of a model."""
+    choice = "reject" if isinstance(form, Guarded | SingleOperands) else "explicit"
+    return sonnx_ort.rewrite(original, backend="native", operators="all", broadcast=choice)
+
+
+def compared(model: onnx.ModelProto) -> list[object]:
+    """The nodes of a model, up to names; there are some."""
+    assert model.graph.node
+    return up_to_names(model.graph.node, {each.name: each.name for each in model.graph.input})
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(form, id=str(form), marks=() if is_quick(form) else pytest.mark.thorough)
+        for form in forms()
+    ],
+)
+def test_body_gets_the_nodes_of_the_main_graph(form: Form) -> None:
+    original = form.original(form.declared_rank) if isinstance(form, Guarded) else form.original
+    expected = compared(emitted(original, form))
+    for place in places(form):
+        found = as_one_graph(emitted(inside(original, place), form))
+        same = compared(found) == expected
+        assert same is not differs(form, place), place
+
+
+@pytest.mark.parametrize("place", Place)
+@pytest.mark.parametrize("fault", [number("code", 0), swapped("shape_or_code")], ids=str)
+def test_fault_in_a_body_is_seen(fault: Mutation, place: Place) -> None:
+    form = Guarded(Single(OPERATORS["Div"], T.FLOAT), Ranks.ANY)
+    broken = fault.of(emitted(inside(form.original(None), place), form))
+    assert compared(as_one_graph(broken)) != compared(form.emitted)
+
+
+def test_every_operator_is_looked_at() -> None:
+    tried = {f.single.operator.name for f in forms() if isinstance(f, Guarded)}
+    tried |= {f.name for f in forms() if isinstance(f, SingleOperands)}
+    assert set(OPERATORS) - tried == {"Broadcast"}
+
+
+def in_branches() -> Iterator[InBranch]:
+    """The nodes that a branch gets other guards for than the main graph."""
+    for name in WITHOUT_IF:
+        for kind in SIGNED:
+            single = Single(OPERATORS[name], kind)
+            yield from (InBranch(single, ranks) for ranks in Ranks)
+            if kind.dtype.itemsize >= 4:
+                older = (opset for opset in (9, 12) if opset >= SINCE[name])
+                yield from (InBranch(single, Ranks.ANY, opset) for opset in older)
+    for kind in SIGNED:
+        yield InBranch(Single(OPERATORS["Div"], kind), Ranks.ANY, edition=Edition.PRELIMINARY)
+
+
+def faults(form: InBranch) -> list[Mutation]:
+    """The faults of the main graph, but for that of the look which settles."""
+    return [f for f in faults_of_elements(form) if f.value != "too_small"]
+
+
+BRANCHES = [
+    pytest.param(form, id=str(form), marks=() if is_quick(form) else pytest.mark.thorough)
+    for form in in_branches()
+]
+TWINS = [
+    pytest.param(
+        form, fault, id=f"{form} | {fault}", marks=() if is_quick(form) else pytest.mark.thorough
+    )
+    for form in in_branches()
+    if form.ranks is Ranks.ANY
+    for fault in faults(form)
+]
+
+
+@pytest.mark.parametrize("form", BRANCHES)
+def test_branch_that_is_taken_passes_exactly_what_keeps_the_rules(form: InBranch) -> None:
+    prove(form.question())
+
+
+@pytest.mark.parametrize(("form", "fault"), TWINS)
+def test_fault_is_refuted_by_operands_that_show_it(form: InBranch, fault: Mutation) -> None:
+    broken = fault.of(form.emitted)
+    _, feeds = refute(form.few_elements(broken))
+    keeps = form.keeps_rules(feeds)
+    assert passes(broken, {NAME}, feeds) is not keeps
+    assert passes(form.emitted, {NAME}, feeds) is keeps
+    whole = form.whole(form.declared_rank)
+    for taken in (True, False):
+        given = feeds | {"taken": np.array(taken), "y_otherwise": feeds["A"]}
+        assert (outcome(whole, given) is not None) is (keeps or not taken)
