@@ -61,7 +61,7 @@ class Choices:
         operators: str | Iterable[str],
         backend: str,
         *,
-        make_explicit: bool = False,
+        make_explicit: bool,
         waivers: Waivers = (),
     ) -> "Choices":
         """Find the choices of these names.

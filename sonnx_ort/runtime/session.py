@@ -65,7 +65,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             SonnxError: An option is unknown, a waiver has expired or cannot have effect, or ONNX
                 Runtime's optimizer undid the enforcement.
         """
-        choices = Choices.of(edition, broadcast, operators, backend, waivers=waivers)
+        choices = Choices.of(
+            edition, broadcast, operators, backend, make_explicit=False, waivers=waivers
+        )
         with collector_paused():
             enforced, weights = _enforce(model, choices)
             proto = enforced.to_proto() if weights.apart else enforced.to_complete_proto()
