@@ -13,7 +13,7 @@ from onnx import helper
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.rewrite import reference_of
-from support.graphs import binary_model, tensor
+from support.graphs import binary_model, parse, tensor
 from support.graphs import model as graph_model
 
 Change = Callable[[onnx.ModelProto], None]
@@ -240,3 +240,59 @@ def test_bare_node_beside_an_enforced_one_is_enforced() -> None:
     once.graph.output.append(tensor("D", "int32", ["k"]))
     again = native(once)
     assert any(name.startswith("Div 'slipped_in' breaks") for name in guards_of(again))
+
+
+MIXED = parse("""(float[n] A, float[m] B, float[n] D) => (float[n] C, float[n] E, float[n] F) {
+    [divide] C = Div(A, B)
+    [add] E = Add(D, C)
+    [multiply] F = Mul(D, E)
+}""")
+
+
+def test_operators_that_are_not_enforced_yet_are_asked_for_in_vain() -> None:
+    once = native(MIXED, operators="Div")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        native(once, operators="Add,Div,Sub")
+    assert str(caught.value) == (
+        "the model is enforced already, without Add; rewrite the original model to have them "
+        "enforced as well"
+    )
+    with pytest.raises(sonnx_ort.SonnxError, match="without Add, Div; rewrite"):
+        native(native(MIXED, operators="Mul"), operators="Add,Div")
+
+
+@pytest.mark.parametrize("operators", ["Div", "Div,Sub", "Sub"])
+def test_model_that_is_enforced_for_more_operators_stays(operators: str) -> None:
+    once = native(MIXED, operators="Add,Div")
+    assert native(once, operators=operators) == once
+
+
+def test_report_of_an_enforced_model_tells_of_all_operators() -> None:
+    report = sonnx_ort.check(native(MIXED, operators="Div"))
+    told = {(o.node, o.rule.id): (o.enforced, o.evidence) for o in report.obligations}
+    checked = "the model checks it in each run"
+    assert {place: checked in evidence for place, (_, evidence) in told.items()} == {
+        (node, rule): (node, rule) == ("divide", "Div.float.R1")
+        for node, operator in (("divide", "Div"), ("add", "Add"), ("multiply", "Mul"))
+        for rule in (f"{operator}.float.R2", f"{operator}.float.RG1", f"{operator}.float.R1")
+    }
+    assert {node: enforced for (node, _), (enforced, _) in told.items()} == {
+        "divide": True, "add": False, "multiply": False,
+    }  # fmt: skip
+
+
+def declare_a_type(model: onnx.ModelProto) -> None:
+    model.graph.value_info.append(tensor("C_operand_shape", "float", None))
+
+
+def declare_a_shape(model: onnx.ModelProto) -> None:
+    model.graph.value_info.append(tensor("C_operand_shape", "int64", [7]))
+
+
+@pytest.mark.parametrize("change", [declare_a_type, declare_a_shape])
+def test_model_that_declares_other_types_or_shapes_is_not_taken_for_enforced(
+    change: Change,
+) -> None:
+    changed = enforced()
+    change(changed)
+    assert len(native(changed).graph.node) > len(changed.graph.node)
