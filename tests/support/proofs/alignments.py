@@ -32,8 +32,8 @@ from support.proofs.broadcasts import NAME, SIZES_AT_MOST, known_rank
 from support.proofs.guards import reaching
 from support.proofs.interpreter import Values
 from support.proofs.rules import broadcastable
-from support.proofs.run import Run
 from support.proofs.slices import computing
+from support.proofs.telling import told_first
 from support.proofs.tensors import Operand, Tensor, for_all, operand, same_sizes, term
 from support.proofs.theorem import Claim, Question
 
@@ -120,7 +120,7 @@ class LinedUp:
             lambda _, run: z3.Implies(fits, run.passes),
             lambda _, run: z3.Implies(run.passes, fits),
             *(_gets_shape_of(a.tensor, name) for name in read),
-            lambda _, run: z3.Implies(z3.Not(fits), _told_first(run, E1)),
+            lambda _, run: z3.Implies(z3.Not(fits), told_first(run, E1)),
         )
         for claim in claims:
             yield Question(model, [a, b], frozenset(), claim, known)
@@ -136,8 +136,8 @@ class LinedUp:
             self._passing(a, b),
             *(_gets_shape_of(a, name) for name in read),
             lambda values, run: z3.Implies(run.passes, self._at_its_axes(a, b, values)),
-            lambda _, run: z3.Implies(z3.Not(lining), _told_first(run, self.rule)),
-            lambda _, run: z3.Implies(z3.And(lining, z3.Not(fits)), _told_first(run, E1)),
+            lambda _, run: z3.Implies(z3.Not(lining), told_first(run, self.rule)),
+            lambda _, run: z3.Implies(z3.And(lining, z3.Not(fits)), told_first(run, E1)),
         )
         for claim in claims:
             yield Question(self.emitted, operands, frozenset({NAME}), claim)
@@ -200,7 +200,7 @@ class LinedUp:
             lambda _, run: z3.Implies(part, run.passes),
             lambda _, run: z3.Implies(one, run.passes),
             lambda _, run: z3.Implies(run.passes, lining),
-            lambda _, run: z3.Implies(z3.Not(lining), _told_first(run, self.rule)),
+            lambda _, run: z3.Implies(z3.Not(lining), told_first(run, self.rule)),
             lambda values, run: z3.Implies(run.passes, self._at_its_axes(a, b, values)),
         )
 
@@ -226,27 +226,3 @@ class LinedUp:
 
 def _gets_shape_of(tensor: Tensor, name: str) -> Claim:
     return lambda values, run: z3.Implies(run.passes, same_sizes(tensor.sizes, values[name].sizes))
-
-
-def _told_first(run: Run, rule: Rule) -> z3.BoolRef:
-    """Whether the first node that refuses is a guard of a rule, and tells its code.
-
-    An Expand that is a guard tells it by its name alone.
-    """
-    told, before = [], []
-    for name, refuses in run.refusals:
-        if _speaks_of(name, rule):
-            told.append(z3.And(refuses, z3.Not(z3.Or(before)), _asks_for(run, name, rule)))
-        before.append(refuses)
-    return z3.Or(told)
-
-
-def _speaks_of(name: str, rule: Rule) -> bool:
-    return f": {rule.code} {rule.id}" in name
-
-
-def _asks_for(run: Run, name: str, rule: Rule) -> z3.BoolRef:
-    if name not in run.asked:
-        return z3.BoolVal(True)
-    shape = run.asked[name].elements
-    return shape.exists(lambda axis: shape.at(axis) == -rule.code)

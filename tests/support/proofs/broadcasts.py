@@ -50,12 +50,10 @@ class Broadcasting:
     @cached_property
     def original(self) -> onnx.ModelProto:
         """The model before it is rewritten."""
+        outputs = ["y"]
         if self.node.startswith("sonnx."):
-            count = self.node.count(",") + 1
-            kind = re.split(r"[\[ ]", self.inputs, maxsplit=1)[0]
-            outputs = [f"Z{number}" for number in range(count)]
-        else:
-            kind, outputs = "float", ["y"]
+            outputs = [f"Z{number}" for number in range(self.node.count(",") + 1)]
+        kind = re.split(r"[\[ ]", self.inputs.split(", ")[-1], maxsplit=1)[0]
         declared = ", ".join(f"{kind}[] {name}" for name in outputs)
         text = f"({self.inputs}) => ({declared}) {{ [{NAME}] {', '.join(outputs)} = {self.node} }}"
         return parse(text, opset=self.opset, domains={"sonnx": 1})
@@ -69,7 +67,7 @@ class Broadcasting:
 
     def questions(self) -> tuple[Question, Question]:
         """That operands pass exactly if they have a common shape; and that they then have it."""
-        operands = [self._operand(declared, None) for declared in self.emitted.graph.input]
+        operands = [self.operand(declared, None) for declared in self.emitted.graph.input]
         passing = self._question(self.emitted, operands, [])
         return passing, passing.about(self._common(self.emitted, operands))
 
@@ -83,7 +81,7 @@ class Broadcasting:
         ranks = [range(4) if known_rank(each) is None else (None,) for each in inputs]
         for chosen in product(*ranks):
             pairs = zip(inputs, chosen, strict=True)
-            operands = [self._operand(declared, rank) for declared, rank in pairs]
+            operands = [self.operand(declared, rank) for declared, rank in pairs]
             small = [
                 each.tensor.sizes.for_all(lambda i, t=each.tensor: t.sizes.at(i) <= SIZES_AT_MOST)
                 for each in operands
@@ -98,7 +96,21 @@ class Broadcasting:
         """
         return Broadcastable().violation(list(feeds.values())) is None
 
-    def _operand(self, declared: onnx.ValueInfoProto, rank: int | None) -> Operand:
+    def kept(self, tensors: Sequence[Tensor]) -> z3.BoolRef:
+        """Whether operands pass, as a formula.
+
+        Args:
+            tensors: The operands.
+        """
+        return demanded(Broadcastable(), tensors)
+
+    def operand(self, declared: onnx.ValueInfoProto, rank: int | None) -> Operand:
+        """An operand of what the model declares.
+
+        Args:
+            declared: The input.
+            rank: Its rank, where the model does not tell it; None for any.
+        """
         number = declared.type.tensor_type.elem_type
         kind = ElementType(onnx.TensorProto.DataType.Name(number).lower())
         known = known_rank(declared)
@@ -122,7 +134,7 @@ class Broadcasting:
         ]
 
         def passing(_: Values, run: Run) -> z3.BoolRef:
-            return run.passes == demanded(Broadcastable(), tensors)
+            return run.passes == self.kept(tensors)
 
         return Question(model, operands, frozenset({NAME}), passing, [*known, *limits])
 
