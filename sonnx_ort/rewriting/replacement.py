@@ -1,6 +1,7 @@
 """Puts nodes in the place of one, so that nothing else in the graph notices."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 import onnx_ir as ir
 
@@ -60,11 +61,8 @@ def replace_node(
         new.metadata_props.update(old.metadata_props)
         new.doc_string = old.doc_string
         new.meta.update(old.meta)
-    graph = node.graph
-    if graph is None:
-        raise ValueError(f"node '{node.name}' belongs to no graph")
     ir.convenience.replace_nodes_and_values(
-        graph, node, [node], nodes, list(values), list(values.values())
+        cast(ir.Graph, node.graph), node, [node], nodes, list(values), list(values.values())
     )
 
 

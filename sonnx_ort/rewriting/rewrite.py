@@ -45,14 +45,10 @@ class Enforced:
 
     def to_proto(self) -> onnx.ModelProto:
         """The model as a protocol buffer of its own; external data stays external."""
+        if not self.unchanged:
+            return _proto_of(self.model, self.original)
         proto = onnx.ModelProto()
-        if self.unchanged:
-            proto.CopyFrom(self.original)
-            return proto
-        with serializable():
-            proto.CopyFrom(ir.to_proto(self.model))
-        # The graph library has no place for it.
-        proto.training_info.extend(self.original.training_info)
+        proto.CopyFrom(self.original)
         return proto
 
     def to_complete_proto(self) -> onnx.ModelProto:
@@ -189,7 +185,16 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     waivers = told_waivers(loaded.graph_model)
     examination = examine_loaded(loaded, choices.demands, waivers=waivers)
     lower(loaded.graph_model, examination, choices)
-    return Enforced(loaded.graph_model, Backend.PYTHON, False, None, loaded.proto).to_proto()
+    return _proto_of(loaded.graph_model, loaded.proto)
+
+
+def _proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
+    """A model as a protocol buffer of its own, with what the graph library has no place for."""
+    proto = onnx.ModelProto()
+    with serializable():
+        proto.CopyFrom(ir.to_proto(model))
+    proto.training_info.extend(original.training_info)
+    return proto
 
 
 def require_serializable(proto: onnx.ModelProto) -> bytes:

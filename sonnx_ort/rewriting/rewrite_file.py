@@ -68,10 +68,12 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         model = read(source)
         proto = enforce(model, choices).to_proto()
         content = require_serializable(proto)
-        told = None
+        recorded: list[tuple[Path, str]] = []
         if record is not None:
-            check_place_of_record(Path(record), model.proto, source, target)
+            place = Path(record)
+            check_place_of_record(place, model.proto, source, target)
             told = cyclonedx(record_of_rewriting(source, target, model, content, choices))
+            recorded.append((place, told))
     try:
         missing = missing_external_data(proto, source.parent, target.parent)
         if missing and transfer is Transfer.REFERENCE:
@@ -83,10 +85,11 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             temporary.write_bytes(content)
             for origin, copy in missing:
                 transfer_file(origin, copy, transfer)
-            if record is not None and told is not None:
-                # Before the model has its place: there is no model without its record.
-                write_text(Path(record), told)
+            # Before the model has its place: there is no model without its record.
+            for place, told in recorded:
+                write_text(place, told)
     except OSError as error:
+        place = f" ({error.filename})" if error.filename else ""
         raise SonnxError(
-            f"'{target}' cannot be written: {error.strerror or error} ({error.filename})"
+            f"'{target}' cannot be written: {error.strerror or error}{place}"
         ) from error

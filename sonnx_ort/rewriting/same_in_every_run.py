@@ -31,13 +31,7 @@ def same_in_every_run(
     outside = (n for n in nodes if n.target.node.graph is model.graph)
     left = {n.target.node for n in outside if _settled(n) and has_kernel(n)}
     enforced = {n.target.node for n in nodes} - left
-    while left:
-        behind = left & _behind(model, enforced)
-        if not behind:
-            break
-        left -= behind
-        enforced |= behind
-    return frozenset(left)
+    return frozenset(left - _behind(model, enforced)) if left else frozenset()
 
 
 def _settled(examined: ExaminedNode) -> bool:
@@ -73,12 +67,12 @@ def _behind(model: ir.Model, enforced: Iterable[ir.Node]) -> set[ir.Node]:
         before = len(reached)
         for node in RecursiveGraphIterator(model.graph):
             bodies = subgraphs_of(node)
-            given = [output for body in bodies for output in body.outputs]
-            if node in custom or node.domain == DOMAIN or not reached.isdisjoint(given):
-                reached.update(node.outputs)
-                reached.update(taken for body in bodies for taken in body.inputs)
-            if not reached.isdisjoint(value for value in node.inputs if value is not None):
+            given = (output for body in bodies for output in body.outputs)
+            reads = not reached.isdisjoint(value for value in node.inputs if value is not None)
+            if reads:
                 behind.add(node)
+            ours = node in custom or node.domain == DOMAIN
+            if reads or ours or not reached.isdisjoint(given):
                 reached.update(node.outputs)
                 reached.update(taken for body in bodies for taken in body.inputs)
         if len(reached) == before:

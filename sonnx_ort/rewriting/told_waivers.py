@@ -63,7 +63,7 @@ def _waiver(entry: dict[str, Any]) -> Waiver:
     words = (entry["rule"], entry["node"], entry["reason"], entry["who"])
     path, model = entry["path"], entry["model"]
     if not all(isinstance(word, str) for word in (*words, *(path or ()), model or "")):
-        raise TypeError("a waiver is told in words")
+        raise TypeError
     until = dt.date.fromisoformat(entry["until"])
     return Waiver(*words, until, None if path is None else tuple(path), model)
 

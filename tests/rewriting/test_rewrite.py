@@ -1,5 +1,7 @@
 """What `rewrite` changes, and what it leaves alone."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import onnx
 import onnx_ir as ir
@@ -8,6 +10,8 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
+from sonnx_ort.rewriting.options import Backend, Choices
+from sonnx_ort.rewriting.rewrite import enforce, require_serializable
 from support.backends import on_each_backend, on_python
 from support.graphs import binary_model, parse
 
@@ -130,6 +134,7 @@ def test_everything_else_survives() -> None:
     made.graph.doc_string = "about the graph"
     helper.set_model_props(made, {"author": "nobody"})
     made.graph.node[1].metadata_props.add(key="layer", value="first")
+    made.graph.output[1].doc_string = "about s"
     rewritten = sonnx_ort.rewrite(made)
     for field in ("doc_string", "producer_name", "producer_version", "model_version", "ir_version"):
         assert getattr(rewritten, field) == getattr(made, field), field
@@ -148,6 +153,52 @@ def test_everything_else_survives() -> None:
     assert {o.domain: o.version for o in rewritten.opset_import} == {
         "": 17, "their.domain": 7, "sonnx": 1,
     }  # fmt: skip
+
+
+def test_enforced_node_keeps_its_texts_and_metadata() -> None:
+    made = binary_model("Div", "float", ["n"], ["m"])
+    (divide,) = made.graph.node
+    divide.doc_string = "about the node"
+    divide.metadata_props.add(key="layer", value="first")
+    rewritten = sonnx_ort.rewrite(made)
+    (divide,) = [node for node in rewritten.graph.node if node.name == "the_node"]
+    assert divide.doc_string == "about the node"
+    assert {entry.key: entry.value for entry in divide.metadata_props}["layer"] == "first"
+
+
+def test_node_with_further_outputs_is_refused() -> None:
+    made = parse(
+        """(float[n,3] x, float[3] s) => (float[n,3] y) {
+            [normalize] y = BatchNormalization(x, s, s, s, s)
+        }""",
+        opset=9,
+    )
+    made.graph.node[0].output.extend(["mean", "", "", ""])
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(made, operators="BatchNormalization")
+    assert str(caught.value) == (
+        "BatchNormalization 'normalize' has further outputs, with which it cannot be enforced; "
+        "export the model for inference"
+    )
+
+
+def test_model_that_was_enforced_natively_is_told_from_others() -> None:
+    choices = Choices.of("typed", "reject", "default", "python", make_explicit=False)
+    once = sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["m"]), backend="native")
+    enforced = enforce(once, choices)
+    assert (enforced.backend, enforced.unchanged) == (Backend.NATIVE, True)
+    enforced = enforce(binary_model("Div", "float", ["n"], ["m"]), choices)
+    assert (enforced.backend, enforced.unchanged) == (Backend.PYTHON, False)
+
+
+def test_model_of_more_than_one_message_is_refused() -> None:
+    large = Mock(SerializeToString=Mock(side_effect=ValueError("too long")))
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        require_serializable(large)
+    assert str(caught.value) == (
+        "the model is too large for one message of 2 GiB (too long); keep its tensors as external "
+        "data and use rewrite_file"
+    )
 
 
 def test_training_info_survives() -> None:

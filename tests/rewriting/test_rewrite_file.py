@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import onnx
@@ -12,6 +13,7 @@ from onnx import helper
 import sonnx_ort
 from support.backends import on_each_backend
 from support.graphs import binary_model, model, tensor
+from support.waivers import SHAPES, unequal
 
 pytestmark = on_each_backend
 
@@ -174,3 +176,38 @@ def test_model_object_with_external_data_keeps_its_references(source: Path) -> N
 def test_session_on_a_path_with_external_data_runs(source: Path) -> None:
     (result,) = sonnx_ort.InferenceSession(source).run(None, {"a": X})
     np.testing.assert_array_equal(result, X / WEIGHTS)
+
+
+def test_unknown_transfer_is_refused(source: Path) -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite_file(source, source, external_data="move")
+    assert str(caught.value) == (
+        "external_data='move' is unknown; choose 'copy' or 'link' or 'reference'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(18, "Invalid cross-device link", "w.bin"), "Invalid cross-device link (w.bin)"),
+        (OSError("no more"), "no more"),
+    ],
+)
+def test_data_that_cannot_be_linked(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, told: str
+) -> None:
+    target = tmp_path / "target" / "enforced.onnx"
+    target.parent.mkdir()
+    monkeypatch.setattr(os, "link", Mock(side_effect=error))
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite_file(source, target, external_data="link")
+    assert str(caught.value) == f"'{target}' cannot be written: {told}"
+
+
+def test_choices_have_effect(tmp_path: Path) -> None:
+    source, target = tmp_path / "source.onnx", tmp_path / "target.onnx"
+    choices = {"make_explicit": True, "waivers": [SHAPES]}
+    made = unequal()
+    onnx.save(made, source)
+    sonnx_ort.rewrite_file(source, target, **choices)
+    assert onnx.load(target) == sonnx_ort.rewrite(made, **choices)

@@ -73,6 +73,32 @@ def test_constant_is_expanded_for_it() -> None:
     assert operators("z = Div(c, two) w = Identity(k)", broadcast="explicit") == ["standard Div"]
 
 
+@pytest.mark.parametrize(
+    ("constants", "domain"),
+    [
+        ("float[3] c = {1, 2, 4}, float[3,1] d = {1, 2, 4}", "standard"),
+        ("float[3] c = {1, 2, 4}, float[1] d = {2}", "standard"),
+        ("float[0,3] c = {}, float[0,1] d = {}", "sonnx"),
+    ],
+)
+def test_what_holds_nothing_is_expanded_for_the_custom_operator(
+    constants: str, domain: str
+) -> None:
+    made = parse(f"(float[3] x) => (float[] z) <{constants}> {{ q = Div(d, c) z = Identity(q) }}")
+    rewritten = sonnx_ort.rewrite(made, broadcast="explicit")
+    divisions = [node for node in rewritten.graph.node if node.op_type == "Div"]
+    assert [node.domain or "standard" for node in divisions] == [domain]
+
+
+def test_what_a_run_gives_a_shape_is_expanded_for_the_custom_operator() -> None:
+    made = parse(
+        "(float[3] x) => (float[] z) <float[3] c = {1, 0, 4}, float one = {1}>"
+        " { n = NonZero(c) d = Cast<to = 1>(n) q = Sub(d, one) z = Identity(q) }"
+    )
+    rewritten = sonnx_ort.rewrite(made, broadcast="explicit")
+    assert [n.domain for n in rewritten.graph.node if n.op_type == "Sub"] == ["sonnx"]
+
+
 def test_result_that_the_edition_defines_otherwise_is_computed_by_its_operator() -> None:
     graph = "z = Div(c, c) w = Identity(k)"
     assert operators(graph, edition="preliminary") == ["sonnx Div"]

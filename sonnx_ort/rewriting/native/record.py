@@ -163,7 +163,7 @@ def forget(model: ir.Model) -> None:
     Args:
         model: The model; changed in place.
     """
-    model.metadata_props.pop(ENFORCED, None)
+    del model.metadata_props[ENFORCED]
     for node in RecursiveGraphIterator(model.graph):
         node.metadata_props.pop(GROUP, None)
         node.metadata_props.pop(ORIGINAL, None)

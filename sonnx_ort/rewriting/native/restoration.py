@@ -56,7 +56,7 @@ def _restore_node(
     values: Mapping[str, ir.Value],
 ) -> None:
     old = [values[name] for name in proto.output if name]
-    new = {name: ir.val(name) for name in proto.output if name}
+    new = {name: ir.Value() for name in proto.output if name}
     node = ir.Node(
         proto.domain,
         proto.op_type,
