@@ -180,8 +180,8 @@ def drop_unfounded_sizes(
         replaced: The operators of which custom operators take the place.
         native: Whether the nodes that are enforced stay standard nodes.
     """
-    given = chain(model.graph.inputs, model.graph.initializers.values())
-    kept = set(chain(given, _counters(model.graph), collected_by_loops(model.graph)))
+    of_loops = chain(_counters(model.graph), collected_by_loops(model.graph))
+    kept = {*model.graph.inputs, *of_loops}
     unlike = _computed_like_no_other(model.graph, replaced, native=native)
     unread = {value for value in unlike if not value.uses()}
     checked = set(_checked_by_scan(model.graph))
@@ -235,11 +235,10 @@ def _subgraphs(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
 
 
 def _open_sizes(value: ir.Value, claimed: ir.Shape, known: Shape) -> None:
-    pairs = list(zip(claimed, known, strict=True))
-    if any(isinstance(claim, int) and claim != size for claim, size in pairs):
-        value.shape = ir.Shape(
-            [None if isinstance(claim, int) and claim != size else claim for claim, size in pairs]
-        )
+    value.shape = ir.Shape(
+        None if isinstance(claim, int) and claim != size else claim
+        for claim, size in zip(claimed, known, strict=True)
+    )
 
 
 def _sizes(known: Shape) -> ir.Shape:

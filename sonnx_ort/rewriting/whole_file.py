@@ -37,7 +37,7 @@ def write_text(target: Path, text: str) -> None:
     check_place(target)
     try:
         with replacing(target) as temporary:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
+            temporary.write_bytes(text.encode())
     except OSError as error:
         raise SonnxError(f"'{target}' cannot be written: {error.strerror or error}") from error
 

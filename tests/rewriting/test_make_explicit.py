@@ -83,3 +83,17 @@ def test_declarations_of_the_file_are_left_as_they_are() -> None:
     claimed.graph.value_info.append(tensor("s", "float", ["their", "own"]))
     rewritten = sonnx_ort.rewrite(claimed, **OPTIONS)
     assert tensor("s", "float", ["their", "own"]) in rewritten.graph.value_info
+
+
+def test_types_and_shapes_behind_custom_operators_stand_in_the_file() -> None:
+    model = parse("""(float[n,3] a, float[n,3] b) => (float[n,3] z) {
+        [sub] d = Sub(a, b)
+        r = Relu(b)
+        s = Exp(r)
+        z = Concat<axis = 0>(d, s)
+    }""")
+    once = sonnx_ort.rewrite(model, backend="python")
+    again = sonnx_ort.rewrite(once, backend="python", **OPTIONS)
+    declared = {value.name: value for value in again.graph.value_info}
+    for name in ("r", "s"):
+        assert declared[name] == tensor(name, "float", ["n", 3])

@@ -247,12 +247,13 @@ def test_proved_node_carries_its_rules_too() -> None:
     }
 
 
-def test_unknown_element_type_is_refused() -> None:
+@pytest.mark.parametrize("operator", ["Div", "Less"])
+def test_unknown_element_type_is_refused(operator: str) -> None:
     made = model(
         [
             helper.make_node("Mystery", ["a"], ["m"], domain="their.domain"),
             helper.make_node("Mystery", ["m"], ["other"], domain="their.domain"),
-            helper.make_node("Div", ["m", "other"], ["d"], name="div"),
+            helper.make_node(operator, ["m", "other"], ["d"], name="unknown"),
             helper.make_node("Mystery", ["d"], ["c"], domain="their.domain"),
         ],
         [tensor("a", "float", [2])],
@@ -260,10 +261,11 @@ def test_unknown_element_type_is_refused() -> None:
         domains={"their.domain": 1},
     )
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.rewrite(made)
+        sonnx_ort.rewrite(made, operators=operator)
     assert str(caught.value) == (
-        "Div 'div': the native backend needs to know the element type of 'm', which follows from "
-        "nothing and is not declared; declare it in value_info, or use the python backend"
+        f"{operator} 'unknown': the native backend needs to know the element type of 'm', which "
+        "follows from nothing and is not declared; declare it in value_info, or use the python "
+        "backend"
     )
 
 

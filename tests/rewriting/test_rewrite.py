@@ -314,9 +314,13 @@ def test_inputs_and_outputs_without_a_shape_are_accepted() -> None:
 
 @on_python
 def test_unknown_types_are_left_to_the_session() -> None:
-    text = "(float[2] a) => (float[2] c) { m = their.domain.Mystery(a) [div] c = Div(m, m) }"
+    text = """(float[2] a) => (float[2] c) {
+        m = their.domain.Mystery(a) [div] d = Div(m, m) c = their.domain.Mystery(d)
+    }"""
     made = parse(text, domains={"their.domain": 1})
-    (node,) = custom_nodes(sonnx_ort.rewrite(made))
+    rewritten = sonnx_ort.rewrite(made)
+    assert not rewritten.graph.value_info
+    (node,) = custom_nodes(rewritten)
     assert {entry.key: entry.value for entry in node.metadata_props}["sonnx_ort.rules"] == (
         "Div.float.R2 Div.float.RG1 Div.float.R1 "
         "Div.int.R2 Div.int.RG1 Div.int.R1 Div.int.C1 Div.int.C2"
