@@ -89,7 +89,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             for place, told in recorded:
                 write_text(place, told)
     except OSError as error:
-        place = f" ({error.filename})" if error.filename else ""
+        name = f" ({error.filename})" if error.filename else ""
         raise SonnxError(
-            f"'{target}' cannot be written: {error.strerror or error}{place}"
+            f"'{target}' cannot be written: {error.strerror or error}{name}"
         ) from error
