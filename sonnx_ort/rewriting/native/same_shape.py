@@ -90,7 +90,13 @@ def _passing(examined: ExaminedNode) -> Sequence[bool]:
         return everything
     a_known, b_known = (has_known_sizes(operand.shape) for operand in examined.operands)
     a, b = examined.target.inputs
-    # Of an input whose sizes are not known here, none are declared any more.
     if b_known and not a_known:
-        return not a.is_graph_input(), True
-    return True, not b.is_graph_input()
+        return not _open_input(a), True
+    return True, not _open_input(b)
+
+
+def _open_input(value: ir.Value) -> bool:
+    """Whether a value is an input, of a body too, of which ONNX Runtime does not know all sizes."""
+    shape = value.shape
+    open_shape = shape is None or any(not isinstance(size, int) for size in shape)
+    return value.is_graph_input() and open_shape
