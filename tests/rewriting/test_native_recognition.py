@@ -298,3 +298,6 @@ def test_model_that_declares_other_types_or_shapes_is_not_taken_for_enforced(
     again = native(changed)
     assert len(again.graph.node) > len(changed.graph.node)
     assert native(again) == again
+    told = [{e.key: e.value for e in node.metadata_props} for node in again.graph.node]
+    groups = {entries["sonnx_ort.group"] for entries in told if "sonnx_ort.group" in entries}
+    assert sum("sonnx_ort.original" in entries for entries in told) == len(groups)
