@@ -13,8 +13,10 @@ from onnx import helper
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.rewrite import reference_of
+from sonnx_ort.rewriting.told_waivers import WAIVERS
 from support.graphs import binary_model, parse, tensor
 from support.graphs import model as graph_model
+from support.waivers import unequal, waiver
 
 Change = Callable[[onnx.ModelProto], None]
 
@@ -35,7 +37,7 @@ TYPES_AND_OPSETS = [
 ]
 
 
-def native(model: onnx.ModelProto, **choices: str) -> onnx.ModelProto:
+def native(model: onnx.ModelProto, **choices: object) -> onnx.ModelProto:
     return sonnx_ort.rewrite(model, backend="native", **choices)
 
 
@@ -301,3 +303,62 @@ def test_model_that_declares_other_types_or_shapes_is_not_taken_for_enforced(
     told = [{e.key: e.value for e in node.metadata_props} for node in again.graph.node]
     groups = {entries["sonnx_ort.group"] for entries in told if "sonnx_ort.group" in entries}
     assert sum("sonnx_ort.original" in entries for entries in told) == len(groups)
+
+
+def test_report_of_a_model_tells_of_all_operators() -> None:
+    report = sonnx_ort.check(MIXED, operators="Div")
+    assert {o.node: o.enforced for o in report.obligations} == {
+        "divide": True, "add": False, "multiply": False,
+    }  # fmt: skip
+
+
+CALLING = parse(
+    """(float[n] A, float[m] B) => (float[n] C, float[n] D) {
+        [divide] C = Div(A, B)
+        D = own.larger(A, B)
+    }
+    <domain: "own", opset_import: ["": 17]>
+    larger (a, b) => (c) { [largest] c = Max(a, b) }""",
+    domains={"own": 1},
+)
+
+
+def test_function_stays_where_none_of_its_operators_is_enforced() -> None:
+    once = native(CALLING, operators="Div")
+    assert [node.op_type for node in once.graph.node][-1] == "larger"
+    assert native(once, operators="Div") == once
+    assert native(once, operators="Sub") == once
+
+
+def test_function_is_inlined_where_one_of_its_operators_is_enforced() -> None:
+    once = native(CALLING, operators="Max")
+    assert [node.op_type for node in once.graph.node][-1] == "Max"
+    assert native(once, operators="Max") == once
+
+
+def test_model_that_is_enforced_without_what_its_functions_hold_is_recognized() -> None:
+    once = native(CALLING, operators="Div")
+    with pytest.raises(sonnx_ort.SonnxError, match="enforced already, without Max; rewrite"):
+        native(once, operators="Div,Max")
+
+
+def test_function_of_what_is_not_taken_for_enforced_is_inlined() -> None:
+    changed = native(CALLING, operators="Div")
+    declare_a_type(changed)
+    assert [node.op_type for node in native(changed, operators="Max").graph.node][-1] == "Max"
+
+
+def test_model_whose_metadata_lost_a_waiver_is_not_taken_for_enforced() -> None:
+    once = native(unequal(), waivers=[waiver("Div.float.R1")])
+    assert not sonnx_ort.check(once).ok
+    (told,) = [entry for entry in once.metadata_props if entry.key == WAIVERS]
+    once.metadata_props.remove(told)
+    assert sonnx_ort.check(once).ok
+
+
+def test_size_that_a_file_claims_behind_a_guard_is_not_taken_for_enforced() -> None:
+    text = "(float[n] A, float[m] B) => (float[] D) { [subtract] c = Sub(A, B) D = Relu(c) }"
+    once = native(parse(text))
+    (declared,) = [value for value in once.graph.value_info if value.name == "c"]
+    declared.type.tensor_type.shape.dim[0].dim_value = 7
+    assert len(native(once).graph.node) > len(once.graph.node)
