@@ -12,8 +12,8 @@ from onnx import helper
 
 import sonnx_ort
 from support.backends import on_each_backend
-from support.graphs import binary_model, model, tensor
-from support.waivers import SHAPES, unequal
+from support.graphs import binary_model, model, parse, tensor
+from support.waivers import SHAPES
 
 pytestmark = on_each_backend
 
@@ -207,7 +207,17 @@ def test_data_that_cannot_be_linked(
 def test_choices_have_effect(tmp_path: Path) -> None:
     source, target = tmp_path / "source.onnx", tmp_path / "target.onnx"
     choices = {"make_explicit": True, "waivers": [SHAPES]}
-    made = unequal()
+    made = parse("""(float[3] x, float[1] y) => (float[3] z) {
+        [the_node] q = Div(x, y)
+        z = Softmax(q)
+    }""")
     onnx.save(made, source)
     sonnx_ort.rewrite_file(source, target, **choices)
     assert onnx.load(target) == sonnx_ort.rewrite(made, **choices)
+
+
+def test_path_of_a_natively_enforced_model_gives_a_model_of_its_own(source: Path) -> None:
+    target = source.with_name("enforced.onnx")
+    sonnx_ort.rewrite_file(source, target, backend="native")
+    (weights,) = sonnx_ort.rewrite(target).graph.initializer
+    np.testing.assert_array_equal(onnx.numpy_helper.to_array(weights), WEIGHTS)
