@@ -117,6 +117,19 @@ def test_waivers_of_nodes_in_subgraphs_have_effect() -> None:
         np.testing.assert_array_equal(result, expected)
 
 
+def test_waivers_of_the_main_graph_are_told_first() -> None:
+    text = """(bool c, float[3] x, float[1] y) => (float[3] z) {
+        [last] w = Div(x, y)
+        z = If (c) <
+            then_branch = one () => (float[3] p) { [first] p = Div(w, y) },
+            else_branch = other () => (float[3] q) { q = Identity(w) }
+        >
+    }"""
+    waivers = [waiver("Div.float.R1", node) for node in ("first", "last")]
+    rewritten = sonnx_ort.rewrite(parse(text), waivers=waivers)
+    assert [entry["node"] for entry in told(rewritten)] == ["last", "first"]
+
+
 def test_waivers_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "waivers.toml"
     file.write_text(
