@@ -171,10 +171,23 @@ def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
     )
 
 
+def _content(node: ir.Node) -> bytes:
+    """A node with its subgraphs, but for the names of constants, which looking at them changes."""
+    proto = ir.serde.serialize_node(node)
+    pending = [proto]
+    while pending:
+        for attribute in pending.pop().attribute:
+            if attribute.HasField("t"):
+                attribute.t.ClearField("name")
+            pending.extend(attribute.g.node)
+    content: bytes = proto.SerializeToString()
+    return content
+
+
 def _fingerprint(model: ir.Model) -> tuple[object, ...]:
     """All of a model but the elements of its initializers, which nothing here changes."""
     return (
-        [ir.serde.serialize_node(node).SerializeToString() for node in model.graph],
+        [_content(node) for node in model.graph],
         [(value.name, str(value.type), str(value.shape)) for value in defined_values(model.graph)],
         [value.name for value in (*model.graph.inputs, *model.graph.outputs)],
         dict(model.opset_imports),
