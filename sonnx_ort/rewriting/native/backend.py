@@ -155,7 +155,7 @@ class NativeBackend:
                 declare_output(examined)
             return
         declare_output(examined)
-        self._recorder.record(added.nodes, original)
+        self._recorder.record(added.nodes, original.without_shapes_of(target.node))
         replace_node(target.node, added.nodes, {target.output: result})
 
     def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value | None:

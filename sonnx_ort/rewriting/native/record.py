@@ -7,7 +7,7 @@ where undoing and doing it again gives the very same model.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx
 import onnx.serialization
@@ -72,7 +72,7 @@ class Original:
     Attributes:
         node: The node; None if the group guards inputs.
         undeclared: The outputs of the node whose type the file did not give.
-        unshaped: Those whose shape it did not give.
+        unshaped: Those whose shape it did not give, or that the group leaves without one.
         inputs: For a group that guards inputs, by the name of each the name of the guarded value.
     """
 
@@ -93,6 +93,14 @@ class Original:
             tuple(output.name for output in node.outputs if output.name and output.type is None),
             tuple(_without_shape(node)),
         )
+
+    def without_shapes_of(self, node: ir.Node) -> "Original":
+        """Take down what a node's outputs have no shape of any more.
+
+        Args:
+            node: The node, as it is replaced.
+        """
+        return replace(self, unshaped=tuple(dict.fromkeys((*self.unshaped, *_without_shape(node)))))
 
     def text(self) -> str:
         """The record as a line of JSON."""
