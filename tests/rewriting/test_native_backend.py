@@ -247,8 +247,12 @@ def test_proved_node_carries_its_rules_too() -> None:
     }
 
 
-@pytest.mark.parametrize("operator", ["Div", "Less"])
-def test_unknown_element_type_is_refused(operator: str) -> None:
+@pytest.mark.parametrize(
+    ("operator", "declared"), [("Div", []), ("Less", [tensor("d", "bool", None)])]
+)
+def test_unknown_element_type_is_refused(
+    operator: str, declared: list[onnx.ValueInfoProto]
+) -> None:
     made = model(
         [
             helper.make_node("Mystery", ["a"], ["m"], domain="their.domain"),
@@ -258,6 +262,7 @@ def test_unknown_element_type_is_refused(operator: str) -> None:
         ],
         [tensor("a", "float", [2])],
         [tensor("c", "float", [2])],
+        value_info=declared,
         domains={"their.domain": 1},
     )
     with pytest.raises(sonnx_ort.SonnxError) as caught:
