@@ -362,3 +362,18 @@ def test_size_that_a_file_claims_behind_a_guard_is_not_taken_for_enforced() -> N
     (declared,) = [value for value in once.graph.value_info if value.name == "c"]
     declared.type.tensor_type.shape.dim[0].dim_value = 7
     assert len(native(once).graph.node) > len(once.graph.node)
+
+
+def test_what_an_imitation_tells_of_its_groups_is_forgotten() -> None:
+    changed = native(
+        parse(
+            """(float[n] A, float[m] B) => (float[] C, float[] D, float[] E) {
+                C, D = sonnx.Broadcast(A, B)
+                E = Div(A, B)
+            }""",
+            domains={"sonnx": 1},
+        )
+    )
+    declare_a_type(changed)
+    told = [{e.key for e in node.metadata_props} for node in native(changed).graph.node]
+    assert sum("sonnx_ort.original" in keys for keys in told) == 1
