@@ -235,10 +235,11 @@ def _subgraphs(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
 
 
 def _open_sizes(value: ir.Value, claimed: ir.Shape, known: Shape) -> None:
-    value.shape = ir.Shape(
-        None if isinstance(claim, int) and claim != size else claim
-        for claim, size in zip(claimed, known, strict=True)
-    )
+    pairs = list(zip(claimed, known, strict=True))
+    if any(isinstance(claim, int) and claim != size for claim, size in pairs):
+        value.shape = ir.Shape(
+            [None if isinstance(claim, int) and claim != size else claim for claim, size in pairs]
+        )
 
 
 def _sizes(known: Shape) -> ir.Shape:

@@ -155,6 +155,17 @@ def test_everything_else_survives() -> None:
     }  # fmt: skip
 
 
+def test_denotation_of_declared_axes_survives() -> None:
+    made = parse("""(float[n,3] a, float[n,3] b) => (float[] z) <float[n,3] r> {
+        r = Relu(a)
+        s = Sub(r, b)
+        z = Exp(r)
+    }""")
+    made.graph.value_info[0].type.tensor_type.shape.dim[0].denotation = "DATA_BATCH"
+    (declared,) = [v for v in sonnx_ort.rewrite(made).graph.value_info if v.name == "r"]
+    assert declared.type.tensor_type.shape.dim[0].denotation == "DATA_BATCH"
+
+
 def test_enforced_node_keeps_its_texts_and_metadata() -> None:
     made = binary_model("Div", "float", ["n"], ["m"])
     (divide,) = made.graph.node
