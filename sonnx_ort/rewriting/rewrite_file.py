@@ -68,12 +68,11 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         model = read(source)
         proto = enforce(model, choices).to_proto()
         content = require_serializable(proto)
-        recorded: list[tuple[Path, str]] = []
+        recorded: tuple[Path, str] | None = None
         if record is not None:
-            place = Path(record)
-            check_place_of_record(place, model.proto, source, target)
+            check_place_of_record(Path(record), model.proto, source, target)
             told = cyclonedx(record_of_rewriting(source, target, model, content, choices))
-            recorded.append((place, told))
+            recorded = Path(record), told
     try:
         missing = missing_external_data(proto, source.parent, target.parent)
         if missing and transfer is Transfer.REFERENCE:
@@ -85,9 +84,9 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             temporary.write_bytes(content)
             for origin, copy in missing:
                 transfer_file(origin, copy, transfer)
-            # Before the model has its place: there is no model without its record.
-            for place, told in recorded:
-                write_text(place, told)
+            if recorded is not None:
+                # Before the model has its place: there is no model without its record.
+                write_text(*recorded)
     except OSError as error:
         name = f" ({error.filename})" if error.filename else ""
         raise SonnxError(

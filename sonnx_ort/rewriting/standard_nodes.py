@@ -9,6 +9,7 @@ through it:
 """
 
 from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import onnx_ir as ir
@@ -29,7 +30,7 @@ class StandardNodes:
     """Makes the nodes that go into the place of one node, or in front of it."""
 
     def __init__(
-        self, names: ValueNames, stem: str, opset: int, known: Known | None = None
+        self, names: ValueNames, stem: str, opset: int, known: Known = MappingProxyType({})
     ) -> None:
         """Start with no nodes.
 
@@ -43,7 +44,7 @@ class StandardNodes:
         self.opset = opset
         self._names = names
         self._stem = stem
-        self._known: dict[tuple[Hashable, ...], ir.Value] = dict(known or {})
+        self._known: dict[tuple[Hashable, ...], ir.Value] = dict(known)
 
     def body(self) -> "StandardNodes":
         """Start the nodes of a subgraph, which can read all values made here."""

@@ -35,6 +35,14 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """A target in a folder of its own."""
+    path = tmp_path / "target" / "enforced.onnx"
+    path.parent.mkdir()
+    return path
+
+
 def run(path: Path) -> np.ndarray:
     (result,) = ort.InferenceSession(path, sonnx_ort.register()).run(None, {"a": X})
     return result
@@ -49,32 +57,26 @@ def test_target_beside_the_source_refers_to_the_same_data(source: Path) -> None:
     np.testing.assert_array_equal(run(target), X / WEIGHTS)
 
 
-def test_target_elsewhere_gets_a_copy_of_the_data(source: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target" / "enforced.onnx"
-    target.parent.mkdir()
-    sonnx_ort.rewrite_file(source, target)
-    assert (target.parent / "w.bin").read_bytes() == WEIGHTS.tobytes()
-    np.testing.assert_array_equal(run(target), X / WEIGHTS)
+def test_target_elsewhere_gets_a_copy_of_the_data(source: Path, elsewhere: Path) -> None:
+    sonnx_ort.rewrite_file(source, elsewhere)
+    assert (elsewhere.parent / "w.bin").read_bytes() == WEIGHTS.tobytes()
+    np.testing.assert_array_equal(run(elsewhere), X / WEIGHTS)
 
 
-def test_data_can_be_linked(source: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target" / "enforced.onnx"
-    target.parent.mkdir()
-    sonnx_ort.rewrite_file(source, target, external_data="link")
-    assert (target.parent / "w.bin").samefile(source.parent / "w.bin")
-    np.testing.assert_array_equal(run(target), X / WEIGHTS)
+def test_data_can_be_linked(source: Path, elsewhere: Path) -> None:
+    sonnx_ort.rewrite_file(source, elsewhere, external_data="link")
+    assert (elsewhere.parent / "w.bin").samefile(source.parent / "w.bin")
+    np.testing.assert_array_equal(run(elsewhere), X / WEIGHTS)
 
 
-def test_data_in_another_folder_cannot_be_referred_to(source: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target" / "enforced.onnx"
-    target.parent.mkdir()
+def test_data_in_another_folder_cannot_be_referred_to(source: Path, elsewhere: Path) -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.rewrite_file(source, target, external_data="reference")
+        sonnx_ort.rewrite_file(source, elsewhere, external_data="reference")
     assert str(caught.value) == (
-        f"'{target}' cannot refer to the external data in '{source.parent}', which lies outside "
+        f"'{elsewhere}' cannot refer to the external data in '{source.parent}', which lies outside "
         "its folder; copy or link it, or write the model into that folder"
     )
-    assert not list(target.parent.iterdir())
+    assert not list(elsewhere.parent.iterdir())
 
 
 def test_data_in_the_same_folder_can_be_referred_to(source: Path) -> None:
@@ -89,52 +91,44 @@ def test_target_may_be_the_source(source: Path) -> None:
 
 
 def test_other_data_in_the_place_of_the_copy_is_not_overwritten(
-    source: Path, tmp_path: Path
+    source: Path, elsewhere: Path
 ) -> None:
-    target = tmp_path / "target" / "enforced.onnx"
-    target.parent.mkdir()
-    other = target.parent / "w.bin"
+    other = elsewhere.parent / "w.bin"
     other.write_bytes(b"something else")
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.rewrite_file(source, target)
+        sonnx_ort.rewrite_file(source, elsewhere)
     assert str(caught.value) == (
         f"'{other}' is in the place of the model's external data and is another file; write the "
         "model to another folder"
     )
     assert other.read_bytes() == b"something else"
-    assert not target.exists()
+    assert not elsewhere.exists()
 
 
-def test_copy_of_the_data_that_is_there_already_is_taken(source: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target" / "enforced.onnx"
-    target.parent.mkdir()
-    (target.parent / "w.bin").write_bytes(WEIGHTS.tobytes())
-    sonnx_ort.rewrite_file(source, target)
-    np.testing.assert_array_equal(run(target), X / WEIGHTS)
+def test_copy_of_the_data_that_is_there_already_is_taken(source: Path, elsewhere: Path) -> None:
+    (elsewhere.parent / "w.bin").write_bytes(WEIGHTS.tobytes())
+    sonnx_ort.rewrite_file(source, elsewhere)
+    np.testing.assert_array_equal(run(elsewhere), X / WEIGHTS)
 
 
 def test_other_data_of_the_same_size_and_time_is_told_from_a_copy(
-    source: Path, tmp_path: Path
+    source: Path, elsewhere: Path
 ) -> None:
-    target = tmp_path / "target" / "enforced.onnx"
-    target.parent.mkdir()
-    other = target.parent / "w.bin"
+    other = elsewhere.parent / "w.bin"
     other.write_bytes(bytes(WEIGHTS.nbytes))
     told = (source.parent / "w.bin").stat()
     os.utime(other, ns=(told.st_atime_ns, told.st_mtime_ns))
     with pytest.raises(sonnx_ort.SonnxError, match="is another file"):
-        sonnx_ort.rewrite_file(source, target)
+        sonnx_ort.rewrite_file(source, elsewhere)
 
 
-def test_folders_of_the_data_are_made(source: Path, tmp_path: Path) -> None:
+def test_folders_of_the_data_are_made(source: Path, elsewhere: Path) -> None:
     made = onnx.load(source)
     location = "all/of/them/w.bin"
     (source.parent / location).parent.mkdir(parents=True)
     onnx.save(made, source, save_as_external_data=True, location=location, size_threshold=0)
-    target = tmp_path / "target" / "enforced.onnx"
-    target.parent.mkdir()
-    sonnx_ort.rewrite_file(source, target)
-    np.testing.assert_array_equal(run(target), X / WEIGHTS)
+    sonnx_ort.rewrite_file(source, elsewhere)
+    np.testing.assert_array_equal(run(elsewhere), X / WEIGHTS)
 
 
 def test_rejected_model_leaves_the_target_as_it_was(tmp_path: Path) -> None:
@@ -194,14 +188,12 @@ def test_unknown_transfer_is_refused(source: Path) -> None:
     ],
 )
 def test_data_that_cannot_be_linked(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, told: str
+    source: Path, elsewhere: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, told: str
 ) -> None:
-    target = tmp_path / "target" / "enforced.onnx"
-    target.parent.mkdir()
     monkeypatch.setattr(os, "link", Mock(side_effect=error))
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        sonnx_ort.rewrite_file(source, target, external_data="link")
-    assert str(caught.value) == f"'{target}' cannot be written: {told}"
+        sonnx_ort.rewrite_file(source, elsewhere, external_data="link")
+    assert str(caught.value) == f"'{elsewhere}' cannot be written: {told}"
 
 
 def test_choices_have_effect(tmp_path: Path) -> None:

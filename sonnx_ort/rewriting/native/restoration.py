@@ -1,6 +1,6 @@
 """Undoes native enforcement, as far as the model tells how."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import onnx
@@ -82,14 +82,10 @@ def _restore_node(
 
 def _detach_bodies(nodes: Sequence[ir.Node]) -> None:
     """Let what goes with its node read nothing any more."""
-    for body in _bodies(nodes):
+    for body in (body for node in nodes for body in subgraphs_of(node)):
         for node in RecursiveGraphIterator(body):
             for index in range(len(node.inputs)):
                 node.replace_input_with(index, None)
-
-
-def _bodies(nodes: Sequence[ir.Node]) -> Iterator[ir.Graph]:
-    return (body for node in nodes for body in subgraphs_of(node))
 
 
 def _graph_of(nodes: Sequence[ir.Node]) -> ir.Graph:
