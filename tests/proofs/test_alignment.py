@@ -94,7 +94,8 @@ def test_two_proofs_speak_of_the_whole_graph(form: LinedUp) -> None:
 
 
 FLOATS = ("float", "double", "float16")
-NUMBERS = (*FLOATS, "int32", "uint32", "int64")
+INTEGERS = ("int32", "uint32", "int64")
+NUMBERS = (*FLOATS, *INTEGERS)
 LEGACY = {
     **dict.fromkeys(
         ("Add", "Div", "Mul", "Sub"), ("double", "float16", "int32", "uint32", "int64")
@@ -105,13 +106,19 @@ LEGACY = {
 }
 """The types in which versions 1 and 6 broadcast; version 1 computes floats alone."""
 
+_OF_ONE_SHAPE = 3
+"""How many nodes refuse operands that do not have one shape: a decision, and a guard of each."""
+
 
 @pytest.mark.parametrize("axis", [None, 1, -2], ids=str)
 @pytest.mark.parametrize("operator", LEGACY)
 def test_every_operator_lines_its_operands_up_by_the_same_nodes(
     operator: str, axis: int | None
 ) -> None:
-    """They differ in the code that they tell, and integers have rules about elements besides."""
+    """They differ in the code that they tell.
+
+    A Div of integers decides about shapes and elements at once, by guards that are proved alone.
+    """
     *proved, _ = LinedUp(ANY, axis).emitted.graph.node
     given = {name: name for name in "AB"}
     expected = up_to_names(proved, given, codes=False)
@@ -128,7 +135,9 @@ def test_every_operator_lines_its_operands_up_by_the_same_nodes(
         while nodes[0].op_type == "Cast":
             cast = nodes.pop(0)
             given[cast.output[0]] = given[cast.input[0]]
-        assert up_to_names(nodes[: len(proved)], given, codes=False) == expected, (kind, opset)
+        alike = len(proved) - (_OF_ONE_SHAPE if operator == "Div" and kind in INTEGERS else 0)
+        found = up_to_names(nodes[:alike], given, codes=False)
+        assert found == expected[:alike], (kind, opset)
 
 
 @pytest.mark.parametrize("form", KNOWN.values(), ids=KNOWN)

@@ -213,10 +213,7 @@ def test_opset_is_raised_as_far_as_the_operators_need(
 
 def test_guards_tell_operator_node_and_rules() -> None:
     made = sonnx_ort.rewrite(binary_model("Div", "int32", ["n"], ["m"], node="scale"))
-    assert guards(made) == [
-        f"Div 'scale' {TELLS} 21 Div.int.R1",
-        f"Div 'scale' {TELLS} 24 Div.int.C1, 25 Div.int.C2",
-    ]
+    assert guards(made) == [f"Div 'scale' {TELLS} 21 Div.int.R1, 24 Div.int.C1, 25 Div.int.C2"]
 
 
 def test_guard_of_the_rank_has_a_name_of_its_own() -> None:

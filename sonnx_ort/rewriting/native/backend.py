@@ -10,7 +10,6 @@ import onnx_ir as ir
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.targets import Target
-from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
@@ -21,9 +20,10 @@ from sonnx_ort.rewriting.hidden_shapes import (
     hide_mistakable_shapes,
     oldest_opset_with_hidden_shapes,
 )
-from sonnx_ort.rewriting.native.catalog import Guards, guards_of, result_forms
+from sonnx_ort.rewriting.native.catalog import guards_of, result_forms
+from sonnx_ort.rewriting.native.decision import Decision
 from sonnx_ort.rewriting.native.expansion import BY_OPERATORS
-from sonnx_ort.rewriting.native.guard import GuardedNode, Operands, pass_if_decided
+from sonnx_ort.rewriting.native.guard import GuardedNode, Operands
 from sonnx_ort.rewriting.native.inputs import prepare_inputs
 from sonnx_ort.rewriting.native.record import GroupRecorder, Original, write_enforcement
 from sonnx_ort.rewriting.options import Enforcement
@@ -171,7 +171,7 @@ class NativeBackend:
             operands = expand_read_operands(nodes, examined, operands, self.decisions())
         elif guards.any_in_front:
             operands = hide_mistakable_shapes(nodes, operands, examined)
-        operands = _behind(nodes, operands, node, guards)
+        operands = Decision(node, guards).let_through(nodes, operands)
         if not nodes.nodes and not guards.results:
             return None
         result = computed(nodes, examined, operands)
@@ -211,17 +211,3 @@ def _known_element_type(examined: ExaminedNode) -> ElementType:
             f"{element_type}; convert its operands with Cast, explicitly"
         )
     return element_type
-
-
-def _behind(
-    nodes: StandardNodes, operands: Operands, node: GuardedNode, guards: Guards
-) -> Operands:
-    """The operands behind the guards that stand in front of a node."""
-    target, behind = node.examined.target, operands
-    for guard, rules in guards.shapes.items():
-        name = guard_name(target.operator.name, target.label, rules)
-        behind = guard(nodes, behind, node, rules, name)
-    if guards.deciding:
-        # What passes a guard keeps its shape, and that is often known before it.
-        behind = pass_if_decided(nodes, behind, node, guards.deciding, nodes.shape(operands[0]))
-    return behind

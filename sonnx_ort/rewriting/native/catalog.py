@@ -19,24 +19,17 @@ from sonnx_ort.profile.requirements.division import (
 )
 from sonnx_ort.profile.requirements.interval import WithinInterval
 from sonnx_ort.profile.requirements.own_rank import OwnRank
-from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
 from sonnx_ort.profile.requirements.slicing import EveryAxis, Slicing
 from sonnx_ort.profile.requirements.within_int32 import WithinInt32
-from sonnx_ort.profile.rule import Requirement, Rule
-from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, ShapeGuard
+from sonnx_ort.profile.rule import Requirement, Rule, Subject
+from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands
 from sonnx_ort.rewriting.native.interval import interval_guard
 from sonnx_ort.rewriting.native.nonzero_divisor import NONZERO_DIVISOR, with_infinity
 from sonnx_ort.rewriting.native.own_shape import EVERY_AXIS, axis_guard, rank_guard
 from sonnx_ort.rewriting.native.representable_quotient import REPRESENTABLE_QUOTIENT
-from sonnx_ort.rewriting.native.same_shape import guard_same_shape
 from sonnx_ort.rewriting.native.slicing import slice_guard
 from sonnx_ort.rewriting.native.within_int32 import WITHIN_INT32
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
-
-SHAPE_GUARDS: Mapping[type, ShapeGuard] = MappingProxyType(
-    {SameShape: guard_same_shape, NoBroadcasting: guard_same_shape}
-)
-"""What lets operands through by their shapes. Rules of one guard share it."""
 
 DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
     {
@@ -63,12 +56,12 @@ class Guards:
     """What has to stand in front of a node and behind it.
 
     Attributes:
-        shapes: The guards of shapes, each with the rules that it decides.
+        shapes: The rules that demand equal shapes, which one guard decides.
         deciding: The rules that guards decide one by one, in that order, each with its guard.
         results: What becomes of the result.
     """
 
-    shapes: Mapping[ShapeGuard, Sequence[Rule]]
+    shapes: Sequence[Rule]
     deciding: Sequence[tuple[Rule, DecidingGuard]]
     results: Sequence[ResultForm]
 
@@ -107,12 +100,10 @@ def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Editio
     Raises:
         SonnxError: A run decides a rule that there is no guard for.
     """
-    shapes: dict[ShapeGuard, list[Rule]] = {}
-    deciding = []
+    shapes, deciding = [], []
     for rule in _left_to_the_run(examined, element_type, edition):
-        kind = type(rule.requirement)
-        if kind in SHAPE_GUARDS:
-            shapes.setdefault(SHAPE_GUARDS[kind], []).append(rule)
+        if rule.requirement.subject is Subject.EQUAL_SHAPES:
+            shapes.append(rule)
         elif (guard := deciding_guard(rule.requirement)) is None:
             target = examined.target
             raise SonnxError(

@@ -55,6 +55,6 @@ REPRESENTABLE_QUOTIENT = DecidingGuard(
     lambda kind: kind.dtype.kind == "i",
     lambda _: (),
     sufficient={0: lambda kind: smallest_value(kind) + 1, -1: lambda _: 0},
-    passes=2,
+    joint=True,
 )
 """No element of A is the smallest value where the one of B is -1."""

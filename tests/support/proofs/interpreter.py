@@ -90,6 +90,8 @@ def _either_branch(call: Call, outer: Values) -> Tensor:
         call.run.requirements += [z3.Implies(reached, needed) for needed in own.requirements]
         call.run.refusals += [(label, z3.And(taken, failing)) for label, failing in own.refusals]
         call.run.definitions.extend(own.definitions)
+        for label, (inside, shape) in own.asked.items():
+            call.run.asked[label] = (z3.And(taken, inside), shape)
         (output,) = body.output
         results.append(values[output.name])
     return chosen(condition, *results)

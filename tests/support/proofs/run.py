@@ -21,15 +21,26 @@ class Run:
         refusals: The conditions under which a node fails, with the names of nodes.
         definitions: What is true of terms that stand for results.
         requirements: What has to be true for the interpretation to be what ONNX Runtime does.
-        asked: The shapes that named nodes are asked for.
+        asked: The shapes that named nodes are asked for, each with whether its branch is taken.
         to_float: What stands for the floats of integers.
     """
 
     refusals: list[tuple[str, z3.BoolRef]] = field(default_factory=list)
     definitions: list[z3.BoolRef] = field(default_factory=list)
     requirements: list[z3.BoolRef] = field(default_factory=list)
-    asked: dict[str, Tensor] = field(default_factory=dict)
+    asked: dict[str, tuple[z3.BoolRef, Tensor]] = field(default_factory=dict)
     to_float: ToFloat = nearest_float
+
+    def asks_for(self, name: str, code: int) -> z3.BoolRef:
+        """Whether a named node is reached and asked for the code of a rule.
+
+        Args:
+            name: The name of the node.
+            code: The code.
+        """
+        taken, shape = self.asked[name]
+        numbers = shape.elements
+        return z3.And(taken, numbers.exists(lambda axis: numbers.at(axis) == -code))
 
     @property
     def passes(self) -> z3.BoolRef:

@@ -28,7 +28,4 @@ def _speaks_of(name: str, rule: Rule) -> bool:
 
 
 def _asks_for(run: Run, name: str, rule: Rule) -> z3.BoolRef:
-    if name not in run.asked:
-        return z3.BoolVal(True)
-    shape = run.asked[name].elements
-    return shape.exists(lambda axis: shape.at(axis) == -rule.code)
+    return run.asks_for(name, rule.code) if name in run.asked else z3.BoolVal(True)

@@ -32,7 +32,7 @@ def _reshape(call: Call) -> Tensor:
     if not asked.is_vector:
         raise NotInterpreted("Reshape to a shape that is no vector")
     if call.node.name:
-        call.run.asked[call.node.name] = asked
+        call.run.asked[call.node.name] = (z3.BoolVal(True), asked)
     wanted = asked.elements
     if _is_line(wanted):
         return line(x.element_type, x.elements)

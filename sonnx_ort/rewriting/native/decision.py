@@ -1,0 +1,133 @@
+"""What is decided in front of a node: the rules about equal shapes, then those about elements.
+
+    shape or code -> If(one pass settles the elements, as it is, a closer look) -> Reshape(A) -> A
+
+Where that can be, all of them make one decision, and one `Reshape` for each operand that has to
+pass.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.rewriting.native.catalog import Guards
+from sonnx_ort.rewriting.native.guard import GuardedNode, Operands, pass_as
+from sonnx_ort.rewriting.native.same_shape import Agreement, agreement
+from sonnx_ort.rewriting.native.settling import settled
+from sonnx_ort.rewriting.standard_nodes import StandardNodes
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a run decides in front of one node.
+
+    Attributes:
+        node: The node.
+        guards: What decides each rule that is left to the run.
+    """
+
+    node: GuardedNode
+    guards: Guards
+
+    def let_through(self, nodes: StandardNodes, operands: Operands) -> Operands:
+        """Let operands through where all rules are kept.
+
+        Args:
+            nodes: Takes the new nodes.
+            operands: The operands.
+
+        Returns:
+            The operands, those behind a guard that have to be.
+        """
+        rules, deciding = self.guards.shapes, self.guards.deciding
+        agreed = agreement(nodes, operands, self.node, rules, self._name(rules)) if rules else None
+        if not deciding:
+            return operands if agreed is None else self._of_one_shape(nodes, operands, agreed)
+        # What passes a guard keeps its shape, and that is often known before it.
+        shape = nodes.shape(operands[0])
+        flag = settled(nodes, operands, self.node, [guard for _, guard in deciding])
+        if agreed is not None and flag is None and self._needs_one_shape:
+            operands, agreed = self._of_one_shape(nodes, operands, agreed), None
+        if flag is not None:
+            decided = self._settled_or_looked_at(nodes, operands, agreed, flag)
+        else:
+            decided = self._looked_at(nodes, operands, shape)
+            decided = decided if agreed is None else agreed.or_code(nodes, decided)
+        return pass_as(nodes, operands, decided, self._guard_names(agreed), "defined")
+
+    @property
+    def _needs_one_shape(self) -> bool:
+        """Whether elements can only be looked at in operands that have one shape."""
+        return self.node.may_be_scalar or any(guard.joint for _, guard in self.guards.deciding)
+
+    def _of_one_shape(
+        self, nodes: StandardNodes, operands: Operands, agreed: Agreement
+    ) -> Operands:
+        decided = agreed.or_code(nodes, agreed.shape)
+        names = self._names(self.guards.shapes, agreed.passing)
+        return pass_as(nodes, operands, decided, names, "of_equal_shape")
+
+    def _settled_or_looked_at(
+        self, nodes: StandardNodes, operands: Operands, agreed: Agreement | None, flag: ir.Value
+    ) -> ir.Value:
+        """A shape, or the code of the first rule that is broken."""
+        shape = nodes.shape(operands[0])
+        usual, rare = nodes.body(), nodes.body()
+        if agreed is None:
+            kept = usual.add("Identity", [shape], "shape_or_code")
+        else:
+            kept = agreed.or_code(usual, shape)
+            operands = self._of_one_shape(rare, operands, agreed)
+            shape = rare.shape(operands[0])
+        closely = self._looked_at(rare, operands, shape)
+        branches = {
+            "then_branch": _branch(usual, kept, "rules_kept"),
+            "else_branch": _branch(rare, closely, "look_closely"),
+        }
+        return nodes.add("If", [flag], "shape_or_code", branches)
+
+    def _looked_at(self, nodes: StandardNodes, operands: Operands, shape: ir.Value) -> ir.Value:
+        """The shape where all rules about elements are kept.
+
+        Elsewhere it is the code of the first that is broken, or nothing that can be reached.
+        """
+        names, scalar = self.node.examined.target.operand_names, self.node.may_be_scalar
+        decided = nodes.shape(shape) if scalar else shape
+        # A later decision covers an earlier one.
+        for rule, guard in reversed(self.guards.deciding):
+            spoken_of = rule.spoken_of(names, operands)
+            decided = guard.decide(nodes, spoken_of, self.node, rule.code, decided)
+        if not scalar:
+            return decided
+        # A scalar's shape has no element that a code could take the place of, but its rank is one.
+        name = self._name([rule for rule, _ in self.guards.deciding])
+        return nodes.add("Reshape", [shape, decided], "shape_if_defined", name=name)
+
+    def _guard_names(self, agreed: Agreement | None) -> dict[int, str]:
+        """The names of the guards of the operands that have to pass."""
+        passing = {0, *(p for _, guard in self.guards.deciding for p in guard.passing(self.node))}
+        rules = [rule for rule, _ in self.guards.deciding]
+        if agreed is not None:
+            return self._names([*self.guards.shapes, *rules], sorted(passing.union(agreed.passing)))
+        if self.node.may_be_scalar:
+            # What is decided is a shape: the guard in front of it has refused all else.
+            return dict.fromkeys(sorted(passing), "")
+        return self._names(rules, sorted(passing))
+
+    def _names(self, rules: Sequence[Rule], passing: Sequence[int]) -> dict[int, str]:
+        """A name for each operand; that of the first one does not tell which operand it is."""
+        name, (first, *others) = self._name(rules), passing
+        operands = self.node.examined.target.operand_names
+        return {first: name, **{other: f"{name} ({operands[other]})" for other in others}}
+
+    def _name(self, rules: Sequence[Rule]) -> str:
+        target = self.node.examined.target
+        return guard_name(target.operator.name, target.label, rules)
+
+
+def _branch(nodes: StandardNodes, output: ir.Value, name: str) -> ir.Graph:
+    output.type = ir.TensorType(ir.DataType.INT64)
+    return ir.Graph([], [output], nodes=nodes.nodes, name=name)
