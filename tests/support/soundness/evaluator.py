@@ -321,14 +321,14 @@ def _other_ranks(body: onnx.GraphProto, states: Sequence[Value], after: Sequence
 
 def lenient(visit: Visit) -> list[Array] | Missing:
     """What ONNX computes, which broadcasts; a zero divisor of an integer gives 0."""
+    if visit.operator not in {"Div", "Sub", rules.BROADCAST}:
+        return visit.standard(visit.operands)
     try:
         operands = np.broadcast_arrays(*visit.operands)
     except ValueError:
         return Missing()
     if visit.operator == rules.BROADCAST:
         return [np.array(operand) for operand in operands]
-    if visit.operator not in ("Div", "Sub"):
-        return visit.standard(operands)
     a, b = operands
     if visit.operator == "Div" and a.dtype.kind in "iu":
         b = np.where(b == 0, b.dtype.type(1), b)

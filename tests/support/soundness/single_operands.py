@@ -48,7 +48,8 @@ def _slice_rules(data: Array, indices: Sequence[Array | None]) -> dict[str, bool
     rules = {"Slice.R1": axes is None, "Slice.R3": steps is None}
     if starts is None or ends is None or axes is None or steps is None:
         return rules
-    if len({index.size for index in (starts, ends, axes, steps)}) > 1:
+    missing = (axes < -data.ndim) | (axes >= data.ndim)
+    if len({index.size for index in (starts, ends, axes, steps)}) > 1 or missing.any():
         # ONNX Runtime refuses it, if no guard has refused it before, by whatever rule.
         raise Abandoned("Slice")
     rules["Slice.R2"] = axes.size != data.ndim
@@ -56,8 +57,6 @@ def _slice_rules(data: Array, indices: Sequence[Array | None]) -> dict[str, bool
     for start, end, axis, step in zip(
         *(index.ravel().tolist() for index in (starts, ends, axes, steps)), strict=True
     ):
-        if not -data.ndim <= axis < data.ndim:
-            continue
         size = data.shape[axis]
         start_beyond |= start not in range(-size, size)
         end_beyond |= not (-size <= end <= size if step > 0 else -size - 1 <= end <= size - 1)
