@@ -13,7 +13,7 @@ import z3
 from support.proofs.broadcasts import NAME, Broadcasting
 from support.proofs.guards import passes
 from support.proofs.interpreter import Values
-from support.proofs.mutation import Mutation, left_out, number, operator, swapped
+from support.proofs.mutation import Mutation, left_out, number, operator, swapped, without
 from support.proofs.rules import broadcastable
 from support.proofs.run import Run
 from support.proofs.theorem import prove, refute
@@ -66,6 +66,18 @@ FORMS: dict[str, tuple[Broadcasting, tuple[Mutation, ...]]] = {
     "the operator, any ranks": (
         Broadcasting("float[] A, float[] B", PAIR),
         (operator("fits", "And"), left_out("ranks_or_code")),
+    ),
+    "the operator in bfloat16, known ranks": (
+        Broadcasting("bfloat16[?] A, bfloat16[?,?] B", PAIR),
+        (operator("fits", "And"), without("placed_2", "allowzero")),
+    ),
+    "the operator in bfloat16, any ranks": (
+        Broadcasting("bfloat16[] A, bfloat16[] B", PAIR),
+        (operator("fits", "And"), left_out("ranks_or_code"), without("placed", "allowzero")),
+    ),
+    "the operator in bfloat16, one of unknown rank": (
+        Broadcasting("bfloat16[] A, bfloat16[?,?] B", PAIR),
+        (operator("fits", "And"), without("placed_2", "allowzero")),
     ),
 }
 LONG: dict[str, tuple[Broadcasting, tuple[Mutation, ...]]] = {

@@ -288,6 +288,13 @@ OF_ANY_RANK = {
         "w = Concat<axis = 0>(s, o) y = Reshape(x0, w)"
     ),
     "flatten": "m = Constant<value = int64[1] {-1}>() y = Reshape(x0, m)",
+    "as it is": "s = Shape(x1) y = Reshape<allowzero = 1>(x0, s)",
+    "gather": (
+        "m = Constant<value = int64[1] {-1}>() f = Reshape(x0, m) n = Shape(f) "
+        "e = Constant<value = int64[0] {}>() c = Reshape(n, e) z = Constant<value = int64 {0}>() "
+        "o = Constant<value = int64 {1}>() p = Range(z, c, o) r = Shape(x0) "
+        "q = Reshape<allowzero = 1>(p, r) s = Shape(x1) w = Expand(q, s) y = Gather(f, w)"
+    ),
 }
 
 
@@ -296,7 +303,7 @@ OF_ANY_RANK = {
 def test_what_is_said_of_any_rank_admits_what_is_seen(nodes: str, backwards: bool) -> None:
     generator = np.random.default_rng(5)
     result = {"convert": "bool", "compare": "bool"}.get(nodes, "int64")
-    if nodes in {"reshape", "expand", "largest", "ones behind", "flatten"}:
+    if nodes in {"reshape", "expand", "largest", "ones behind", "flatten", "as it is", "gather"}:
         result = "int32"
     text = f"(int32[] x0, int32[] x1) => ({result}[] y) {{ {OF_ANY_RANK[nodes]} }}"
     model = parse(text)

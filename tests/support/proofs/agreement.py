@@ -68,9 +68,9 @@ def of_any_operands(
     solver = z3.Solver()
     for each in operands:
         solver.add(*each.facts, *_is(each, feeds[each.name]))
-    solver.add(*run.definitions, *run.requirements)
     expected = outcome(model, feeds)
-    solver.add(_seen(model, values, run, expected))
+    seen = _seen(model, values, run, expected)
+    solver.add(*run.definitions, *run.requirements, seen)
     assert solver.check() == z3.sat, (feeds, expected)
 
 

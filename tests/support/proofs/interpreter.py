@@ -42,7 +42,7 @@ def interpret(
         NotInterpreted: It has something in it of which nobody said what it means.
     """
     (opset,) = (o.version for o in model.opset_import if o.domain in _STANDARD)
-    run = Run(to_float=to_float)
+    run = Run(to_float=to_float, operands=tuple(operands.values()))
     values = dict(operands)
     for initializer in model.graph.initializer:
         values[initializer.name] = constant_of(initializer)
@@ -83,7 +83,10 @@ def _either_branch(call: Call, outer: Values) -> Tensor:
     before = call.run.passes
     results = []
     for name, taken in (("then_branch", condition), ("else_branch", z3.Not(condition))):
-        body, own = call.attribute(name), Run(to_float=call.run.to_float)
+        body, own = (
+            call.attribute(name),
+            Run(to_float=call.run.to_float, operands=call.run.operands),
+        )
         values = dict(outer)
         _run_nodes(body.node, values, own, call.opset, ())
         reached = z3.And(before, taken)

@@ -102,3 +102,22 @@ def left_out(value: str) -> Mutation:
         del node.attribute[:]
 
     return Mutation(f"{value} left out", value, change)
+
+
+def without(value: str, attribute: str) -> Mutation:
+    """An attribute left out."""
+
+    def change(node: onnx.NodeProto) -> None:
+        (found,) = (each for each in node.attribute if each.name == attribute)
+        node.attribute.remove(found)
+
+    return Mutation(f"{value} without {attribute}", value, change)
+
+
+def reading(value: str, instead: str) -> Mutation:
+    """Another first input."""
+
+    def change(node: onnx.NodeProto) -> None:
+        node.input[0] = instead
+
+    return Mutation(f"{value} of {instead}", value, change)

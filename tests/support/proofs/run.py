@@ -9,8 +9,23 @@ import z3
 from onnx import helper, numpy_helper
 
 from sonnx_ort.profile.element_type import ElementType
-from support.proofs.tensors import Tensor, constant
+from support.proofs.tensors import Tensor, Vector, constant
 from support.proofs.terms import NotInterpreted, ToFloat, nearest_float
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """How a shape is expanded.
+
+    Attributes:
+        sizes: The shape.
+        wanted: The one that it is expanded to.
+        place: Gives for a place in the result that of the element that comes there.
+    """
+
+    sizes: Vector
+    wanted: Vector
+    place: z3.FuncDeclRef
 
 
 @dataclass
@@ -23,6 +38,8 @@ class Run:
         requirements: What has to be true for the interpretation to be what ONNX Runtime does.
         asked: The shapes that named nodes are asked for, each with whether its branch is taken.
         to_float: What stands for the floats of integers.
+        operands: What the model is given.
+        expansions: The expansions whose elements were asked for.
     """
 
     refusals: list[tuple[str, z3.BoolRef]] = field(default_factory=list)
@@ -30,6 +47,8 @@ class Run:
     requirements: list[z3.BoolRef] = field(default_factory=list)
     asked: dict[str, tuple[z3.BoolRef, Tensor]] = field(default_factory=dict)
     to_float: ToFloat = nearest_float
+    operands: Sequence[Tensor] = ()
+    expansions: list[Expansion] = field(default_factory=list)
 
     def asks_for(self, name: str, code: int) -> z3.BoolRef:
         """Whether a named node is reached and asked for the code of a rule.

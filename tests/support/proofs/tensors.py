@@ -43,12 +43,12 @@ class Vector:
             return z3.IntVal(otherwise)
         return z3.If(from_the_end < self.length, self.at(index), z3.IntVal(otherwise))
 
-    def any_at(self, index: Index) -> z3.ExprRef:
-        """The size at an index; some number where there is none."""
+    def any_at(self, index: Index, otherwise: z3.ExprRef | None = None) -> z3.ExprRef:
+        """The term at an index; some other one where there is none, by default a number."""
         if isinstance(self.length, int) and (
             self.length == 0 or (isinstance(index, int) and not 0 <= index < self.length)
         ):
-            return z3.IntVal(0)
+            return z3.IntVal(0) if otherwise is None else otherwise
         return self.at(index)
 
     def for_all(self, holds: Callable[[Index], z3.BoolRef]) -> z3.BoolRef:

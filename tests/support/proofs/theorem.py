@@ -58,9 +58,11 @@ class Question:
         """What is assumed, what the interpretation requires, and what is claimed."""
         tensors = {operand.name: operand.tensor for operand in self.operands}
         values, run = interpret(self.model, tensors, leaving=self.guarded, to_float=to_float)
+        # First, for the elements that it asks for may be defined by that.
+        claimed = self.claim(values, run)
         facts = [fact for operand in self.operands for fact in operand.facts]
         assumed = [*facts, *self.given, *run.definitions, *counted_alike(list(tensors.values()))]
-        return assumed, run.requirements, self.claim(values, run)
+        return assumed, run.requirements, claimed
 
 
 def prove(question: Question) -> None:

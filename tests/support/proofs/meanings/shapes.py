@@ -14,10 +14,8 @@ from support.proofs.tensors import (
     counted,
     counted_alike,
     counted_with_ones_behind,
-    exists,
     line,
     number_of_elements,
-    reduced,
     term,
     vector_of,
 )
@@ -86,7 +84,7 @@ def _asked_sizes(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, Length]
 def _asked_of_any_rank(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, Length]:
     """Of unknown ranks: whether the numbers of elements agree follows from `counting`."""
     if call.attribute("allowzero", 0):
-        raise NotInterpreted("Reshape of any rank with allowzero")
+        return _asked_as_it_is(call, x, wanted)
     rank = term(x.rank)
 
     def size(index: Any) -> z3.ExprRef:
@@ -108,42 +106,22 @@ def _asked_of_any_rank(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, L
     return sizes, x.elements.length
 
 
-def _expand(call: Call) -> Tensor:
-    """Its elements are not told."""
-    call.only()
-    x, asked = call.tensor(0), call.tensor(1)
-    if not asked.is_vector:
-        raise NotInterpreted("Expand to a shape that is no vector")
-    wanted = asked.elements
-    if isinstance(x.rank, int) and isinstance(wanted.length, int):
-        rank: Length = max(x.rank, wanted.length)
-    else:
-        one, other = term(x.rank), term(wanted.length)
-        rank = z3.If(one < other, other, one)
-
-    def pair(from_the_end: Any) -> tuple[z3.ExprRef, z3.ExprRef]:
-        return x.sizes.aligned_at(from_the_end, 1), wanted.aligned_at(from_the_end, 1)
-
-    def misfit(from_the_end: Any) -> z3.BoolRef:
-        own, new = pair(from_the_end)
-        return z3.Or(new < 0, z3.And(own != new, own != 1, new != 1))
-
-    def size(index: Any) -> z3.ExprRef:
-        own, new = pair(reduced(rank - 1 - index))
-        return z3.If(own == 1, new, own)
-
-    call.fails_if(exists(rank, misfit))
-    sizes = Vector(rank, size, backwards=True)
-
-    def untold(_: Any) -> z3.ExprRef:
-        raise NotInterpreted("an element of what Expand gives")
-
-    return Tensor(x.element_type, sizes, Vector(number_of_elements(sizes), untold))
+def _asked_as_it_is(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, Length]:
+    """Of unknown ranks, where a 0 is a size."""
+    count = number_of_elements(wanted)
+    result = Tensor(x.element_type, wanted, Vector(count, x.elements.at))
+    if not isinstance(count, int):
+        call.run.definitions += counted(count, wanted)
+    for other in (x, *call.run.operands):
+        call.run.definitions += counted_alike([result, other])
+    call.requires(wanted.for_all(lambda i: wanted.at(i) != -1))
+    call.fails_if(wanted.exists(lambda i: wanted.at(i) < -1))
+    call.fails_if(term(count) != term(x.elements.length))
+    return wanted, x.elements.length
 
 
 SHAPES: Mapping[str, Meaning] = MappingProxyType(
     {
-        "Expand": _expand,
         "Reshape": _reshape,
     }
 )

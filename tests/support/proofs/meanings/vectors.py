@@ -20,6 +20,7 @@ from support.proofs.tensors import (
 )
 from support.proofs.terms import (
     NotInterpreted,
+    literal,
     without_wrapping,
 )
 
@@ -43,7 +44,7 @@ def _gather(call: Call) -> Tensor:
     x, indices = call.tensor(0), call.tensor(1)
     if call.attribute("axis", 0) != 0 or not x.is_vector:
         raise NotInterpreted("Gather of other things than a vector")
-    wanted = indices.elements
+    wanted, none = indices.elements, literal(0, x.element_type)
 
     def outside(index: Any) -> z3.BoolRef:
         length = term(x.elements.length)
@@ -52,9 +53,9 @@ def _gather(call: Call) -> Tensor:
     def at(index: Any) -> z3.ExprRef:
         place = wanted.at(index)
         if z3.is_int_value(place) and place.as_long() >= 0:
-            return x.elements.any_at(place.as_long())
+            return x.elements.any_at(place.as_long(), none)
         return x.elements.any_at(
-            length_of(z3.If(place < 0, place + term(x.elements.length), place))
+            length_of(z3.If(place < 0, place + term(x.elements.length), place)), none
         )
 
     call.fails_if(wanted.exists(outside))
