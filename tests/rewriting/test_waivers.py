@@ -199,6 +199,23 @@ def test_rewriting_again_what_no_input_decides_changes_nothing() -> None:
     assert sonnx_ort.rewrite(once, waivers=[SHAPES]) == once
 
 
+BEHIND_A_GUARD = """(float[0] x) => (float[] y) <int64[1] start = {0}, int64[1] end = {1}> {
+    d = NODE(x, x)
+    [cut] y = Slice(d, start, end, start, end)
+}"""
+
+
+@pytest.mark.parametrize("node", ["Sub", "Max", "Where"])
+def test_rewriting_again_knows_the_shape_behind_a_guard_on_which_a_violation_rests(
+    node: str,
+) -> None:
+    graph = BEHIND_A_GUARD.replace("NODE(x", "Where(c, x" if node == "Where" else f"{node}(x")
+    made = parse(graph.replace("(float[0] x)", "(float[0] x, bool[0] c)"))
+    waivers = [waiver("Slice.R8", "cut"), waiver("Slice.C2", "cut")]
+    once = sonnx_ort.rewrite(made, operators="all", waivers=waivers)
+    assert sonnx_ort.rewrite(once, operators="all", waivers=waivers) == once
+
+
 BOTH_KINDS = """(float[2] x, float[1] y) => (float[2] z, float[1] w) <float[1] c = {2}> {
     [the_node] z = Add(x, y)
     [angle] w = Acos(c)

@@ -4,7 +4,7 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import onnx_ir as ir
 
@@ -16,11 +16,14 @@ from sonnx_ort.analysis.shapes.elementwise import common_shape
 from sonnx_ort.analysis.shapes.rule import KnownInputs, Unknown
 from sonnx_ort.analysis.shapes.size import PartialSizes, Size, Sizes, Symbolic
 from sonnx_ort.analysis.shapes.sizes import ARITHMETIC, CONTENTS, constant_sizes
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.inspection import Inspection
+from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.loading.traversal import defined_values, subgraphs_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.domain import STANDARD_DOMAIN
+from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.operand import Shape
 
 _logger = logging.getLogger("sonnx_ort")
@@ -60,6 +63,10 @@ def dimensions(sizes: Sizes) -> Shape:
         sizes: The shape.
     """
     return tuple(size if isinstance(size, int) else str(size) for size in sizes)
+
+
+_KERNELS = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
+"""The custom operators whose results have the shape of the first operand that they are given."""
 
 
 class _Propagation:
@@ -160,8 +167,9 @@ class _Propagation:
                 self._contents.pop(value, None)
 
     def _results(self, node: ir.Node) -> Sequence[PartialSizes | None]:
-        if (node.domain, node.op_type) == (BROADCAST.domain, BROADCAST.name):
-            return self._broadcast(node)
+        if node.domain == DOMAIN:
+            own = self._broadcast if node.op_type == BROADCAST.name else self._enforced
+            return own(node)
         if node.domain != STANDARD_DOMAIN:
             return ()
         if node.op_type == "If":
@@ -183,6 +191,31 @@ class _Propagation:
             return ()
         common = self._named(common_shape(known))
         return [common] * len(node.outputs)
+
+    def _enforced(self, node: ir.Node) -> Sequence[PartialSizes | None]:
+        """A result, and its shape as a vector, in every run that goes on behind their guard."""
+        custom = _KERNELS.get(node.op_type)
+        sizes = None if custom is None else self._shape_of_first(node, custom)
+        if sizes is None:
+            return ()
+        result, shape = node.outputs
+        self._contents[shape] = sizes
+        given = self._contents.get(cast(ir.Value, node.inputs[0]))
+        if isinstance(custom, Inspection) and given is not None:
+            self._contents[result] = given
+        return sizes, (len(sizes),)
+
+    def _shape_of_first(
+        self, node: ir.Node, custom: CustomOperator | Inspection
+    ) -> PartialSizes | None:
+        """The shape of the first operand, which a kernel of any number is given in vectors."""
+        inputs = cast(Sequence[ir.Value], node.inputs)
+        if custom.operator.repeated_operand is None:
+            return self.shapes.get(inputs[0])
+        _, sizes, ranks = map(self._contents.get, inputs)
+        if sizes is None or not ranks or not isinstance(ranks[0], int):
+            return None
+        return sizes[: ranks[0]]
 
     def _branches(self, node: ir.Node) -> Sequence[PartialSizes | None]:
         """What both branches of an If agree on."""
