@@ -14,12 +14,14 @@ _BELIEVED = (
     "Subgraph must have the shape set for all outputs",
     "attempting to re-use buffer",
     "pre-allocated output OrtValues on a model with dynamic output shapes",
+    "'axes' has an axis outside of the tensor dimension count",
 )
 """What ONNX Runtime says where it needs a shape that it does not infer, or infers a wrong one.
 
 A Scan needs the shapes of its body's outputs. Memory is given from one tensor to another, and to a
 Scan's outputs in advance, by inferred shapes; those of an ArgMax of nothing, and of a PRelu whose
-second operand is the larger, are others. A custom operator hides what is inferred.
+second operand is the larger, are others. A custom operator hides what is inferred. A Slice that
+nobody reads is run or left out.
 """
 
 
