@@ -1,6 +1,7 @@
 """What is certain of shapes behind the custom operators of a rewritten model."""
 
 import numpy as np
+import onnx_ir as ir
 import pytest
 
 import sonnx_ort
@@ -64,3 +65,34 @@ def test_what_a_kernel_says_of_a_shape_is_followed() -> None:
     )
     model = load(sonnx_ort.rewrite(made, backend="python")).graph_model
     assert format_shape(Facts(model).shape(model.graph.outputs[0])) == "(n, 2)"
+
+
+def test_what_a_kernel_computes_of_sizes_is_not_known() -> None:
+    made = parse(
+        "(float[n, 2] a, float x) => (float[] y)"
+        " { s = Shape(a) t = Shape(a) d = Sub(s, t) y = Expand(x, d) }"
+    )
+    model = load(sonnx_ort.rewrite(made, backend="python")).graph_model
+    assert format_shape(Facts(model).shape(model.graph.outputs[0])) == "(?1, ?2)"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ranks", "expected"),
+    [
+        ("known_sizes", "known_ranks", "(2,)"),
+        ("known_sizes", "ranks", "(rank unknown)"),
+        ("sizes", "known_ranks", "(rank unknown)"),
+        ("known_sizes", "no_ranks", "(rank unknown)"),
+    ],
+)
+def test_first_of_any_number_of_operands_is_known_by_sizes_and_ranks(
+    sizes: str, ranks: str, expected: str
+) -> None:
+    made = parse(
+        "(float[k] elements, int64[3] sizes, int64[2] ranks) => (float[] y)"
+        " <int64[3] known_sizes = {2, 2, 3}, int64[2] known_ranks = {1, 2}, int64[0] no_ranks = {}>"
+        f" {{ r, s = sonnx.Max(elements, {sizes}, {ranks}) y = Reshape(r, s) }}",
+        domains={"sonnx": 1},
+    )
+    model = ir.from_proto(made)
+    assert format_shape(Facts(model).shape(model.graph.outputs[0])) == expected
