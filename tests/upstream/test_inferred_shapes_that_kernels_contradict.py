@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 
 from support.graphs import parse
 from support.sessions import on_one_thread
@@ -84,3 +85,15 @@ def test_inference_and_kernel_disagree(case: Contradiction) -> None:
     session = ort.InferenceSession(made.SerializeToString(), on_one_thread("none"))
     computed = session.run(None, {"x": np.ones(case.given, np.float32)})[0].shape
     assert (inferred, computed) == (case.inferred, case.computed)
+
+
+def test_memory_of_an_argmax_of_nothing_does_not_fit_who_gets_it() -> None:
+    """Once it does, random graphs need not leave out runs that end so."""
+    made = parse(
+        "(float[n] x) => (int64[1] y, int64 size) <int64[1] zero = {0}> {"
+        " a = ArgMax<axis = -1>(x) b = Abs(a) size = Size(b)"
+        " c = Unsqueeze(size, zero) d = Add(c, zero) e = Neg(d) y = Abs(e) }"
+    )
+    session = ort.InferenceSession(made.SerializeToString(), on_one_thread("none"))
+    with pytest.raises(Fail, match=r"Shape mismatch attempting to re-use buffer\. \{0\} != \{1\}"):
+        session.run(None, {"x": np.zeros(0, np.float32)})
