@@ -196,14 +196,7 @@ class _Propagation:
         """A result, and its shape as a vector, in every run that goes on behind their guard."""
         custom = _KERNELS.get(node.op_type)
         sizes = None if custom is None else self._shape_of_first(node, custom)
-        if sizes is None:
-            return ()
-        result, shape = node.outputs
-        self._contents[shape] = sizes
-        given = self._contents.get(cast(ir.Value, node.inputs[0]))
-        if isinstance(custom, Inspection) and given is not None:
-            self._contents[result] = given
-        return sizes, (len(sizes),)
+        return () if sizes is None else (sizes, (len(sizes),))
 
     def _shape_of_first(
         self, node: ir.Node, custom: CustomOperator | Inspection
@@ -229,6 +222,9 @@ class _Propagation:
     def _follow_contents(self, node: ir.Node) -> None:
         if not node.outputs:
             return
+        if node.domain == DOMAIN:
+            self._follow_kernel(node)
+            return
         output = node.outputs[0]
         shape = self.shapes.get(output)
         if shape is None or len(shape) > 1:
@@ -238,6 +234,17 @@ class _Propagation:
         if contents is None or dtype not in _RANGES or math.prod(shape) != len(contents):
             return
         self._contents[output] = tuple(_in_range(element, dtype) for element in contents)
+
+    def _follow_kernel(self, node: ir.Node) -> None:
+        """Behind its result a kernel gives the shape of that; the result may be a shape itself."""
+        custom = _KERNELS.get(node.op_type)
+        if custom is None or node.outputs[0] not in self.shapes:
+            return
+        result, shape = node.outputs
+        self._contents[shape] = self.shapes[result]
+        given = self._contents.get(cast(ir.Value, node.inputs[0]))
+        if isinstance(custom, Inspection) and given is not None:
+            self._contents[result] = given
 
     def _contents_of(self, node: ir.Node, output: ir.Value) -> PartialSizes | None:
         if node.op_type == "Constant":

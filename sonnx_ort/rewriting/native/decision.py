@@ -6,7 +6,7 @@ Where that can be, all of them make one decision, and one `Reshape` for each ope
 pass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
@@ -14,8 +14,8 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.rewriting.native.catalog import Guards
-from sonnx_ort.rewriting.native.guard import GuardedNode, Operands, pass_as
-from sonnx_ort.rewriting.native.same_shape import Agreement, agreement
+from sonnx_ort.rewriting.native.guard import GuardedNode, Operands
+from sonnx_ort.rewriting.native.same_shape import ShapeComparison, compare_shapes
 from sonnx_ort.rewriting.native.settling import settled
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
@@ -43,7 +43,9 @@ class Decision:
             The operands, those behind a guard that have to be.
         """
         rules, deciding = self.guards.shapes, self.guards.deciding
-        agreed = agreement(nodes, operands, self.node, rules, self._name(rules)) if rules else None
+        agreed = None
+        if rules:
+            agreed = compare_shapes(nodes, operands, self.node, rules, self._name(rules))
         if not deciding:
             return operands if agreed is None else self._of_one_shape(nodes, operands, agreed)
         # What passes a guard keeps its shape, and that is often known before it.
@@ -56,7 +58,7 @@ class Decision:
         else:
             decided = self._looked_at(nodes, operands, shape)
             decided = decided if agreed is None else agreed.or_code(nodes, decided)
-        return pass_as(nodes, operands, decided, self._guard_names(agreed), "defined")
+        return _passed(nodes, operands, decided, self._guard_names(agreed), "defined")
 
     @property
     def _needs_one_shape(self) -> bool:
@@ -64,14 +66,18 @@ class Decision:
         return self.node.may_be_scalar or any(guard.joint for _, guard in self.guards.deciding)
 
     def _of_one_shape(
-        self, nodes: StandardNodes, operands: Operands, agreed: Agreement
+        self, nodes: StandardNodes, operands: Operands, agreed: ShapeComparison
     ) -> Operands:
         decided = agreed.or_code(nodes, agreed.shape)
         names = self._names(self.guards.shapes, agreed.passing)
-        return pass_as(nodes, operands, decided, names, "of_equal_shape")
+        return _passed(nodes, operands, decided, names, "of_equal_shape")
 
     def _settled_or_looked_at(
-        self, nodes: StandardNodes, operands: Operands, agreed: Agreement | None, flag: ir.Value
+        self,
+        nodes: StandardNodes,
+        operands: Operands,
+        agreed: ShapeComparison | None,
+        flag: ir.Value,
     ) -> ir.Value:
         """A shape, or the code of the first rule that is broken."""
         shape = nodes.shape(operands[0])
@@ -106,7 +112,7 @@ class Decision:
         name = self._name([rule for rule, _ in self.guards.deciding])
         return nodes.add("Reshape", [shape, decided], "shape_if_defined", name=name)
 
-    def _guard_names(self, agreed: Agreement | None) -> dict[int, str]:
+    def _guard_names(self, agreed: ShapeComparison | None) -> dict[int, str]:
         """The names of the guards of the operands that have to pass."""
         passing = {0, *(p for _, guard in self.guards.deciding for p in guard.passing(self.node))}
         rules = [rule for rule, _ in self.guards.deciding]
@@ -126,6 +132,21 @@ class Decision:
     def _name(self, rules: Sequence[Rule]) -> str:
         target = self.node.examined.target
         return guard_name(target.operator.name, target.label, rules)
+
+
+def _passed(
+    nodes: StandardNodes,
+    operands: Operands,
+    decided: ir.Value,
+    names: Mapping[int, str],
+    purpose: str,
+) -> Operands:
+    """The operands, those that have guards of their own reachable only if a shape was decided."""
+    behind = list(operands)
+    for position, name in names.items():
+        inputs = [operands[position], decided]
+        behind[position] = nodes.add("Reshape", inputs, purpose, name=name)
+    return behind
 
 
 def _branch(nodes: StandardNodes, output: ir.Value, name: str) -> ir.Graph:

@@ -98,29 +98,3 @@ def any_true(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:
     if small:
         return nodes.cast(largest, ir.DataType.BOOL, purpose)
     return nodes.add("Greater", [largest, nodes.constant(0, "zero", carrier)], purpose)
-
-
-def pass_as(
-    nodes: StandardNodes,
-    operands: Operands,
-    decided: ir.Value,
-    names: Mapping[int, str],
-    purpose: str,
-) -> Operands:
-    """Let operands through as what was decided, or stop the run there.
-
-    Args:
-        nodes: Takes the new nodes.
-        operands: The operands.
-        decided: Their shape, or the code of a rule.
-        names: By the positions of those that have to pass, the names of their guards.
-        purpose: What the names of new values say of them.
-
-    Returns:
-        The operands; those that do not have to pass stay as they are.
-    """
-    behind = list(operands)
-    for position, name in names.items():
-        inputs = [operands[position], decided]
-        behind[position] = nodes.add("Reshape", inputs, purpose, name=name)
-    return behind

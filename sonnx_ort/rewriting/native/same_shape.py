@@ -19,7 +19,7 @@ from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class ShapeComparison:
     """What a run tells of the shapes of some operands.
 
     Attributes:
@@ -44,13 +44,13 @@ class Agreement:
         return nodes.add("Where", [self.equal, decided, self.impossible], "shape_or_code")
 
 
-def agreement(
+def compare_shapes(
     nodes: StandardNodes,
     operands: Operands,
     node: GuardedNode,
     rules: Sequence[Rule],
     name: str,
-) -> Agreement:
+) -> ShapeComparison:
     """Compare the shapes of operands.
 
     Args:
@@ -66,7 +66,7 @@ def agreement(
     if not _equal_ranks(node.examined):
         # Equal broadcasts: it would compare a shape of one size to each size of the other.
         shapes = [_of_equal_rank(nodes, own, shape, impossible, name) for shape in shapes]
-    return Agreement(own, _all_equal(nodes, own, shapes), impossible, _passing(node.examined))
+    return ShapeComparison(own, _all_equal(nodes, own, shapes), impossible, _passing(node.examined))
 
 
 def _of_equal_rank(
