@@ -12,7 +12,7 @@ from graph_trials.record import Record
 
 RECORD = RECORDS / "random_graphs.json"
 _TRIALS = "support.soundness.trials"
-_BATCH = 100
+_BATCH = 1000
 """How many graphs are tried before the record is written."""
 
 

@@ -2,6 +2,8 @@
 
 import onnx_ir as ir
 
+from sonnx_ort.profile.domain import STANDARD_DOMAIN
+
 
 def constant_tensor(value: ir.Value) -> ir.TensorProtocol | None:
     """The tensor of an initializer, or of a Constant.
@@ -17,9 +19,21 @@ def constant_tensor(value: ir.Value) -> ir.TensorProtocol | None:
     """
     if value.is_graph_input():
         return None
+    node = value.producer()
+    tensor = value.const_value if node is None else _produced(node)
+    return None if isinstance(tensor, ir.ExternalTensor) else tensor
+
+
+def _produced(node: ir.Node) -> ir.TensorProtocol | None:
+    if (node.domain, node.op_type) != (STANDARD_DOMAIN, "Constant"):
+        return None
+    attribute = node.attributes.get("value")
+    if len(node.attributes) == 1 and attribute is not None and not attribute.is_ref():
+        # What follows would look at each method of the tensor first.
+        tensor: ir.TensorProtocol = attribute.value
+        return tensor
     try:
-        tensor = ir.convenience.get_const_tensor(value)
+        return ir.convenience.get_const_tensor(node.outputs[0])
     except ValueError:
         # A Constant with two attributes, which ONNX Runtime takes.
         return None
-    return None if isinstance(tensor, ir.ExternalTensor) else tensor
