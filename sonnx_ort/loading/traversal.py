@@ -53,15 +53,19 @@ def subgraphs(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
     Args:
         nodes: The nodes of one graph or function.
     """
-    pending = [attribute for node in nodes for attribute in node.attribute]
+    pending: list[Iterable[onnx.NodeProto]] = [nodes]
     while pending:
-        attribute = pending.pop()
-        graphs = list(attribute.graphs)
-        if attribute.type == onnx.AttributeProto.GRAPH:
-            graphs.append(attribute.g)
-        for graph in graphs:
-            yield graph
-            pending.extend(nested for node in graph.node for nested in node.attribute)
+        attributes = (attribute for node in pending.pop() for attribute in node.attribute)
+        for attribute in attributes:
+            match attribute.type:
+                case onnx.AttributeProto.GRAPH:
+                    found: Sequence[onnx.GraphProto] = [attribute.g]
+                case onnx.AttributeProto.GRAPHS:
+                    found = attribute.graphs
+                case _:
+                    continue
+            yield from found
+            pending.extend(graph.node for graph in found)
 
 
 def subgraphs_of(node: ir.Node) -> list[ir.Graph]:
