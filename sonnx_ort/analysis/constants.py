@@ -29,7 +29,7 @@ def _produced(node: ir.Node) -> ir.TensorProtocol | None:
         return None
     attribute = node.attributes.get("value")
     if len(node.attributes) == 1 and attribute is not None and not attribute.is_ref():
-        # What follows would look at each method of the tensor first.
+        # What follows would name the tensor anew, and look at each of its methods first.
         tensor: ir.TensorProtocol = attribute.value
         return tensor
     try:

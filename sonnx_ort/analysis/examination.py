@@ -13,7 +13,11 @@ from sonnx_ort.analysis.examined_node import ExaminedNode, examine_node
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.findings import find
 from sonnx_ort.analysis.obligation import Obligation
-from sonnx_ort.analysis.onnx_schemas import require_allowed_types
+from sonnx_ort.analysis.onnx_schemas import (
+    is_of_known_version,
+    require_allowed_types,
+    require_known_version,
+)
 from sonnx_ort.analysis.passed_guards import PassedGuards
 from sonnx_ort.analysis.recognition import EnforcedNode, recognize_enforced_nodes
 from sonnx_ort.analysis.report import (
@@ -94,13 +98,15 @@ def examine(
         model: A canonical model; not modified.
         demands: What it is held to.
         identity: What the report is about.
-        all_operators: Whether the report also tells of the operators that are not to be enforced.
+        all_operators: Whether the report also tells of the operators that are not to be enforced,
+            in the versions that the profile is applied to.
         waivers: What is not to be enforced, where it is violated. The report has such violations
             as they are.
 
     Raises:
-        InvalidModel: A node in the domain `sonnx` only looks like an enforced one, or an operand
-            is of a type that its operator's version does not take.
+        InvalidModel: A node in the domain `sonnx` only looks like an enforced one, an operand is
+            of a type that its operator's version does not take, or the model imports a version of
+            an operator that the profile is not applied to.
         SonnxError: A node is enforced already, under the other edition.
     """
     enforced = recognize_enforced_nodes(model, demands.edition)
@@ -109,9 +115,11 @@ def examine(
     found = tuple(
         t
         for t in targets(model)
-        if t.node not in computing and (all_operators or _asked_for(t, demands))
+        if t.node not in computing
+        and (_asked_for(t, demands) or (all_operators and is_of_known_version(t)))
     )
     for target in found:
+        require_known_version(target)
         _require_operands(target)
         require_allowed_types(target, facts)
     nodes = _examine_in_order(model, found, facts, demands, tuple(waivers))

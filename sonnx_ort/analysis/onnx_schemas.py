@@ -184,6 +184,40 @@ def _sentences(text: str) -> list[str]:
     return _SENTENCE_END.split(" ".join(text.split()))
 
 
+def is_of_known_version(target: Target) -> bool:
+    """Whether the profile is applied to the version of an operator that a model imports.
+
+    A later one may mean something else.
+
+    Args:
+        target: The node.
+    """
+    operator = target.operator
+    if operator.domain != STANDARD_DOMAIN:
+        return True
+    return operator_version(operator.name, target.version) in (0, *operator.versions)
+
+
+def require_known_version(target: Target) -> None:
+    """Refuse a version of an operator that the profile is not applied to.
+
+    Args:
+        target: The node.
+
+    Raises:
+        InvalidModel: The model imports such a version.
+    """
+    if is_of_known_version(target):
+        return
+    name = target.operator.name
+    first = operator_version(name, target.version)
+    raise InvalidModel(
+        f"{name} '{target.label}': version {first} of the standard operators defines {name} anew, "
+        f"and the profile is applied to versions before that alone; export the model with version "
+        f"{first - 1} of the standard operators"
+    )
+
+
 def require_allowed_types(target: Target, facts: Facts) -> None:
     """Refuse operands of a numeric type that the imported version of the operator does not take.
 

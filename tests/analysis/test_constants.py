@@ -52,3 +52,9 @@ def test_elements_of_a_constant_are_known(value, elements):
 )
 def test_elements_of_anything_else_are_unknown(value):
     assert constant_tensor(value) is None
+
+
+def test_reading_a_constant_leaves_its_tensor_as_it_is():
+    tensor = ir.tensor(np.array([3, 4], np.int64), name="given")
+    constant_tensor(produced({"value": tensor}))
+    assert tensor.name == "given"
