@@ -1,9 +1,12 @@
 """Versions of operators that came later than what the profile is applied to."""
 
 import onnx.defs
+import onnx_ir as ir
 import pytest
 
 import sonnx_ort
+from sonnx_ort.analysis.onnx_schemas import is_of_known_version
+from sonnx_ort.analysis.targets import Target
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from support.backends import on_each_backend
@@ -62,3 +65,8 @@ def test_nothing_is_said_of_a_later_version_that_is_not_to_be_enforced():
 def test_known_versions_are_taken(version):
     made = binary_model("Mod", "int32", [2], [2], opset=version)
     assert sonnx_ort.check(made, operators=["Mod"]).ok
+
+
+def test_version_without_the_operator_is_left_to_the_checker():
+    node = ir.node("Mod", [ir.val("a"), ir.val("b")])
+    assert is_of_known_version(Target(node, OPERATORS["Mod"], "m", version=9))
