@@ -57,3 +57,28 @@ def test_random_numbers_of_no_distribution(node: str) -> None:
 def test_scalar_whose_rank_is_not_declared(graph: str, operands: str) -> None:
     child = run_python(RUN, f"run({graph!r}, {operands})")
     assert (child.killed_by, child.stdout) == (signal.SIGABRT, "running\n"), child
+
+
+HOLDING_NOTHING = "m = NonZero(n) "
+BODY = "(int64 i, bool c, float[] s) => (bool d, float[] t) { d = Identity(c) t = Identity(s) }"
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pytest.param(
+            f"(int64[n] n, float[] x) => (float[] y) {{ {HOLDING_NOTHING}"
+            f'y = Loop(m, "", x) <body = body {BODY}> }}',
+            id="number of iterations",
+        ),
+        pytest.param(
+            f"(int64[n] n, float[] x) => (float[] y) {{ {HOLDING_NOTHING}going = Cast<to = 9>(m)"
+            'y = Loop("", "", x) <body = body (int64 i, bool c, float[] s) => '
+            "(bool[] d, float[] t) { d = Identity(going) t = Identity(s) }> }",
+            id="condition that the body gives",
+        ),
+    ],
+)
+def test_loop_by_a_tensor_that_holds_nothing(graph: str) -> None:
+    child = run_python(RUN, f"run({graph!r}, np.ones(0, np.int64), np.float32(1))")
+    assert (child.killed_by, child.stdout) == (signal.SIGSEGV, "running\n"), child

@@ -72,11 +72,14 @@ class Evaluation:
         model: The original model.
         decide: What becomes of a node of an operator of the profile.
         uncertain: Whether something failed of which a runtime may think otherwise.
+        left: The nodes in bodies that a runtime may run again, but not all is known of that.
     """
 
     model: onnx.ModelProto
     decide: Decide
     uncertain: bool = False
+    left: set[str] = field(default_factory=set)
+    _visited: list[str] = field(default_factory=list)
     _functions: dict[tuple[str, str], onnx.FunctionProto] = field(init=False)
     _opset: int = field(init=False)
 
@@ -166,6 +169,7 @@ class Evaluation:
             return compute_leaf(node, places, self._opset)
 
         numbers = {a.name: a.f if a.type == a.FLOAT else a.i for a in node.attribute}
+        self._visited.append(path + node.name)
         return Visit(
             path + node.name,
             node.op_type,
@@ -202,14 +206,29 @@ class Evaluation:
             case "If", [condition] if condition is not None and condition.size == 1:
                 taken = subgraphs["then_branch" if condition.item() else "else_branch"]
                 return inner(taken, dict(environment))
-            case "Loop", [trips, condition, *states] if trips is not None and trips.size == 1:
+            case "Loop", [np.ndarray() as trips, condition, *states]:
+                if trips.size != 1:
+                    # ONNX Runtime reads the first of no elements
+                    # (`tests/upstream/test_runs_end_the_process.py`).
+                    raise Abandoned(node.name)
                 run = functools.partial(inner, subgraphs["body"])
-                return self._loop(node, run, trips, condition, states, environment)
+                repeat = functools.partial(
+                    self._loop, node, run, trips, condition, states, environment
+                )
+                return self._repeated(repeat)
             case "Scan", _:
                 run = functools.partial(inner, subgraphs["body"])
-                return self._scan(node, run, arrays, environment)
+                return self._repeated(functools.partial(self._scan, node, run, arrays, environment))
             case _:
                 return self._unknown(node)
+
+    def _repeated(self, repeat: Callable[[], Sequence[Value]]) -> Sequence[Value]:
+        """Run a body as often as that is known; else what is in it may run again."""
+        before = len(self._visited)
+        outputs = repeat()
+        if self.uncertain and any(isinstance(value, Missing) for value in outputs):
+            self.left.update(self._visited[before:])
+        return outputs
 
     def _subgraph(
         self, graph: onnx.GraphProto, given: Environment, path: str, *, live: bool
@@ -243,7 +262,7 @@ class Evaluation:
                 return _all_missing(node)
             still = np.asarray(after[0])
             if still.size != 1:
-                return self._unknown(node)
+                raise Abandoned(node.name)
             going = bool(still.item())
             carried = after[1 : 1 + len(carried)]
             collected.append(after[1 + len(carried) :])

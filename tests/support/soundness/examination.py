@@ -146,6 +146,7 @@ def _examine_run(
         tally["abandoned"] += 1
         return
     tally["evaluated"] += 1
+    judge.visited -= evaluation.left
     sessions = {n: s for n, s in started.items() if isinstance(s, ort.InferenceSession)}
     outcomes = {name: _run(session, feeds) for name, session in sessions.items()}
     for backend, outcome in outcomes.items():

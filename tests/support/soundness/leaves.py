@@ -100,13 +100,25 @@ def _refused(operator: str, arrays: Sequence[Array | None]) -> bool:
         case "Tile", [data, repeats]:
             refused = repeats.shape != (data.ndim,)
         case "Slice", [_, *bounds]:
-            refused = len({each.shape for each in bounds}) > 1
+            refused = len({each.shape for each in bounds}) > 1 or _starts_in_front(arrays)
         case "BatchNormalization", [data, *vectors]:
             refused = any(each.shape != data.shape[1:2] for each in vectors)
         case "Split", [data, sizes]:
             length = data.shape[0] if data.ndim else 0
             refused = int(sizes.sum()) != length or bool((sizes < 0).any())
     return refused
+
+
+def _starts_in_front(arrays: Sequence[Array | None]) -> bool:
+    """Whether a Slice counts down from a place in front of its axis.
+
+    `onnx.reference` gives nothing then (`tests/upstream/test_reference_evaluator.py`).
+    """
+    data, starts, _, axes, steps = [*arrays, None, None][:5]
+    if data is None or starts is None or steps is None:
+        return False
+    sizes = np.asarray(data.shape)[range(starts.size) if axes is None else axes]
+    return bool(((starts < -sizes) & (steps < 0)).any())
 
 
 def _empty(operator: str, arrays: Sequence[Array | None]) -> bool:

@@ -48,8 +48,9 @@ def _slice_rules(data: Array, indices: Sequence[Array | None]) -> dict[str, bool
     rules = {"Slice.R1": axes is None, "Slice.R3": steps is None}
     if starts is None or ends is None or axes is None or steps is None:
         return rules
+    lengths = {index.size for index in (starts, ends, axes, steps)}
     missing = (axes < -data.ndim) | (axes >= data.ndim)
-    if len({index.size for index in (starts, ends, axes, steps)}) > 1 or missing.any():
+    if len(lengths) > 1 or missing.any() or not steps.all():
         # ONNX Runtime refuses it, if no guard has refused it before, by whatever rule.
         raise Abandoned("Slice")
     rules["Slice.R2"] = axes.size != data.ndim
