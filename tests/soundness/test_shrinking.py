@@ -1,6 +1,8 @@
 """A failing model is shrunk to the smallest on which the same check fails in the same way."""
 
 import os
+import signal
+import time
 
 import numpy as np
 import onnx
@@ -9,7 +11,7 @@ import pytest
 from sonnx_ort.loading.traversal import all_nodes
 from support.graphs import parse
 from support.soundness import isolated
-from support.soundness.isolated import failures_of, run_attempts
+from support.soundness.isolated import failures_of, how_it_ends, run_attempts
 from support.soundness.shrinking import Sample, shrink, smallest
 from support.soundness.trials import make_trial
 
@@ -112,6 +114,10 @@ def end_at_division(sample):
 )
 def test_smallest_ends_as_the_large_one_does(check, kept):
     assert {node.op_type for node in all_nodes(smallest(large(), check).model)} == kept
+
+
+def test_check_without_an_end_is_ended():
+    assert how_it_ends(time.sleep, 60, seconds=1) == f"status {signal.SIGALRM}"
 
 
 def test_what_does_not_fail_is_left_as_it_is():

@@ -9,6 +9,7 @@ a process that has imported everything but started nothing.
 import faulthandler
 import json
 import os
+import signal
 import subprocess
 import sys
 import traceback
@@ -97,15 +98,19 @@ def failures_of(lines: Iterable[Line], shrunk: str, most: int = 3) -> list[str]:
     return found
 
 
-def how_it_ends(function: Callable[[Any], object], argument: object) -> str:
+def how_it_ends(
+    function: Callable[[Any], object], argument: object, seconds: int = _SECONDS_PER_CALL
+) -> str:
     """Call a function in a fork, and say how it ended: "" if it gave something back.
 
     Args:
         function: The function.
         argument: What it gets.
+        seconds: How long it may take; what takes longer, such as a Loop without an end, is ended.
     """
 
     def call(given: object) -> None:
+        signal.alarm(seconds)
         function(given)
 
     (line,) = _forked(call, [argument])
