@@ -22,7 +22,7 @@ from support.soundness.liveness import needed_nodes, operators_within
 LONGEST = 8
 """Loops of more iterations end an evaluation."""
 
-_FATAL = frozenset({"Mod", "Scan"})
+_FATAL = frozenset({"Loop", "Mod", "Scan"})
 """The operators that end ONNX Runtime's process on some operands, where nothing is enforced."""
 
 

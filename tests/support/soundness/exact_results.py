@@ -81,11 +81,13 @@ def _differs(operator: str, places: Sequence[Array | None]) -> bool:
     match operator, places:
         case "ArgMax", [np.ndarray() as x] if x.dtype.kind == "f":
             return bool(np.isnan(x).any())
-        case "Clip", [np.ndarray() as x, *bounds]:
-            wide = [a for a in (x, *bounds) if a is not None and a.dtype == np.int64]
+        case "Clip", [_, *bounds]:
+            given = [place for place in places if place is not None]
+            wide = [a for a in given if a.dtype == np.int64]
             beyond = any(bool((a != a.astype(np.int32)).any()) for a in wide)
             open_end = len(bounds) < 2 or any(bound is None for bound in bounds)
-            return beyond or (open_end and x.dtype.kind == "f" and bool(np.isinf(x).any()))
+            floats = [a for a in given if a.dtype.kind == "f"]
+            return beyond or (open_end and any(np.isinf(a).any() for a in floats))
     return False
 
 

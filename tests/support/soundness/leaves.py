@@ -167,7 +167,7 @@ def _infinite(operator: str, arrays: Sequence[Array | None]) -> bool:
             return bool((variance == 0).any())
         case "Clip", [data, *bounds] if data.dtype.kind == "f":
             # The largest number stands for a bound that is left out.
-            return len(bounds) < 2 and bool(np.isinf(data).any())
+            return len(bounds) < 2 and any(np.isinf(each).any() for each in given)
     return False
 
 
