@@ -32,7 +32,7 @@ SHAPE = Rule("{name}.R1", 9001, "One shape.", SOURCE, SameShape())
 TYPE = Rule("{name}.R2", 9002, "One type.", SOURCE, SameNumericType({result_type!r}), {typed})
 FINITE = Rule("{name}.C1", 9003, "Finite.", SOURCE, Finite())
 BOTH = dict.fromkeys((Family.FLOAT, Family.INTEGER), {rules})
-OPERATOR = Operator("{name}", {operands}, (1,), dict.fromkeys(Edition, BOTH), {fields})
+OPERATOR = Operator("{name}", {operands}, {versions}, dict.fromkeys(Edition, BOTH), {fields})
 '''
 KERNEL = '''
 """What a test made up."""
@@ -47,6 +47,7 @@ CUSTOM_OPERATOR = CustomOperator(OPERATOR, compute)
 MADE_UP = {
     "Softsign": {
         "operands": ("X",),
+        "versions": (1, 22),
         "rules": "(TYPE,)",
         "typed": None,
         "result_type": None,
@@ -55,6 +56,7 @@ MADE_UP = {
     },
     "Sum": {
         "operands": (),
+        "versions": (1, 6, 8, 13),
         "rules": "(TYPE, SHAPE)",
         "typed": None,
         "result_type": None,
