@@ -9,14 +9,14 @@ known. And the elements of vectors are followed one by one, though only short on
 
 import enum
 import functools
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
 import onnx.defs
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.traversal import all_graphs, all_nodes
+from sonnx_ort.loading.traversal import all_graphs, all_nodes, bodies_of
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
 _FOLLOWED_BY = ("data_propagation_function", "function", "context_dependent_function")
@@ -229,7 +229,7 @@ def _follow(
     """
     for node in nodes:
         doubt = _greatest(node.input, doubts)
-        for graph in _bodies(node):
+        for graph in bodies_of(node):
             doubts.update((value.name, doubt) for value in graph.input)
             _follow(graph.node, negative, doubts)
             doubt = max(doubt, _greatest((value.name for value in graph.output), doubts))
@@ -243,13 +243,6 @@ def _follow(
 
 def _greatest(names: Iterable[str], doubts: Mapping[str, _Doubt]) -> _Doubt:
     return max((doubts.get(name, _Doubt.NONE) for name in names), default=_Doubt.NONE)
-
-
-def _bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attribute in node.attribute:
-        yield from attribute.graphs
-        if attribute.type == onnx.AttributeProto.GRAPH:
-            yield attribute.g
 
 
 @functools.cache

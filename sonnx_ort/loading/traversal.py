@@ -55,17 +55,24 @@ def subgraphs(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
     """
     pending: list[Iterable[onnx.NodeProto]] = [nodes]
     while pending:
-        attributes = (attribute for node in pending.pop() for attribute in node.attribute)
-        for attribute in attributes:
-            match attribute.type:
-                case onnx.AttributeProto.GRAPH:
-                    found: Sequence[onnx.GraphProto] = [attribute.g]
-                case onnx.AttributeProto.GRAPHS:
-                    found = attribute.graphs
-                case _:
-                    continue
-            yield from found
-            pending.extend(graph.node for graph in found)
+        for node in pending.pop():
+            for graph in bodies_of(node):
+                yield graph
+                pending.append(graph.node)
+
+
+def bodies_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    """The graphs in the attributes of a node such as If or Loop.
+
+    Args:
+        node: The node.
+    """
+    for attribute in node.attribute:
+        match attribute.type:
+            case onnx.AttributeProto.GRAPH:
+                yield attribute.g
+            case onnx.AttributeProto.GRAPHS:
+                yield from attribute.graphs
 
 
 def subgraphs_of(node: ir.Node) -> list[ir.Graph]:

@@ -169,9 +169,10 @@ class Evaluation:
             return compute_leaf(node, places, self._opset)
 
         numbers = {a.name: a.f if a.type == a.FLOAT else a.i for a in node.attribute}
-        self._visited.append(path + node.name)
+        label = path + node.name
+        self._visited.append(label)
         return Visit(
-            path + node.name,
+            label,
             node.op_type,
             operands,
             live,
