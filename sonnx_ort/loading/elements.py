@@ -12,7 +12,7 @@ from sonnx_ort.loading.traversal import all_tensors
 _BITS_OF_BYTE = 8
 _SHARING_BITS = (2, 4)
 _COMPLEX = (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128)
-_KNOWN = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
+_KNOWN = frozenset(map(int, ir.DataType)) - {onnx.TensorProto.UNDEFINED}
 
 
 def check_elements(proto: onnx.ModelProto) -> None:
@@ -22,11 +22,15 @@ def check_elements(proto: onnx.ModelProto) -> None:
         proto: A model that the ONNX checker takes.
 
     Raises:
-        InvalidModel: A tensor has not.
+        InvalidModel: A tensor has not, or is of an element type that is not known here.
     """
     for tensor in all_tensors(proto):
-        # An unknown type is told of where the graph is read.
-        if tensor.data_type in _KNOWN and not uses_external_data(tensor):
+        if tensor.data_type not in _KNOWN:
+            raise InvalidModel(
+                f"tensor '{tensor.name}' has the element type {tensor.data_type}, which this "
+                "installation does not know; upgrade onnx and onnx-ir, or export the model again"
+            )
+        if not uses_external_data(tensor):
             _check(tensor)
 
 

@@ -77,3 +77,11 @@ def test_tensor_of_an_attribute() -> None:
     made.graph.node.insert(0, helper.make_node("Constant", [], ["c"], value=tensor))
     with pytest.raises(sonnx_ort.InvalidModel, match=r"shape \[5\] needs 5 entries"):
         check_elements(made)
+
+
+def test_tensor_of_an_attribute_of_an_unknown_type() -> None:
+    made = parse("(float[2] x) => (float[2] y) { y = Div(x, x) }")
+    tensor = onnx.TensorProto(name="t", data_type=77, dims=[5])
+    made.graph.node.insert(0, helper.make_node("Constant", [], ["c"], value=tensor))
+    with pytest.raises(sonnx_ort.InvalidModel, match="tensor 't' has the element type 77"):
+        check_elements(made)
