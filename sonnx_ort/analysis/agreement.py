@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.findings import dead_nodes
 from sonnx_ort.analysis.obligation import Obligation
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand, symbols_in
 from sonnx_ort.profile.rule import Subject
@@ -79,7 +79,7 @@ def find_agreements(
         nodes: Its examined nodes.
         facts: What is known of its values.
     """
-    dead = set(dead_nodes(list(RecursiveGraphIterator(model.graph))))
+    dead = set(dead_nodes(list(every_node(model.graph))))
     candidates = [
         node
         for node in nodes

@@ -122,6 +122,8 @@ def _followed_elements(inferred: onnx.ModelProto) -> int:
         for sizes in each
         if len(sizes) == 1 and sizes[0] > 1
     }
+    if not long:
+        return 0
     versions = {entry.domain: entry.version for entry in inferred.opset_import}
     return sum(
         long.get(name, 0)

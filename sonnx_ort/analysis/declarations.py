@@ -1,17 +1,18 @@
 """What a file declares of its values, which is knowledge of the file and not of any run.
 
-A file can declare types and shapes falsely, and ONNX Runtime only warns; so there is a copy of a
-graph without all that does not follow from anything.
+A file can declare types and shapes falsely, and ONNX Runtime only warns; so a model can be written
+without all that does not follow from anything.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator
+from itertools import chain
 
+import onnx
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.iteration import loop_of
-from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.loading.traversal import bodies_of, every_node, subgraphs_of
 from sonnx_ort.profile.operand import Shape
 
 
@@ -68,42 +69,65 @@ SYMBOL = re.compile(r"[^\W\d]\w*")
 """The name of a dimension that can be a symbol; others, such as "?", say nothing."""
 
 
-def without_claims(model: ir.Model, kept: Iterable[ir.Value] = ()) -> ir.Model:
-    """Copy a model and forget all types and shapes that do not follow from anything.
+def without_claims(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.ModelProto:
+    """Write down a model without all types and shapes that do not follow from anything.
 
     Types of intermediate values, of outputs and of the inputs of subgraphs are claims: a file can
     state them falsely, and ONNX Runtime only warns. Initializers that an input of the same name
-    can override are inputs. Dimension names that no symbol can have, such as "?", and negative
-    sizes say nothing.
+    can override are inputs, and so are those that are large. Dimension names that no symbol can
+    have, such as "?", and negative sizes say nothing. Functions are left out: what one computes is
+    as doubtful as its nodes, which nothing looks into here.
 
     Args:
         model: The model; not modified.
-        kept: Values of the model whose declarations are kept all the same.
+        kept: Inputs and outputs of subgraphs whose declarations are kept all the same.
 
     Returns:
-        A copy with the same nodes in the same order; its initializers may have become inputs.
+        The model with the same nodes in the same order.
+
+    Raises:
+        onnx_ir.serde.SerdeError: A part cannot be written, such as a broken text.
     """
-    copy = model.clone()
-    graph = copy.graph
-    copies = dict(zip(defined_values(model.graph), defined_values(graph), strict=True))
-    # What a function computes is as doubtful as its nodes, which nothing looks into here.
-    copy.functions.clear()
-    for graph_input in graph.inputs:
-        _forget_odd_dimensions(graph_input)
-    _rest_on_tensors(graph)
-    for value in list(graph.initializers.values()):
-        if _is_large(value.const_value):
-            _declare_only(graph, value)
-    for body in graph.subgraphs():
-        _rest_on_tensors(body)
-        for value in body.inputs:
-            _forget(value)
-    for node in RecursiveGraphIterator(graph):
-        for output in node.outputs:
-            _forget(output)
-    for value in kept:
-        copies[value].type, copies[value].shape = value.type, value.shape
-    return copy
+    proto = onnx.ModelProto(ir_version=model.ir_version)
+    for domain, version in model.opset_imports.items():
+        proto.opset_import.add(domain=domain, version=version)
+    graph = model.graph
+    proto.graph.input.extend(_declaration(value, value.type, value.shape) for value in graph.inputs)
+    for value in graph.initializers.values():
+        tensor = value.const_value
+        if tensor is None or value.is_graph_input():
+            continue
+        if _is_large(tensor):
+            declared = _declaration(
+                value, ir.TensorType(tensor.dtype), ir.Shape(tensor.shape.numpy())
+            )
+            proto.graph.input.append(declared)
+        else:
+            written = proto.graph.initializer.add()
+            ir.serde.serialize_tensor_into(written, tensor)
+            # Two initializers can share a tensor, which has one name.
+            written.name = value.name
+    proto.graph.node.extend(map(ir.serde.serialize_node, graph))
+    proto.graph.output.extend(onnx.ValueInfoProto(name=value.name) for value in graph.outputs)
+    for body, written_body in bodies_in_pairs(graph, proto.graph):
+        _forget_claims(body, written_body, kept)
+    return proto
+
+
+def bodies_in_pairs(
+    graph: ir.Graph, proto: onnx.GraphProto
+) -> Iterator[tuple[ir.Graph, onnx.GraphProto]]:
+    """Each subgraph at any depth of a graph, with what was written of it.
+
+    Args:
+        graph: The graph.
+        proto: The same graph as it was written.
+    """
+    bodies = (body for node in graph for body in subgraphs_of(node))
+    written_bodies = (body for node in proto.node for body in bodies_of(node))
+    for body, written in zip(bodies, written_bodies, strict=True):
+        yield body, written
+        yield from bodies_in_pairs(body, written)
 
 
 def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
@@ -112,37 +136,34 @@ def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
     Args:
         graph: The main graph.
     """
-    for node in RecursiveGraphIterator(graph):
+    for node in every_node(graph):
         iteration = loop_of(node)
         if iteration is not None:
             collected = (value for _, value in iteration.collected)
             yield from (value for value in collected if value.shape is not None)
 
 
-def _rest_on_tensors(graph: ir.Graph) -> None:
-    """Have initializers be what their tensors are, and inputs where these can override them."""
-    for value in graph.inputs:
-        if value.is_initializer():
-            del graph.initializers[str(value.name)]
-    for value in graph.initializers.values():
-        if value.const_value is not None:
-            value.type = ir.TensorType(value.const_value.dtype)
-            value.shape = ir.Shape(value.const_value.shape.numpy())
+def _declaration(
+    value: ir.Value, declared: ir.TypeProtocol | None, shape: ir.Shape | None
+) -> onnx.ValueInfoProto:
+    """An input of the main graph, with those of its dimensions that say something."""
+    known = None if shape is None else ir.Shape([_known(dimension) for dimension in shape])
+    return ir.serde.serialize_value(ir.Value(name=value.name, type=declared, shape=known))
 
 
-def _is_large(tensor: ir.TensorProtocol | None) -> bool:
-    return isinstance(tensor, ir.ExternalTensor) or (tensor is not None and tensor.nbytes > _LARGE)
+def _is_large(tensor: ir.TensorProtocol) -> bool:
+    return isinstance(tensor, ir.ExternalTensor) or tensor.nbytes > _LARGE
 
 
-def _declare_only(graph: ir.Graph, value: ir.Value) -> None:
-    del graph.initializers[str(value.name)]
-    value.const_value = None
-    graph.inputs.append(value)
-
-
-def _forget_odd_dimensions(value: ir.Value) -> None:
-    if value.shape is not None:
-        value.shape = ir.Shape([_known(dimension) for dimension in value.shape])
+def _forget_claims(body: ir.Graph, written: onnx.GraphProto, kept: Container[ir.Value]) -> None:
+    del written.value_info[:]
+    inputs = {declared.name for declared in written.input}
+    for tensor in [tensor for tensor in written.initializer if tensor.name in inputs]:
+        written.initializer.remove(tensor)
+    values = chain(body.inputs, body.outputs)
+    for value, declared in zip(values, chain(written.input, written.output), strict=True):
+        if value not in kept:
+            declared.ClearField("type")
 
 
 def _known(dimension: int | ir.SymbolicDim) -> int | str | None:
@@ -152,8 +173,3 @@ def _known(dimension: int | ir.SymbolicDim) -> int | str | None:
         case ir.SymbolicDim(value=str() as name) if SYMBOL.fullmatch(name):
             return name
     return None
-
-
-def _forget(value: ir.Value) -> None:
-    value.type = None
-    value.shape = None

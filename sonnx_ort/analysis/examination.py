@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.declarations import is_sparse
 from sonnx_ort.analysis.examined_node import ExaminedNode, examine_node
@@ -32,7 +31,7 @@ from sonnx_ort.analysis.tolerance import tolerate
 from sonnx_ort.analysis.waiver import Waiver
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import LoadedModel
-from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.general import GR1
@@ -51,9 +50,9 @@ def coverage(model: ir.Model, operators: Container[str]) -> tuple[Coverage, ...]
     Returns:
         One entry for each operator, most frequent first; the domain `sonnx` is left out.
     """
-    nodes = list(RecursiveGraphIterator(model.graph))
+    nodes = list(every_node(model.graph))
     for function in model.functions.values():
-        nodes.extend(RecursiveGraphIterator(function.graph))
+        nodes.extend(every_node(function.graph))
     counts = Counter((node.domain, node.op_type) for node in nodes if node.domain != DOMAIN)
     return tuple(
         Coverage(f"{domain}::{name}" if domain else name, count, _extent(domain, name, operators))
@@ -169,7 +168,7 @@ def _examine_in_order(
     by_node = {target.node: target for target in found}
     passed = PassedGuards(model.opset_imports[STANDARD_DOMAIN], facts.shape)
     nodes = []
-    for node in RecursiveGraphIterator(model.graph):
+    for node in every_node(model.graph):
         if node not in by_node:
             passed.follow(node)
             continue

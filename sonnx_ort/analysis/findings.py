@@ -4,14 +4,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.declarations import declared_shape, declared_type
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.obligation import Finding
 from sonnx_ort.analysis.onnx_schemas import Assumption, assumptions, convertible_inputs
 from sonnx_ort.analysis.targets import label_of
-from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.profile.general import (
     DEAD_NODE,
     FALSE_CLAIM,
@@ -31,7 +30,7 @@ def find(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
         model: A canonical model; not modified.
         facts: What is known of its values.
     """
-    nodes = list(RecursiveGraphIterator(model.graph))
+    nodes = list(every_node(model.graph))
     versions = [model.opset_imports.get(node.domain, 1) for node in nodes]
     return tuple(
         chain(

@@ -6,20 +6,24 @@ of them is taken for certain (`sonnx_ort.analysis.shapes`).
 """
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator, Mapping
 from itertools import chain
 
+import onnx
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.bounded_inference import infer
 from sonnx_ort.analysis.constants import constant_tensor
-from sonnx_ort.analysis.declarations import collected_by_loops, without_claims
+from sonnx_ort.analysis.declarations import (
+    bodies_in_pairs,
+    collected_by_loops,
+    without_claims,
+)
 from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.definition import KernelDefinition
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.process import silenced
-from sonnx_ort.loading.traversal import ValueNames, defined_values
+from sonnx_ort.loading.traversal import ValueNames, all_graphs, every_node
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.operand import Shape
@@ -36,17 +40,16 @@ class Inference:
         Args:
             model: A canonical model; not modified.
         """
-        premises = without_claims(model)
-        inferred, self._complete = _inferred(premises)
-        self._failed = inferred is None
-        self._inferred = _counterparts(model, premises if inferred is None else inferred)
-        self._believed = self._inferred
-        kept = list(collected_by_loops(model.graph))
+        self._believed, self._complete = _inferred(model)
+        self._types = dict(_given(model))
+        for value, told in self._believed.items():
+            inferred = ir.serde.deserialize_type_proto_for_type(told)
+            if inferred is not None:
+                self._types[value] = inferred
+        kept = frozenset(collected_by_loops(model.graph))
         if kept:
             # ONNX Runtime believes what is declared of these.
-            believed, self._complete = _inferred(without_claims(model, kept))
-            self._failed = believed is None
-            self._believed = {} if believed is None else _counterparts(model, believed)
+            self._believed, self._complete = _inferred(model, kept)
 
     def element_type(self, value: ir.Value) -> ir.DataType | None:
         """The element type of a value; None if it is unknown.
@@ -54,10 +57,10 @@ class Inference:
         Args:
             value: A value of the model.
         """
-        inferred = self._inferred[value].dtype if value in self._inferred else None
-        if inferred is None and (constant := constant_tensor(value)) is not None:
-            return constant.dtype
-        return inferred
+        if value in self._types:
+            return self._types[value].dtype
+        constant = constant_tensor(value)
+        return None if constant is None else constant.dtype
 
     def may_be_tensor(self, value: ir.Value) -> bool:
         """Whether a value is a tensor, or nothing tells that it is a sequence or optional.
@@ -65,8 +68,7 @@ class Inference:
         Args:
             value: A value of the model.
         """
-        inferred = self._inferred[value].type if value in self._inferred else None
-        known = value.type if inferred is None else inferred
+        known = self._types.get(value, value.type)
         return not isinstance(known, ir.SequenceType | ir.OptionalType)
 
     def mistaken(self, value: ir.Value, certain: Shape | None) -> bool:
@@ -79,9 +81,10 @@ class Inference:
             value: A value of the model.
             certain: What is certain of its shape; None if not even the rank is.
         """
-        if self._failed:
+        if not self._believed:
             return True
-        believed = self._believed[value].shape if value in self._believed else None
+        told = self._believed.get(value)
+        believed = None if told is None else ir.serde.deserialize_type_proto_for_shape(told)
         if believed is None:
             return False
         if certain is None or len(certain) != len(believed):
@@ -91,72 +94,86 @@ class Inference:
         return not self._complete
 
 
-def _inferred(model: ir.Model) -> tuple[ir.Model | None, bool]:
-    """A copy of a model with types and shapes, and whether all was followed; None if it fails."""
-    _spell_out(model)
+def _given(model: ir.Model) -> Iterator[tuple[ir.Value, ir.TypeProtocol]]:
+    """The types that no node has a part in: of the model's inputs, and of all tensors in it."""
+    for graph in (model.graph, *model.graph.subgraphs()):
+        for value in graph.initializers.values():
+            if value.const_value is not None and not value.is_graph_input():
+                yield value, ir.TensorType(value.const_value.dtype)
+    yield from ((value, value.type) for value in model.graph.inputs if value.type is not None)
+
+
+def _inferred(
+    model: ir.Model, kept: Container[ir.Value] = ()
+) -> tuple[Mapping[ir.Value, onnx.TypeProto], bool]:
+    """The inferred types and shapes, and whether all was followed; none where inference fails."""
     with silenced("onnx_ir"):
         try:
-            inferred = infer(ir.to_proto(model))
-            return ir.from_proto(inferred.proto), inferred.complete
+            premises = without_claims(model, kept)
+            _spell_out(model, premises)
+            inferred = infer(premises)
+            return dict(_told(model.graph, inferred.proto.graph)), inferred.complete
         except InvalidModel:
             raise
         except Exception as error:  # noqa: BLE001 - any failure means that nothing is known
             _logger.debug("onnx.shape_inference failed: %s", error)
-            return None, False
+            return {}, False
 
 
-def _counterparts(model: ir.Model, copy: ir.Model) -> dict[ir.Value, ir.Value]:
-    """For each value of a model that of a copy with the same nodes in the same order."""
-    given, copied = _by_name(model.graph), _by_name(copy.graph)
-    pairs = {value: copied[name] for name, value in given.items() if name in copied}
-    pairs.update(zip(_within(model.graph), _within(copy.graph), strict=True))
-    return pairs
+def _told(graph: ir.Graph, inferred: onnx.GraphProto) -> Iterator[tuple[ir.Value, onnx.TypeProto]]:
+    """What is said of the values of a graph and of its subgraphs, which have names of their own."""
+    for body, written in chain([(graph, inferred)], bodies_in_pairs(graph, inferred)):
+        declared = chain(written.output, written.value_info, written.input)
+        types = {value.name: value.type for value in declared if value.HasField("type")}
+        outputs = (output for node in body for output in node.outputs)
+        for value in chain(body.inputs, body.initializers.values(), outputs):
+            # An output that is left out has no name.
+            if value.name and value.name in types:
+                yield value, types[value.name]
 
 
-def _spell_out(model: ir.Model) -> None:
+def _spell_out(model: ir.Model, premises: onnx.ModelProto) -> None:
     """Put nodes of the same types in the place of those of our domain, which the engine lacks."""
-    own = [node for node in RecursiveGraphIterator(model.graph) if node.domain == DOMAIN]
-    if not own:
+    if not any(node.domain == DOMAIN for node in every_node(model.graph)):
         return
-    shape = ir.val(ValueNames(model).fresh("shape"), ir.DataType.INT64)
-    model.graph.inputs.append(shape)
-    for node in own:
-        graph, nodes = node.graph, list(_of_the_same_types(node, shape))
-        if isinstance(graph, ir.Graph) and len(nodes) == len(node.outputs):
-            results = [each.outputs[0] for each in nodes]
-            ir.convenience.replace_nodes_and_values(
-                graph, node, [node], nodes, node.outputs, results
-            )
+    shape = ValueNames(model).fresh("shape")
+    premises.graph.input.append(
+        onnx.helper.make_tensor_value_info(shape, onnx.TensorProto.INT64, None)
+    )
+    for graph in all_graphs(premises):
+        nodes = [each for node in graph.node for each in _spelled_out(node, shape)]
+        del graph.node[:]
+        graph.node.extend(nodes)
 
 
-def _of_the_same_types(node: ir.Node, shape: ir.Value) -> Iterator[ir.Node]:
-    """A node for each output, of its type and of no known shape."""
+def _spelled_out(node: onnx.NodeProto, shape: str) -> list[onnx.NodeProto]:
+    if node.domain != DOMAIN:
+        return [node]
+    nodes = list(_of_the_same_types(node, shape))
+    if len(nodes) != len(node.output):
+        return [node]
+    for each, output in zip(nodes, node.output, strict=True):
+        each.output.append(output)
+    return nodes
+
+
+def _of_the_same_types(node: onnx.NodeProto, shape: str) -> Iterator[onnx.NodeProto]:
+    """A node for each output, of its type and of no known shape, that does not name it yet."""
+    make = onnx.helper.make_node
     if node.op_type == BROADCAST.name:
-        yield from (ir.node("Expand", [value, shape]) for value in node.inputs)
+        yield from (make("Expand", [name, shape], []) for name in node.input)
         return
     kernels = [kernel for kernel in KERNEL_DEFINITIONS if kernel.name == node.op_type]
     types = {kernel.output for kernel in kernels}
-    alike = [i for i in range(len(node.inputs)) if all(_is_like(k, i) for k in kernels)]
+    alike = [i for i in range(len(node.input)) if all(_is_like(k, i) for k in kernels)]
     if len(types) == 1:
-        yield ir.node("Cast", [shape], {"to": ir.DataType[types.pop().upper()]})
+        yield make("Cast", [shape], [], to=ir.DataType[types.pop().upper()])
     elif alike:
-        yield ir.node("Reshape", [node.inputs[alike[0]], shape])
+        yield make("Reshape", [node.input[alike[0]], shape], [])
     # Behind its result a kernel gives the shape of that.
-    yield ir.node("Identity", [shape])
+    yield make("Identity", [shape], [])
 
 
 def _is_like(kernel: KernelDefinition, position: int) -> bool:
     """Whether a kernel's result is of the type of one of its inputs."""
     return kernel.inputs[position : position + 1] == (kernel.output,)
-
-
-def _by_name(graph: ir.Graph) -> dict[str | None, ir.Value]:
-    """What the main graph is given; the copy has some initializers among its inputs."""
-    return {value.name: value for value in chain(graph.inputs, graph.initializers.values())}
-
-
-def _within(graph: ir.Graph) -> Iterator[ir.Value]:
-    """What nodes and subgraphs define, in one order for the graph and its copy."""
-    given: Iterable[ir.Value] = set(chain(graph.inputs, graph.initializers.values()))
-    # An output that is left out has no name, and may be gone in the copy.
-    return (value for value in defined_values(graph) if value not in given and value.name)

@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.loading.traversal import subgraphs_of
+from sonnx_ort.loading.traversal import every_node, subgraphs_of
 
 
 class Provenance:
@@ -58,7 +57,7 @@ class Provenance:
 
 def _read_within(body: ir.Graph) -> Iterator[ir.Value]:
     """What the nodes of a subgraph and of those in it read, and what it gives."""
-    for node in RecursiveGraphIterator(body):
+    for node in every_node(body):
         yield from (value for value in node.inputs if value is not None)
         for inner in subgraphs_of(node):
             yield from inner.outputs

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.declarations import declared_shape, declared_type, is_sparse
-from sonnx_ort.loading.traversal import subgraphs_in
+from sonnx_ort.loading.traversal import every_node, subgraphs_in
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import Operator
@@ -146,7 +145,7 @@ def nodes_with_paths(model: ir.Model) -> Iterator[tuple[ir.Node, tuple[str, ...]
         model: The model.
     """
     paths: dict[object, tuple[str, ...]] = {model.graph: ()}
-    for node in RecursiveGraphIterator(model.graph):
+    for node in every_node(model.graph):
         path = paths[node.graph]
         for attribute in node.attributes.values():
             for body in subgraphs_in(attribute):

@@ -11,11 +11,10 @@ from itertools import chain
 import onnx_ir as ir
 from onnx_ir.passes import PassError
 from onnx_ir.passes.common import InlinePass
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import adopt_opset_imports
-from sonnx_ort.loading.traversal import ValueNames
+from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.profile.catalog import OPERATORS
 
 PATH = "path"
@@ -50,7 +49,7 @@ def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> 
         InlinePass(lambda function: function.identifier() in enforceable)(model)
     except (ValueError, PassError, ir.passes.InvariantError) as error:
         raise InvalidModel(f"the model-local functions cannot be inlined: {error}") from error
-    inlined = [node for node in RecursiveGraphIterator(model.graph) if _unstamp(node)]
+    inlined = [node for node in every_node(model.graph) if _unstamp(node)]
     _separate_names(inlined, ValueNames(model))
 
 
@@ -59,7 +58,7 @@ def _enforceable_functions(
 ) -> set[ir.OperatorIdentifier]:
     """The identifiers of functions that reach one of the operators."""
     calls = {
-        identifier: {node.op_identifier() for node in RecursiveGraphIterator(function.graph)}
+        identifier: {node.op_identifier() for node in every_node(function.graph)}
         for identifier, function in model.functions.items()
     }
     constrained = {(o.domain, o.name, "") for o in OPERATORS.values() if o.name in operators}
@@ -87,7 +86,7 @@ def _stamp_names(model: ir.Model, enforceable: set[ir.OperatorIdentifier]) -> No
     """
     serial = 0
     for depth, body in _graphs_by_depth(model):
-        for node in RecursiveGraphIterator(body):
+        for node in every_node(body):
             if body is not model.graph:
                 node.metadata_props[_NAME] = node.name or ""
             if node.op_identifier() in enforceable:
@@ -101,7 +100,7 @@ def _graphs_by_depth(model: ir.Model) -> Iterator[tuple[int, ir.Graph]]:
     depths: dict[ir.OperatorIdentifier, int] = {}
 
     def visit(body: ir.Graph, depth: int) -> None:
-        for node in RecursiveGraphIterator(body):
+        for node in every_node(body):
             identifier = node.op_identifier()
             if identifier not in model.functions or depths.get(identifier, 0) >= depth:
                 continue

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 import onnx
 import onnx.defs
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.loading.traversal import all_nodes, every_node
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
 _WHERE_NONE_IS_ASKED_FOR = 17
@@ -59,7 +58,7 @@ def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
     """
     ours = model.opset_imports[STANDARD_DOMAIN]
     theirs = function.opset_imports.get(STANDARD_DOMAIN, ours)
-    differing = differing_operators(RecursiveGraphIterator(function.graph), theirs, ours)
+    differing = differing_operators(every_node(function.graph), theirs, ours)
     if differing:
         raise InvalidModel(
             f"the model-local function '{function.name}' imports version {theirs} of the standard "

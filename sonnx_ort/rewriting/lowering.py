@@ -4,12 +4,12 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import differing_operators
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.rewriting.broadcast_lowering import (
@@ -157,7 +157,7 @@ def raise_opset(model: ir.Model, replaced: Iterable[ir.Node], oldest: int) -> No
     version = model.opset_imports[STANDARD_DOMAIN]
     needed = max(version, oldest)
     gone = set(replaced)
-    kept = (node for node in RecursiveGraphIterator(model.graph) if node not in gone)
+    kept = (node for node in every_node(model.graph) if node not in gone)
     differing = differing_operators(kept, version, needed)
     if differing:
         raise InvalidModel(

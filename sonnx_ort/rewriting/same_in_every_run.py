@@ -6,10 +6,9 @@ It never computes a custom operator before a run, nor anything that depends on o
 from collections.abc import Callable, Iterable, Sequence
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.loading.traversal import subgraphs_of
+from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.judgement import Status
@@ -65,7 +64,7 @@ def _behind(model: ir.Model, enforced: Iterable[ir.Node]) -> set[ir.Node]:
     behind: set[ir.Node] = set()
     while True:
         before = len(reached)
-        for node in RecursiveGraphIterator(model.graph):
+        for node in every_node(model.graph):
             bodies = subgraphs_of(node)
             given = (output for body in bodies for output in body.outputs)
             reads = not reached.isdisjoint(value for value in node.inputs if value is not None)

@@ -6,13 +6,12 @@ from itertools import chain
 
 import onnx_ir as ir
 from onnx_ir.passes.common import AddDefaultAttributesPass
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.declarations import collected_by_loops
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.targets import Target
-from sonnx_ort.loading.traversal import defined_values, subgraphs_of
+from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.element_type import ElementType
@@ -204,7 +203,7 @@ def _computed_like_no_other(
 ) -> Iterator[ir.Value]:
     """The outputs of the graph whose operator occurs once, and those of replaced nodes."""
     added = _READING_OPERANDS | _READING_THOSE if native else _READING_OPERANDS
-    occurrences = Counter(node.op_type for node in RecursiveGraphIterator(graph))
+    occurrences = Counter(node.op_type for node in every_node(graph))
     for output in graph.outputs:
         producer = output.producer()
         # A Broadcast becomes standard nodes, which may be alike.
@@ -231,7 +230,7 @@ def _checked_by_scan(graph: ir.Graph) -> Iterator[ir.Value]:
 
 
 def _subgraphs(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
-    return ((node, body) for node in RecursiveGraphIterator(graph) for body in subgraphs_of(node))
+    return ((node, body) for node in every_node(graph) for body in subgraphs_of(node))
 
 
 def _open_sizes(value: ir.Value, claimed: ir.Shape, known: Shape) -> None:
@@ -270,7 +269,7 @@ def make_graph_explicit(model: ir.Model, facts: Facts) -> None:
                 known = [d if isinstance(d, int) or d in symbols else None for d in shape]
                 value.shape = ir.Shape(known)
     AddDefaultAttributesPass()(model)
-    for node in RecursiveGraphIterator(model.graph):
+    for node in every_node(model.graph):
         if _is_guard(node):
             # A guard is recognized by having none.
             node.attributes.clear()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import onnx
+import onnx_ir as ir
 import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
@@ -86,7 +87,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         )
         self._verifies_proofs = verify_proofs
         start = super().__init__
-        self._start(proto, lambda: start(self._content, self._own_options, **kwargs))
+        self._start(enforced.model, lambda: start(self._content, self._own_options, **kwargs))
 
     def set_providers(self, providers: Any = None, provider_options: Any = None) -> None:
         """Start the session anew with other execution providers.
@@ -95,19 +96,19 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             SonnxError: ONNX Runtime's optimizer undid the enforcement; the session is unusable.
         """
         restart = super().set_providers
-        proto = onnx.load_model_from_string(self._content)
+        model = ir.from_proto(onnx.load_model_from_string(self._content))
         try:
-            self._start(proto, lambda: restart(providers, provider_options))
+            self._start(model, lambda: restart(providers, provider_options))
         except SonnxError:
             # What was refused must not run.
             self._sess = None
             raise
 
-    def _start(self, proto: onnx.ModelProto, start: Callable[[], None]) -> None:
+    def _start(self, model: ir.Model, start: Callable[[], None]) -> None:
         """Start the session, and look at the graph that it runs.
 
         Args:
-            proto: The enforced model.
+            model: The enforced model.
             start: Has ONNX Runtime make the session.
         """
         if self._reference is None:
@@ -118,7 +119,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         with violations_raised(), recorded_optimization(self._own_options) as record:
             start()
         self._weights.require_unchanged()
-        self._renamed = record.require_enforced(proto)
+        self._renamed = record.require_enforced(model, self._content)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the outputs, as `onnxruntime.InferenceSession.run` does.

@@ -24,7 +24,11 @@ def _size(size: int | ir.SymbolicDim) -> str:
 
 def left(made: onnx.ModelProto, name: str) -> str:
     """What is left of the declaration of a value."""
-    values = {value.name: value for value in defined_values(without_claims(read(made)).graph)}
+    return left_in(without_claims(read(made)), name)
+
+
+def left_in(written: onnx.ModelProto, name: str) -> str:
+    values = {value.name: value for value in defined_values(read(written).graph)}
     return described(values[name])
 
 
@@ -114,7 +118,7 @@ class TestInitializer:
     def test_is_an_input_where_it_is_declared_only(self) -> None:
         long = onnx.numpy_helper.from_array(np.arange(129), "k")
         kept = without_claims(read(in_main_graph(long, tensor("k", "int64", None)))).graph
-        assert ([value.name for value in kept.inputs], [*kept.initializers]) == (["c", "k"], [])
+        assert ([value.name for value in kept.input], [*kept.initializer]) == (["c", "k"], [])
 
     def test_is_declared_only_where_its_data_is_external(self) -> None:
         constant = onnx.numpy_helper.from_array(np.array([1, 2]), "k")
@@ -125,7 +129,7 @@ class TestInitializer:
     def test_that_an_input_can_override_is_an_input(self) -> None:
         made = parse("(int64[2] k) => (int64[] y) <int64[2] k = {1, 2}> { y = Identity(k) }")
         kept = without_claims(read(made)).graph
-        assert ([value.name for value in kept.inputs], [*kept.initializers]) == (["k"], [])
+        assert ([value.name for value in kept.input], [*kept.initializer]) == (["k"], [])
 
 
 @pytest.mark.parametrize("name", ["a", "y", "i", "going", "state", "still", "next", "z"])
@@ -142,9 +146,25 @@ def test_nothing_is_left_of_what_is_claimed_of_results_and_of_the_inputs_of_bodi
 
 
 def test_declarations_are_kept_of_the_values_that_are_named() -> None:
-    model = read(parse("(float[n] x) => (float[3] z) <float[4] a> { a = Relu(x) z = Relu(a) }"))
-    kept = without_claims(model, [model.graph[0].outputs[0]])
-    assert [described(node.outputs[0]) for node in kept.graph] == ["FLOAT[4]", "None"]
+    model = read(
+        parse("""(bool c, float[n] x) => (float[3] y) {
+            y = If(c) <
+                then_branch = t () => (float[4] a) { a = Relu(x) },
+                else_branch = e () => (float[5] b) { b = Relu(x) }
+            >
+        }""")
+    )
+    values = {value.name: value for value in defined_values(model.graph)}
+    written = without_claims(model, [values["b"]])
+    assert [left_in(written, name) for name in "aby"] == ["None", "FLOAT[5]", "None"]
+
+
+def test_two_initializers_that_share_a_tensor_keep_their_names() -> None:
+    model = read(parse("() => (int64[2] y) <int64[2] k = {1, 2}> { y = Identity(k) }"))
+    shared = model.graph.initializers["k"].const_value
+    model.graph.initializers.add(ir.Value(name="l", const_value=shared))
+    written = without_claims(model)
+    assert [each.name for each in written.graph.initializer] == ["k", "l"]
 
 
 def test_the_model_is_not_changed() -> None:

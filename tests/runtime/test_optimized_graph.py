@@ -9,6 +9,7 @@ it.
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
@@ -31,6 +32,11 @@ WHAT_TO_DO = (
 )
 
 
+def require_enforced(record, enforced):
+    """Verify what was recorded by an enforced model; what the verification gives."""
+    return record.require_enforced(ir.from_proto(enforced), enforced.SerializeToString())
+
+
 def verify(enforced, level, *, off=True, options=None):
     """Optimize a model and verify it; what the verification gives."""
     chosen = options or ort.SessionOptions()
@@ -39,7 +45,7 @@ def verify(enforced, level, *, off=True, options=None):
         switch_off_optimizers(chosen)
     with recorded_optimization(chosen) as record:
         ort.InferenceSession(enforced.SerializeToString(), chosen)
-    return record.require_enforced(enforced)
+    return require_enforced(record, enforced)
 
 
 def node(operator, inputs, output, name="", **attributes):
@@ -168,7 +174,7 @@ def test_bypassed_guard_is_seen(consumer, operand, value, loss, level):
     with recorded_optimization(options) as record:
         ort.InferenceSession(bypassed.SerializeToString(), options)
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        record.require_enforced(TWO)
+        require_enforced(record, TWO)
     assert str(caught.value) == (
         f"ONNX Runtime's optimizer undid what enforces the profile: {loss}{WHAT_TO_DO}"
     )
@@ -188,7 +194,7 @@ def test_output_that_no_longer_passes_a_guard_is_seen():
         bypassed = graph(nodes, {"x": ["n"], "y": ["n"]}, "z w")
         ort.InferenceSession(bypassed.SerializeToString(), options)
     with pytest.raises(sonnx_ort.SonnxError) as caught:
-        record.require_enforced(enforced)
+        require_enforced(record, enforced)
     assert "profile: output 'z' no longer depends on the guard of Div 'n'. Add" in str(caught.value)
 
 
@@ -384,7 +390,7 @@ def test_verification_without_a_session_is_refused():
     with pytest.raises(ZeroDivisionError), recorded_optimization(ort.SessionOptions()) as record:
         raise ZeroDivisionError
     with pytest.raises(sonnx_ort.SonnxError, match="ONNX Runtime wrote no optimized model"):
-        record.require_enforced(TWO)
+        require_enforced(record, TWO)
 
 
 def test_large_weights_are_written_and_not_read():

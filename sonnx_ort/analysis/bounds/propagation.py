@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.analysis.bounds.catalog import bounds_rule_for
 from sonnx_ort.analysis.bounds.rule import (
@@ -19,6 +18,7 @@ from sonnx_ort.analysis.bounds.rule import (
     constant_bounds,
     limits_of,
 )
+from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.operand import Bounds
 
@@ -39,13 +39,8 @@ def integer_bounds(
         here: their bytes are only known where an operator makes them 0 or 1.
     """
     known: dict[ir.Value, Bounds] = {}
-    graphs: dict[ir.Graph, None] = {model.graph: None}
-
-    def enter(body: object) -> None:
-        if isinstance(body, ir.Graph):
-            graphs.setdefault(body)
-
-    nodes = list(RecursiveGraphIterator(model.graph, enter_graph=enter))
+    nodes = list(every_node(model.graph))
+    graphs = [model.graph, *(body for node in nodes for body in subgraphs_of(node))]
     constants = (value for graph in graphs for value in graph.initializers.values())
     for value in constants:
         found = constant_bounds(value)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import onnx
 import onnx.serialization
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.choice import choose_demands
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.rewriting.options import Enforcement
 
 ENFORCED = "sonnx_ort.enforced"
@@ -164,7 +164,7 @@ def forget(model: ir.Model) -> None:
         model: The model; changed in place.
     """
     del model.metadata_props[ENFORCED]
-    for node in RecursiveGraphIterator(model.graph):
+    for node in every_node(model.graph):
         node.metadata_props.pop(GROUP, None)
         node.metadata_props.pop(ORIGINAL, None)
 
@@ -176,7 +176,7 @@ def groups(model: ir.Model) -> Iterator[tuple[ir.Node, ...]]:
         model: The model.
     """
     found: dict[tuple[ir.Graph | ir.Function | None, str], list[ir.Node]] = {}
-    for node in RecursiveGraphIterator(model.graph):
+    for node in every_node(model.graph):
         if GROUP in node.metadata_props:
             found.setdefault((node.graph, node.metadata_props[GROUP]), []).append(node)
     yield from map(tuple, found.values())

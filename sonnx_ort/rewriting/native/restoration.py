@@ -5,9 +5,8 @@ from typing import cast
 
 import onnx
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.loading.traversal import subgraphs_of
+from sonnx_ort.loading.traversal import every_node, subgraphs_of
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.rewriting.native.record import ORIGINAL, Original, forget, groups
 from sonnx_ort.rewriting.options import Enforcement
@@ -83,7 +82,7 @@ def _restore_node(
 def _detach_bodies(nodes: Sequence[ir.Node]) -> None:
     """Let what goes with its node read nothing any more."""
     for body in (body for node in nodes for body in subgraphs_of(node)):
-        for node in RecursiveGraphIterator(body):
+        for node in every_node(body):
             for index in range(len(node.inputs)):
                 node.replace_input_with(index, None)
 

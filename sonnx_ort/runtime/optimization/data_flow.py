@@ -6,9 +6,8 @@ from functools import reduce
 from operator import or_
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
-from sonnx_ort.loading.traversal import subgraphs_of
+from sonnx_ort.loading.traversal import every_node, subgraphs_of
 
 VARYING = 1
 """The bit of what is not the same in every run."""
@@ -111,7 +110,7 @@ class ValueNumbering:
         self._fresh = itertools.count()
         self._numbers: dict[ir.Value | None, int] = {None: next(self._fresh)}
         self._known: dict[Hashable, int] = {}
-        for node in RecursiveGraphIterator(model.graph):
+        for node in every_node(model.graph):
             self._number_outputs(node)
 
     def __getitem__(self, value: ir.Value) -> int:

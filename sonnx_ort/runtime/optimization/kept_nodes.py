@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import onnx_ir as ir
-from onnx_ir.traversal import RecursiveGraphIterator
 
 from sonnx_ort.custom_ops.failure_channel import GUARDING_OPERATORS, guarded_node
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 
@@ -83,7 +83,7 @@ def guards_by_output(model: ir.Model) -> Mapping[str, str]:
     Args:
         model: A model as the rewriting left it.
     """
-    nodes = RecursiveGraphIterator(model.graph)
+    nodes = every_node(model.graph)
     guards = {stem(n.outputs[0]): n.name for n in nodes if n.name and _is_guard(n)}
     return MappingProxyType(guards)
 
@@ -96,7 +96,7 @@ def enforced_nodes(model: ir.Model, guards: Mapping[str, str]) -> Iterator[KeptN
         guards: The names of the guards by their outputs. ONNX Runtime renames the nodes of a branch
             that it puts in the place of its If.
     """
-    for node in RecursiveGraphIterator(model.graph):
+    for node in every_node(model.graph):
         if node.domain != STANDARD_DOMAIN:
             continue
         if node.op_type in _STAYING:
