@@ -12,7 +12,8 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.analysis.iteration import loop_of
-from sonnx_ort.loading.traversal import bodies_of, every_node, subgraphs_of
+from sonnx_ort.loading.traversal import all_nodes, bodies_of, every_node, subgraphs_of
+from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.operand import Shape
 
 
@@ -63,7 +64,7 @@ def is_sparse(value: ir.Value) -> bool:
 
 
 _LARGE = 1024
-"""Initializers of more bytes than this are declared only; no shape is computed from them."""
+"""Constants of more bytes than this are declared only; no shape is computed from them."""
 
 SYMBOL = re.compile(r"[^\W\d]\w*")
 """The name of a dimension that can be a symbol; others, such as "?", say nothing."""
@@ -74,7 +75,8 @@ def without_claims(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.Mode
 
     Types of intermediate values, of outputs and of the inputs of subgraphs are claims: a file can
     state them falsely, and ONNX Runtime only warns. Initializers that an input of the same name
-    can override are inputs, and so are those that are large. Dimension names that no symbol can
+    can override are inputs, and so are those that are large; of a large Constant its type and shape
+    are left. Dimension names that no symbol can
     have, such as "?", and negative sizes say nothing. Functions are left out: what one computes is
     as doubtful as its nodes, which nothing looks into here.
 
@@ -111,6 +113,9 @@ def without_claims(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.Mode
     proto.graph.output.extend(onnx.ValueInfoProto(name=value.name) for value in graph.outputs)
     for body, written_body in bodies_in_pairs(graph, proto.graph):
         _forget_claims(body, written_body, kept)
+    if model.opset_imports.get(STANDARD_DOMAIN, 0) >= _SPARSE_CONSTANTS:
+        for node in all_nodes(proto):
+            _declare_large(node)
     return proto
 
 
@@ -149,6 +154,22 @@ def _declaration(
     """An input of the main graph, with those of its dimensions that say something."""
     known = None if shape is None else ir.Shape([_known(dimension) for dimension in shape])
     return ir.serde.serialize_value(ir.Value(name=value.name, type=declared, shape=known))
+
+
+_SPARSE_CONSTANTS = 11
+"""Since this version of the standard operators a Constant can be sparse."""
+
+
+def _declare_large(node: onnx.NodeProto) -> None:
+    """Have a large Constant be sparse, of the same type and shape, and without an element."""
+    if (node.domain, node.op_type) != (STANDARD_DOMAIN, "Constant"):
+        return
+    for attribute in node.attribute:
+        tensor = attribute.t
+        if attribute.name == "value" and tensor.ByteSize() > _LARGE:
+            empty = onnx.SparseTensorProto(dims=tensor.dims)
+            empty.values.data_type = tensor.data_type
+            attribute.CopyFrom(onnx.helper.make_attribute("sparse_value", empty))
 
 
 def _is_large(tensor: ir.TensorProtocol) -> bool:

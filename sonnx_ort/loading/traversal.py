@@ -41,7 +41,13 @@ def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Every dense tensor: initializers, and those in attributes."""
     for graph in all_graphs(proto):
         yield from graph.initializer
-    for node in all_nodes(proto):
+        yield from _tensors_in(graph.node)
+    for function in proto.functions:
+        yield from _tensors_in(function.node)
+
+
+def _tensors_in(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+    for node in nodes:
         for attribute in node.attribute:
             if attribute.HasField("t"):
                 yield attribute.t

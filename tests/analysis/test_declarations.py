@@ -7,7 +7,7 @@ import onnx_ir as ir
 import pytest
 
 from sonnx_ort.analysis.declarations import collected_by_loops, declared_shape, without_claims
-from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.loading.traversal import all_graphs, all_nodes, defined_values
 from support.graphs import parse, tensor
 
 
@@ -130,6 +130,36 @@ class TestInitializer:
         made = parse("(int64[2] k) => (int64[] y) <int64[2] k = {1, 2}> { y = Identity(k) }")
         kept = without_claims(read(made)).graph
         assert ([value.name for value in kept.input], [*kept.initializer]) == (["k"], [])
+
+
+class TestConstant:
+    """It is what its tensor is, which does not travel with it where it is large."""
+
+    GRAPHS = (
+        "(bool c) => (int64[?] a) { k = Constant() a = Identity(k) }",
+        """(bool c) => (int64[?] y) {
+            y = If(c) <
+                then_branch = t () => (int64[?] a) { k = Constant() a = Identity(k) },
+                else_branch = e () => (int64[?] b) { b = Constant<value_ints = [1, 2]>() }
+            >
+        }""",
+    )
+
+    @pytest.mark.parametrize("graph", GRAPHS, ids=["in the main graph", "in a body"])
+    @pytest.mark.parametrize(
+        ("count", "version", "held"), [(120, 17, True), (129, 17, False), (129, 10, True)]
+    )
+    def test_of_many_elements(self, graph: str, count: int, version: int, *, held: bool) -> None:
+        made = parse(graph, opset=version)
+        (node,) = (n for n in all_nodes(made) if n.op_type == "Constant" and n.output[0] == "k")
+        elements = onnx.numpy_helper.from_array(np.arange(count), "k")
+        node.attribute.append(onnx.helper.make_attribute("value", elements))
+        written = without_claims(read(made))
+        (left,) = (n for n in all_nodes(written) if n.output[0] == "k")
+        assert (len(left.SerializeToString()) > 900) is held
+        inferred = onnx.shape_inference.infer_shapes(written)
+        (result,) = (v for g in all_graphs(inferred) for v in g.output if v.name == "a")
+        assert result.type == tensor("k", "int64", [count]).type
 
 
 @pytest.mark.parametrize("name", ["a", "y", "i", "going", "state", "still", "next", "z"])
