@@ -88,7 +88,7 @@ def examine(
     demands: Demands,
     identity: Identity,
     *,
-    all_operators: bool,
+    complete: bool,
     waivers: Iterable[Waiver],
 ) -> Examination:
     """Find all obligations of a model.
@@ -97,8 +97,8 @@ def examine(
         model: A canonical model; not modified.
         demands: What it is held to.
         identity: What the report is about.
-        all_operators: Whether the report also tells of the operators that are not to be enforced,
-            in the versions that the profile is applied to.
+        complete: Whether the report also tells of the operators that are not to be enforced, in
+            the versions that the profile is applied to, and of findings if nothing is violated.
         waivers: What is not to be enforced, where it is violated. The report has such violations
             as they are.
 
@@ -115,7 +115,7 @@ def examine(
         t
         for t in targets(model)
         if t.node not in computing
-        and (_asked_for(t, demands) or (all_operators and is_of_known_version(t)))
+        and (_asked_for(t, demands) or (complete and is_of_known_version(t)))
     )
     for target in found:
         require_known_version(target)
@@ -128,10 +128,11 @@ def examine(
         *(o for node in nodes for o in node.found),
         *(o for node in enforced for o in _already_enforced(node, facts)),
     )
+    tells_all = complete or any(o.status is Status.VIOLATED for o in obligations)
     report = Report(
         demands,
         obligations,
-        findings=find(model, facts),
+        findings=find(model, facts) if tells_all else (),
         coverage=coverage(model, demands.operators),
         identity=identity,
     )
@@ -254,7 +255,7 @@ def examine_loaded(
     loaded: LoadedModel,
     demands: Demands,
     *,
-    all_operators: bool = False,
+    complete: bool = False,
     waivers: Iterable[Waiver] = (),
 ) -> Examination:
     """Find all obligations of a loaded model.
@@ -262,10 +263,8 @@ def examine_loaded(
     Args:
         loaded: The model.
         demands: What it is held to.
-        all_operators: As for `examine`.
+        complete: As for `examine`.
         waivers: As for `examine`.
     """
     identity = identify(loaded.sha256, loaded.proto)
-    return examine(
-        loaded.graph_model, demands, identity, all_operators=all_operators, waivers=waivers
-    )
+    return examine(loaded.graph_model, demands, identity, complete=complete, waivers=waivers)

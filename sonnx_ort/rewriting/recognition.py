@@ -117,7 +117,7 @@ def report_on(
     if native is not None:
         native.require(demands)
         return native.report, loaded
-    report = examine_loaded(loaded, demands, all_operators=True, waivers=waivers).report
+    report = examine_loaded(loaded, demands, complete=True, waivers=waivers).report
     return with_told_waivers(report, loaded.graph_model), loaded
 
 
@@ -143,7 +143,7 @@ def _recognize(loaded: LoadedModel, enforcement: Enforcement) -> NativelyEnforce
     told = told_waivers(model)
     try:
         restore(model, enforcement)
-        examination = examine_loaded(loaded, choices.demands, all_operators=True, waivers=told)
+        examination = examine_loaded(loaded, choices.demands, complete=True, waivers=told)
         if not all(_may_be_waived(violation, told) for violation in examination.report.violations):
             return None
         lower(model, examination, choices)

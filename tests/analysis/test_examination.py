@@ -18,8 +18,19 @@ def test_operators_that_are_not_to_be_enforced_are_told_of_only_where_all_are() 
     loaded = load(parse("(float[2] x) => (float[2] y) { a = Div(x, x) y = Add(a, x) }"))
     told = examine_loaded(loaded, DIV_ALONE).report.obligations
     assert [(o.operator, o.enforced) for o in told] == [("Div", True)] * 3
-    told = examine_loaded(loaded, DIV_ALONE, all_operators=True).report.obligations
+    told = examine_loaded(loaded, DIV_ALONE, complete=True).report.obligations
     assert [(o.operator, o.enforced) for o in told] == [("Div", True)] * 3 + [("Add", False)] * 3
+
+
+@pytest.mark.parametrize(
+    ("shape", "complete", "told"), [(2, False, False), (2, True, True), (3, False, True)]
+)
+def test_findings_are_told_in_a_complete_report_and_where_a_rule_is_broken(
+    shape: int, *, complete: bool, told: bool
+) -> None:
+    made = parse(f"(float[2] x, float[{shape}] z, float[1] u) => (float[2] y) {{ y = Div(x, z) }}")
+    report = examine_loaded(load(made), DIV_ALONE, complete=complete).report
+    assert [f.place for f in report.findings] == ["input 'u'"] * told
 
 
 def test_coverage_tells_what_is_enforced_from_what_is_not_asked_for_and_not_documented() -> None:
@@ -61,7 +72,7 @@ def test_node_that_no_checker_looked_at(
     made.graph.node[0].output[:] = outputs
     identity = identify("0" * 64, made)
     with pytest.raises(sonnx_ort.InvalidModel) as refused:
-        examine(ir.from_proto(made), DIV_ALONE, identity, all_operators=False, waivers=())
+        examine(ir.from_proto(made), DIV_ALONE, identity, complete=False, waivers=())
     assert str(refused.value) == message
 
 
