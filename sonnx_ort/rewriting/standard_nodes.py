@@ -151,7 +151,7 @@ class StandardNodes:
         array = np.array(numbers, element_type.numpy() if exact else float)
         key = (purpose, array.dtype, array.shape, array.tobytes())
         if key not in self._known:
-            tensor = ir.tensor(array)
+            tensor = ir.Tensor(array)
             value = self.add("Constant", [], purpose, {"value": tensor})
             # The graph library gives it that name when it reads the model again.
             tensor.name = value.name
