@@ -75,10 +75,10 @@ def without_claims(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.Mode
 
     Types of intermediate values, of outputs and of the inputs of subgraphs are claims: a file can
     state them falsely, and ONNX Runtime only warns. Initializers that an input of the same name
-    can override are inputs, and so are those that are large; of a large Constant its type and shape
-    are left. Dimension names that no symbol can
-    have, such as "?", and negative sizes say nothing. Functions are left out: what one computes is
-    as doubtful as its nodes, which nothing looks into here.
+    can override are inputs, and so are those that are large; of a large Constant type and shape are
+    left. Dimension names that no symbol can have, such as "?", and negative sizes say nothing.
+    Functions are left out: what one computes is as doubtful as its nodes, which nothing looks into
+    here.
 
     Args:
         model: The model; not modified.
@@ -96,19 +96,8 @@ def without_claims(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.Mode
     graph = model.graph
     proto.graph.input.extend(_declaration(value, value.type, value.shape) for value in graph.inputs)
     for value in graph.initializers.values():
-        tensor = value.const_value
-        if tensor is None or value.is_graph_input():
-            continue
-        if _is_large(tensor):
-            declared = _declaration(
-                value, ir.TensorType(tensor.dtype), ir.Shape(tensor.shape.numpy())
-            )
-            proto.graph.input.append(declared)
-        else:
-            written = proto.graph.initializer.add()
-            ir.serde.serialize_tensor_into(written, tensor)
-            # Two initializers can share a tensor, which has one name.
-            written.name = value.name
+        if value.const_value is not None and not value.is_graph_input():
+            _write_initializer(value, value.const_value, proto.graph)
     proto.graph.node.extend(map(ir.serde.serialize_node, graph))
     proto.graph.output.extend(onnx.ValueInfoProto(name=value.name) for value in graph.outputs)
     for body, written_body in bodies_in_pairs(graph, proto.graph):
@@ -156,6 +145,17 @@ def _declaration(
     return ir.serde.serialize_value(ir.Value(name=value.name, type=declared, shape=known))
 
 
+def _write_initializer(value: ir.Value, tensor: ir.TensorProtocol, proto: onnx.GraphProto) -> None:
+    if isinstance(tensor, ir.ExternalTensor) or tensor.nbytes > _LARGE:
+        declared = ir.TensorType(tensor.dtype)
+        proto.input.append(_declaration(value, declared, ir.Shape(tensor.shape.numpy())))
+        return
+    written = proto.initializer.add()
+    ir.serde.serialize_tensor_into(written, tensor)
+    # Two initializers can share a tensor, which has one name.
+    written.name = value.name
+
+
 _SPARSE_CONSTANTS = 11
 """Since this version of the standard operators a Constant can be sparse."""
 
@@ -170,10 +170,6 @@ def _declare_large(node: onnx.NodeProto) -> None:
             empty = onnx.SparseTensorProto(dims=tensor.dims)
             empty.values.data_type = tensor.data_type
             attribute.CopyFrom(onnx.helper.make_attribute("sparse_value", empty))
-
-
-def _is_large(tensor: ir.TensorProtocol) -> bool:
-    return isinstance(tensor, ir.ExternalTensor) or tensor.nbytes > _LARGE
 
 
 def _forget_claims(body: ir.Graph, written: onnx.GraphProto, kept: Container[ir.Value]) -> None:

@@ -123,13 +123,18 @@ def _inferred(
 def _told(graph: ir.Graph, inferred: onnx.GraphProto) -> Iterator[tuple[ir.Value, onnx.TypeProto]]:
     """What is said of the values of a graph and of its subgraphs, which have names of their own."""
     for body, written in chain([(graph, inferred)], bodies_in_pairs(graph, inferred)):
+        types = {tensor.name: _type_of(tensor) for tensor in written.initializer}
         declared = chain(written.output, written.value_info, written.input)
-        types = {value.name: value.type for value in declared if value.HasField("type")}
+        types.update((value.name, value.type) for value in declared if value.HasField("type"))
         outputs = (output for node in body for output in node.outputs)
         for value in chain(body.inputs, body.initializers.values(), outputs):
             # An output that is left out has no name.
             if value.name and value.name in types:
                 yield value, types[value.name]
+
+
+def _type_of(tensor: onnx.TensorProto) -> onnx.TypeProto:
+    return onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
 
 
 def _spell_out(model: ir.Model, premises: onnx.ModelProto) -> None:

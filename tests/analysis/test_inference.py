@@ -192,6 +192,16 @@ class TestMistaken:
         )
         assert inference.mistaken(values["y"], certain) is expected
 
+    @pytest.mark.parametrize(("certain", "expected"), [((2,), False), ((3,), True), (None, True)])
+    @pytest.mark.parametrize("elements", [2, 500], ids=["small", "large"])
+    def test_of_an_initializer(
+        self, elements: int, certain: Shape | None, *, expected: bool
+    ) -> None:
+        graph = "(float[n] x) => (float[] y) { y = Mul(x, w) }"
+        inference, values = inferred(parse(graph, constants={"w": np.ones((2, elements))}))
+        whole = None if certain is None else (*certain, elements)
+        assert inference.mistaken(values["w"], whole) is expected
+
     @pytest.mark.parametrize(("declared", "expected"), [("float[3]", True), ("float[]", False)])
     def test_of_what_a_loop_collects_where_that_is_declared(
         self, declared: str, *, expected: bool
