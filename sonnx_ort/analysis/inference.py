@@ -42,10 +42,8 @@ class Inference:
         """
         self._believed, self._complete = _inferred(model)
         self._types = dict(_given(model))
-        for value, told in self._believed.items():
-            inferred = ir.serde.deserialize_type_proto_for_type(told)
-            if inferred is not None:
-                self._types[value] = inferred
+        inferred = ((value, told.type) for value, told in self._believed.items())
+        self._types.update((value, told) for value, told in inferred if told is not None)
         kept = frozenset(collected_by_loops(model.graph))
         if kept:
             # ONNX Runtime believes what is declared of these.
@@ -83,8 +81,7 @@ class Inference:
         """
         if not self._believed:
             return True
-        told = self._believed.get(value)
-        believed = None if told is None else ir.serde.deserialize_type_proto_for_shape(told)
+        believed = self._believed[value].shape if value in self._believed else None
         if believed is None:
             return False
         if certain is None or len(certain) != len(believed):
@@ -105,7 +102,7 @@ def _given(model: ir.Model) -> Iterator[tuple[ir.Value, ir.TypeProtocol]]:
 
 def _inferred(
     model: ir.Model, kept: Container[ir.Value] = ()
-) -> tuple[Mapping[ir.Value, onnx.TypeProto], bool]:
+) -> tuple[Mapping[ir.Value, ir.TypeAndShape], bool]:
     """The inferred types and shapes, and whether all was followed; none where inference fails."""
     with silenced("onnx_ir"):
         try:
@@ -120,7 +117,7 @@ def _inferred(
             return {}, False
 
 
-def _told(graph: ir.Graph, inferred: onnx.GraphProto) -> Iterator[tuple[ir.Value, onnx.TypeProto]]:
+def _told(graph: ir.Graph, inferred: onnx.GraphProto) -> Iterator[tuple[ir.Value, ir.TypeAndShape]]:
     """What is said of the values of a graph and of its subgraphs, which have names of their own."""
     for body, written in chain([(graph, inferred)], bodies_in_pairs(graph, inferred)):
         types = {tensor.name: _type_of(tensor) for tensor in written.initializer}
@@ -130,7 +127,14 @@ def _told(graph: ir.Graph, inferred: onnx.GraphProto) -> Iterator[tuple[ir.Value
         for value in chain(body.inputs, body.initializers.values(), outputs):
             # An output that is left out has no name.
             if value.name and value.name in types:
-                yield value, types[value.name]
+                yield value, _deserialized(types[value.name])
+
+
+def _deserialized(proto: onnx.TypeProto) -> ir.TypeAndShape:
+    return ir.TypeAndShape(
+        ir.serde.deserialize_type_proto_for_type(proto),
+        ir.serde.deserialize_type_proto_for_shape(proto),
+    )
 
 
 def _type_of(tensor: onnx.TensorProto) -> onnx.TypeProto:

@@ -245,6 +245,21 @@ class TestMistaken:
         assert "opset" in caplog.messages[0]
 
 
+def test_nothing_is_known_where_inference_speaks_of_an_unknown_type() -> None:
+    inference, values = inferred(
+        parse("""(float[2] x) => (float[2] z) {
+            n, y = LayerNormalization<axis = 0, stash_type = 77>(x, x)
+            z = Relu(x)
+        }""")
+    )
+    assert [inference.element_type(values[name]) for name in "xyz"] == [
+        ir.DataType.FLOAT,
+        None,
+        None,
+    ]
+    assert inference.mistaken(values["z"], (2,))
+
+
 def test_nothing_is_known_of_an_output_that_is_left_out() -> None:
     made = parse("(float[2] x) => (float[?] y) { y, m = Dropout(x) }")
     made.graph.node[0].output[1] = ""
