@@ -122,12 +122,10 @@ def _followed_elements(inferred: onnx.ModelProto) -> int:
         for sizes in each
         if len(sizes) == 1 and sizes[0] > 1
     }
-    if not long:
-        return 0
     versions = {entry.domain: entry.version for entry in inferred.opset_import}
     return sum(
         long.get(name, 0)
-        for node in all_nodes(inferred)
+        for node in (all_nodes(inferred) if long else ())
         if node.domain == STANDARD_DOMAIN
         and _follows_elements(node.op_type, versions[STANDARD_DOMAIN])
         for name in node.input

@@ -7,7 +7,7 @@ import onnx_ir as ir
 import pytest
 
 from sonnx_ort.analysis.declarations import collected_by_loops, declared_shape, without_claims
-from sonnx_ort.loading.traversal import all_graphs, all_nodes, defined_values
+from sonnx_ort.loading.traversal import all_graphs, all_nodes, defined_values, subgraphs
 from support.graphs import parse, tensor
 
 
@@ -147,7 +147,8 @@ class TestConstant:
 
     @pytest.mark.parametrize("graph", GRAPHS, ids=["in the main graph", "in a body"])
     @pytest.mark.parametrize(
-        ("count", "version", "held"), [(120, 17, True), (129, 17, False), (129, 10, True)]
+        ("count", "version", "held"),
+        [(120, 17, True), (129, 17, False), (129, 11, False), (129, 10, True)],
     )
     def test_of_many_elements(self, graph: str, count: int, version: int, *, held: bool) -> None:
         made = parse(graph, opset=version)
@@ -160,6 +161,28 @@ class TestConstant:
         inferred = onnx.shape_inference.infer_shapes(written)
         (result,) = (v for g in all_graphs(inferred) for v in g.output if v.name == "a")
         assert result.type == tensor("k", "int64", [count]).type
+
+    @pytest.mark.parametrize(("size", "held"), [(1024, True), (1025, False)])
+    def test_of_many_bytes(self, size: int, *, held: bool) -> None:
+        elements = onnx.numpy_helper.from_array(np.arange(120), "k")
+        elements.doc_string = "-" * (size - elements.ByteSize() - 2)
+        made = parse("() => (int64[?] y) { k = Constant() y = Identity(k) }")
+        made.graph.node[0].attribute.append(onnx.helper.make_attribute("value", elements))
+        (attribute,) = without_claims(read(made)).graph.node[0].attribute
+        assert elements.ByteSize() == size
+        assert (attribute.name == "value") is held
+
+
+def test_initializer_of_a_body_that_an_input_overrides_is_an_input() -> None:
+    made = parse("""(float[n] x, int64 trips, bool go) => (float[n] y) {
+        y = Loop (trips, go, x) <body = body (int64 i, bool going, float[3] state)
+            => (bool still, float[3] next) { still = Identity(going) next = Relu(state) }>
+    }""")
+    (body,) = subgraphs(made.graph.node)
+    for name in ("state", "other"):
+        body.initializer.append(onnx.numpy_helper.from_array(np.ones(3, np.float32), name))
+    (written,) = subgraphs(without_claims(read(made)).graph.node)
+    assert [each.name for each in written.initializer] == ["other"]
 
 
 @pytest.mark.parametrize("name", ["a", "y", "i", "going", "state", "still", "next", "z"])
