@@ -13,7 +13,7 @@ from sonnx_ort.analysis import bounded_inference
 from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.analysis.inference import Inference
 from sonnx_ort.loading.canonical import load
-from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.loading.traversal import defined_values, subgraphs
 from sonnx_ort.profile.operand import Shape
 from support.graphs import declared, parse
 
@@ -208,6 +208,7 @@ class TestMistaken:
     ) -> None:
         inference, values = inferred(parse(LOOP.format(declared=declared, one="Reshape(x, s)")))
         assert inference.mistaken(values["y"], None) is expected
+        assert inference.mistaken(values["one"], None) is expected
 
     def test_of_sizes_that_rest_on_vectors_too_long_to_follow(
         self, monkeypatch: pytest.MonkeyPatch
@@ -243,6 +244,23 @@ class TestMistaken:
         assert inference.element_type(model.graph.inputs[0]) is ir.DataType.FLOAT
         assert all(told.startswith("onnx.shape_inference failed: ") for told in caplog.messages)
         assert "opset" in caplog.messages[0]
+
+
+def test_types_of_tensors_are_known_where_inference_fails() -> None:
+    made = parse(LOOP.format(declared="float[3]", one="Mul(w, state)"))
+    (body,) = subgraphs(made.graph.node)
+    for name in ("w", "state"):
+        tensor = onnx.numpy_helper.from_array(np.ones(2), name)
+        onnx.external_data_helper.set_external_data(tensor, "w.bin")
+        tensor.ClearField("raw_data")
+        body.initializer.append(tensor)
+    del made.opset_import[:]
+    made.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
+    model = ir.from_proto(made)
+    values = {value.name: value for value in defined_values(model.graph)}
+    inference = Inference(model)
+    assert inference.element_type(values["w"]) is ir.DataType.DOUBLE
+    assert inference.element_type(values["state"]) is None, "an input can be another"
 
 
 def test_nothing_is_known_where_inference_speaks_of_an_unknown_type() -> None:
