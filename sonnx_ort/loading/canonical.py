@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.elements import check_elements
-from sonnx_ort.loading.external_data import check_external_data, external_tensors
+from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.functions import inline_enforceable_functions
 from sonnx_ort.loading.opset import import_standard_operators, resolve_default_domain
 from sonnx_ort.loading.process import silenced
@@ -80,8 +80,9 @@ def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
         origin = sparse.get(graph_input.name or "")
         if origin is not None:
             graph_input.meta["origin"] = origin
-    if folder is not None and any(external_tensors(carried)):
-        for graph in model.graphs():
+    if folder is not None:
+        # This goes through subgraphs by itself.
+        for graph in (model.graph, *(function.graph for function in model.functions.values())):
             ir.external_data.set_base_dir(graph, folder)
     return model
 
