@@ -125,7 +125,7 @@ def _followed_elements(inferred: onnx.ModelProto) -> int:
     versions = {entry.domain: entry.version for entry in inferred.opset_import}
     return sum(
         long.get(name, 0)
-        for node in (all_nodes(inferred) if long else ())
+        for node in all_nodes(inferred)
         if node.domain == STANDARD_DOMAIN
         and _follows_elements(node.op_type, versions[STANDARD_DOMAIN])
         for name in node.input
