@@ -156,6 +156,13 @@ def inferred(made: onnx.ModelProto) -> tuple[Inference, dict[str, ir.Value]]:
     return Inference(model), values
 
 
+def read_without_operators(made: onnx.ModelProto) -> ir.Model:
+    """Read a model that imports no version of the standard operators, so that inference fails."""
+    del made.opset_import[:]
+    made.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
+    return ir.from_proto(made)
+
+
 LOOP = """(float[n] x, int64 trips, bool go, int64[k] s) => (float[] y) {{
     z, y = Loop (trips, go, x) <body = body (int64 i, bool going, float[] state)
         => (bool still, float[] next, {declared} one) {{
@@ -235,9 +242,7 @@ class TestMistaken:
         self, graph: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         made = parse(graph)
-        del made.opset_import[:]
-        made.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
-        model = ir.from_proto(made)
+        model = read_without_operators(made)
         with caplog.at_level(logging.DEBUG, "sonnx_ort"):
             inference = Inference(model)
         assert inference.mistaken(model.graph.inputs[0], (2,))
@@ -254,9 +259,7 @@ def test_types_of_tensors_are_known_where_inference_fails() -> None:
         onnx.external_data_helper.set_external_data(tensor, "w.bin")
         tensor.ClearField("raw_data")
         body.initializer.append(tensor)
-    del made.opset_import[:]
-    made.opset_import.append(onnx.helper.make_opsetid("com.example", 1))
-    model = ir.from_proto(made)
+    model = read_without_operators(made)
     values = {value.name: value for value in defined_values(model.graph)}
     inference = Inference(model)
     assert inference.element_type(values["w"]) is ir.DataType.DOUBLE
