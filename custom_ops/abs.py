@@ -1,4 +1,4 @@
-"""`sonnx::Abs`: the absolute value of each element of a tensor."""
+"""`sonnx::CheckedAbs`: the absolute value of each element of a tensor."""
 
 import numpy as np
 

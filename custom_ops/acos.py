@@ -1,4 +1,4 @@
-"""`sonnx::Acos` hands its operand on to an Acos, which ONNX Runtime computes behind it.
+"""`sonnx::AcosOperands` hands its operand on to an Acos, which ONNX Runtime computes behind it.
 
 The last bits of angles differ between implementations.
 """

@@ -1,4 +1,4 @@
-"""`sonnx::Add`: the sum of two tensors of one shape and type.
+"""`sonnx::CheckedAdd`: the sum of two tensors of one shape and type.
 
 Floats are IEEE 754 sums; integers wrap modulo 2^n.
 """

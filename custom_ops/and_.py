@@ -1,4 +1,4 @@
-"""`sonnx::And`: the conjunction of two tensors of conditions of one shape."""
+"""`sonnx::CheckedAnd`: the conjunction of two tensors of conditions of one shape."""
 
 import numpy as np
 

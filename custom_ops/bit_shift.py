@@ -1,4 +1,4 @@
-"""`sonnx::BitShift` looks at the operands of a BitShift, which ONNX Runtime computes behind it.
+"""`sonnx::BitShiftOperands` looks at the operands of a BitShift; ONNX Runtime computes behind it.
 
 The direction is an attribute, which stays with the standard node.
 """

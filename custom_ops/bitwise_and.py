@@ -1,4 +1,4 @@
-"""`sonnx::BitwiseAnd`: the conjunction of the bits of two tensors of integers."""
+"""`sonnx::CheckedBitwiseAnd`: the conjunction of the bits of two tensors of integers."""
 
 import numpy as np
 

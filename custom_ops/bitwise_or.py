@@ -1,4 +1,4 @@
-"""`sonnx::BitwiseOr`: the disjunction of the bits of two tensors of integers."""
+"""`sonnx::CheckedBitwiseOr`: the disjunction of the bits of two tensors of integers."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""`sonnx::BitwiseXor`: the exclusive disjunction of the bits of two tensors of integers."""
+"""`sonnx::CheckedBitwiseXor`: the exclusive disjunction of the bits of two tensors of integers."""
 
 import numpy as np
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import onnx.defs
 
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.operator import Operator
@@ -24,6 +25,12 @@ rounding once would.
 
 KERNEL_TYPES: tuple[ElementType, ...] = tuple(t for t in NUMERIC_TYPES if t not in CARRIERS)
 """The numeric types that a Python kernel can take."""
+
+_ONNX_DOMAINS = (
+    onnx.defs.ONNX_DOMAIN,
+    onnx.defs.ONNX_ML_DOMAIN,
+    onnx.defs.AI_ONNX_PREVIEW_TRAINING_DOMAIN,
+)
 
 
 class KernelOutput(np.ndarray[Any, np.dtype[Any]]):
@@ -100,3 +107,18 @@ class KernelDefinition:
     attributes: tuple[str, ...]
     kernel: Kernel
     remark: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a name that ONNX Runtime could take for an operator of its own.
+
+        It looks at the name alone, whatever the domain, where it follows sizes through nodes, and
+        would hold what the operator computes for the shape that the kernel gives behind it.
+
+        Raises:
+            ValueError: ONNX has an operator of that name.
+        """
+        if any(onnx.defs.has(self.name, domain) for domain in _ONNX_DOMAINS):
+            raise ValueError(
+                f"the custom operator '{self.name}' has the name of an operator of ONNX, by which "
+                "ONNX Runtime would guess what its kernel gives; choose another name"
+            )

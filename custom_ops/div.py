@@ -1,4 +1,4 @@
-"""`sonnx::Div`: the quotient of two tensors of one shape and type.
+"""`sonnx::CheckedDiv`: the quotient of two tensors of one shape and type.
 
 Integers are truncated towards zero, as ONNX and C do; numpy's `//` floors. Zero divisors and the
 smallest value divided by -1 do not reach this arithmetic.

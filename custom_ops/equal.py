@@ -1,4 +1,4 @@
-"""`sonnx::Equal`: whether elements of two tensors of one shape and type are equal."""
+"""`sonnx::CheckedEqual`: whether elements of two tensors of one shape and type are equal."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""`sonnx::Greater`: whether elements of a tensor are greater than those of another one."""
+"""`sonnx::CheckedGreater`: whether elements of a tensor are greater than those of another one."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""`sonnx::GreaterOrEqual`: whether elements of a tensor are at least those of another one."""
+"""`sonnx::CheckedGreaterOrEqual`: whether elements of a tensor are at least those of another."""
 
 import numpy as np
 

@@ -53,7 +53,7 @@ class Inspection:
 
     @property
     def name(self) -> str:
-        """Its name in the domain `sonnx`: ONNX Runtime takes some for its own by name alone."""
+        """Its name in the domain `sonnx`, which no operator of ONNX has."""
         return f"{self.operator.name}Operands"
 
     def definitions(self) -> tuple[KernelDefinition, ...]:

@@ -49,20 +49,18 @@ class CustomOperator:
             computes the same in them; a node of another such type is refused.
         handed_on: The position of the operand that it gives where a standard node computes: one
             that ONNX Runtime may not know before a run, if there is such a one.
-        alias: Its name in the domain `sonnx`, where ONNX Runtime would take the operator's for one
-            of its own; empty for the operator's.
     """
 
     operator: Operator
     arithmetic: Arithmetic | None
     carriers: Mapping[ElementType, ElementType] = field(default_factory=lambda: CARRIERS)
     handed_on: int = 0
-    alias: str = ""
 
     @property
     def name(self) -> str:
-        """Its name in the domain `sonnx`."""
-        return self.alias or self.operator.name
+        """Its name in the domain `sonnx`, which no operator of ONNX has."""
+        computes = self.arithmetic is not None
+        return f"Checked{self.operator.name}" if computes else f"{self.operator.name}Operands"
 
     def definitions(self) -> tuple[KernelDefinition, ...]:
         """One kernel for each type."""

@@ -1,4 +1,4 @@
-"""`sonnx::Less`: whether elements of a tensor are less than those of another one."""
+"""`sonnx::CheckedLess`: whether elements of a tensor are less than those of another one."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""`sonnx::LessOrEqual`: whether elements of a tensor are at most those of another one."""
+"""`sonnx::CheckedLessOrEqual`: whether elements of a tensor are at most those of another one."""
 
 import numpy as np
 

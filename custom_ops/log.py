@@ -1,4 +1,4 @@
-"""`sonnx::Log` hands its operand on to a Log, which ONNX Runtime computes behind it.
+"""`sonnx::LogOperands` hands its operand on to a Log, which ONNX Runtime computes behind it.
 
 The last bits of logarithms differ between implementations.
 """

@@ -1,4 +1,4 @@
-"""`sonnx::Max` looks at the operands of a Max, which ONNX Runtime computes behind it.
+"""`sonnx::MaxOperands` looks at the operands of a Max, which ONNX Runtime computes behind it.
 
 Of zeros of both signs ONNX Runtime and numpy give different ones.
 """

@@ -1,4 +1,4 @@
-"""`sonnx::Min` looks at the operands of a Min, which ONNX Runtime computes behind it.
+"""`sonnx::MinOperands` looks at the operands of a Min, which ONNX Runtime computes behind it.
 
 Of zeros of both signs ONNX Runtime and numpy give different ones.
 """

@@ -1,4 +1,4 @@
-"""`sonnx::Mod` looks at the operands of a Mod, which ONNX Runtime computes behind it.
+"""`sonnx::ModOperands` looks at the operands of a Mod, which ONNX Runtime computes behind it.
 
 It hands on the divisors: where ONNX Runtime knows them before a run, and one is zero, no session
 is made, with an error that names no node, or the process ends.

@@ -1,4 +1,4 @@
-"""`sonnx::Mul`: the product of two tensors of one shape and type.
+"""`sonnx::CheckedMul`: the product of two tensors of one shape and type.
 
 Floats are IEEE 754 products; integers wrap modulo 2^n.
 """

@@ -1,4 +1,4 @@
-"""`sonnx::Neg`: each element of a tensor with the other sign; integers wrap modulo 2^n."""
+"""`sonnx::CheckedNeg`: each element of a tensor with the other sign; integers wrap modulo 2^n."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""`sonnx::Or`: the disjunction of two tensors of conditions of one shape."""
+"""`sonnx::CheckedOr`: the disjunction of two tensors of conditions of one shape."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""`sonnx::PRelu` looks at the operands of a PRelu, which ONNX Runtime computes behind it.
+"""`sonnx::PReluOperands` looks at the operands of a PRelu, which ONNX Runtime computes behind it.
 
 ONNX Runtime makes other nodes of it in some versions, whose zeros have other signs.
 """

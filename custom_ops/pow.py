@@ -1,4 +1,4 @@
-"""`sonnx::Pow` looks at the operands of a Pow, which ONNX Runtime computes behind it.
+"""`sonnx::PowOperands` looks at the operands of a Pow, which ONNX Runtime computes behind it.
 
 The last bits of powers of floats differ between implementations.
 """

@@ -1,4 +1,4 @@
-"""`sonnx::Reciprocal`: 1 divided by each element of a tensor, as IEEE 754 says."""
+"""`sonnx::CheckedReciprocal`: 1 divided by each element of a tensor, as IEEE 754 says."""
 
 from typing import Any
 

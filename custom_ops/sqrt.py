@@ -1,4 +1,4 @@
-"""`sonnx::Sqrt`: the square root of each element of a tensor, as IEEE 754 says."""
+"""`sonnx::CheckedSqrt`: the square root of each element of a tensor, as IEEE 754 says."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""`sonnx::Sub`: the difference of two tensors of one shape and type.
+"""`sonnx::CheckedSub`: the difference of two tensors of one shape and type.
 
 Floats are IEEE 754 differences; integers wrap modulo 2^n.
 """

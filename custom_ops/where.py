@@ -1,4 +1,4 @@
-"""`sonnx::Where` looks at the operands of a Where, which ONNX Runtime computes behind it.
+"""`sonnx::WhereOperands` looks at the operands of a Where, which ONNX Runtime computes behind it.
 
 ONNX Runtime gives +0 for a -0 of X.
 """

@@ -1,4 +1,4 @@
-"""`sonnx::Xor`: the exclusive disjunction of two tensors of conditions of one shape."""
+"""`sonnx::CheckedXor`: the exclusive disjunction of two tensors of conditions of one shape."""
 
 import numpy as np
 

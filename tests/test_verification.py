@@ -177,7 +177,7 @@ def test_rewriting_that_gives_another_model_is_told_of(tmp_path, monkeypatch):
     assert first.startswith("rewriting it today gives another model: SHA-256 recorded as ")
     (gone,) = others
     assert gone.startswith(
-        "change recorded, and not found today: Div 'divide': sonnx::Div 'divide'"
+        "change recorded, and not found today: Div 'divide': sonnx::CheckedDiv 'divide'"
     )
 
 

@@ -25,6 +25,9 @@ _NARROW = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 
 _DEFINITIONS = {definition.name: definition for definition in KERNEL_DEFINITIONS}
 
+_EARLIER_NAMES = frozenset({*CUSTOM_OPERATORS, "CastOperand"})
+"""The names that custom operators had while they bore those of the standard ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class EnforcedNode:
@@ -76,6 +79,12 @@ def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[Enforce
 
 
 def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
+    if node.op_type in _EARLIER_NAMES:
+        raise InvalidModel(
+            f"node '{node.name}' is {DOMAIN}::{node.op_type}, as an earlier version of rewrite "
+            "made it, whose result ONNX Runtime may take for a shape; rewrite the original model "
+            "again"
+        )
     reason = _difference(node)
     if reason is not None:
         raise InvalidModel(
@@ -242,9 +251,8 @@ def _difference(node: ir.Node) -> str | None:
 
 def _unguarded(node: ir.Node) -> str | None:
     result, shape = node.outputs
-    handed_on = _handed_on(shape)
-    uses = [*result.uses(), *handed_on.uses()]
-    given_out = any(value.is_graph_output() for value in (result, shape, handed_on))
+    uses = [*result.uses(), *shape.uses()]
+    given_out = any(value.is_graph_output() for value in (result, shape))
     if given_out or len(uses) != 2:
         return "its outputs can be reached around the guard"
     guard = uses[0].node
@@ -255,16 +263,6 @@ def _unguarded(node: ir.Node) -> str | None:
     if guard.name not in _rules_by_name(node):
         return "its guard does not bear its name"
     return None
-
-
-def _handed_on(shape: ir.Value) -> ir.Value:
-    """What the guard reads: a kernel's shape itself, or its copy by a Concat."""
-    copies = [use.node for use in shape.uses()]
-    if [(copy.domain, copy.op_type) for copy in copies] != [(STANDARD_DOMAIN, "Concat")]:
-        return shape
-    (copy,) = copies
-    attributes = {name: attribute.value for name, attribute in copy.attributes.items()}
-    return copy.outputs[0] if len(copy.inputs) == 1 and attributes == {"axis": 0} else shape
 
 
 def attribute_texts(node: ir.Node, operator: Operator) -> dict[str, str]:

@@ -5,7 +5,7 @@ result's shape, and where a rule is broken the shape `[-ticket]` instead. The `R
 makes the result of the two, and fails at the latter; no output of the operator is reachable except
 through it:
 
-    A, B -> sonnx::Div -> result, shape -> Reshape -> C
+    A, B -> sonnx::CheckedDiv -> result, shape -> Reshape -> C
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -89,7 +89,6 @@ class StandardNodes:
         attributes: Mapping[str, str],
         *,
         guard: str,
-        looking_through: bool = True,
     ) -> ir.Value:
         """Add a custom operator and its guard.
 
@@ -98,10 +97,6 @@ class StandardNodes:
             inputs: Its inputs.
             attributes: Its attributes.
             guard: The name of the guard.
-            looking_through: Whether ONNX Runtime may conclude anything from the shape that the
-                operator gives. It takes an operator called Div or Sub, of whatever domain, for its
-                own, and would hold the difference of two sizes for the shape; it looks through no
-                Concat of that.
 
         Returns:
             The output of the guard.
@@ -109,8 +104,6 @@ class StandardNodes:
         result, shape = self.value("result"), self.value("shape")
         node = ir.node(operator, inputs, attributes, domain=DOMAIN, outputs=[result, shape])
         self.nodes.append(node)
-        if not looking_through:
-            shape = self.add("Concat", [shape], "shape_copy", {"axis": 0})
         guarded = self.value("guarded")
         self.nodes.append(ir.node("Reshape", [result, shape], outputs=[guarded], name=guard))
         return guarded

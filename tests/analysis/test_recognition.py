@@ -95,6 +95,18 @@ def test_text_that_is_not_utf_8_is_refused() -> None:
         sonnx_ort.rewrite(made)
 
 
+@pytest.mark.parametrize("earlier", ["Div", "Where", "CastOperand"])
+def test_model_of_an_earlier_version_is_refused(earlier: str) -> None:
+    made = enforced()
+    made.graph.node[0].op_type = earlier
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        sonnx_ort.InferenceSession(made)
+    assert str(caught.value) == (
+        f"node '{made.graph.node[0].name}' is sonnx::{earlier}, as an earlier version of rewrite "
+        "made it, whose result ONNX Runtime may take for a shape; rewrite the original model again"
+    )
+
+
 def test_other_edition_is_refused() -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(enforced(), edition="preliminary")
@@ -141,13 +153,16 @@ def test_node_of_a_mixed_model_is_enforced_beside_one_that_is() -> None:
     made.graph.node.append(helper.make_node("Sub", ["C", "B"], ["D"], name="late"))
     made.graph.output.append(tensor("D", "float", ["n"]))
     rewritten = sonnx_ort.rewrite(made)
-    assert [n.op_type for n in rewritten.graph.node if n.domain == "sonnx"] == ["Div", "Sub"]
+    assert [n.op_type for n in rewritten.graph.node if n.domain == "sonnx"] == [
+        "CheckedDiv",
+        "CheckedSub",
+    ]
 
 
 def test_report_of_a_rewritten_model_says_what_it_enforces() -> None:
     report = sonnx_ort.check(enforced())
     assert [(o.rule.id, o.node, o.status, o.evidence) for o in report.obligations] == [
-        ("Div.float.R1", "the_node", "runtime", "the model enforces it, by sonnx::Div")
+        ("Div.float.R1", "the_node", "runtime", "the model enforces it, by sonnx::CheckedDiv")
     ]
 
 

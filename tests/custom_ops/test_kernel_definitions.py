@@ -1,11 +1,14 @@
 """What ONNX Runtime is told of kernels, and how functions of numpy become arithmetic."""
 
+from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
+import onnx.defs
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.kernel import by_ufunc
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
@@ -17,20 +20,38 @@ def test_every_standard_operator_of_the_profile_has_a_custom_one():
 
 
 @pytest.mark.parametrize(
-    ("operator", "inputs", "output"),
+    ("operator", "name", "inputs", "output"),
     [
-        ("Div", ("float", "float"), "float"),
-        ("Less", ("float", "float"), "bool"),
-        ("Where", ("bool", "float", "float"), "bool"),
-        ("Max", ("float", "int64", "int64"), "float"),
+        ("Div", "CheckedDiv", ("float", "float"), "float"),
+        ("Less", "CheckedLess", ("float", "float"), "bool"),
+        ("Where", "WhereOperands", ("bool", "float", "float"), "bool"),
+        ("Max", "MaxOperands", ("float", "int64", "int64"), "float"),
     ],
 )
-def test_first_kernel_is_defined_with_its_types(operator, inputs, output):
+def test_first_kernel_is_defined_with_its_types(operator, name, inputs, output):
     custom = CUSTOM_OPERATORS[operator]
     first = custom.definitions()[0]
     assert (first.inputs, first.output) == (inputs, output)
     assert first.operator is custom.operator
-    assert (first.name, first.attributes) == (operator, ("node", "edition"))
+    assert (first.name, first.attributes) == (name, ("node", "edition"))
+
+
+def test_no_custom_operator_has_the_name_of_an_operator_that_onnx_runtime_knows():
+    """It follows sizes through some operators by name alone: finding R22."""
+    known = {schema.name for schema in get_all_operator_schema()}
+    known |= {schema.name for schema in onnx.defs.get_all_schemas_with_history()}
+    assert len(known) > 300
+    assert known.isdisjoint(definition.name for definition in KERNEL_DEFINITIONS)
+
+
+@pytest.mark.parametrize("name", ["Div", "ZipMap", "Adam", "Upsample"])
+def test_kernel_of_the_name_of_an_operator_of_onnx_is_refused(name):
+    with pytest.raises(ValueError, match="choose another name") as caught:
+        replace(KERNEL_DEFINITIONS[0], name=name)
+    assert str(caught.value) == (
+        f"the custom operator '{name}' has the name of an operator of ONNX, by which ONNX Runtime "
+        "would guess what its kernel gives; choose another name"
+    )
 
 
 @pytest.mark.parametrize("edition", Edition)

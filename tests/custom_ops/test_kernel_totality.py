@@ -36,7 +36,7 @@ class Unprintable(Exception):  # noqa: N818 - what it is matters, not that it is
 def test_kernel_records_whatever_its_arithmetic_raises(error, message):
     kernel = kernel_with(Mock(side_effect=error))
     code, recorded = failure_of(kernel(ones(3), ones(3), "the_node", "typed"))
-    expected = f"sonnx::Div, node 'the_node': the kernel could not finish: {message}"
+    expected = f"sonnx::CheckedDiv, node 'the_node': the kernel could not finish: {message}"
     assert (code, str(recorded)[: len(expected)]) == (KERNEL_FAILURE, expected)
 
 
@@ -74,7 +74,7 @@ def test_kernel_survives_an_error_without_text():
 )
 def test_kernel_records_that_it_could_not_finish(a, b, node, edition, message):
     code, recorded = failure_of(kernel_of("Div", "float")(a, b, node, edition))
-    expected = f"sonnx::Div, node 'n': the kernel could not finish: {message}"
+    expected = f"sonnx::CheckedDiv, node 'n': the kernel could not finish: {message}"
     assert (code, type(recorded), str(recorded)[: len(expected)]) == (
         KERNEL_FAILURE,
         SonnxError,

@@ -29,12 +29,12 @@ def operators(made, **choices) -> list[str]:
 @pytest.mark.parametrize(
     ("chosen", "expected"),
     [
-        ("default", ["sonnx::Sub", "Reshape", "Relu", "sonnx::Div", "Reshape"]),
-        ("Sub", ["sonnx::Sub", "Reshape", "Relu", "Div"]),
-        (["Div"], ["Sub", "Relu", "sonnx::Div", "Reshape"]),
-        (("Div", "Sub"), ["sonnx::Sub", "Reshape", "Relu", "sonnx::Div", "Reshape"]),
-        ("Div, default", ["sonnx::Sub", "Reshape", "Relu", "sonnx::Div", "Reshape"]),
-        ("all", ["sonnx::Sub", "Reshape", "Relu", "sonnx::Div", "Reshape"]),
+        ("default", ["sonnx::CheckedSub", "Reshape", "Relu", "sonnx::CheckedDiv", "Reshape"]),
+        ("Sub", ["sonnx::CheckedSub", "Reshape", "Relu", "Div"]),
+        (["Div"], ["Sub", "Relu", "sonnx::CheckedDiv", "Reshape"]),
+        (("Div", "Sub"), ["sonnx::CheckedSub", "Reshape", "Relu", "sonnx::CheckedDiv", "Reshape"]),
+        ("Div, default", ["sonnx::CheckedSub", "Reshape", "Relu", "sonnx::CheckedDiv", "Reshape"]),
+        ("all", ["sonnx::CheckedSub", "Reshape", "Relu", "sonnx::CheckedDiv", "Reshape"]),
         ([], ["Sub", "Relu", "Div"]),
     ],
     ids=str,
@@ -67,7 +67,13 @@ def test_rewriting_again_changes_nothing(backend: str) -> None:
 
 def test_python_backend_adds_operators_to_an_enforced_model() -> None:
     once = sonnx_ort.rewrite(parse(MADE), operators="Sub")
-    assert operators(once) == ["sonnx::Sub", "Reshape", "Relu", "sonnx::Div", "Reshape"]
+    assert operators(once) == [
+        "sonnx::CheckedSub",
+        "Reshape",
+        "Relu",
+        "sonnx::CheckedDiv",
+        "Reshape",
+    ]
 
 
 def test_natively_enforced_model_takes_no_more_operators() -> None:

@@ -107,7 +107,7 @@ def test_result_in_a_body_is_the_quotient(nested: onnx.ModelProto) -> None:
 def test_no_standard_division_is_left(nested: onnx.ModelProto) -> None:
     text = onnx.printer.to_text(sonnx_ort.rewrite(nested))
     assert text.count(" Div ") == 0
-    assert text.count("sonnx.Div ") == 1
+    assert text.count("sonnx.CheckedDiv ") == 1
 
 
 def test_enforced_model_passes_the_checker(nested: onnx.ModelProto) -> None:

@@ -73,7 +73,7 @@ def test_change_in_a_subgraph_has_its_path_and_leaves_the_node_around_it():
     (told, _) = changes(original, sonnx_ort.rewrite(original))
     assert told.node == "Div 'divide'"
     assert told.path == ("If 'choose' then_branch",)
-    assert told.became[0] == "sonnx::Div 'divide'"
+    assert told.became[0] == "sonnx::CheckedDiv 'divide'"
 
 
 @pytest.mark.parametrize("backend", ["python", "native"])

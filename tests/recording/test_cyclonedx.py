@@ -164,7 +164,9 @@ def test_claim_on_a_run_names_the_nodes_that_decide_it(source):
     ]
     evidence = {e["bom-ref"]: e for e in declared["evidence"]}
     (change,) = [evidence[r] for r in claim["evidence"] if r.startswith("change:")]
-    assert change["description"].startswith("Div 'quotient': sonnx::Div 'quotient', Reshape ")
+    assert change["description"].startswith(
+        "Div 'quotient': sonnx::CheckedDiv 'quotient', Reshape "
+    )
     assert "report:rewritten" in claim["evidence"]
 
 

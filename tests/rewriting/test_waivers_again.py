@@ -64,8 +64,8 @@ def test_broadcast_that_was_written_out_is_enforced_whoever_asks(backend: str) -
     assert sonnx_ort.rewrite(once) == once
     shapes, *_ = sonnx_ort.check(once).obligations
     assert shapes.evidence == (
-        "the model enforces it, by sonnx::Div; the model's metadata says that it was waived by "
-        "the board until 9999-12-31: B is one number"
+        "the model enforces it, by sonnx::CheckedDiv; the model's metadata says that it was waived "
+        "by the board until 9999-12-31: B is one number"
     )
 
 

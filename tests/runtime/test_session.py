@@ -211,7 +211,7 @@ def test_kernel_that_cannot_finish_raises_no_violation(monkeypatch: pytest.Monke
         session.run(None, {"A": x, "B": x})
     assert not isinstance(caught.value, sonnx_ort.ContractViolation)
     assert str(caught.value) == (
-        "sonnx::Div, node 'the_node': the kernel could not finish: MemoryError: no room"
+        "sonnx::CheckedDiv, node 'the_node': the kernel could not finish: MemoryError: no room"
     )
 
 

@@ -85,12 +85,12 @@ def enforced_model(
         edition: The edition of the profile.
 
     Returns:
-        `A, B -> sonnx::operator -> data, shape -> Reshape -> C`.
+        `A, B -> sonnx::Checked(operator) -> data, shape -> Reshape -> C`.
     """
     operand = declared(element_type, [None] * rank)
     return parse(
         f"""({operand} A, {operand} B) => ({operand} C) {{
-            data, shape = sonnx.{operator} <node = "{node}", edition = "{edition}"> (A, B)
+            data, shape = sonnx.Checked{operator} <node = "{node}", edition = "{edition}"> (A, B)
             ["{node}"] C = Reshape <allowzero = 1> (data, shape)
         }}""",
         domains={"sonnx": 1},

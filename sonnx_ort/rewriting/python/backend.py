@@ -229,7 +229,6 @@ class PythonBackend:
                 **attribute_texts(target.node, target.operator),
             },
             guard=guard_name(target.operator.name, target.label, rules),
-            looking_through=not _computes_sizes(examined),
         )
         kernel = nodes.nodes[first]
         if custom.arithmetic is not None:
@@ -258,11 +257,3 @@ def _only_waived(examined: ExaminedNode) -> bool:
     decided = (o.status for o in examined.obligations if o.rule.in_run)
     left = {status for status in decided if status is not Status.PROVED}
     return examined.broadcast is None and left == {Status.VIOLATED}
-
-
-def _computes_sizes(examined: ExaminedNode) -> bool:
-    """Whether operands may be single sizes, such as a Gather of a Shape gives."""
-    return all(
-        operand.element_type in ("int64", None) and not operand.shape
-        for operand in examined.operands
-    )
