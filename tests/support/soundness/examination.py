@@ -11,8 +11,10 @@ import onnxruntime as ort
 import sonnx_ort
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
+from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.runtime.registration import prepare
 from support.conformity import assert_admitted
-from support.sessions import on_one_thread
+from support.sessions import LEVELS, on_one_thread
 from support.soundness import exact_results, rules
 from support.soundness.arrays import Array
 from support.soundness.evaluator import Evaluation, Missing, Value
@@ -22,6 +24,22 @@ from support.soundness.outcomes import assert_alike, refused_for_its_shapes
 from support.soundness.shrinking import Feeds, Sample
 
 BACKENDS = ("python", "native")
+
+_LOWER_LEVELS = [level for level in LEVELS if level != "all"]
+"""Our own sessions are at the highest level, plain ones at these."""
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """What a model is run in.
+
+    Attributes:
+        own: Our sessions by backend; what kept one from starting, if that was a rule.
+        plain: ONNX Runtime's own sessions on what `rewrite` made, by backend and level.
+    """
+
+    own: Mapping[str, ort.InferenceSession | sonnx_ort.ContractViolation | None]
+    plain: Mapping[tuple[str, str], ort.InferenceSession]
 
 
 @dataclass(frozen=True)
@@ -60,29 +78,39 @@ def examine(trial: Trial, tally: Tally) -> None:
     report = sonnx_ort.check(
         content, edition=trial.edition, broadcast=trial.broadcast, operators=trial.operators
     )
-    started = {backend: _start(trial, report, backend, tally) for backend in BACKENDS}
+    enforced = {backend: _enforced(trial, report, backend, tally) for backend in BACKENDS}
+    started = {name: _start(trial, report, name, model, tally) for name, model in enforced.items()}
+    plain = {
+        (backend, level): session
+        for backend, model in enforced.items()
+        for level in _LOWER_LEVELS
+        if model is not None and isinstance(started[backend], ort.InferenceSession)
+        if (session := _plain(trial, model, backend, level, tally)) is not None
+    }
     for feeds in trial.runs:
-        _examine_run(trial, feeds, report, started, tally)
+        _examine_run(trial, feeds, report, Sessions(started, plain), tally)
 
 
-def _start(
-    trial: Trial, report: Report, backend: str, tally: Tally
-) -> ort.InferenceSession | sonnx_ort.ContractViolation | None:
-    """Start a session; give what kept it from starting, if that was a rule."""
-    choices = {
+def _choices(trial: Trial, backend: str) -> dict[str, Any]:
+    return {
         "edition": trial.edition,
         "broadcast": trial.broadcast,
         "operators": trial.operators,
         "backend": backend,
     }
-    enforced = _enforced(trial.model.SerializeToString(), report, choices, tally)
+
+
+def _start(
+    trial: Trial, report: Report, backend: str, enforced: onnx.ModelProto | None, tally: Tally
+) -> ort.InferenceSession | sonnx_ort.ContractViolation | None:
+    """Start a session of ours; give what kept it from starting, if that was a rule."""
     if enforced is None:
         return None
     # Optimizers that are off for one backend alone would make bits differ.
     options = sonnx_ort.register(on_one_thread())
     try:
         return sonnx_ort.InferenceSession(
-            enforced, options, verify_proofs=not trial.lies, **choices
+            enforced, options, verify_proofs=not trial.lies, **_choices(trial, backend)
         )
     except sonnx_ort.ContractViolation as violation:
         Judge(report, tally, trial.operators).compare_with_run(violation)
@@ -96,14 +124,26 @@ def _start(
     return None
 
 
-def _enforced(
-    content: bytes, report: Report, choices: Mapping[str, Any], tally: Tally
-) -> onnx.ModelProto | None:
-    """Rewrite a model, and what comes of it once more, unless it is refused."""
-    backend = choices["backend"]
-    refusal = None
+def _plain(
+    trial: Trial, enforced: onnx.ModelProto, backend: str, level: str, tally: Tally
+) -> ort.InferenceSession | None:
+    """Start a session of ONNX Runtime's own, where one of ours has started."""
+    options = on_one_thread(level)
+    prepare(options, Backend(backend))
     try:
-        enforced = sonnx_ort.rewrite(content, **choices)
+        return ort.InferenceSession(enforced.SerializeToString(), options)
+    except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime refuses
+        refusal = error
+    assert trial.lies, f"{backend}, level {level}: {refusal}"
+    tally[f"{backend}, {level}: refused, lying"] += 1
+    return None
+
+
+def _enforced(trial: Trial, report: Report, backend: str, tally: Tally) -> onnx.ModelProto | None:
+    """Rewrite a model, and what comes of it once more, unless it is refused."""
+    refusal, choices = None, _choices(trial, backend)
+    try:
+        enforced = sonnx_ort.rewrite(trial.model.SerializeToString(), **choices)
     except sonnx_ort.SonnxError as error:
         refusal = error
     if isinstance(refusal, sonnx_ort.ModelRejected):
@@ -125,10 +165,10 @@ def _examine_run(
     trial: Trial,
     feeds: Feeds,
     report: Report,
-    started: Mapping[str, ort.InferenceSession | sonnx_ort.ContractViolation | None],
+    sessions: Sessions,
     tally: Tally,
 ) -> None:
-    refusals = [s for s in started.values() if isinstance(s, sonnx_ort.ContractViolation)]
+    refusals = [s for s in sessions.own.values() if isinstance(s, sonnx_ort.ContractViolation)]
     refused = frozenset((refusal.node, refusal.rule) for refusal in refusals)
     judge = Judge(
         report,
@@ -147,12 +187,19 @@ def _examine_run(
         return
     tally["evaluated"] += 1
     judge.visited -= evaluation.left
-    sessions = {n: s for n, s in started.items() if isinstance(s, ort.InferenceSession)}
-    outcomes = {name: _run(session, feeds) for name, session in sessions.items()}
+    own = {n: s for n, s in sessions.own.items() if isinstance(s, ort.InferenceSession)}
+    outcomes = {name: _run(session, feeds) for name, session in own.items()}
     for backend, outcome in outcomes.items():
         tally[f"{backend}: runs"] += 1
         what = _judge_run(trial, judge, outcome, expected, uncertain=evaluation.uncertain)
         tally[f"{backend}: {what}"] += 1
+    for (backend, level), session in sessions.plain.items():
+        outcome = _run(session, feeds)
+        where = f"{backend}, {level}"
+        what = _judge_plain_run(
+            trial, judge, outcome, expected, uncertain=evaluation.uncertain, where=where
+        )
+        tally[f"{where}: {what}"] += 1
     if len(outcomes) == len(BACKENDS):
         pair = [outcomes[backend] for backend in BACKENDS]
         if not any(refused_for_its_shapes(outcome, lies=trial.lies) for outcome in pair):
@@ -184,6 +231,27 @@ def _judge_run(
         return f"refused in the run, {'lying' if trial.lies else 'honest'}"
     if trial.lies:
         return "runs of a lying model"
+    _assert_equal(trial.model, outcome, expected)
+    return "runs that gave the oracle's results"
+
+
+def _judge_plain_run(
+    trial: Trial,
+    judge: Judge,
+    outcome: Sequence[Array | None] | Exception,
+    expected: Sequence[Value],
+    *,
+    uncertain: bool,
+    where: str,
+) -> str:
+    """As `_judge_run`, of a session whose errors tell rules by the names of nodes alone."""
+    if isinstance(outcome, Exception):
+        ours = "SONNX" in str(outcome)
+        assert judge.possible or trial.lies or uncertain or not ours, f"{where}: {outcome}"
+        return "runs that broke a rule" if ours else "refused in the run"
+    assert not judge.needed, f"{where}: not broken: {judge.needed}"
+    if uncertain or trial.lies:
+        return "uncertain"
     _assert_equal(trial.model, outcome, expected)
     return "runs that gave the oracle's results"
 

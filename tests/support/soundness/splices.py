@@ -2,7 +2,8 @@
 
 Attributes and sizes are changed at random, also to what an operator's document does not give. The
 other operand has the real shape of the output, the one that inference tells, a size of 0 or 1
-somewhere, or is an input of the node. Attempts for `support.soundness.isolated`.
+somewhere, or is an input of the node. Some compute with the sizes of both instead, for ONNX Runtime
+follows sizes before a run. Attempts for `support.soundness.isolated`.
 """
 
 import copy
@@ -130,13 +131,29 @@ def _spliced(
         sizes = declare(rng, other, feeds[other].shape)
         graph.input.append(helper.make_tensor_value_info(other, kind, sizes))
     names = rng.sample([operand, other], 2)
-    node = helper.make_node(rng.choice(["Div", "Sub"]), names, ["spliced"], name="splice")
-    graph.node.append(node)
+    if rng.random() < 1 / 4:
+        in_line, kind = rng.random() < 1 / 2, onnx.TensorProto.INT64
+        names = [_sizes_of(graph, name, in_line=in_line) for name in names]
+    # A quotient of sizes may break rules about elements, which are not judged here.
+    operator = "Sub" if kind == onnx.TensorProto.INT64 else rng.choice(["Div", "Sub"])
+    graph.node.append(helper.make_node(operator, names, ["spliced"], name="splice"))
     del graph.output[:]
     graph.output.append(onnx.helper.make_tensor_value_info("spliced", kind, None))
     if rng.random() < 3 / 4:
         graph.ClearField("value_info")
     return Sample(model, (feeds,))
+
+
+def _sizes_of(graph: onnx.GraphProto, name: str, *, in_line: bool) -> str:
+    """Add what gives the sizes of a tensor, or of all its elements in a line; give its name."""
+    sizes, line = f"sizes_of_{name}", f"{name}_in_line"
+    if in_line:
+        one_axis = onnx.numpy_helper.from_array(np.array([-1]), "one_axis")
+        if one_axis.name not in {tensor.name for tensor in graph.initializer}:
+            graph.initializer.append(one_axis)
+        graph.node.append(helper.make_node("Reshape", [name, one_axis.name], [line]))
+    graph.node.append(helper.make_node("Shape", [line if in_line else name], [sizes]))
+    return sizes
 
 
 def _shapes(

@@ -25,6 +25,7 @@ from support.soundness.random_nodes.fitting import (
     wide,
 )
 from support.soundness.random_nodes.shapes import (
+    computed_sizes,
     concat,
     constant_of_shape,
     expand,
@@ -77,11 +78,12 @@ class Kind(NamedTuple):
 
 KINDS: Sequence[Kind] = (
     Kind(14, divide_or_subtract, numeric),
-    Kind(9, elementwise, numeric),
+    Kind(12, elementwise, numeric),
     Kind(3, elementwise, conditions),
     Kind(2, arithmetic, wide),
     Kind(3, bounded, lambda array: array.dtype.name in ("int64", "int32")),
     Kind(4, shape_or_size, anything),
+    Kind(4, computed_sizes),
     Kind(3, gather, lambda array: array.ndim > 0 and array.shape[0] > 0),
     Kind(3, reshape, anything),
     Kind(3, expand, wide),
@@ -99,7 +101,7 @@ KINDS: Sequence[Kind] = (
     Kind(1, constant_of_shape, shape_like),
     Kind(1, flatten, lambda array: array.ndim > 0 and array.size > 0),
     Kind(1, matmul, lambda array: array.dtype == np.float32 and array.ndim > 0),
-    Kind(2, clip, lambda array: array.dtype.name in (*FLOATS, "int32", "int64")),
+    Kind(3, clip, lambda array: array.dtype.name in (*FLOATS, "int32", "int64")),
     Kind(2, arg_max, lambda array: array.dtype.name in (*FLOATS, "int32") and array.ndim > 0),
     Kind(2, batch_normalization, of_channels),
     Kind(2, slice_of_all_axes, lambda array: 0 < array.ndim < 4),

@@ -17,6 +17,43 @@ def shape_or_size(scope: Scope, name: str) -> None:
         scope.add("Size", [name])
 
 
+def computed_sizes(scope: Scope) -> None:
+    """Add what is computed of the sizes of two tensors, and what reads its shape."""
+    way = scope.rng.choice(["vector", "vector", "part", "scalar", "size"])
+    operands = [_sizes(scope, way) for _ in range(2)]
+    if not all(operands):
+        return
+    operator = scope.rng.choice(["Div", "Div", "Sub", "Sub", "Add", "Mul", "Max"])
+    made = scope.add(operator, [name for name in operands if name], hopeless=0.1)
+    if made is None or made[0] not in scope.values:
+        return
+    copy = scope.add("Identity", made)
+    shape = copy and scope.add("Shape", copy)
+    if copy is None or shape is None:
+        return
+    match scope.rng.choice(["shape", "size", "filled", "spread"]):
+        case "size":
+            scope.add("Size", copy)
+        case "filled":
+            scope.add("ConstantOfShape", shape)
+        case "spread":
+            scope.add("Expand", [scope.constant(np.array(3)), *shape])
+
+
+def _sizes(scope: Scope, way: str) -> str | None:
+    """Sizes of a tensor: all of them, one in a vector, one as a scalar, or their product."""
+    rank = 1 if scope.chance(0.7) else 2
+    name = scope.pick(lambda array: array.ndim == rank)
+    if name is None:
+        return None
+    sizes = scope.add("Size" if way == "size" else "Shape", [name])
+    if sizes is None or way not in ("part", "scalar"):
+        return sizes and sizes[0]
+    index = scope.constant(np.array([0] if way == "part" else 0))
+    part = scope.add("Gather", [sizes[0], index])
+    return part and part[0]
+
+
 def gather(scope: Scope, name: str) -> None:
     """Add a Gather of one or more indexes."""
     indexes = scope.rng.choice([0, -1, [0], [-1], [0, 0], [[0], [-1]]])
