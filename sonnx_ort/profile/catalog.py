@@ -31,7 +31,7 @@ from sonnx_ort.profile.min import MIN
 from sonnx_ort.profile.mod import MOD
 from sonnx_ort.profile.mul import MUL
 from sonnx_ort.profile.neg import NEG
-from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.operator import Operator, require_distinct
 from sonnx_ort.profile.or_ import OR
 from sonnx_ort.profile.p_relu import P_RELU
 from sonnx_ort.profile.pow import POW
@@ -93,13 +93,11 @@ ELEMENTWISE_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.elemen
 STANDARD_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.domain == STANDARD_DOMAIN)
 """The names of those that ONNX itself has."""
 
-RULES: Mapping[str, Rule] = MappingProxyType(
-    {
-        rule.id: rule
-        for rule in (
-            *GENERAL_RULES,
-            *(rule for operator in OPERATORS.values() for rule in operator.all_rules()),
-        )
-    }
+_RULES = (
+    *GENERAL_RULES,
+    *(rule for operator in OPERATORS.values() for rule in operator.all_rules()),
 )
+require_distinct(_RULES)
+
+RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in _RULES})
 """The rules by id."""

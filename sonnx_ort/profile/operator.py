@@ -1,13 +1,14 @@
 """An operator of the profile: its rules in each edition."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.optimizer import Optimizer
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.rule import Rule, SeesShapes, Subject
 
 OF_THE_NODE = "of the node"
 """Stands for a type of results that an attribute of each node says, or that is no matter."""
@@ -69,6 +70,48 @@ class Operator:
     optional: tuple[str, ...] = ()
     by_shape: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse what could not be enforced as it is written.
+
+        Raises:
+            ValueError: A field or a rule names an operand that the operator does not have; a rule
+                is about elements of which kernels see the shape alone; or rules are confused.
+        """
+        for field_name in ("operand_types", "single", "optional", "by_shape"):
+            self._require_operands(f"its {field_name}", getattr(self, field_name))
+        if self.by_shape and self.operands[0] not in self.by_shape:
+            self._refuse(f"its by_shape leaves out its first operand, {self.operands[0]}")
+        rules = tuple(self.all_rules())
+        require_distinct(rules)
+        for rule in rules:
+            if not rule.id.startswith(f"{self.name}."):
+                self._refuse(f"the id of the rule {rule.id} does not start with its name")
+            self._require_operands(f"the rule {rule.id}", rule.operands or ())
+            self._require_elements(rule)
+
+    def _require_operands(self, where: str, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.operands:
+                operands = ", ".join(self.operands) or f"{self.repeated_operand}0 and so on"
+                self._refuse(f"{where} names the operand '{name}', and it has {operands}")
+
+    def _require_elements(self, rule: Rule) -> None:
+        """Demand that kernels see the elements that a rule speaks of."""
+        requirement = rule.requirement
+        if requirement.subject is not Subject.ELEMENTS:
+            return
+        by_shape = requirement.seen_by_shape if isinstance(requirement, SeesShapes) else ()
+        names = rule.spoken_of(self.operands, self.operands)
+        for position, name in enumerate(names):
+            if name in self.by_shape and position not in by_shape:
+                self._refuse(
+                    f"the rule {rule.id} is about elements of '{name}', of which its kernel sees "
+                    "the shape alone (by_shape)"
+                )
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise ValueError(f"the operator {self.name} cannot be enforced: {reason}")
+
     @property
     def elementwise(self) -> bool:
         """Whether it computes element by element, with a result of its operands' shape."""
@@ -127,3 +170,25 @@ class Operator:
             for rule in family_rules
         )
         return iter(dict.fromkeys(rules))
+
+
+def require_distinct(rules: Iterable[Rule]) -> None:
+    """Demand that no two rules have one id or one code.
+
+    Args:
+        rules: Different rules.
+
+    Raises:
+        ValueError: Two rules have.
+    """
+    ids: set[str] = set()
+    codes: dict[int, str] = {}
+    for rule in rules:
+        if rule.id in ids:
+            raise ValueError(f"there are two different rules {rule.id}")
+        if rule.code in codes:
+            raise ValueError(
+                f"the rules {codes[rule.code]} and {rule.id} have one code, {rule.code}"
+            )
+        ids.add(rule.id)
+        codes[rule.code] = rule.id

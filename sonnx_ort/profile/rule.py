@@ -13,6 +13,9 @@ from sonnx_ort.profile.operand import Operand
 
 T = TypeVar("T")
 
+SMALLEST_CODE, LARGEST_CODE = 2, 9998
+"""The codes of rules: -1 is a size to be inferred, and 9999 a kernel that could not finish."""
+
 
 @dataclass(frozen=True, slots=True)
 class Illustration:
@@ -93,6 +96,17 @@ class DecidedByOperands(Protocol):
     def decides(self) -> Hashable:
         """What is decided; requirements that decide the same give the same."""
         ...
+
+
+@runtime_checkable
+class SeesShapes(Protocol):
+    """A requirement about elements that sees of some operands nothing but the shape.
+
+    Attributes:
+        seen_by_shape: The positions of these operands.
+    """
+
+    seen_by_shape: tuple[int, ...]
 
 
 AttributeValue = int | float | str | None
@@ -196,8 +210,8 @@ class Rule:
 
     Attributes:
         id: `<operator>.<family>.<tag>`, for example "Div.int.C1".
-        code: The number from 2 to 9998, unique among all rules, that stands for the rule in the
-            dimension by which the enforced model fails.
+        code: The number from `SMALLEST_CODE` to `LARGEST_CODE`, unique among all rules, that stands
+            for the rule in the dimension by which the enforced model fails.
         sentence: What the rule demands.
         source: Where it is written.
         requirement: The decision procedure.
@@ -213,6 +227,18 @@ class Rule:
     requirement: Requirement
     operands: tuple[str, ...] | None = None
     survived: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a code that the failure channel has no room for.
+
+        Raises:
+            ValueError: The code is none from 2 to 9998.
+        """
+        if not SMALLEST_CODE <= self.code <= LARGEST_CODE:
+            raise ValueError(
+                f"the rule {self.id} has the code {self.code}; codes are numbers from "
+                f"{SMALLEST_CODE} to {LARGEST_CODE}"
+            )
 
     @property
     def waivable(self) -> bool:

@@ -7,11 +7,14 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import differing_operators
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.domain import STANDARD_DOMAIN
+from sonnx_ort.profile.operator import Operator
 from sonnx_ort.rewriting.broadcast_lowering import (
     ShapeDecisions,
     expand_operands,
@@ -19,6 +22,7 @@ from sonnx_ort.rewriting.broadcast_lowering import (
     oldest_opset_with_broadcast,
 )
 from sonnx_ort.rewriting.native.backend import NativeBackend
+from sonnx_ort.rewriting.native.catalog import has_guard
 from sonnx_ort.rewriting.options import Backend, Choices, Enforcement
 from sonnx_ort.rewriting.python.backend import PythonBackend
 from sonnx_ort.rewriting.replacement import computed, drop_legacy_attributes, record_rules
@@ -78,6 +82,29 @@ _LOWERINGS: Mapping[Backend, type[Lowering]] = {
     Backend.PYTHON: PythonBackend,
     Backend.NATIVE: NativeBackend,
 }
+
+
+def require_enforceable(operators: Iterable[Operator]) -> None:
+    """Demand that some backend can enforce every rule that a run can break.
+
+    Args:
+        operators: Operators of ONNX.
+
+    Raises:
+        ValueError: An operator has no kernel, and a rule of it no guard.
+    """
+    for operator in operators:
+        for rule in operator.all_rules():
+            known = operator.name in CUSTOM_OPERATORS or has_guard(rule.requirement)
+            if rule.in_run and not known:
+                raise ValueError(
+                    f"the operator {operator.name} cannot be enforced: it has no file in "
+                    f"custom_ops/, and there is no guard for the rule {rule.id} "
+                    f"({type(rule.requirement).__name__})"
+                )
+
+
+require_enforceable(OPERATORS[name] for name in STANDARD_OPERATORS)
 
 
 def lower(model: ir.Model, examination: Examination, choices: Choices) -> bool:

@@ -73,6 +73,7 @@ class Slicing:
     example: Illustration
 
     subject: ClassVar = Subject.ELEMENTS
+    seen_by_shape: ClassVar = (0,)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare constants with sizes, where all are known."""

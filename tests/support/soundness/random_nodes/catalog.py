@@ -101,7 +101,7 @@ KINDS: Sequence[Kind] = (
     Kind(1, constant_of_shape, shape_like),
     Kind(1, flatten, lambda array: array.ndim > 0 and array.size > 0),
     Kind(1, matmul, lambda array: array.dtype == np.float32 and array.ndim > 0),
-    Kind(3, clip, lambda array: array.dtype.name in (*FLOATS, "int32", "int64")),
+    Kind(2, clip, lambda array: array.dtype.name in (*FLOATS, "int32", "int64")),
     Kind(2, arg_max, lambda array: array.dtype.name in (*FLOATS, "int32") and array.ndim > 0),
     Kind(2, batch_normalization, of_channels),
     Kind(2, slice_of_all_axes, lambda array: 0 < array.ndim < 4),

@@ -13,7 +13,7 @@ def clip(scope: Scope, name: str) -> None:
     bounds = [_bound(scope, name), _bound(scope, name)]
     if scope.chance(0.3):
         bounds[scope.rng.randint(0, 1)] = ""
-    scope.add("Clip", [name, *bounds])
+    scope.add("Clip", [name, *bounds], hopeless=0.3)
 
 
 def _bound(scope: Scope, name: str) -> str:
