@@ -8,6 +8,7 @@ rules: where a guard is missing, or is another than `rewrite` would make, it is 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import onnx
 import onnx_ir as ir
 
 from sonnx_ort.analysis.examination import examine_loaded
@@ -171,24 +172,27 @@ def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
     )
 
 
-def _content(node: ir.Node) -> bytes:
+def _content(node: onnx.NodeProto) -> bytes:
     """A node with its subgraphs, but for the names of constants, which looking at them changes."""
-    proto = ir.serde.serialize_node(node)
-    pending = [proto]
-    while pending:
-        for attribute in pending.pop().attribute:
-            if attribute.HasField("t"):
-                attribute.t.ClearField("name")
-            pending.extend(attribute.g.node)
-    content: bytes = proto.SerializeToString()
+    for attribute in node.attribute:
+        if attribute.HasField("t"):
+            attribute.t.ClearField("name")
+        if attribute.HasField("g"):
+            inner = sorted(attribute.g.node, key=_content)
+            attribute.g.ClearField("node")
+            attribute.g.node.extend(inner)
+    content: bytes = node.SerializeToString(deterministic=True)
     return content
 
 
 def _fingerprint(model: ir.Model) -> tuple[object, ...]:
-    """All of a model but the elements of its initializers, which nothing here changes."""
+    """All of a model but the elements of its initializers, which nothing here changes.
+
+    Nor does the order of nodes count: names say what reads what.
+    """
     return (
-        [_content(node) for node in model.graph],
-        [(value.name, str(value.type), str(value.shape)) for value in defined_values(model.graph)],
+        sorted(_content(ir.serde.serialize_node(node)) for node in model.graph),
+        sorted((str(v.name), str(v.type), str(v.shape)) for v in defined_values(model.graph)),
         [value.name for value in (*model.graph.inputs, *model.graph.outputs)],
         dict(model.opset_imports),
         dict(model.metadata_props),

@@ -20,7 +20,7 @@ SAME_RANK_AND_SHAPE = [
 ]
 SMALL_ZERO = ["Cast", "Constant", "Equal"]
 ZERO = {"int32": ["Constant", "Equal"], "int64": ["Constant", "Equal"]}
-NONE_ZERO = ["Cast", "ReduceMax", "Cast", "Where"]
+NONE_ZERO = ["Cast", "ReduceMax", "Cast", "Constant", "Where"]
 SETTLED = ["ReduceMin", "Constant", "Greater", "If"]
 NO_OVERFLOW = [
     *("Constant", "Equal", "Cast", "ReduceMax", "Cast"),
@@ -39,7 +39,7 @@ TELLS = "breaks the SONNX profile; the last four digits of the dimension below t
 
 
 def no_zero(element_type: str) -> list[str]:
-    return ["Constant", *ZERO.get(element_type, SMALL_ZERO), *NONE_ZERO]
+    return [*ZERO.get(element_type, SMALL_ZERO), *NONE_ZERO]
 
 
 def settled(element_type: str) -> list[str]:

@@ -45,6 +45,19 @@ def enforced() -> onnx.ModelProto:
     return native(binary_model("Div", "int32", ["n"], ["m"], c_shape=["k"]))
 
 
+def test_nodes_in_another_order_are_those_of_the_native_backend() -> None:
+    once = enforced()
+    constants = [node for node in once.graph.node if node.op_type == "Constant"]
+    assert constants
+    others = [node for node in once.graph.node if node.op_type != "Constant"]
+    reordered = onnx.ModelProto()
+    reordered.CopyFrom(once)
+    del reordered.graph.node[:]
+    reordered.graph.node.extend([*reversed(constants), *others])
+    assert reordered != once
+    assert native(reordered) == reordered
+
+
 def guards_of(model: onnx.ModelProto) -> list[str]:
     return [n.name for n in model.graph.node if "breaks the SONNX profile" in n.name]
 

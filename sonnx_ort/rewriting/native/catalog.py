@@ -89,6 +89,16 @@ def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
     return DECIDING_GUARDS.get(type(requirement))
 
 
+def has_guard(requirement: Requirement) -> bool:
+    """Whether the native backend can decide what a requirement demands.
+
+    Args:
+        requirement: The requirement of a rule that a run can break.
+    """
+    equal_shapes = requirement.subject is Subject.EQUAL_SHAPES
+    return equal_shapes or deciding_guard(requirement) is not None
+
+
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:
     """Find the guards of a node.
 

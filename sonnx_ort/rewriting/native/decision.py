@@ -3,18 +3,18 @@
     shape or code -> If(one pass settles the elements, as it is, a closer look) -> Reshape(A) -> A
 
 Where that can be, all of them make one decision, and one `Reshape` for each operand that has to
-pass.
+pass. A guard that presumes earlier rules makes another one, of operands that have passed.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.rewriting.native.catalog import Guards
-from sonnx_ort.rewriting.native.guard import GuardedNode, Operands
+from sonnx_ort.rewriting.native.guard import Flag, GuardedNode, Operands, Presumed
 from sonnx_ort.rewriting.native.same_shape import ShapeComparison, compare_shapes
 from sonnx_ort.rewriting.native.settling import settled
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
@@ -27,10 +27,12 @@ class Decision:
     Attributes:
         node: The node.
         guards: What decides each rule that is left to the run.
+        all_pass: Whether every operand has to pass, for another decision looks at all of them.
     """
 
     node: GuardedNode
     guards: Guards
+    all_pass: bool = False
 
     def let_through(self, nodes: StandardNodes, operands: Operands) -> Operands:
         """Let operands through where all rules are kept.
@@ -41,6 +43,28 @@ class Decision:
 
         Returns:
             The operands, those behind a guard that have to be.
+        """
+        *earlier, last = self._apart()
+        for guards in earlier:
+            operands = replace(self, guards=guards, all_pass=True).decide(nodes, operands)
+        return replace(self, guards=last).decide(nodes, operands)
+
+    def _apart(self) -> Iterator[Guards]:
+        """The guards, those apart that look only where all earlier rules are kept."""
+        guards = replace(self.guards, deciding=())
+        for rule, guard in self.guards.deciding:
+            if guard.presumed is Presumed.EARLIER_RULES and guards.any_in_front:
+                yield guards
+                guards = replace(guards, shapes=(), deciding=())
+            guards = replace(guards, deciding=(*guards.deciding, (rule, guard)))
+        yield guards
+
+    def decide(self, nodes: StandardNodes, operands: Operands) -> Operands:
+        """Let operands through where one decision about all rules lets them.
+
+        Args:
+            nodes: As for `let_through`.
+            operands: As for `let_through`.
         """
         rules, deciding = self.guards.shapes, self.guards.deciding
         agreed = None
@@ -58,19 +82,22 @@ class Decision:
         else:
             decided = self._looked_at(nodes, operands, shape)
             decided = decided if agreed is None else agreed.or_code(nodes, decided)
-        return _passed(nodes, operands, decided, self._guard_names(agreed), "defined")
+        return _behind(nodes, operands, decided, self._guard_names(agreed), "defined")
 
     @property
     def _needs_one_shape(self) -> bool:
         """Whether elements can only be looked at in operands that have one shape."""
-        return self.node.may_be_scalar or any(guard.joint for _, guard in self.guards.deciding)
+        return self.node.may_be_scalar or any(
+            guard.presumed is not Presumed.NOTHING for _, guard in self.guards.deciding
+        )
 
     def _of_one_shape(
         self, nodes: StandardNodes, operands: Operands, agreed: ShapeComparison
     ) -> Operands:
         decided = agreed.or_code(nodes, agreed.shape)
-        names = self._names(self.guards.shapes, agreed.passing)
-        return _passed(nodes, operands, decided, names, "of_equal_shape")
+        passing = range(len(operands)) if self.all_pass else agreed.passing
+        names = self._names(self.guards.shapes, passing)
+        return _behind(nodes, operands, decided, names, "of_equal_shape")
 
     def _settled_or_looked_at(
         self,
@@ -104,8 +131,8 @@ class Decision:
         decided = nodes.shape(shape) if scalar else shape
         # A later decision covers an earlier one.
         for rule, guard in reversed(self.guards.deciding):
-            spoken_of = rule.spoken_of(names, operands)
-            decided = guard.decide(nodes, spoken_of, self.node, rule.code, decided)
+            flag = guard.look(nodes, rule.spoken_of(names, operands), self.node)
+            decided = _shape_or_code(nodes, flag, decided, rule.code)
         if not scalar:
             return decided
         # A scalar's shape has no element that a code could take the place of, but its rank is one.
@@ -115,6 +142,8 @@ class Decision:
     def _guard_names(self, agreed: ShapeComparison | None) -> dict[int, str]:
         """The names of the guards of the operands that have to pass."""
         passing = {0, *(p for _, guard in self.guards.deciding for p in guard.passing(self.node))}
+        if self.all_pass:
+            passing.update(range(len(self.node.examined.operands)))
         rules = [rule for rule, _ in self.guards.deciding]
         if agreed is not None:
             return self._names([*self.guards.shapes, *rules], sorted(passing.union(agreed.passing)))
@@ -134,7 +163,14 @@ class Decision:
         return guard_name(target.operator.name, target.label, rules)
 
 
-def _passed(
+def _shape_or_code(nodes: StandardNodes, flag: Flag, decided: ir.Value, code: int) -> ir.Value:
+    """What was decided so far where a rule is kept, and its code elsewhere."""
+    impossible = nodes.constant([-code], "code")
+    choice = [decided, impossible] if flag.when_kept else [impossible, decided]
+    return nodes.add("Where", [flag.value, *choice], "shape_or_code")
+
+
+def _behind(
     nodes: StandardNodes,
     operands: Operands,
     decided: ir.Value,

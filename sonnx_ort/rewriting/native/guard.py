@@ -1,9 +1,11 @@
 """What guards of standard operators know, and what they are made of.
 
-A guard decides about a shape: it gives the shape of the first operand, or the code of the rule that
-is broken. A `Reshape` to that lets the operand through or fails.
+A guard gives one flag: whether operands keep a rule. `Decision` makes of it the shape of the first
+operand, or the code of the rule that is broken, and a `Reshape` that lets the operand through or
+fails.
 """
 
+import enum
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -56,28 +58,57 @@ class GuardedNode:
 
 
 @dataclass(frozen=True, slots=True)
+class Flag:
+    """Whether a run keeps a rule.
+
+    Attributes:
+        value: One boolean, a scalar or in a vector.
+        when_kept: What it is where the rule is kept.
+    """
+
+    value: ir.Value
+    when_kept: bool
+
+
+class Presumed(enum.Enum):
+    """What has to hold of operands so that the nodes of a guard look at them without an error."""
+
+    NOTHING = enum.auto()
+    """They can look at any operands that the operator takes."""
+
+    ONE_SHAPE = enum.auto()
+    """Operands have one shape, where that is demanded."""
+
+    EARLIER_RULES = enum.auto()
+    """All rules that are decided before are kept."""
+
+
+def _never(_: object) -> Sequence[int]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
 class DecidingGuard:
-    """Decides whether operands keep a rule, and says so by a shape or a code.
+    """Decides whether operands keep a rule.
 
     Several of them make one decision, and one `Reshape` for each operand that has to pass.
 
     Attributes:
-        decide: Gives what was decided so far, or the code where the rule is broken. It takes what
-            gives new nodes, the operands that the rule speaks of, the node, the code, and what was
-            decided so far.
+        look: Gives the flag. It takes what gives new nodes, the operands that the rule speaks of,
+            and the node.
         binds: Whether a run can break the rule with elements of a type.
+        presumed: What has to hold before it looks.
         passing: The positions of further operands that have to pass, besides the first.
         sufficient: What keeps the rule whatever else is in the operands: by the position of one of
             them, the number that none of its elements is below. Each alone does; the likeliest
             comes first.
-        joint: Whether it looks at operands together, which have to be of one shape for that.
     """
 
-    decide: Callable[[StandardNodes, Operands, GuardedNode, int, ir.Value], ir.Value]
+    look: Callable[[StandardNodes, Operands, GuardedNode], Flag]
     binds: Callable[[ElementType], bool]
-    passing: Callable[[GuardedNode], Sequence[int]]
+    presumed: Presumed = Presumed.EARLIER_RULES
+    passing: Callable[[GuardedNode], Sequence[int]] = _never
     sufficient: Mapping[int, Callable[[ElementType], int]] = field(default_factory=dict)
-    joint: bool = False
 
 
 def any_true(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:

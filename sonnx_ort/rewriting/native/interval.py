@@ -7,7 +7,14 @@ import onnx_ir as ir
 
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.interval import WithinInterval
-from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, any_true
+from sonnx_ort.rewriting.native.guard import (
+    DecidingGuard,
+    Flag,
+    GuardedNode,
+    Operands,
+    Presumed,
+    any_true,
+)
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 
@@ -18,9 +25,7 @@ def interval_guard(requirement: WithinInterval) -> DecidingGuard:
         requirement: What is demanded.
     """
 
-    def decide(
-        nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
-    ) -> ir.Value:
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """One pass over the operand for each end that its type goes beyond."""
         operand = operands[requirement.position]
         (name,) = requirement.deciding
@@ -29,14 +34,12 @@ def interval_guard(requirement: WithinInterval) -> DecidingGuard:
             outside = _outside(nodes, operand, computed_in, limits)
         else:
             outside = _not_within(nodes, operand, computed_in, limits)
-        impossible = nodes.constant([-code], "code")
-        any_outside = any_true(nodes, outside, "any_outside")
-        return nodes.add("Where", [any_outside, impossible, decided], "shape_or_code")
+        return Flag(any_true(nodes, outside, "any_outside"), when_kept=False)
 
     def binds(element_type: ElementType) -> bool:
         return any(limit is not None for limit in requirement.limits(element_type.dtype))
 
-    return DecidingGuard(decide, binds, lambda _: ())
+    return DecidingGuard(look, binds, Presumed.NOTHING)
 
 
 def _outside(

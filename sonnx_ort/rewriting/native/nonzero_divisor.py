@@ -8,8 +8,10 @@ import onnx_ir as ir
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.rewriting.native.guard import (
     DecidingGuard,
+    Flag,
     GuardedNode,
     Operands,
+    Presumed,
     any_true,
 )
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
@@ -18,14 +20,11 @@ _COMPARED = (ir.DataType.INT32, ir.DataType.INT64)
 """The integers that every version of Equal takes."""
 
 
-def _decide(
-    nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
-) -> ir.Value:
+def _look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
     """One pass over B, for zeros."""
     _, b = operands
-    impossible = nodes.constant([-code], "code")
-    has_zero = any_true(nodes, _zeros(nodes, b, node.computed_in), "has_zero")
-    return nodes.add("Where", [has_zero, impossible, decided], "shape_or_code")
+    zeros = _zeros(nodes, b, node.computed_in)
+    return Flag(any_true(nodes, zeros, "has_zero"), when_kept=False)
 
 
 def _passing(node: GuardedNode) -> Sequence[int]:
@@ -39,8 +38,9 @@ def _passing(node: GuardedNode) -> Sequence[int]:
 
 
 NONZERO_DIVISOR = DecidingGuard(
-    _decide,
+    _look,
     lambda kind: kind.family is Family.INTEGER,
+    Presumed.NOTHING,
     _passing,
     sufficient={-1: lambda _: 1},
 )

@@ -1,6 +1,6 @@
 """The guards of what is demanded of the shapes of single operands.
 
-Shape(A) -> Shape -> Equal(rank) -> Where(equal, what was decided so far, -code)
+Shape(A) -> Shape -> Equal(rank)
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import onnx_ir as ir
 
 from sonnx_ort.profile.requirements.axis_not_empty import AxisNotEmpty
 from sonnx_ort.profile.requirements.own_rank import OwnRank
-from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands
+from sonnx_ort.rewriting.native.guard import DecidingGuard, Flag, GuardedNode, Operands, Presumed
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 
@@ -54,16 +54,13 @@ def _every_axis(nodes: StandardNodes, operands: Operands) -> ir.Value:
 
 
 def _deciding(kept: Callable[[StandardNodes, Operands], ir.Value]) -> DecidingGuard:
-    """A guard that one flag decides."""
+    """A guard of operands of any type, whatever else is known of the node."""
 
-    def decide(
-        nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
-    ) -> ir.Value:
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
         del node
-        impossible = nodes.constant([-code], "code")
-        return nodes.add("Where", [kept(nodes, operands), decided, impossible], "shape_or_code")
+        return Flag(kept(nodes, operands), when_kept=True)
 
-    return DecidingGuard(decide, lambda _: True, lambda _: ())
+    return DecidingGuard(look, lambda _: True, Presumed.NOTHING)
 
 
 EVERY_AXIS = _deciding(_every_axis)

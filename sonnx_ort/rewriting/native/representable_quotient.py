@@ -2,7 +2,7 @@
 
 One pass over A for the smallest value, and only where A has it one over both for a divisor of -1:
 
-    Equal(A, smallest) -> any? -> Tile(0 or 1) -> And(., Equal(Tile(B), -1)) -> any? -> Where
+    Equal(A, smallest) -> any? -> Tile(0 or 1) -> And(., Equal(Tile(B), -1)) -> any?
 """
 
 import onnx_ir as ir
@@ -10,8 +10,10 @@ import onnx_ir as ir
 from sonnx_ort.profile.element_type import smallest_value
 from sonnx_ort.rewriting.native.guard import (
     DecidingGuard,
+    Flag,
     GuardedNode,
     Operands,
+    Presumed,
     any_true,
 )
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
@@ -23,9 +25,7 @@ _COMPARED = (ir.DataType.INT32, ir.DataType.INT64)
 """The integers that every version of Equal takes."""
 
 
-def _decide(
-    nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
-) -> ir.Value:
+def _look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
     """Look for a divisor of -1 only where A has the smallest value somewhere."""
     a, b = operands
     compared = node.computed_in
@@ -45,16 +45,13 @@ def _decide(
     minus_one = nodes.constant(-1, "minus_one", compared)
     at_minus_one = nodes.add("Equal", [divisors, minus_one], "is_minus_one")
     both = nodes.add("And", [at_smallest, at_minus_one], "overflows")
-    overflows = any_true(nodes, both, "some_overflow")
-    impossible = nodes.constant([-code], "code")
-    return nodes.add("Where", [overflows, impossible, decided], "shape_or_code")
+    return Flag(any_true(nodes, both, "some_overflow"), when_kept=False)
 
 
 REPRESENTABLE_QUOTIENT = DecidingGuard(
-    _decide,
+    _look,
     lambda kind: kind.dtype.kind == "i",
-    lambda _: (),
+    Presumed.ONE_SHAPE,
     sufficient={0: lambda kind: smallest_value(kind) + 1, -1: lambda _: 0},
-    joint=True,
 )
 """No element of A is the smallest value where the one of B is -1."""

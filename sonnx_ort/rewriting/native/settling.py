@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands
+from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, Presumed
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 _REDUCED_AS = {
@@ -43,7 +43,7 @@ def settled(
         The flag; None where it is not worth a pass, or cannot be had: ONNX Runtime's optimizer does
         not survive some Ifs in branches that it puts in the place of their If.
     """
-    single = len(guards) == 1 and not guards[0].joint
+    single = len(guards) == 1 and guards[0].presumed is Presumed.NOTHING
     if single or node.computed_in not in _REDUCED_AS or node.examined.target.in_branch:
         return None
     first, *others = guards

@@ -7,7 +7,14 @@ import onnx_ir as ir
 
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
-from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, any_true
+from sonnx_ort.rewriting.native.guard import (
+    DecidingGuard,
+    Flag,
+    GuardedNode,
+    Operands,
+    Presumed,
+    any_true,
+)
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 
@@ -18,16 +25,12 @@ def slice_guard(requirement: Slicing) -> DecidingGuard:
         requirement: What is demanded.
     """
 
-    def decide(
-        nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
-    ) -> ir.Value:
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Look at each axis that is cut."""
         broken = _Comparison(nodes, operands, node).breaking(requirement.demand)
-        any_broken = any_true(nodes, broken, "any_beyond")
-        impossible = nodes.constant([-code], "code")
-        return nodes.add("Where", [any_broken, impossible, decided], "shape_or_code")
+        return Flag(any_true(nodes, broken, "any_beyond"), when_kept=False)
 
-    return DecidingGuard(decide, lambda _: True, lambda _: ())
+    return DecidingGuard(look, lambda _: True, Presumed.NOTHING)
 
 
 class _Comparison:

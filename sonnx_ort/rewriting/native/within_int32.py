@@ -5,19 +5,23 @@ from functools import reduce
 import onnx_ir as ir
 
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.rewriting.native.guard import DecidingGuard, GuardedNode, Operands, any_true
+from sonnx_ort.rewriting.native.guard import (
+    DecidingGuard,
+    Flag,
+    GuardedNode,
+    Operands,
+    Presumed,
+    any_true,
+)
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 
-def _decide(
-    nodes: StandardNodes, operands: Operands, node: GuardedNode, code: int, decided: ir.Value
-) -> ir.Value:
+def _look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
     """One pass over each operand."""
     del node
     found = [any_true(nodes, _beyond(nodes, operand), "some_beyond") for operand in operands]
     some = reduce(lambda one, other: nodes.add("Or", [one, other], "some_beyond"), found)
-    impossible = nodes.constant([-code], "code")
-    return nodes.add("Where", [some, impossible, decided], "shape_or_code")
+    return Flag(some, when_kept=False)
 
 
 def _beyond(nodes: StandardNodes, operand: ir.Value) -> ir.Value:
@@ -28,5 +32,5 @@ def _beyond(nodes: StandardNodes, operand: ir.Value) -> ir.Value:
     return nodes.add("Equal", [fits, nodes.constant(False, "false", ir.DataType.BOOL)], "beyond")
 
 
-WITHIN_INT32 = DecidingGuard(_decide, lambda kind: kind is ElementType.INT64, lambda _: ())
+WITHIN_INT32 = DecidingGuard(_look, lambda kind: kind is ElementType.INT64, Presumed.NOTHING)
 """No element of any operand is beyond int32, if it is int64."""
