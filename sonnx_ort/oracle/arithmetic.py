@@ -225,6 +225,25 @@ def remainder_of_floats(a: Number, b: Number) -> Number:
     return finite(a.magnitude - times * b.magnitude, negative=a.negative)
 
 
+def floored_remainder_of_floats(a: Number, b: Number) -> Number:
+    """What is left of a number that another one is taken from, with the sign of the other one.
+
+    Source: ONNX Mod, version 28, `fmod` of 0.
+
+    Args:
+        a: The dividend.
+        b: The divisor.
+    """
+    left = remainder_of_floats(a, b)
+    if left.is_zero:
+        return finite(left.magnitude, negative=b.negative)
+    if left.kind is Kind.NAN or left.negative == b.negative:
+        return left
+    if b.kind is Kind.INFINITE:
+        return b
+    return finite(b.magnitude - left.magnitude, negative=b.negative)
+
+
 def add_floats(a: Number, b: Number) -> Number:
     """The sum, not yet rounded to a format.
 

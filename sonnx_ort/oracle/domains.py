@@ -36,8 +36,8 @@ def _smallest_by_minus_one(elements: Elements, limits: IntegerFormat) -> bool:
     return limits.signed and elements == (limits.smallest, -1)
 
 
-def _whole_width(elements: Elements, limits: IntegerFormat) -> bool:
-    return bool(elements[1] >= limits.bits)
+def _beyond_the_width(elements: Elements, limits: IntegerFormat) -> bool:
+    return not 0 <= elements[1] < limits.bits
 
 
 def _smallest(elements: Elements, limits: IntegerFormat) -> bool:
@@ -68,7 +68,7 @@ _ON_INTEGERS: Mapping[str, Sequence[tuple[str, Offends, Sequence[int]]]] = Mappi
             ("Mod.int.C1", _zero_divisor, _BOTH),
             ("Mod.int.C2", _smallest_by_minus_one, _BOTH),
         ],
-        "BitShift": [("BitShift.int.C1", _whole_width, _BOTH)],
+        "BitShift": [("BitShift.int.C1", _beyond_the_width, _BOTH)],
         "Abs": [("Abs.int.C1", _smallest, [0])],
         "Pow": [("Pow.int.C1", _negative_exponent, _BOTH)],
     }

@@ -13,6 +13,7 @@ from sonnx_ort.oracle.arithmetic import (
     divide_floats,
     divide_floats_by_formula,
     divide_integers,
+    floored_remainder_of_floats,
     magnitude_of_float,
     multiply_floats,
     negative_float,
@@ -54,7 +55,7 @@ _ON_FLOATS: Mapping[str, Computation] = {
     "Max": largest,
     "Min": smallest,
     "PRelu": p_relu_floats,
-    "Mod": remainder_of_floats,
+    "Mod": floored_remainder_of_floats,
     "Abs": magnitude_of_float,
     "Neg": negative_float,
     "Reciprocal": reciprocal_of_float,
@@ -139,6 +140,8 @@ def computation(
             return python.rshift
         case "Mod", Family.INTEGER if attributes.get("fmod"):
             return _truncated_remainder
+        case "Mod", Family.FLOAT if attributes.get("fmod"):
+            return remainder_of_floats
     if operator not in computations:
         raise ValueError(f"{operator} of {element_type} has no meaning")
     return computations[operator]

@@ -50,8 +50,7 @@ def outcome(
         element_type: The type of all other operands.
         edition: The edition of the profile. It decides which rule the operands of Div and Sub
             break, and what a zero divisor gives.
-        attributes: The attributes of the node. By default a BitShift is to the left, a Mod of
-            floats one with `fmod=1`, and that of integers without.
+        attributes: The attributes of the node. By default a BitShift is to the left.
 
     Returns:
         The results, or the first rule that is broken. Where a result is NaN, any quiet NaN is

@@ -1,9 +1,13 @@
 """`BitShift`: the bits of the elements of one tensor, shifted by those of another of one shape.
 
-Results: with `direction="LEFT"`, x * 2^y modulo 2^n; with "RIGHT", x / 2^y without its fraction.
+Results: with `direction="LEFT"`, x * 2^y modulo 2^n; with "RIGHT", the largest integer that is not
+above x / 2^y. Version 28 takes signed integers too; a shift to the right keeps their sign.
 
-Of a shift by n or more ONNX says nothing: ONNX Runtime 1.31.1 gives 0 in uint8, uint32 and uint64,
-and 1.23 shifts by y modulo n. Both broadcast without a word, and have no kernel for uint16.
+Of a shift by n or more ONNX says nothing before version 28: ONNX Runtime 1.31.1 gives 0 in uint8,
+uint32 and uint64, and 1.23 shifts by y modulo n. Both broadcast without a word, and have no kernel
+for uint16. In version 28 such a shift, and one by a negative number, gives what is left of the
+sign: -1 of a negative number to the right, else 0. So does ONNX Runtime 1.32.0 in all types. The
+rule holds there too: C leaves such shifts undefined, and versions do not agree on them.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
@@ -22,18 +26,17 @@ _RULES = CommonRules(
 _NARROW_SHIFT = Rule(
     "BitShift.int.C1",
     _FIRST_CODE + 9,
-    "No element of Y is the number of bits of the type or more.",
+    "No element of Y is negative, or the number of bits of the type or more.",
     own(
         "BitShift",
-        "No document says what such a shift gives, and versions of ONNX Runtime give different "
-        "results.",
+        "ONNX says from version 28 on alone what such a shift gives, and versions of ONNX Runtime "
+        "give different results.",
     ),
     WithinInterval(
         _OPERANDS,
         1,
-        # The operator takes no signed integers.
         lambda dtype: (0, 8 * dtype.itemsize - 1),
-        "the number of bits of the type or more",
+        "negative, or the number of bits of the type or more",
         Illustration(
             "X [1], Y [7], both uint8",
             "X [1], Y [8], both uint8",
@@ -46,7 +49,7 @@ _NARROW_SHIFT = Rule(
 BIT_SHIFT = Operator(
     name="BitShift",
     operands=_OPERANDS,
-    versions=(11,),
+    versions=(11, 28),
     contracts=_RULES.contracts(Family.INTEGER, further={Family.INTEGER: (_NARROW_SHIFT,)}),
     result="Z",
     broadcasting_since=11,

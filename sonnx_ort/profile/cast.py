@@ -1,7 +1,8 @@
 """`Cast`: each element of a tensor in another type, which the attribute `to` names.
 
 Results: of floats to integers the number without its fraction; of integers to narrower ones the
-number modulo 2^n; to floats the nearest one; to conditions whether it is not zero.
+number modulo 2^n; to floats the nearest one; to conditions whether it is not zero. Version 28
+takes floats of six bits too, which are none of the profile's types: X is of none of them.
 
 ONNX leaves undefined what a float gives that the integer type cannot hold. ONNX Runtime 1.31.1
 gives a number, without a word, and another one by type and machine. On x86-64, of float and double:
@@ -64,7 +65,7 @@ _CONTRACT: Contract = MappingProxyType(
 CAST = Operator(
     name="Cast",
     operands=("X",),
-    versions=(1, 6, 9, 13, 19, 21, 23, 24, 25),
+    versions=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28),
     contracts=dict.fromkeys(Edition, _CONTRACT),
     result="Y",
     result_type=OF_THE_NODE,

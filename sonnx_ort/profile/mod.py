@@ -1,8 +1,9 @@
 """`Mod`: the remainder of a division of two tensors of one shape and type.
 
 Results: without `fmod=1`, the remainder with the sign of the divisor; with it, the one with the
-sign of the dividend, as C has it. Floats demand `fmod=1`, which ONNX Runtime looks at in a run; a
-zero divisor of theirs gives NaN, as do an infinite dividend and NaN.
+sign of the dividend, as C has it. Before version 28 floats demand `fmod=1`, which ONNX Runtime
+looks at in a run. A zero divisor of theirs gives NaN, as do an infinite dividend and NaN; without
+`fmod=1` an infinite divisor gives itself where the signs differ.
 
 ONNX Runtime 1.31.1 broadcasts without a word, in every numeric type but bfloat16, which it has no
 kernel for; it refuses zero divisors of all integer types, and ends the process where it takes the
@@ -48,7 +49,7 @@ _DIVISORS = (
 MOD = Operator(
     name="Mod",
     operands=("A", "B"),
-    versions=(10, 13),
+    versions=(10, 13, 28),
     contracts=_RULES.contracts(Family.FLOAT, Family.INTEGER, further={Family.INTEGER: _DIVISORS}),
     broadcasting_since=10,
     rounds_once=False,

@@ -111,6 +111,24 @@ def test_remainder_is_smaller_than_the_divisor(
 
 
 @pytest.mark.parametrize(
+    ("shifted", "expected"),
+    [
+        (Bounds(2, 9), Bounds(0, 9)),
+        (Bounds(0, 9), Bounds(0, 9)),
+        (Bounds(-5, 9), Bounds(-5, 9)),
+        (Bounds(-5, 0), Bounds(-5, 0)),
+        (Bounds(-5, -3), Bounds(-5, -1)),
+        (Bounds(-1, -1), Bounds(-1, -1)),
+    ],
+    ids=str,
+)
+def test_what_is_shifted_to_the_right_goes_towards_zero_or_minus_one(
+    shifted: Bounds, expected: Bounds
+) -> None:
+    assert answers("BitShift", shifted, "int8", dtype="int8", direction="RIGHT") == [expected]
+
+
+@pytest.mark.parametrize(
     ("operands", "expected"),
     [
         ((Bounds(5, 9), Bounds(-3, 4)), Bounds(0, 9)),

@@ -24,14 +24,15 @@ BOOL = ElementType.BOOL
 BY_THE_PROCESSOR = (ElementType.FLOAT, ElementType.DOUBLE)
 
 
-def computed(operator, element_type, *operands):
-    result = outcome(operator, operands, element_type, Edition.TYPED)
+def computed(operator, element_type, *operands, **attributes):
+    result = outcome(operator, operands, element_type, Edition.TYPED, attributes)
     assert not isinstance(result, Violation)
     return result
 
 
-def on_scalars(operator, element_type, *values):
-    return computed(operator, element_type, *(np.array(v, element_type.dtype) for v in values))
+def on_scalars(operator, element_type, *values, **attributes):
+    operands = (np.array(v, element_type.dtype) for v in values)
+    return computed(operator, element_type, *operands, **attributes)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,61 @@ def on_scalars(operator, element_type, *values):
 def test_float_results_at_the_edges(element_type, operator, a, b, expected):
     result = on_scalars(operator, element_type, a, b)
     assert_same_bits(result, np.array(expected, element_type.dtype))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "floored", "truncated"),
+    [
+        (7.0, 3.0, 1.0, 1.0),
+        (-7.0, 3.0, 2.0, -1.0),
+        (7.0, -3.0, -2.0, 1.0),
+        (-7.0, -3.0, -1.0, -1.0),
+        (5.5, -2.0, -0.5, 1.5),
+        (6.0, 3.0, 0.0, 0.0),
+        (-6.0, 3.0, 0.0, -0.0),
+        (6.0, -3.0, -0.0, 0.0),
+        (0.0, -3.0, -0.0, 0.0),
+        (-0.0, 3.0, 0.0, -0.0),
+        (0.0, -INF, -0.0, 0.0),
+        (-0.0, INF, 0.0, -0.0),
+        (1.0, INF, 1.0, 1.0),
+        (-1.0, INF, INF, -1.0),
+        (1.0, -INF, -INF, 1.0),
+        (-1.0, -INF, -1.0, -1.0),
+        (INF, 3.0, NAN, NAN),
+        (-INF, INF, NAN, NAN),
+        (1.0, 0.0, NAN, NAN),
+        (1.0, -0.0, NAN, NAN),
+        (0.0, 0.0, NAN, NAN),
+        (NAN, 1.0, NAN, NAN),
+        (1.0, NAN, NAN, NAN),
+        # The number next to the divisor is farther away than the remainder is from it.
+        (-(2.0**-20), 3.0, 3.0, -(2.0**-20)),
+    ],
+)
+@pytest.mark.parametrize("element_type", [ElementType.FLOAT16, ElementType.BFLOAT16])
+def test_remainders_of_floats(element_type, a, b, floored, truncated):
+    for attributes, expected in (({}, floored), ({"fmod": 0}, floored), ({"fmod": 1}, truncated)):
+        result = on_scalars("Mod", element_type, a, b, **attributes)
+        assert_same_bits(result, np.array(expected, element_type.dtype))
+
+
+@pytest.mark.parametrize("element_type", SIGNED_INTEGERS)
+def test_shift_of_signed_integers_keeps_their_sign_to_the_right(element_type):
+    bits = 8 * element_type.dtype.itemsize
+    x, y = [-7, -1, -7, 7, 1, -1], [1, 1, bits - 1, 2, bits - 1, bits - 1]
+    smallest = np.iinfo(element_type.dtype).min
+    right = on_scalars("BitShift", element_type, x, y, direction="RIGHT")
+    assert right.tolist() == [-4, -1, -1, 1, 0, -1]
+    left = on_scalars("BitShift", element_type, x, y, direction="LEFT")
+    assert left.tolist() == [-14, -2, smallest, 28, smallest, smallest]
+
+
+@pytest.mark.parametrize("element_type", SIGNED_INTEGERS)
+def test_shift_by_a_negative_number_breaks_the_rule(element_type):
+    operands = np.array([1, 1], element_type.dtype), np.array([0, -1], element_type.dtype)
+    found = outcome("BitShift", operands, element_type, Edition.TYPED)
+    assert found == Violation("BitShift.int.C1", (1,), (1, -1))
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ WITHOUT_IF = tuple(SINCE)
 def forms() -> Iterator[Form]:
     """Every operator in every type, and every form that its guards have."""
     for single in singles():
-        yield from (Guarded(single, ranks) for ranks in Ranks)
+        yield from (Guarded(single, ranks, single.opset) for ranks in Ranks)
     for name in ("MatMul", "BatchNormalization", "Clip", "Slice", "ArgMax"):
         attributes = {"axis": 1} if name == "ArgMax" else {}
         for kind in TYPES_OF[name]:

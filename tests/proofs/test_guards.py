@@ -33,7 +33,7 @@ SOMETIMES = (ElementType.FLOAT, ElementType.INT64, ElementType.UINT8, ElementTyp
 def nodes() -> Iterator[Guarded]:
     """Every operator in every type that it is computed in, and every form that its guards have."""
     for single in singles():
-        yield from (Guarded(single, ranks) for ranks in Ranks)
+        yield from (Guarded(single, ranks, single.opset) for ranks in Ranks)
     for source in FLOATS:
         for to in INTEGERS:
             number = onnx.TensorProto.DataType.Value(to.upper())

@@ -32,6 +32,11 @@ class Boundary:
     types: tuple[ElementType, ...] = tuple(ElementType)
 
 
+def _by_less_than_nothing(kind: ElementType) -> Sequence[Elements]:
+    smallest = smallest_value(kind)
+    return [(1, -1), (smallest, smallest)] if smallest else []
+
+
 BOUNDARIES = (
     Boundary(
         "Mod.int.C1",
@@ -51,8 +56,8 @@ BOUNDARIES = (
     ),
     Boundary(
         "BitShift.int.C1",
-        lambda kind: [(1, 8 * kind.dtype.itemsize), (0, 255)],
-        lambda kind: [(1, 8 * kind.dtype.itemsize - 1), (255, 0), (3, 1)],
+        lambda kind: [(1, 8 * kind.dtype.itemsize), (0, 127), *_by_less_than_nothing(kind)],
+        lambda kind: [(1, 8 * kind.dtype.itemsize - 1), (127, 0), (smallest_value(kind), 1)],
     ),
     Boundary(
         "Abs.int.C1",

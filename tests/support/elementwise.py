@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
+import onnxruntime as ort
 
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -25,13 +26,19 @@ REPEATED = 3
 WITHOUT_KERNEL = {
     "Acos": ("double",),
     **dict.fromkeys(("Max", "Min"), ("int16", "uint16")),
-    "BitShift": ("int8", "int16", "int32", "int64", "uint16"),
     "Neg": ("uint8", "uint16", "uint32", "uint64"),
     "Pow": ("int8", "int16", "uint8", "uint16", "uint32", "uint64"),
     "Where": ("int16", "uint16", "uint64"),
     "PRelu": ("double", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
 }
 """The types, besides bfloat16, of which ONNX Runtime has no kernel."""
+
+LATER_KERNELS = {"BitShift": (("int8", "int16", "int32", "int64", "uint16"), 28)}
+"""The types of which there are kernels from a later version of an operator on alone, and which."""
+
+NEWEST = 28 if tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 32) else 26
+"""The newest version of the standard operators that both packages know, as far as it matters."""
+NEWEST = min(NEWEST, onnx.defs.onnx_opset_version())
 
 ATTRIBUTES: Mapping[tuple[str, Family], Mapping[str, int | str]] = {
     **{("Cast", family): {"to": 6} for family in Family},
@@ -56,11 +63,13 @@ class Single:
         operator: The operator.
         element_type: The type of the operands that have no type of their own.
         repeated: How many operands it has, if it takes any number.
+        said: Attributes of the node, besides the usual ones or in their place.
     """
 
     operator: Operator
     element_type: ElementType
     repeated: int = REPEATED
+    said: tuple[tuple[str, int | str], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,7 +79,14 @@ class Single:
     @property
     def attributes(self) -> Mapping[str, int | str]:
         """The attributes of the node of the model."""
-        return ATTRIBUTES.get((self.operator.name, self.element_type.family), {})
+        usual = ATTRIBUTES.get((self.operator.name, self.element_type.family), {})
+        return {**usual, **dict(self.said)}
+
+    @property
+    def opset(self) -> int:
+        """The version of the standard operators in which there is a kernel of it."""
+        types, version = LATER_KERNELS.get(self.operator.name, ((), OPSET))
+        return version if self.element_type in types else OPSET
 
     def types(self) -> tuple[ElementType, ...]:
         """The type of each operand."""
@@ -89,14 +105,14 @@ class Single:
         ranks: Sequence[int] | None = None,
         *,
         constants: Mapping[str, Array] | None = None,
-        opset: int = OPSET,
+        opset: int | None = None,
     ) -> onnx.ModelProto:
         """A model of a node of the operator, whose inputs have unknown sizes.
 
         Args:
             ranks: The ranks of the inputs, 0 for one that is open; 1 for each by default.
             constants: Those of the operands that are initializers.
-            opset: The version of the standard operators.
+            opset: The version of the standard operators; one with a kernel by default.
         """
         inputs = ", ".join(
             f"{kind}[{','.join(f'{name}{axis}' for axis in range(rank))}] {name}"
@@ -106,11 +122,13 @@ class Single:
             if name not in (constants or {})
         )
         own = self.operator.result_type
-        result = "int32" if own == OF_THE_NODE else own or self.element_type
+        result = own or self.element_type
+        if own == OF_THE_NODE:
+            result = onnx.TensorProto.DataType.Name(int(self.attributes["to"])).lower()
         called = f"{self.operator.name}{written(self.attributes)}"
         node = f"[the_node] y = {called}({', '.join(self.names)})"
         text = f"({inputs}) => ({result}[] y) {{ {node} }}"
-        return parse(text, opset=opset, constants=constants)
+        return parse(text, opset=opset or self.opset, constants=constants)
 
     def operands(self, size: int, seed: int) -> dict[str, Array]:
         """Operands of one shape: special values, and any bit patterns.
@@ -133,8 +151,9 @@ class Single:
         return feeds
 
     def __str__(self) -> str:
-        """Give operator and type: `Add float`."""
-        return f"{self.operator.name} {self.element_type}"
+        """Give operator and type: `Add float`, `Mod <fmod = 0> float`."""
+        called = f"{self.operator.name} {written(dict(self.said))}".strip()
+        return f"{called} {self.element_type}"
 
 
 def singles(families: Sequence[Family] = tuple(Family)) -> Iterator[Single]:
@@ -151,5 +170,6 @@ def singles(families: Sequence[Family] = tuple(Family)) -> Iterator[Single]:
             taken = kind.family in operator.families and kind.family in families
             missing = kind in WITHOUT_KERNEL.get(name, ())
             unrounded = kind is ElementType.BFLOAT16 and not operator.rounds_once
-            if taken and not missing and not unrounded:
-                yield Single(operator, kind)
+            single = Single(operator, kind)
+            if taken and not missing and not unrounded and single.opset <= NEWEST:
+                yield single

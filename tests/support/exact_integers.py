@@ -72,7 +72,7 @@ def broken(name: str, operands: list[Wide], dtype: np.dtype[Any]) -> dict[str, F
             overflow = (a == limits.min) & (b == -1)
             return {f"{operator}.int.C1": b == 0, f"{operator}.int.C2": overflow}
         case "BitShift":
-            return {"BitShift.int.C1": b >= limits.bits}
+            return {"BitShift.int.C1": (b < 0) | (b >= limits.bits)}
         case "Abs" if limits.min < 0:
             return {"Abs.int.C1": a == limits.min}
     return {}

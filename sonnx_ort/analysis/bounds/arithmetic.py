@@ -159,9 +159,11 @@ def _combined_truths(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _shifted(inputs: BoundedInputs) -> Sequence[Bounds]:
+    """A shift to the right, by whatever it is, goes towards 0, or of a negative number to -1."""
     if inputs.attribute("direction", None) != "RIGHT":
         raise Unbounded
-    return [Bounds(0, inputs.bounds(0).upper)]
+    x = inputs.bounds(0)
+    return [Bounds(min(x.lower, 0), max(x.upper, -1))]
 
 
 def _common_bits(inputs: BoundedInputs) -> Sequence[Bounds]:

@@ -130,8 +130,8 @@ ELEMENTWISE = {
         like_first,
         {"epsilon": ANY, "momentum": ANY, "spatial": (1,), "training_mode": (0,)},
     ),
-    "BitShift": ShapeRule((11, 11), _common, {"direction": ("LEFT", "RIGHT")}),
-    "Cast": ShapeRule((6, 25), like_first, {"to": ANY, "saturate": FLAG}),
+    "BitShift": ShapeRule((11, 28), _common, {"direction": ("LEFT", "RIGHT")}),
+    "Cast": ShapeRule((6, 28), like_first, {"to": ANY, "saturate": FLAG}),
     "Celu": ShapeRule((12, 12), like_first, _ALPHA),
     "Clip": ShapeRule((6, 13), like_first, {"min": ANY, "max": ANY}),
     "CumSum": ShapeRule((11, 14), like_first, {"exclusive": FLAG, "reverse": FLAG}),
@@ -153,7 +153,7 @@ ELEMENTWISE = {
     "LogSoftmax": ShapeRule((1, 13), like_first, _AXIS),
     "LpNormalization": ShapeRule((1, 22), like_first, {"axis": ANY, "p": (1, 2)}),
     "MeanVarianceNormalization": ShapeRule((9, 13), like_first, {"axes": ANY}),
-    "Mod": ShapeRule((10, 13), _common, {"fmod": FLAG}),
+    "Mod": ShapeRule((10, 28), _common, {"fmod": FLAG}),
     "QuantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
     "RMSNormalization": ShapeRule(
         (23, 23), like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}

@@ -138,8 +138,9 @@ def _negative_exponent(operands: Sequence[Array]) -> bool:
     return bool((operands[1] < 0).any())
 
 
-def _shift_by_all_bits(operands: Sequence[Array]) -> bool:
-    return bool((operands[1] >= 8 * operands[1].dtype.itemsize).any())
+def _shift_beyond_the_bits(operands: Sequence[Array]) -> bool:
+    by = operands[1]
+    return bool(((by < 0) | (by >= 8 * by.dtype.itemsize)).any())
 
 
 def _smallest_magnitude(operands: Sequence[Array]) -> bool:
@@ -171,7 +172,7 @@ ELEMENT_RULES: Mapping[str, tuple[bool, Callable[[Sequence[Array]], bool]]] = {
     "Max.int.C1": (False, _beyond_int32),
     "Min.int.C1": (False, _beyond_int32),
     "Pow.int.C1": (False, _negative_exponent),
-    "BitShift.int.C1": (False, _shift_by_all_bits),
+    "BitShift.int.C1": (False, _shift_beyond_the_bits),
     "Abs.int.C1": (False, _smallest_magnitude),
     "Acos.float.C1": (False, _no_cosine),
 }
