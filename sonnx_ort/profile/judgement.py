@@ -47,7 +47,7 @@ class Violation:
     Attributes:
         reason: A clause that says what was found.
         index: Where the first offending element stands; None where the shapes offend.
-        values: The elements of A and B there, as Python numbers.
+        values: The elements of the operands there, in their order, as Python numbers.
     """
 
     reason: str

@@ -41,8 +41,8 @@ def verdict(report: Report) -> Verdict:
         return Verdict(
             NodeState.VIOLATED,
             "Violated, and waived",
-            f"{len(report.waived):,} of {counted(total, 'obligation')}, each with a waiver. Such a "
-            "model is not rewritten.",
+            f"{len(report.waived):,} of {counted(total, 'obligation')}, each with a waiver. It is "
+            "rewritten without what these are for, if they are given to rewrite as well.",
         )
     if total == 0:
         return Verdict(

@@ -55,6 +55,11 @@ class Lowering(Protocol):
         """The nodes of which the standard operator is left, for it is the same in every run."""
         ...
 
+    @staticmethod
+    def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
+        """The operators of nodes that are added, and may be computed like nodes of the model."""
+        ...
+
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Do what concerns several nodes together, before the first is enforced.
 
@@ -131,7 +136,8 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> bool:
     raise_opset(model, (examined.target.node for examined in examination.nodes), oldest)
     native = choices.backend is Backend.NATIVE
     replaced = frozenset() if native else choices.demands.operators
-    drop_unfounded_sizes(model, examination.facts, replaced, native=native)
+    added = lowering.added(examination.nodes)
+    drop_unfounded_sizes(model, examination.facts, replaced, added)
     backend = lowering(model, Enforcement(choices.demands, before))
     for examined in backend.prepare(examination):
         if examined.target.operator is BROADCAST:

@@ -22,6 +22,19 @@ Attribute = ir.TensorProtocol | ir.Graph | int | str
 Known = Mapping[tuple[Hashable, ...], ir.Value]
 """What nodes give, by what they compute and what the names of their outputs say of it."""
 
+ADDED_OPERATORS = frozenset(
+    {
+        *("Add", "And", "Cast", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand"),
+        *("Gather", "Greater", "Identity", "If", "IsNaN", "Less", "Loop", "Max", "Neg", "Not"),
+        *("Or", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Sub", "Tile", "Where"),
+    }
+)
+"""The operators of all nodes that `StandardNodes` makes.
+
+ONNX Runtime makes one of two nodes that compute the same, and believes what a file declares of
+either: so no false declaration may stay of what a node of one of these operators gives.
+"""
+
 CONSTANT_OF_ANY_TYPE = 9
 """The first version of the standard operators in which Constant can be an integer."""
 
@@ -71,7 +84,12 @@ class StandardNodes:
 
         Returns:
             Its output.
+
+        Raises:
+            ValueError: It is none of `ADDED_OPERATORS`.
         """
+        if operator not in ADDED_OPERATORS:
+            raise ValueError(f"nodes of {operator} are added, and ADDED_OPERATORS does not name it")
         key = (operator, *inputs, purpose, *(attributes or {}).items())
         if not name and key in self._known:
             return self._known[key]

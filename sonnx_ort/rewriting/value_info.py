@@ -26,18 +26,6 @@ DATA_TYPES: dict[ElementType, ir.DataType] = {
 """The element types as the graph library knows them."""
 
 
-_READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
-"""The operators of nodes that replace others, and read what these read."""
-
-_READING_THOSE = frozenset(
-    {
-        *("Add", "And", "Concat", "ConstantOfShape", "Gather", "Greater", "Less", "Neg", "Not"),
-        *("Or", "ReduceMax", "ReduceMin", "Where"),
-    }
-)
-"""The operators of nodes of the native backend that read what such nodes give."""
-
-
 def element_type_of(examined: ExaminedNode) -> ElementType | None:
     """The type of a node's operands by the facts; failing them, by what the file claims.
 
@@ -161,7 +149,7 @@ def _common_shape(examined: ExaminedNode) -> Shape | None:
 
 
 def drop_unfounded_sizes(
-    model: ir.Model, facts: Facts, replaced: Container[str], *, native: bool
+    model: ir.Model, facts: Facts, replaced: Container[str], added: Container[str]
 ) -> None:
     """Leave open every declared rank and size that does not follow from anything.
 
@@ -177,11 +165,11 @@ def drop_unfounded_sizes(
         model: The model, before its nodes are replaced; changed in place.
         facts: What is known of its values.
         replaced: The operators of which custom operators take the place.
-        native: Whether the nodes that are enforced stay standard nodes.
+        added: The operators of nodes that are added and may be computed like nodes of the model.
     """
     of_loops = chain(_counters(model.graph), collected_by_loops(model.graph))
     kept = {*model.graph.inputs, *of_loops}
-    unlike = _computed_like_no_other(model.graph, replaced, native=native)
+    unlike = _computed_like_no_other(model.graph, replaced, added)
     unread = {value for value in unlike if not value.uses()}
     checked = set(_checked_by_scan(model.graph))
     for value in defined_values(model.graph):
@@ -199,10 +187,9 @@ def drop_unfounded_sizes(
 
 
 def _computed_like_no_other(
-    graph: ir.Graph, replaced: Container[str], *, native: bool
+    graph: ir.Graph, replaced: Container[str], added: Container[str]
 ) -> Iterator[ir.Value]:
     """The outputs of the graph whose operator occurs once, and those of replaced nodes."""
-    added = _READING_OPERANDS | _READING_THOSE if native else _READING_OPERANDS
     occurrences = Counter(node.op_type for node in every_node(graph))
     for output in graph.outputs:
         producer = output.producer()

@@ -28,9 +28,9 @@ class Finite:
     def hint(self, operands): return "keep infinities out"
 
 SOURCE = Source("Test", "section", None)
-SHAPE = Rule("{name}.R1", 9001, "One shape.", SOURCE, SameShape())
-TYPE = Rule("{name}.R2", 9002, "One type.", SOURCE, SameNumericType({result_type!r}), {typed})
-FINITE = Rule("{name}.C1", 9003, "Finite.", SOURCE, Finite())
+SHAPE = Rule("{name}.R1", {first_code} + 1, "One shape.", SOURCE, SameShape())
+TYPE = Rule("{name}.R2", {first_code} + 2, "One type.", SOURCE, SameNumericType({result_type!r}), {typed})
+FINITE = Rule("{name}.C1", {first_code} + 3, "Finite.", SOURCE, Finite())
 BOTH = dict.fromkeys((Family.FLOAT, Family.INTEGER), {rules})
 OPERATOR = Operator("{name}", {operands}, {versions}, dict.fromkeys(Edition, BOTH), {fields})
 '''
@@ -46,6 +46,7 @@ CUSTOM_OPERATOR = CustomOperator(OPERATOR, compute)
 '''
 MADE_UP = {
     "Softsign": {
+        "first_code": 9000,
         "operands": ("X",),
         "versions": (1, 22),
         "rules": "(TYPE,)",
@@ -55,6 +56,7 @@ MADE_UP = {
         "arithmetic": "operands[0] / (1 + abs(operands[0]))",
     },
     "Sum": {
+        "first_code": 9010,
         "operands": (),
         "versions": (1, 6, 8, 13),
         "rules": "(TYPE, SHAPE)",

@@ -90,6 +90,10 @@ def test_page_of_a_waived_violation_does_not_say_that_it_is_kept() -> None:
     _, graph = check_with_outline(made)
     page = html_report(sonnx_ort.check(made, waivers=[waiver]), graph)
     assert "Violated, and waived" in page
+    assert (
+        "1 of 3 obligations, each with a waiver. It is rewritten without what these are for, if "
+        "they are given to rewrite as well." in page
+    )
     assert '"who":"a board"' in page
 
 

@@ -15,6 +15,7 @@ from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.slice import SLICE
 from sonnx_ort.rewriting.broadcast_lowering import ShapeDecisions, expand_read_operands
 from sonnx_ort.rewriting.hidden_shapes import (
     hide_mistakable_shapes,
@@ -33,7 +34,7 @@ from sonnx_ort.rewriting.replacement import (
     record_rules,
     replace_node,
 )
-from sonnx_ort.rewriting.standard_nodes import StandardNodes
+from sonnx_ort.rewriting.standard_nodes import ADDED_OPERATORS, StandardNodes
 from sonnx_ort.rewriting.value_info import (
     DATA_TYPES,
     converted_back,
@@ -97,6 +98,17 @@ class NativeBackend:
         """
         del model, nodes
         return ()
+
+    @staticmethod
+    def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
+        """The operators of nodes that are added: those of all guards.
+
+        Args:
+            nodes: The nodes that are to be enforced. Of all guards those of a Slice alone subtract,
+                and the outputs of other models' Sub can keep what is declared of them.
+        """
+        cut = any(node.target.operator is SLICE for node in nodes)
+        return ADDED_OPERATORS if cut else ADDED_OPERATORS - {"Sub"}
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Guard the inputs where that decides the shapes of several nodes.

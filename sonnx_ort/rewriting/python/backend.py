@@ -52,6 +52,8 @@ from sonnx_ort.rewriting.value_info import (
     element_type_of,
 )
 
+_READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
+
 _RESHAPE_BY_INPUT = 5
 """From here on `Reshape` takes its shape as an input."""
 
@@ -103,6 +105,17 @@ class PythonBackend:
         staying = [node for node in nodes if left_in_place(node)]
         left = {n.target.node for n in staying if not _breakable(n) or _only_waived(n)}
         return same_in_every_run(model, nodes, has_kernel=has_kernel) | left
+
+    @staticmethod
+    def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
+        """The operators of nodes that read what the replaced nodes read.
+
+        Args:
+            nodes: The nodes that are to be enforced. No two nodes behind their custom operators are
+                alike.
+        """
+        del nodes
+        return _READING_OPERANDS
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Give all nodes as they are: what is proved is checked in the run as well.
