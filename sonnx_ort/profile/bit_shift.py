@@ -2,8 +2,8 @@
 
 Results: with `direction="LEFT"`, x * 2^y modulo 2^n; with "RIGHT", x / 2^y without its fraction.
 
-Of a shift by n or more ONNX says nothing: ONNX Runtime 1.31.1 gives 0 in uint8, uint32 and uint64,
-and 1.23 shifts by y modulo n. Both broadcast without a word, and have no kernel for uint16.
+Of a shift by n or more ONNX says nothing: ONNX Runtime 1.32.0 gives 0, and 1.23 shifts by y modulo
+n. Both broadcast without a word; versions up to 1.31.1 have no kernel for uint16.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
