@@ -59,7 +59,7 @@ def _remainders() -> Bundle:
     a, b = int32([7, -7, 7, -7, _SMALLEST, -1]), int32([3, 3, -3, -3, 10, _SMALLEST])
     return bundle(
         "mod_int32",
-        "x % 0 and smallest % -1 are refused; the latter ends the process of ONNX Runtime.",
+        "x % 0 and smallest % -1 are refused; ONNX Runtime up to 1.31.1 dies of the latter.",
         model("Mod", a, b),
         [
             one_node("sign of the divisor", "Mod", a, b),
@@ -89,7 +89,7 @@ def _compared(operator: str, mistake: str) -> Bundle:
     beyond = np.array([5, 3_000_000_000]), np.array([3, 0])
     return bundle(
         f"{operator.lower()}_int64",
-        f"Of 3000000000 and 0, {mistake} to ONNX Runtime; what is beyond int32 is refused.",
+        f"Of 3000000000 and 0, {mistake} up to ONNX Runtime 1.31.1; beyond int32 is refused.",
         model(operator, *within),
         [
             one_node("within int32", operator, *within),

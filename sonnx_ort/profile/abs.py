@@ -3,7 +3,7 @@
 Results: of floats the element without its sign, infinities and NaN included; of integers the
 magnitude, which the smallest value of a signed type has none of in its type.
 
-ONNX Runtime 1.31.1 gives the smallest value of int8, int16, int32 and int64 for itself, which is
+ONNX Runtime 1.32.0 gives the smallest value of int8, int16, int32 and int64 for itself, which is
 negative, without a word. It has no kernel for bfloat16.
 """
 

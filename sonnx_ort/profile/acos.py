@@ -2,7 +2,7 @@
 
 Results: the angle between 0 and pi, in the operand's type; NaN of NaN, which is a result.
 
-ONNX Runtime 1.31.1 gives NaN of what is no cosine, without a word. It has kernels for float16 and
+ONNX Runtime 1.32.0 gives NaN of what is no cosine, without a word. It has kernels for float16 and
 float; the last bit of a result depends on the place of the element in the tensor. By the draft a
 result is the nearest number, which floats miss by up to 4 units in the last place.
 """

@@ -3,7 +3,7 @@
 Results: int64; of several largest ones the place of the first, or of the last where
 `select_last_index` is 1.
 
-ONNX Runtime 1.31.1 refuses an axis that holds nothing, in words of its own; of an axis with a NaN
+ONNX Runtime 1.32.0 refuses an axis that holds nothing, in words of its own; of an axis with a NaN
 it gives some place, where the draft says that of the first NaN. It has kernels for float16, float,
 double, int8, int32, int64 and uint8.
 """

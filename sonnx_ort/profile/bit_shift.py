@@ -3,11 +3,11 @@
 Results: with `direction="LEFT"`, x * 2^y modulo 2^n; with "RIGHT", the largest integer that is not
 above x / 2^y. Version 28 takes signed integers too; a shift to the right keeps their sign.
 
-Of a shift by n or more ONNX says nothing before version 28: ONNX Runtime 1.31.1 gives 0 in uint8,
-uint32 and uint64, and 1.23 shifts by y modulo n. Both broadcast without a word, and have no kernel
-for uint16. In version 28 such a shift, and one by a negative number, gives what is left of the
-sign: -1 of a negative number to the right, else 0. So does ONNX Runtime 1.32.0 in all types. The
-rule holds there too: C leaves such shifts undefined, and versions do not agree on them.
+Of a shift by n or more ONNX says nothing before version 28: ONNX Runtime 1.32.0 gives 0, and 1.23
+shifts by y modulo n. Both broadcast without a word; versions up to 1.31.1 have no kernel for
+uint16. In version 28 such a shift, and one by a negative number, gives what is left of the sign: -1
+of a negative number to the right, else 0. So does ONNX Runtime 1.32.0 in all types. The rule holds
+there too: C leaves such shifts undefined, and versions do not agree on them.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own

@@ -2,7 +2,7 @@
 
 Results: bit by bit.
 
-ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol,
+ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one symbol,
 in all eight integer types.
 """
 

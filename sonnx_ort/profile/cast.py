@@ -4,7 +4,7 @@ Results: of floats to integers the number without its fraction; of integers to n
 number modulo 2^n; to floats the nearest one; to conditions whether it is not zero. Version 28
 takes floats of six bits too, which are none of the profile's types: X is of none of them.
 
-ONNX leaves undefined what a float gives that the integer type cannot hold. ONNX Runtime 1.31.1
+ONNX leaves undefined what a float gives that the integer type cannot hold. ONNX Runtime 1.32.0
 gives a number, without a word, and another one by type and machine. On x86-64, of float and double:
 for NaN and for infinity the smallest value of int32 and int64, and 0 in the types of 8 and 16 bits;
 in uint64 9223372036854775808 for NaN, and 0 for infinity; in uint32 0 for infinity, and for NaN 0

@@ -2,11 +2,11 @@
 
 Results: min(max, max(min, input)), in the operands' type; a NaN of the input is one of the result.
 
-ONNX Runtime 1.31.1 takes bounds of one element of shape (1,) as well, without a word; it refuses
-others. Of int64 it compares as in Max: 3000000000 between 0 and 100 is 0, but in the last of an odd
-number of places, and no rule keeps such numbers out yet. A bound that is left out is the largest or
-smallest finite number, so that infinity does not stay infinite. It has no kernels for bfloat16 and
-16-bit integers. Before version 11 bounds were attributes.
+ONNX Runtime 1.32.0 takes bounds of one element of shape (1,) as well, without a word; it refuses
+others. A bound that is left out is the largest or smallest finite number, so that infinity does not
+stay infinite. It has no kernels for bfloat16 and 16-bit integers. Versions up to 1.31.1 compare
+int64 as in Max: 3000000000 between 0 and 100 is 0, but in the last of an odd number of places, and
+no rule keeps such numbers out yet. Before version 11 of Clip bounds were attributes.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, working_group

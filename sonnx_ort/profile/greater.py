@@ -2,7 +2,7 @@
 
 Results: conditions. NaN is neither equal to, less nor greater than anything; both zeros are equal.
 
-ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol,
+ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one symbol,
 in every numeric type but bfloat16, which it has no kernel for.
 """
 

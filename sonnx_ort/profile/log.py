@@ -3,7 +3,7 @@
 Results: NaN below zero, and negative infinity of zeros. The draft has a domain in its section on
 reals alone; there is no rule about elements.
 
-ONNX Runtime 1.31.1 gives these without a word, in float16, float and double; it has no kernel for
+ONNX Runtime 1.32.0 gives these without a word, in float16, float and double; it has no kernel for
 bfloat16. The last bit of what it gives depends on the place of the element in the tensor.
 """
 

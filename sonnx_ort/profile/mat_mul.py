@@ -3,7 +3,7 @@
 Results: the sums of products in the operands' type, modulo 2^n for integers. In which order floats
 are summed up, and with how many roundings, depends on the implementation.
 
-ONNX Runtime 1.31.1 takes tensors of any rank from 1 on: it broadcasts stacks of matrices to each
+ONNX Runtime 1.32.0 takes tensors of any rank from 1 on: it broadcasts stacks of matrices to each
 other, and takes a vector for a row or a column, without a word. That A has as many columns as B has
 rows it holds to itself. Version 1.23 ends the process (SIGSEGV) at scalars whose rank is not
 declared, which this one refuses. It has no kernel for bfloat16, and ONNX takes no integers of 8 and

@@ -6,10 +6,11 @@ The draft of the working group demands that 0 is larger than -0. ONNX Runtime gi
 by the place of the element in the tensor and the length of the tensor, and no guard in front can
 change that; both are zeros.
 
-ONNX Runtime 1.31.1 broadcasts without a word. Of int64 it compares the lower halves as signed
-numbers where the upper ones are equal: Min(3000000000, 0) is 3000000000, but not in the last place
-of a tensor with an odd number of elements. `Min.int.C1` keeps such numbers out. Other integers
-it compares rightly, also uint64. It has no kernels for bfloat16 and 16-bit integers.
+ONNX Runtime 1.32.0 broadcasts without a word. It has no kernels for bfloat16 and 16-bit integers.
+Of int64 versions up to 1.31.1 compare the lower halves as signed numbers where the upper ones are
+equal: Min(3000000000, 0) is 3000000000 there, but not in the last place of a tensor with an odd
+number of elements. `Min.int.C1` keeps such numbers out, for these versions are supported. Other
+integers all compare rightly, also uint64.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
@@ -30,7 +31,7 @@ _C1 = Rule(
     "Min.int.C1",
     170,
     "No element of type int64 is beyond what int32 can hold.",
-    own("Min", "ONNX Runtime 1.31.1 compares such numbers wrongly."),
+    own("Min", "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
     WithinInt32(),
     survived=True,
 )

@@ -5,12 +5,12 @@ sign of the dividend, as C has it. Before version 28 floats demand `fmod=1`, whi
 looks at in a run. A zero divisor of theirs gives NaN, as do an infinite dividend and NaN; without
 `fmod=1` an infinite divisor gives itself where the signs differ.
 
-ONNX Runtime 1.31.1 broadcasts without a word, in every numeric type but bfloat16, which it has no
-kernel for; it refuses zero divisors of all integer types, and ends the process where it takes the
-smallest int32 or int64 modulo -1; of int8 and int16 that is 0. Version 1.23 ends it at a zero
-divisor too, or gives a number. With `fmod=1` both compute int64 and uint64 by way of double, which
-is wrong where an operand is beyond 2^53; there is no rule against that, for no rule knows
-attributes.
+ONNX Runtime 1.32.0 broadcasts without a word, in every numeric type but bfloat16, which it has no
+kernel for; it refuses zero divisors of all integer types, and gives 0 for the smallest value modulo
+-1. Versions up to 1.31.1 end the process there at int32 and int64, and with `fmod=1` compute int64
+and uint64 by way of double, which is wrong where an operand is beyond 2^53; there is no rule
+against that, for no rule knows attributes. Version 1.23 ends the process at a zero divisor too, or
+gives a number.
 """
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own
@@ -37,8 +37,8 @@ _DIVISORS = (
         "The smallest value is not taken modulo -1.",
         own(
             "Mod",
-            "The remainder is 0, but the quotient is none of the type: ONNX Runtime ends the "
-            "process at int32 and int64.",
+            "The remainder is 0, but the quotient is none of the type: versions of ONNX Runtime up "
+            "to 1.31.1 end the process at int32 and int64.",
         ),
         RepresentableQuotient(
             deed="take the smallest value modulo -1", outcome="the smallest value modulo -1"

@@ -3,7 +3,7 @@
 Results: of integers modulo 2^n, so that the smallest value is its own negative, as the draft of
 October 2026 says; there is no rule about elements. Unsigned types ONNX does not take.
 
-ONNX Runtime 1.31.1 gives that in all four signed types. It refuses unsigned ones when a session
+ONNX Runtime 1.32.0 gives that in all four signed types. It refuses unsigned ones when a session
 starts, and has no kernel for bfloat16.
 """
 

@@ -2,7 +2,7 @@
 
 Results: x where x is at least 0, slope * x where it is less, in the tensor's type.
 
-ONNX says that the slope can be broadcast to X; ONNX Runtime 1.31.1 broadcasts X to the slope too,
+ONNX says that the slope can be broadcast to X; ONNX Runtime 1.32.0 broadcasts X to the slope too,
 without a word. It has kernels for float16 and float; in versions 16 to 18 it makes Less, Mul and
 Where of PRelu in all types but float, which lose the sign of zeros.
 """

@@ -3,7 +3,7 @@
 Results: the power in the operands' type. Floats follow IEEE 754: a negative base with an exponent
 that is no integer gives NaN, and 0 to a negative power an infinity.
 
-ONNX Runtime 1.31.1 broadcasts without a word, and takes operands of two types. Integers it computes
+ONNX Runtime 1.32.0 broadcasts without a word, and takes operands of two types. Integers it computes
 by way of double: a power beyond the type is the type's smallest value, without a word, as 0 to a
 negative power is; and int64 is not exact beyond 2^53. Where the exponent is one element, 2 or
 3, it multiplies instead, and the last bits differ. It has kernels for float16, float, double, int32

@@ -3,7 +3,7 @@
 Results: IEEE 754 division, rounded to nearest even: an infinity with the sign of a zero, and a zero
 with that of an infinity. There is no rule about elements.
 
-ONNX Runtime 1.31.1 gives these infinities without a word, in float16, float and double. It has no
+ONNX Runtime 1.32.0 gives these infinities without a word, in float16, float and double. It has no
 kernel for bfloat16.
 """
 

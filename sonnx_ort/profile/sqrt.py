@@ -3,7 +3,7 @@
 Results: the root, rounded to nearest even; NaN below zero, and -0 of -0, as IEEE 754 says. The
 draft has a domain in its section on reals alone; there is no rule about elements.
 
-ONNX Runtime 1.31.1 gives NaN of numbers below zero, without a word, in float16, float and double.
+ONNX Runtime 1.32.0 gives NaN of numbers below zero, without a word, in float16, float and double.
 It has no kernel for bfloat16.
 """
 

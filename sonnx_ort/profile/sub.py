@@ -2,7 +2,7 @@
 
 Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
 
-ONNX Runtime 1.31.1 broadcasts without a word, also two inputs that are declared with one symbol,
+ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one symbol,
 in every numeric type but bfloat16, which it has no kernel for.
 """
 

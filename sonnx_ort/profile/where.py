@@ -2,7 +2,7 @@
 
 Results: X where the condition is true, Y where it is false.
 
-ONNX Runtime 1.31.1 broadcasts all three to each other without a word, and gives +0 for a -0 of X.
+ONNX Runtime 1.32.0 broadcasts all three to each other without a word, and gives +0 for a -0 of X.
 It has no kernels for bool, bfloat16, 16-bit integers and uint64.
 """
 

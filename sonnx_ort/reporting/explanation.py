@@ -12,8 +12,8 @@ from sonnx_ort.reporting.operator_description import describe_operator
 
 _WHY: Mapping[Subject, str] = MappingProxyType(
     {
-        Subject.TYPES: "ONNX Runtime 1.31.1 starts no session where these types differ.",
-        Subject.STORAGE: "ONNX Runtime 1.31.1 stores a sparse initializer densely, without a "
+        Subject.TYPES: "ONNX Runtime 1.32.0 starts no session where these types differ.",
+        Subject.STORAGE: "ONNX Runtime 1.32.0 stores a sparse initializer densely, without a "
         "word: an element that the file does not have is 0.",
     }
 )

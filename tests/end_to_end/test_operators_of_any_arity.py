@@ -27,10 +27,10 @@ class Finite:
         return Violation("an infinity") if infinite else None
     def hint(self, operands): return "keep infinities out"
 
-SOURCE = Source("Test", "section", None)
-SHAPE = Rule("{name}.R1", {first_code} + 1, "One shape.", SOURCE, SameShape())
-TYPE = Rule("{name}.R2", {first_code} + 2, "One type.", SOURCE, SameNumericType({result_type!r}), {typed})
-FINITE = Rule("{name}.C1", {first_code} + 3, "Finite.", SOURCE, Finite())
+SOURCE, CODE = Source("Test", "section", None), {first_code}
+SHAPE = Rule("{name}.R1", CODE + 1, "One shape.", SOURCE, SameShape())
+TYPE = Rule("{name}.R2", CODE + 2, "One type.", SOURCE, SameNumericType({result_type!r}), {typed})
+FINITE = Rule("{name}.C1", CODE + 3, "Finite.", SOURCE, Finite())
 BOTH = dict.fromkeys((Family.FLOAT, Family.INTEGER), {rules})
 OPERATOR = Operator("{name}", {operands}, {versions}, dict.fromkeys(Edition, BOTH), {fields})
 '''

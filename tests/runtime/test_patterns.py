@@ -42,7 +42,7 @@ def is_taken(pattern, optimized):
     """Whether a node of that name and operator is gone; a fused one may have the name."""
     (node,) = [n for n in pattern.model().graph.node if n.name == TAKEN]
     left = {(n.name, n.op_type) for n in onnx.load(optimized).graph.node}
-    return (TAKEN, node.op_type) not in left
+    return left.isdisjoint({(TAKEN, node.op_type), (TAKEN, f"Checked{node.op_type}")})
 
 
 def bits(session, pattern):

@@ -9,10 +9,10 @@ is declared of them vary, also to what its document does not allow.
 import os
 from collections import Counter
 
-import onnxruntime as ort
 import pytest
 
 from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES
+from support.changes import INSTALLED
 from support.soundness.isolated import run_often_enough
 from support.soundness.nodes.catalog import believed_versions
 from support.soundness.operator_runs import ATTEMPTS, OPERATORS
@@ -61,7 +61,7 @@ def test_every_version_has_run_that_has_a_kernel(attempts):
     assert not missing, missing
 
 
-OLDER = tuple(map(int, ort.__version__.split(".")[:2])) < (1, 31)
+OLDER = INSTALLED < (1, 31)
 """Whether the installed ONNX Runtime is older than the one that all versions were verified with."""
 
 

@@ -184,19 +184,19 @@ TRAPS = [
         {"x": ones(1, 3), "s": ones(2, 1)},
     ),
     Trap(
-        "reduced axis that is counted from the end and empty stays empty in ONNX Runtime",
+        "reduced axis that is counted from the end and empty stays empty in ONNX Runtime 1.31",
         "(float[n, m] x, float[n, 1] y) => (float[] z) { axes = Constant<value_ints = [-1]>()"
         " r = ReduceSum<keepdims = 1>(x, axes) z = Div(r, y) }",
         {"x": ones(2, 0), "y": ones(2, 1)},
     ),
     Trap(
-        "reduced axis that is counted from the end stays as it is if any size is 0",
+        "reduced axis that is counted from the end stays as it is in 1.31 if any size is 0",
         "(float[3, m] x, float[1, m] y) => (float[] z) { axes = Constant<value_ints = [-2]>()"
         " r = ReduceSum<keepdims = 1>(x, axes) z = Div(r, y) }",
         {"x": ones(3, 0), "y": ones(1, 0)},
     ),
     Trap(
-        "reduced axis that is counted from the end even stays where it should go",
+        "reduced axis that is counted from the end even stays in 1.31 where it should go",
         "(float[n, 3] x, float[3] y) => (float[] z) { axes = Constant<value_ints = [-2]>()"
         " r = ReduceSum<keepdims = 0>(x, axes) z = Div(r, y) }",
         {"x": ones(0, 3), "y": ones(3)},

@@ -1,6 +1,6 @@
 """What ONNX Runtime's optimizers look for around operators of the profile, a model for each.
 
-The table has the optimizers of onnxruntime 1.31.1 that read such operators on the CPU, but for
+The table has the optimizers of onnxruntime 1.32.0 that read such operators on the CPU, but for
 those of attention layers, embeddings and weights of four bits, and for ConvAddActivationFusion,
 which finds nothing where NchwcTransformer was before it. The others look for operators that the
 profile does not speak of, or leave models alone that run on the CPU.

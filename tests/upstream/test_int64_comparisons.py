@@ -4,11 +4,13 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
+from support.changes import before_and_since
 from support.graphs import parse
 
 pytestmark = pytest.mark.upstream
 
 LARGE = 3_000_000_000
+RIGHTLY = "int64 is compared rightly"
 
 
 def computed(node: str, elements: list[int]) -> list[int]:
@@ -22,29 +24,33 @@ def computed(node: str, elements: list[int]) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("node", "expected"),
+    ("node", "mistaken", "right"),
     [
-        ("y = Max(a, zero)", [0] * 4),
-        ("y = Min(a, zero)", [LARGE] * 4),
-        ("y = Clip(a, low, high)", [LARGE] * 4),
-        ("y = Sign(a)", [-1] * 4),
+        ("y = Max(a, zero)", [0] * 4, [LARGE] * 4),
+        ("y = Min(a, zero)", [LARGE] * 4, [0] * 4),
+        ("y = Clip(a, low, high)", [LARGE] * 4, [7] * 4),
+        ("y = Sign(a)", [-1] * 4, [1] * 4),
     ],
 )
-def test_number_above_int32_counts_as_smaller(node: str, expected: list[int]) -> None:
-    """Once it is right, bounds and random graphs need make no difference of int64."""
-    assert computed(node, [LARGE] * 4) == expected
+def test_number_above_int32_counts_as_smaller(
+    node: str, mistaken: list[int], right: list[int]
+) -> None:
+    """Once all supported versions are right, bounds and random graphs need not leave int64 out."""
+    assert computed(node, [LARGE] * 4) == before_and_since(RIGHTLY, mistaken, right)
 
 
 @pytest.mark.parametrize(
-    ("node", "elements", "mistaken"),
+    ("node", "elements", "mistaken", "right"),
     [
-        ("y = ReduceMax<keepdims = 0>(a)", [0, 0, 0, LARGE], 0),
-        ("y = ReduceMin<keepdims = 0>(a)", [0, 0, 0, 0, 0, 0, LARGE, LARGE], LARGE),
+        ("y = ReduceMax<keepdims = 0>(a)", [0, 0, 0, LARGE], 0, LARGE),
+        ("y = ReduceMin<keepdims = 0>(a)", [0, 0, 0, 0, 0, 0, LARGE, LARGE], LARGE, 0),
     ],
 )
-def test_reduction_gives_the_wrong_element(node: str, elements: list[int], mistaken: int) -> None:
-    """Once it is right, random graphs need make no difference of int64."""
-    assert computed(node, elements) == mistaken
+def test_reduction_gives_the_wrong_element(
+    node: str, elements: list[int], mistaken: int, right: int
+) -> None:
+    """Once all supported versions are right, random graphs need not leave int64 out."""
+    assert computed(node, elements) == before_and_since(RIGHTLY, mistaken, right)
 
 
 def test_comparisons_are_right() -> None:

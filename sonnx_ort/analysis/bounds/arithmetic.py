@@ -89,10 +89,10 @@ def _not_negative(inputs: BoundedInputs) -> Sequence[Bounds]:
 def _may_be_mistaken(inputs: BoundedInputs, bounds: Iterable[Bounds]) -> bool:
     """Whether ONNX Runtime may take one of two numbers for the smaller that is not.
 
-    Its Max, Min, Clip and Sign of int64 compare the lower halves of numbers as signed where the
-    upper ones are equal, which is right if int32 can hold both numbers. If it can hold one that
-    is not negative, that one is taken for the larger of the two, rightly or not; and one that is
-    negative for the smaller.
+    Versions up to 1.31.1 do so in Max, Min, Clip and Sign of int64: they compare the lower halves
+    of numbers as signed where the upper ones are equal, which is right if int32 can hold both
+    numbers. If it can hold one that is not negative, that one is taken for the larger of the two,
+    rightly or not; and one that is negative for the smaller.
     """
     is_int64 = inputs.element_type(inputs.value(0)) == ElementType.INT64
     return is_int64 and not all(_within(b, _INT32) for b in bounds)

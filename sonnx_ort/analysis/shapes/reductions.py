@@ -23,7 +23,7 @@ def _reduced(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
             raise
         return (tuple(1 if size == 1 else None for size in shape),)
     reduced = {counted_from_the_front(axis, len(shape)) for axis in axes}
-    # ONNX Runtime reduces no axis that is counted from the end, if the tensor is empty.
+    # Up to 1.31.1 ONNX Runtime reduces no axis that is counted from the end of an empty tensor.
     counted = all(axis >= 0 for axis in axes)
     certain = counted or all(isinstance(size, int) and size > 0 for size in shape)
     if keeps:

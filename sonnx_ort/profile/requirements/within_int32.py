@@ -1,4 +1,4 @@
-"""Elements of int64 that ONNX Runtime compares rightly."""
+"""Elements of int64 that every supported version of ONNX Runtime compares rightly."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,8 +17,8 @@ _INT32 = Bounds(-(1 << 31), (1 << 31) - 1)
 class WithinInt32:
     """No element of type int64 is beyond what int32 can hold.
 
-    ONNX Runtime 1.31.1 compares the lower halves of two such numbers as signed where the upper
-    ones are equal: of 3000000000 and 0 it takes 0 for the larger.
+    Versions of ONNX Runtime up to 1.31.1 compare the lower halves of two such numbers as signed
+    where the upper ones are equal: of 3000000000 and 0 they take 0 for the larger.
     """
 
     subject = Subject.ELEMENTS

@@ -114,7 +114,7 @@ class DecidingGuard:
 def any_true(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:
     """Whether a flag of whatever shape is true; if there are none, none is.
 
-    Of no elements ONNX Runtime 1.23 gives 0, and 1.31 the smallest number of the type.
+    Of no elements ONNX Runtime 1.23 gives 0, and 1.32 the smallest number of the type.
 
     Args:
         nodes: Takes the new nodes.

@@ -122,11 +122,11 @@ def _starts_in_front(arrays: Sequence[Array | None]) -> bool:
 
 
 def _empty(operator: str, arrays: Sequence[Array | None]) -> bool:
-    """Whether there is nothing along an axis that ONNX Runtime then leaves as it is."""
+    """Whether there is nothing along an axis that versions of ONNX Runtime leave as it is."""
     given = [array for array in arrays if array is not None]
     match operator, given:
         case "ReduceSum", [data, axes]:
-            # It leaves a size of 0 where it is counted from the end.
+            # Up to 1.31.1 it leaves an axis as it is that is counted from the end.
             return bool((axes < 0).any()) and data.size == 0
         case "ArgMax", [data]:
             return data.size == 0

@@ -1,0 +1,38 @@
+"""What versions of ONNX Runtime that the package supports do differently, and since which one."""
+
+from typing import TypeVar
+
+import onnxruntime as ort
+
+Told = TypeVar("Told")
+
+INSTALLED = tuple(map(int, ort.__version__.split(".")[:2]))
+"""The installed version of ONNX Runtime, without its last number."""
+
+CHANGED_IN = {
+    "int64 is compared rightly": (1, 32),
+    "the smallest integer modulo -1 is 0": (1, 32),
+    "Mod as C does computes int64 and uint64 exactly": (1, 32),
+    "ArgMax of a vector takes NaN as that of a matrix does": (1, 32),
+    "an axis that is counted from the end of an empty tensor is reduced": (1, 32),
+    "Conv refuses a scalar": (1, 32),
+    "BitShift has kernels for uint16": (1, 32),
+}
+"""The first version of which each holds. Older ones are supported as well: rules have to guard
+against what they do until none of them is."""
+
+
+def changed(fact: str) -> bool:
+    """Whether a fact of the table holds for the installed version."""
+    return CHANGED_IN[fact] <= INSTALLED
+
+
+def before_and_since(fact: str, before: Told, since: Told) -> Told:
+    """What the installed version is to do.
+
+    Args:
+        fact: A fact of the table.
+        before: What versions do for which it does not hold.
+        since: What the others do.
+    """
+    return since if changed(fact) else before
