@@ -3,22 +3,30 @@
 model = sonnx_ort.rewrite("model.onnx")
 options = sonnx_ort.register(onnxruntime.SessionOptions())
 session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+
+Each name is imported when it is first used: `register` needs no graph library, whose import takes
+longer than all else together.
 """
 
-from sonnx_ort import models
-from sonnx_ort.analysis.obligation import Obligation
-from sonnx_ort.analysis.report import ModelRejected, Report
-from sonnx_ort.analysis.waiver import Waiver
-from sonnx_ort.checking import check
+import importlib
+from typing import TYPE_CHECKING
+
 from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
-from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.options import Broadcasting, Edition
-from sonnx_ort.rewriting.options import Backend
-from sonnx_ort.rewriting.rewrite import rewrite
-from sonnx_ort.rewriting.rewrite_file import rewrite_file
-from sonnx_ort.runtime.registration import register
-from sonnx_ort.runtime.session import InferenceSession
-from sonnx_ort.verification import Verification, verify
+
+if TYPE_CHECKING:
+    from sonnx_ort import models
+    from sonnx_ort.analysis.obligation import Obligation
+    from sonnx_ort.analysis.report import ModelRejected, Report
+    from sonnx_ort.analysis.waiver import Waiver
+    from sonnx_ort.checking import check
+    from sonnx_ort.profile.judgement import Status
+    from sonnx_ort.profile.options import Broadcasting, Edition
+    from sonnx_ort.rewriting.options import Backend
+    from sonnx_ort.rewriting.rewrite import rewrite
+    from sonnx_ort.rewriting.rewrite_file import rewrite_file
+    from sonnx_ort.runtime.registration import register
+    from sonnx_ort.runtime.session import InferenceSession
+    from sonnx_ort.verification import Verification, verify
 
 __all__ = [
     "Backend",
@@ -43,3 +51,38 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "Backend": "rewriting.options",
+    "Broadcasting": "profile.options",
+    "Edition": "profile.options",
+    "InferenceSession": "runtime.session",
+    "ModelRejected": "analysis.report",
+    "Obligation": "analysis.obligation",
+    "Report": "analysis.report",
+    "Status": "profile.judgement",
+    "Verification": "verification",
+    "Waiver": "analysis.waiver",
+    "check": "checking",
+    "register": "runtime.registration",
+    "rewrite": "rewriting.rewrite",
+    "rewrite_file": "rewriting.rewrite_file",
+    "verify": "verification",
+}
+"""Where each public name comes from."""
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name, or a bundled package, where it is used for the first time."""
+    if name == "models":
+        return importlib.import_module("sonnx_ort.models")
+    if name not in _MODULES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    value: object = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, also those that are not imported yet."""
+    return sorted({*globals(), *__all__})
