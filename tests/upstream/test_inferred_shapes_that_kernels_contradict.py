@@ -15,6 +15,7 @@ from support.sessions import on_one_thread
 pytestmark = pytest.mark.upstream
 
 REDUCED = "an axis that is counted from the end of an empty tensor is reduced"
+STACKED = "MatMul broadcasts stacks where there is nothing to sum up"
 Shape = tuple[int, ...]
 
 
@@ -96,6 +97,15 @@ def test_axis_that_is_counted_from_the_end_of_an_empty_tensor_stays(node: str) -
     session = ort.InferenceSession(made.SerializeToString(), on_one_thread("none"))
     (result,) = session.run(None, {"x": np.zeros((0, 2), np.float32)})
     assert result.shape == before_and_since(REDUCED, (0, 2), (0, 1))
+
+
+def test_matmul_with_nothing_to_sum_up_gives_the_first_operands_stack() -> None:
+    """Once no supported version does, shapes behind a MatMul are certain whatever it sums up."""
+    made = parse("(float[?, 2, n] x, float[?, n, 2] y) => (float[] z) { z = MatMul(x, y) }")
+    session = ort.InferenceSession(made.SerializeToString(), on_one_thread("none"))
+    feeds = {"x": np.zeros((1, 2, 0), np.float32), "y": np.zeros((3, 0, 2), np.float32)}
+    (result,) = session.run(None, feeds)
+    assert result.shape == before_and_since(STACKED, (1, 2, 2), (3, 2, 2))
 
 
 def test_memory_of_an_argmax_of_nothing_does_not_fit_who_gets_it() -> None:

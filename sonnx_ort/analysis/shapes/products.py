@@ -36,7 +36,7 @@ def _product(a: Sizes, b: Sizes) -> PartialSizes:
         return (*(batches[0] or batches[1]), *rows, *columns)
     batch = common_shape(batches)
     if not (isinstance(a[-1], int) and a[-1] > 0):
-        # Where there is nothing to sum up, ONNX Runtime gives the first operand's own batch.
+        # Where there is nothing to sum up, versions up to 1.31.1 give the first operand's batch.
         own = (1,) * (len(batch) - len(batches[0])) + batches[0]
         batch = tuple(c if c == o else None for c, o in zip(batch, own, strict=True))
     return (*batch, *rows, *columns)

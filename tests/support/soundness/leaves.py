@@ -131,7 +131,7 @@ def _empty(operator: str, arrays: Sequence[Array | None]) -> bool:
         case "ArgMax", [data]:
             return data.size == 0
         case "MatMul", [data, _]:
-            # It neither broadcasts nor fills in where there is nothing to sum up.
+            # Up to 1.31.1 it neither broadcasts nor fills in where there is nothing to sum up.
             return data.ndim > 0 and data.shape[-1] == 0
     return False
 
