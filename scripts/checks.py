@@ -19,6 +19,9 @@ Check = Callable[[], int]
 _SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_RUNS": "5", "SONNX_ORT_EXAMPLES": "24"}
 """How many random trials the tests make unless all is to be thorough."""
 
+_RESTING_ON_OTHERS = ("tests/soundness", "tests/upstream", "tests/end_to_end")
+"""The tests that a newer release of another package is most likely to fail."""
+
 _ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
 """Options of pytest under which the tests of a module stay together, and share what they make."""
 
@@ -34,8 +37,8 @@ def choose_checks(
     """Choose what is checked.
 
     Args:
-        environment: The environment to check in; that of the oldest packages is for the soundness
-            tests alone.
+        environment: The environment to check in; those of the oldest and of the newest packages
+            are for some of the tests alone.
         pytest_arguments: What is handed on to pytest.
         models: Whether to try the models of packages from the registry instead of all else.
         static: Whether to read the sources only, and run no test.
@@ -60,8 +63,13 @@ def choose_checks(
     if models:
         return {"real models": real_models}
     marked = "not models" if thorough else "not models and not thorough"
-    if environment.lowest:
+    if environment.versions == "lowest":
         return {"soundness, oldest packages": lambda: pytest(marked, "tests/soundness")}
+    if environment.versions == "newest":
+        return {
+            "newest packages": lambda: module("pip", "list", "--disable-pip-version-check"),
+            "pytest, newest packages": lambda: pytest(marked, *_RESTING_ON_OTHERS),
+        }
     reading: dict[str, Check] = {
         "ruff check": lambda: module("ruff", "check"),
         "ruff format": lambda: module("ruff", "format", "--check"),

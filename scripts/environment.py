@@ -1,4 +1,4 @@
-"""The virtual environment `.venv` of this repository, made from its lock file.
+"""The virtual environments of this repository: `.venv`, made from its lock file, and others.
 
 Needs the standard library only: nothing else is there yet.
 """
@@ -23,6 +23,13 @@ if not (3, 11) <= sys.version_info[:2] <= (3, 13):
 ROOT = Path(__file__).resolve().parent.parent
 """The repository."""
 
+LOCKS = {"locked": "requirements.lock", "lowest": "requirements.lowest.lock"}
+"""The file of the repository that pins packages, by their versions; none pins the newest ones."""
+
+# Source packages would need a compiler, and build requirements that no hash pins; compiling
+# everything when it is installed takes as long as installing it.
+_OPTIONS = ("--disable-pip-version-check", "--no-compile", "--only-binary=:all:")
+
 
 class EnvironmentNotMade(Exception):  # noqa: N818 - reads as what happened
     """The environment could not be made; the message says what to do."""
@@ -34,16 +41,17 @@ class Environment:
 
     Attributes:
         root: The repository's folder.
-        lowest: Whether it holds the oldest supported versions of the packages, not the newest.
+        versions: The packages' versions: those of the lock file ("locked"), the oldest supported
+            ones ("lowest"), or the newest there are ("newest").
     """
 
     root: Path = ROOT
-    lowest: bool = False
+    versions: str = "locked"
 
     @property
     def folder(self) -> Path:
         """The environment's own folder."""
-        return self.root / (".venv-lowest" if self.lowest else ".venv")
+        return self.root / (".venv" if self.versions == "locked" else f".venv-{self.versions}")
 
     @property
     def commands(self) -> Path:
@@ -52,14 +60,14 @@ class Environment:
 
     @property
     def lock(self) -> Path:
-        """The file that pins every package that is installed in it."""
-        return self.root / ("requirements.lowest.lock" if self.lowest else "requirements.lock")
+        """The file that pins every package that is installed in it, but for the newest ones."""
+        return self.root / LOCKS[self.versions]
 
     def prepare(self, *, fresh: bool = False) -> None:
         """Make the environment, unless it is finished and what it was made from is the same.
 
         Args:
-            fresh: Make it in any case.
+            fresh: Make it in any case, which takes newer packages than the newest that it has.
 
         Raises:
             EnvironmentNotMade: A command failed; the next call begins again.
@@ -69,15 +77,15 @@ class Environment:
         if has_python and not fresh and stamp.is_file() and stamp.read_text("utf-8") == made_from:
             return
         print(f"Making the environment {self.folder.name}: a minute or two.", flush=True)
-        pip = (self.commands / "python", "-I", "-m", "pip", "install", "-q")
-        # Source packages would need a compiler, and build requirements that no hash pins.
-        pinned = ("--require-hashes", "--only-binary=:all:", "-r", self.lock)
-        commands: tuple[Sequence[str | Path], ...] = (
-            (sys.executable, "-I", "-m", "venv", "--clear", self.folder),
-            # Compiling everything now takes as long as installing it.
-            (*pip, "--disable-pip-version-check", "--no-compile", *pinned),
-            (*pip, "--no-deps", "--no-build-isolation", "-e", self.root),
-        )
+        pip = (self.commands / "python", "-I", "-m", "pip", "install", "-q", *_OPTIONS)
+        commands: list[Sequence[str | Path]] = [
+            (sys.executable, "-I", "-m", "venv", "--clear", self.folder)
+        ]
+        if self.versions in LOCKS:
+            commands.append((*pip, "--require-hashes", "-r", self.lock))
+            commands.append((*pip, "--no-deps", "--no-build-isolation", "-e", self.root))
+        else:
+            commands.append((*pip, "-e", f"{self.root}[dev,oracle]"))
         for command in commands:
             if self.call(command) != 0:
                 raise EnvironmentNotMade(
@@ -121,7 +129,8 @@ class Environment:
     def _made_from(self) -> str:
         """A digest of everything that decides what is in the environment."""
         digest = hashlib.sha256(f"{sys.version_info[:2]} {self.folder}".encode(errors="replace"))
-        for file in (self.lock, self.root / "pyproject.toml"):
+        pinning = [self.lock] if self.versions in LOCKS else []
+        for file in (*pinning, self.root / "pyproject.toml"):
             digest.update(file.read_bytes())
         return digest.hexdigest()
 

@@ -32,9 +32,9 @@ def main() -> int:
     if shutil.which("uv") is None:
         print("uv is not installed: https://docs.astral.sh/uv", file=sys.stderr)
         return 2
-    for lowest, options, constraints in (
-        (False, ["--upgrade", "--extra", "proofs", "--extra", "mutation"], NEWEST),
-        (True, ["--resolution", "lowest-direct"], ""),
+    for versions, options, constraints in (
+        ("locked", ["--upgrade", "--extra", "proofs", "--extra", "mutation"], NEWEST),
+        ("lowest", ["--resolution", "lowest-direct"], ""),
     ):
         done = subprocess.run(
             [*COMMAND.split(), *options],
@@ -46,7 +46,7 @@ def main() -> int:
         )
         if done.returncode != 0:
             return 2
-        environment = Environment(lowest=lowest)
+        environment = Environment(versions=versions)
         pinned = HEADER.format(environment.folder.name) + done.stdout
         environment.lock.write_text(pinned, encoding="utf-8")
     return 0

@@ -5,7 +5,9 @@ ruff, mypy and pytest in it. Where Node.js and npm are, ONNX Runtime for Node.js
 tests/node first: some tests run models there, and where Chromium is too, some open the HTML report.
 With `--static` only ruff and mypy run, with `--thorough` the long tests too. With `--models` it
 tries models of packages from the registry instead, and with `--lowest` the soundness tests on the
-oldest supported packages, in an environment `.venv-lowest`. Other arguments go to pytest.
+oldest supported packages, in an environment `.venv-lowest`. With `--newest` those run that rest on
+other packages' behaviour, on the newest there are, in an environment `.venv-newest`; with `--fresh`
+those of today. Other arguments go to pytest.
 """
 
 import argparse
@@ -28,11 +30,21 @@ def main() -> int:
         action="store_true",
         help="download packages with models and try these; skipped without a network",
     )
-    parser.add_argument(
-        "--lowest", action="store_true", help="run the soundness tests on the oldest packages"
-    )
+    versions = parser.add_mutually_exclusive_group()
+    for name, what in (
+        ("lowest", "run the soundness tests on the oldest packages"),
+        ("newest", "run what rests on other packages on the newest ones"),
+    ):
+        versions.add_argument(
+            f"--{name}",
+            dest="versions",
+            action="store_const",
+            const=name,
+            default="locked",
+            help=what,
+        )
     options, pytest_arguments = parser.parse_known_args()
-    environment = Environment(lowest=options.lowest)
+    environment = Environment(versions=options.versions)
     environment.prepare(fresh=options.fresh)
     checks = choose_checks(
         environment,

@@ -87,6 +87,29 @@ def test_static_checks_run_no_test():
     ]
 
 
+@pytest.mark.parametrize(
+    ("versions", "called"),
+    [
+        ("lowest", ["pytest tests/soundness"]),
+        ("newest", ["pip", "pytest tests/soundness tests/upstream tests/end_to_end"]),
+    ],
+)
+def test_other_versions_are_tried_by_some_tests(monkeypatch, versions, called):
+    commands = []
+
+    def call(environment, command, folder, **variables):
+        del environment, folder, variables
+        _, _, module, *arguments = command
+        tests = [argument for argument in arguments if argument.startswith("tests/")]
+        commands.append(" ".join([module, *tests]))
+        return 0
+
+    monkeypatch.setattr(Environment, "call", call)
+    for check in choose_checks(Environment(versions=versions), []).values():
+        check()
+    assert commands == called
+
+
 def test_commit_is_checked_by_the_commands_of_the_project():
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     assert re.findall(r"entry: (.*)", hooks) == ["python3 scripts/test.py --static"]

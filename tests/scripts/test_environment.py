@@ -46,8 +46,21 @@ def test_environment_is_made_from_the_lock_file_with_hashes(environment, command
     environment.prepare()
     venv, packages, project = commands
     assert venv == [sys.executable, "-I", "-m", "venv", "--clear", str(environment.folder)]
-    assert packages[-4:] == ["--require-hashes", "--only-binary=:all:", "-r", str(environment.lock)]
-    assert project[-2:] == ["-e", str(environment.root)]
+    assert packages[-4:] == ["--only-binary=:all:", "--require-hashes", "-r", str(environment.lock)]
+    assert project[-3:] == ["--no-build-isolation", "-e", str(environment.root)]
+
+
+def test_environment_of_the_newest_packages_is_made_from_the_project_alone(environment, commands):
+    newest = Environment(environment.root, versions="newest")
+    newest.prepare()
+    (environment.root / "requirements.lock").unlink()
+    newest.prepare()
+    venv, project = commands
+    assert venv[-1] == str(environment.root / ".venv-newest")
+    assert project[-3:] == ["--only-binary=:all:", "-e", f"{environment.root}[dev,oracle]"]
+    (environment.root / "pyproject.toml").write_text("changed")
+    newest.prepare()
+    assert commands[2:] == commands[:2]
 
 
 def test_finished_environment_is_left_alone_without_a_word(environment, commands, capsys):
