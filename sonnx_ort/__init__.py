@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sonnx_ort import models
     from sonnx_ort.analysis.obligation import Obligation
     from sonnx_ort.analysis.report import ModelRejected, Report
-    from sonnx_ort.analysis.waiver import Waiver
+    from sonnx_ort.analysis.waivers import Waiver
     from sonnx_ort.checking import check
     from sonnx_ort.profile.judgement import Status
     from sonnx_ort.profile.options import Broadcasting, Edition
@@ -62,7 +62,7 @@ _MODULES = {
     "Report": "analysis.report",
     "Status": "profile.judgement",
     "Verification": "verification",
-    "Waiver": "analysis.waiver",
+    "Waiver": "analysis.waivers",
     "check": "checking",
     "register": "runtime.registration",
     "rewrite": "rewriting.rewrite",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sonnx_ort.analysis.checked_model import CheckedModel
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.analysis.waiving import waive
 from sonnx_ort.checking import examine_model, examine_with_outline
 from sonnx_ort.errors import SonnxError

@@ -8,7 +8,7 @@ from pathlib import Path
 from sonnx_ort.analysis.graph_outline import GraphOutline, outline
 from sonnx_ort.analysis.recognition import recognize_enforced_nodes
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.waiver_file import given_waivers
+from sonnx_ort.analysis.waivers import read_waivers
 from sonnx_ort.analysis.waiving import waive
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.choice import DEFAULT, choose_demands
@@ -56,7 +56,7 @@ def check(  # noqa: PLR0913 - one for each choice
     """
     if record is not None and not isinstance(model, str | os.PathLike):
         raise SonnxError("a record is of files; give the path of the model")
-    given = given_waivers(waivers)
+    given = read_waivers(waivers)
     report = examine_model(model, choose_demands(edition, broadcast, operators))
     (waived,) = waive([report], given, dt.date.today())
     if record is not None and isinstance(model, str | os.PathLike):

@@ -28,7 +28,7 @@ from sonnx_ort.analysis.report import (
 )
 from sonnx_ort.analysis.targets import Target, targets
 from sonnx_ort.analysis.tolerance import tolerate
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.traversal import defined_values, every_node

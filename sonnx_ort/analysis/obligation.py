@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.profile.general import Restriction
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Operand

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.obligation import Obligation
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.rule import Subject
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.judgement import Status
 

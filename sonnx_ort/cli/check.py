@@ -96,7 +96,7 @@ def check(
 
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
-    from sonnx_ort.analysis.waiver_file import read_waivers
+    from sonnx_ort.analysis.waivers import read_waivers
     from sonnx_ort.batch import check_models, find_models, settle
     from sonnx_ort.reporting.progress import progress
 

@@ -4,8 +4,7 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sonnx_ort.analysis.waiver import Waiver
-from sonnx_ort.analysis.waiver_file import WaiverSource, given_waivers
+from sonnx_ort.analysis.waivers import Waiver, WaiverSource, read_waivers
 from sonnx_ort.loading.choice import choose, choose_demands
 from sonnx_ort.profile.options import Demands
 
@@ -81,5 +80,5 @@ class Choices:
             choose_demands(edition, broadcast, operators),
             choose(Backend, "backend", backend),
             make_explicit,
-            given_waivers(waivers),
+            read_waivers(waivers),
         )

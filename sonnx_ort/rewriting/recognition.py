@@ -14,7 +14,7 @@ import onnx_ir as ir
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load
 from sonnx_ort.loading.source import ModelSource, ReadModel

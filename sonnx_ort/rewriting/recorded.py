@@ -10,7 +10,7 @@ from types import MappingProxyType
 import onnx
 
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.analysis.waiving import mark
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel

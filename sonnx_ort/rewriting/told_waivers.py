@@ -14,7 +14,8 @@ import onnx_ir as ir
 
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import FIELDS, Waiver, from_fields, to_fields
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.judgement import Status
 
 WAIVERS = "sonnx_ort.waivers"
@@ -28,19 +29,9 @@ def text_of(waivers: Iterable[Waiver]) -> str:
         waivers: The waivers.
     """
     return json.dumps(
-        [
-            {
-                "rule": waiver.rule,
-                "node": waiver.node,
-                "path": None if waiver.path is None else list(waiver.path),
-                "model": waiver.model,
-                "reason": waiver.reason,
-                "who": waiver.who,
-                "until": waiver.until.isoformat(),
-            }
-            for waiver in waivers
-        ],
+        [to_fields(waiver) for waiver in waivers],
         ensure_ascii=False,
+        default=dt.date.isoformat,
     )
 
 
@@ -55,17 +46,13 @@ def waivers_in(text: str) -> tuple[Waiver, ...]:
     """
     try:
         return tuple(_waiver(entry) for entry in json.loads(text))
-    except (KeyError, TypeError, ValueError, RecursionError):
+    except (KeyError, TypeError, ValueError, RecursionError, SonnxError):
         return ()
 
 
 def _waiver(entry: dict[str, Any]) -> Waiver:
-    words = (entry["rule"], entry["node"], entry["reason"], entry["who"])
-    path, model = entry["path"], entry["model"]
-    if not all(isinstance(word, str) for word in (*words, *(path or ()), model or "")):
-        raise TypeError
-    until = dt.date.fromisoformat(entry["until"])
-    return Waiver(*words, until, None if path is None else tuple(path), model)
+    fields = {name: entry[name] for name in FIELDS}
+    return from_fields(fields | {"until": dt.date.fromisoformat(fields["until"])}, strict=False)
 
 
 def told_waivers(model: ir.Model) -> tuple[Waiver, ...]:

@@ -8,7 +8,7 @@ from sonnx_ort.analysis.examination import Examination
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.report import ModelRejected, Report
 from sonnx_ort.analysis.tolerance import still_violated
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.analysis.waiving import waive
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.judgement import Status

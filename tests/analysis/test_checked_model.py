@@ -8,7 +8,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.analysis.checked_model import Check, CheckedModel, FailOn
 from sonnx_ort.analysis.obligation import Obligation
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from support.graphs import parse
 
 GRAPHS = {

@@ -10,7 +10,7 @@ import pytest
 from sonnx_ort.analysis.broadcast_plan import BroadcastPlan
 from sonnx_ort.analysis.examination import Examination, examine_loaded
 from sonnx_ort.analysis.examined_node import ExaminedNode
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.judgement import Status

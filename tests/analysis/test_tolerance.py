@@ -8,7 +8,7 @@ import pytest
 from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.tolerance import still_violated, tolerate
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.loading.canonical import load
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition

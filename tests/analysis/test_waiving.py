@@ -144,20 +144,6 @@ def test_models_with_the_same_violation_are_told_apart_by_their_digest(whole: Re
     assert (len(first.waived), len(second.waived)) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("path", "origin", "place"),
-    [
-        (None, "", "the waiver of Div.float.R1 at node 'ratio'"),
-        ((), "", "the waiver of Div.float.R1 at node 'ratio'"),
-        (("a", "b"), "", "the waiver of Div.float.R1 at node 'ratio' in b in a"),
-        (None, "'w.toml'", "'w.toml': the waiver of Div.float.R1 at node 'ratio'"),
-    ],
-    ids=str,
-)
-def test_place_of_a_waiver(path: tuple[str, ...] | None, origin: str, place: str) -> None:
-    assert replace(RATIO, path=path, origin=origin).place == place
-
-
 class TestMarking:
     """Waivers that were settled for another report mark what they are for, and nothing else."""
 

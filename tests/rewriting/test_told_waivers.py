@@ -7,7 +7,7 @@ from dataclasses import replace
 import onnx_ir as ir
 import pytest
 
-from sonnx_ort.analysis.waiver import Waiver
+from sonnx_ort.analysis.waivers import Waiver
 from sonnx_ort.rewriting.told_waivers import (
     WAIVERS,
     tell_waivers,
@@ -21,7 +21,16 @@ INSIDE = replace(WAIVER, path=("If 'choose'", "then_branch"))
 OF_A_MODEL = replace(WAIVER, model="centre.onnx")
 
 
-@pytest.mark.parametrize("waiver", [WAIVER, INSIDE, OF_A_MODEL, replace(WAIVER, path=())])
+@pytest.mark.parametrize(
+    "waiver",
+    [
+        WAIVER,
+        INSIDE,
+        OF_A_MODEL,
+        replace(WAIVER, path=()),
+        replace(WAIVER, rule="Div.R9", reason="", who=""),
+    ],
+)
 def test_waivers_come_back(waiver: Waiver) -> None:
     assert waivers_in(text_of([waiver, WAIVER])) == (waiver, WAIVER)
 
@@ -37,13 +46,28 @@ def test_text_is_json_that_people_read() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"rule": 1}, {"path": [1]}, {"path": 1}, {"model": 1}, {"until": "never"}, {"until": 1}],
+    [
+        *({"rule": 1}, {"path": [1]}, {"path": 1}, {"path": "then_branch"}, {"path": {}}),
+        *({"model": 1}, {"model": 0}, {"until": "never"}, {"until": 1}),
+    ],
     ids=str,
 )
 def test_what_is_no_such_text_tells_of_none(change: dict[str, object]) -> None:
     (entry,) = json.loads(text_of([WAIVER]))
     assert waivers_in(json.dumps([entry])) == (WAIVER,)
     assert waivers_in(json.dumps([entry | change])) == ()
+
+
+@pytest.mark.parametrize("name", ["rule", "node", "path", "model", "reason", "who", "until"])
+def test_text_without_a_field_tells_of_none(name: str) -> None:
+    (entry,) = json.loads(text_of([WAIVER]))
+    del entry[name]
+    assert waivers_in(json.dumps([entry])) == ()
+
+
+def test_field_that_is_not_known_is_passed_over() -> None:
+    (entry,) = json.loads(text_of([WAIVER]))
+    assert waivers_in(json.dumps([entry | {"ticket": 1}])) == (WAIVER,)
 
 
 def test_model_tells_what_it_was_told() -> None:

@@ -1,12 +1,13 @@
-"""The file of waivers: what is read, and what is refused with file and entry."""
+"""A waiver, and the file of waivers: what is read, and what is refused with file and entry."""
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis.waiver_file import read_waivers
+from sonnx_ort.analysis.waivers import FIELDS, from_fields, read_waivers, to_fields
 from sonnx_ort.errors import SonnxError
 
 ENTRY = {
@@ -16,6 +17,8 @@ ENTRY = {
     "who": '"the board"',
     "until": "2027-01-31",
 }
+
+RATIO = sonnx_ort.Waiver("Div.float.R1", "ratio", "one number", "the board", dt.date(2027, 1, 31))
 
 
 def entry(**changed: str | None) -> str:
@@ -124,3 +127,47 @@ def test_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
     with pytest.raises(SonnxError) as caught:
         read_waivers(tmp_path)
     assert str(caught.value) == f"'{tmp_path}' cannot be read: Is a directory"
+
+
+def test_waivers_that_are_in_no_file_are_given_as_they_are() -> None:
+    assert read_waivers(iter([RATIO, RATIO])) == (RATIO, RATIO)
+
+
+@pytest.mark.parametrize(
+    "waiver",
+    [
+        RATIO,
+        replace(RATIO, path=(), model="0c5f"),
+        replace(RATIO, node="", path=("a", "b"), origin="'w.toml'"),
+    ],
+)
+def test_fields_of_a_waiver_give_it_again(waiver: sonnx_ort.Waiver) -> None:
+    fields = to_fields(waiver)
+    assert tuple(fields) == FIELDS
+    again = from_fields(fields, "here")
+    assert (again, again.origin) == (waiver, "here")
+    assert from_fields(fields).origin == ""
+
+
+@pytest.mark.parametrize(
+    "changed", [{"rule": "Div.R9"}, {"reason": ""}, {"who": " "}, {"model": ""}], ids=str
+)
+def test_waiver_that_was_made_in_python_need_not_be_as_strict(changed: dict[str, str]) -> None:
+    waiver = replace(RATIO, **changed)
+    assert from_fields(to_fields(waiver), strict=False) == waiver
+    with pytest.raises(SonnxError, match=r"there is no rule|is empty"):
+        from_fields(to_fields(waiver))
+
+
+@pytest.mark.parametrize(
+    ("path", "origin", "place"),
+    [
+        (None, "", "the waiver of Div.float.R1 at node 'ratio'"),
+        ((), "", "the waiver of Div.float.R1 at node 'ratio'"),
+        (("a", "b"), "", "the waiver of Div.float.R1 at node 'ratio' in b in a"),
+        (None, "'w.toml'", "'w.toml': the waiver of Div.float.R1 at node 'ratio'"),
+    ],
+    ids=str,
+)
+def test_place_of_a_waiver(path: tuple[str, ...] | None, origin: str, place: str) -> None:
+    assert replace(RATIO, path=path, origin=origin).place == place

@@ -1,0 +1,189 @@
+"""A waiver, and how it is read from a TOML file; `docs/report.md` documents the file's form."""
+
+import datetime as dt
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.profile.catalog import RULES
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """What one violation is tolerated for.
+
+    It changes what a model enforces in a run only where `rewrite` is given it, and the model says
+    so then.
+
+    Attributes:
+        rule: The id of the violated rule.
+        node: The node's name as reports give it; empty for a rule of the whole graph.
+        reason: Why the violation is tolerated.
+        who: Who answers for that.
+        until: The last day on which it holds.
+        path: The nodes whose subgraphs the node lies in, as reports give them; None where the name
+            alone is clear.
+        model: The SHA-256 of the one model that it is for, as reports give it; None for any.
+        origin: Where it is written, for messages.
+    """
+
+    rule: str
+    node: str
+    reason: str
+    who: str
+    until: dt.date
+    path: tuple[str, ...] | None = None
+    model: str | None = None
+    origin: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        """Say who answers, until when and why, in one clause."""
+        return f"by {self.who} until {self.until.isoformat()}: {self.reason}"
+
+    @property
+    def place(self) -> str:
+        """What it is for and where it is written, for messages."""
+        inside = "".join(f" in {node}" for node in reversed(self.path or ()))
+        origin = f"{self.origin}: " if self.origin else ""
+        return f"{origin}the waiver of {self.rule} at node '{self.node}'{inside}"
+
+    def is_for(self, rule: str, node: str, path: tuple[str, ...]) -> bool:
+        """Whether it names a rule at a node, whatever the model.
+
+        Args:
+            rule: The id of the rule.
+            node: The node's name.
+            path: The nodes whose subgraphs the node lies in.
+        """
+        return (self.rule, self.node) == (rule, node) and self.path in (None, path)
+
+    def expired(self, today: dt.date) -> bool:
+        """Whether its last day is over.
+
+        Args:
+            today: The day on which that is asked.
+        """
+        return today > self.until
+
+
+WaiverSource = str | os.PathLike[str] | Iterable[Waiver]
+"""Waivers as a caller may give them: a TOML file, or waivers."""
+
+FIELDS = ("rule", "node", "path", "model", "reason", "who", "until")
+"""What is written down of a waiver, in the order in which models have it."""
+
+_REQUIRED = ("rule", "node", "reason", "who", "until")
+_KNOWN = (*_REQUIRED, "path", "model")
+
+
+def to_fields(waiver: Waiver) -> dict[str, object]:
+    """Give what a waiver says, by the names of its fields.
+
+    Args:
+        waiver: The waiver.
+    """
+    return {name: getattr(waiver, name) for name in FIELDS}
+
+
+def from_fields(fields: object, origin: str = "", *, strict: bool = True) -> Waiver:
+    """Make a waiver of what is written down of it.
+
+    Args:
+        fields: What it says, by the names of its fields.
+        origin: Where it is written, for messages.
+        strict: Whether its rule has to exist and no text but the node's name may be empty. A
+            waiver that was made in Python need not keep to that.
+
+    Raises:
+        SonnxError: A field is missing, unknown or not as it has to be; the message names it.
+    """
+    if not isinstance(fields, Mapping):
+        raise SonnxError(f"{origin}: it is no table; write [[waiver]]")
+    _require_names(fields, origin)
+    text = partial(_text, fields, origin=origin, strict=strict)
+    return Waiver(
+        rule=text("rule"),
+        node=text("node"),
+        reason=text("reason"),
+        who=text("who"),
+        until=_day(fields["until"], origin),
+        path=None if fields.get("path") is None else _path(fields["path"], origin),
+        model=None if fields.get("model") is None else text("model"),
+        origin=origin,
+    )
+
+
+def _require_names(fields: Mapping[str, object], origin: str) -> None:
+    for name in _REQUIRED:
+        if name not in fields:
+            raise SonnxError(f"{origin}: '{name}' is missing; a waiver has {', '.join(_REQUIRED)}")
+    for name in fields:
+        if name not in _KNOWN:
+            raise SonnxError(f"{origin}: '{name}' is unknown; a waiver has {', '.join(_KNOWN)}")
+
+
+def _text(fields: Mapping[str, object], name: str, *, origin: str, strict: bool) -> str:
+    value = fields[name]
+    if not isinstance(value, str):
+        raise SonnxError(f"{origin}: '{name}' is no text")
+    if strict and not value.strip() and name != "node":
+        raise SonnxError(f"{origin}: '{name}' is empty")
+    if strict and name == "rule" and value not in RULES:
+        raise SonnxError(
+            f"{origin}: there is no rule '{value}'; `sonnx-ort explain` lists all rules"
+        )
+    return value
+
+
+def _day(value: object, origin: str) -> dt.date:
+    # A point in time is a date to Python, and no day.
+    if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
+        raise SonnxError(f"{origin}: 'until' is no date; write until = 2027-01-31, without quotes")
+    return value
+
+
+def _path(value: object, origin: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(node, str) for node in value):
+        raise SonnxError(f"{origin}: 'path' is no list of texts")
+    return tuple(value)
+
+
+def read_waivers(source: WaiverSource) -> tuple[Waiver, ...]:
+    """Give waivers, read from their file if they are in one.
+
+    Args:
+        source: A TOML file with a table `[[waiver]]` for each, or the waivers.
+
+    Raises:
+        SonnxError: The file cannot be read, or an entry is not as it has to be; the message names
+            both.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return tuple(source)
+    path = Path(source)
+    document = _parse(path)
+    entries = document.pop("waiver", [])
+    if document:
+        raise SonnxError(f"'{path}': '{next(iter(document))}' is unknown; write [[waiver]] tables")
+    if not isinstance(entries, list):
+        raise SonnxError(f"'{path}': 'waiver' is no list of tables; write [[waiver]]")
+    return tuple(
+        from_fields(entry, f"'{path}', entry {number}")
+        for number, entry in enumerate(entries, start=1)
+    )
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode())
+    except FileNotFoundError as error:
+        raise SonnxError(f"there is no file '{path}'") from error
+    except OSError as error:
+        raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise SonnxError(f"'{path}' is no TOML: {error}") from error
