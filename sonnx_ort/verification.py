@@ -26,7 +26,7 @@ from sonnx_ort.recording.record import Analysis, Record, place_of, versions
 from sonnx_ort.rewriting.options import Choices
 from sonnx_ort.rewriting.recorded import analyse, model_files
 from sonnx_ort.rewriting.rewrite import enforce, require_serializable
-from sonnx_ort.rewriting.told_waivers import waivers_in
+from sonnx_ort.rewriting.waivers import recorded_waivers
 
 
 class RecordedAs(enum.StrEnum):
@@ -166,7 +166,7 @@ def _choices(told: Record) -> Choices:
         options["operators"],
         options.get("backend", "python"),
         make_explicit=options.get("make_explicit") == "true",
-        waivers=waivers_in(options.get("waivers", "[]")),
+        waivers=recorded_waivers(options, "waivers"),
     )
 
 

@@ -17,7 +17,7 @@ from sonnx_ort.profile.requirements.same_shape import SameShape
 from sonnx_ort.recording import files
 from sonnx_ort.recording.cyclonedx import cyclonedx, serial_number
 from sonnx_ort.recording.reading import read_record
-from sonnx_ort.rewriting import tolerance
+from sonnx_ort.rewriting import waivers
 from sonnx_ort.verification import RecordedAs
 from support.graphs import model, parse, tensor
 
@@ -262,7 +262,7 @@ def test_record_of_rewriting_tells_of_its_waivers(made_with_a_waiver):
 
 def test_waiver_of_a_rewriting_that_expired_since_is_told_of(made_with_a_waiver, monkeypatch):
     source, _, record = made_with_a_waiver
-    for module in (verification, tolerance):
+    for module in (verification, waivers):
         monkeypatch.setattr(module, "_today", lambda: dt.date(2100, 1, 1))
     assert sonnx_ort.verify(source, record).differences == (
         "Div.float.R1 at Div 'divide': its waiver expired on 2099-12-31",

@@ -27,8 +27,8 @@ from sonnx_ort.analysis.report import (
     identify,
 )
 from sonnx_ort.analysis.targets import Target, targets
-from sonnx_ort.analysis.tolerance import tolerate
 from sonnx_ort.analysis.waivers import Waiver
+from sonnx_ort.analysis.waiving import tolerate
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.traversal import defined_values, every_node

@@ -1,10 +1,14 @@
-"""A waiver, and how it is read from a TOML file; `docs/report.md` documents the file's form."""
+"""A waiver, and the forms that it is written in: a table in TOML, and JSON in models and records.
+
+`docs/report.md` documents the table.
+"""
 
 import datetime as dt
+import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,83 +78,9 @@ class Waiver:
 WaiverSource = str | os.PathLike[str] | Iterable[Waiver]
 """Waivers as a caller may give them: a TOML file, or waivers."""
 
-FIELDS = ("rule", "node", "path", "model", "reason", "who", "until")
-"""What is written down of a waiver, in the order in which models have it."""
-
 _REQUIRED = ("rule", "node", "reason", "who", "until")
 _KNOWN = (*_REQUIRED, "path", "model")
-
-
-def to_fields(waiver: Waiver) -> dict[str, object]:
-    """Give what a waiver says, by the names of its fields.
-
-    Args:
-        waiver: The waiver.
-    """
-    return {name: getattr(waiver, name) for name in FIELDS}
-
-
-def from_fields(fields: object, origin: str = "", *, strict: bool = True) -> Waiver:
-    """Make a waiver of what is written down of it.
-
-    Args:
-        fields: What it says, by the names of its fields.
-        origin: Where it is written, for messages.
-        strict: Whether its rule has to exist and no text but the node's name may be empty. A
-            waiver that was made in Python need not keep to that.
-
-    Raises:
-        SonnxError: A field is missing, unknown or not as it has to be; the message names it.
-    """
-    if not isinstance(fields, Mapping):
-        raise SonnxError(f"{origin}: it is no table; write [[waiver]]")
-    _require_names(fields, origin)
-    text = partial(_text, fields, origin=origin, strict=strict)
-    return Waiver(
-        rule=text("rule"),
-        node=text("node"),
-        reason=text("reason"),
-        who=text("who"),
-        until=_day(fields["until"], origin),
-        path=None if fields.get("path") is None else _path(fields["path"], origin),
-        model=None if fields.get("model") is None else text("model"),
-        origin=origin,
-    )
-
-
-def _require_names(fields: Mapping[str, object], origin: str) -> None:
-    for name in _REQUIRED:
-        if name not in fields:
-            raise SonnxError(f"{origin}: '{name}' is missing; a waiver has {', '.join(_REQUIRED)}")
-    for name in fields:
-        if name not in _KNOWN:
-            raise SonnxError(f"{origin}: '{name}' is unknown; a waiver has {', '.join(_KNOWN)}")
-
-
-def _text(fields: Mapping[str, object], name: str, *, origin: str, strict: bool) -> str:
-    value = fields[name]
-    if not isinstance(value, str):
-        raise SonnxError(f"{origin}: '{name}' is no text")
-    if strict and not value.strip() and name != "node":
-        raise SonnxError(f"{origin}: '{name}' is empty")
-    if strict and name == "rule" and value not in RULES:
-        raise SonnxError(
-            f"{origin}: there is no rule '{value}'; `sonnx-ort explain` lists all rules"
-        )
-    return value
-
-
-def _day(value: object, origin: str) -> dt.date:
-    # A point in time is a date to Python, and no day.
-    if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
-        raise SonnxError(f"{origin}: 'until' is no date; write until = 2027-01-31, without quotes")
-    return value
-
-
-def _path(value: object, origin: str) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(node, str) for node in value):
-        raise SonnxError(f"{origin}: 'path' is no list of texts")
-    return tuple(value)
+_IN_JSON = ("rule", "node", "path", "model", "reason", "who", "until")
 
 
 def read_waivers(source: WaiverSource) -> tuple[Waiver, ...]:
@@ -173,7 +103,7 @@ def read_waivers(source: WaiverSource) -> tuple[Waiver, ...]:
     if not isinstance(entries, list):
         raise SonnxError(f"'{path}': 'waiver' is no list of tables; write [[waiver]]")
     return tuple(
-        from_fields(entry, f"'{path}', entry {number}")
+        _from_table(entry, f"'{path}', entry {number}")
         for number, entry in enumerate(entries, start=1)
     )
 
@@ -187,3 +117,89 @@ def _parse(path: Path) -> dict[str, Any]:
         raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise SonnxError(f"'{path}' is no TOML: {error}") from error
+
+
+def _from_table(table: object, origin: str) -> Waiver:
+    if not isinstance(table, Mapping):
+        raise SonnxError(f"{origin}: it is no table; write [[waiver]]")
+    try:
+        return replace(_from_fields(table, strict=True), origin=origin)
+    except SonnxError as error:
+        raise SonnxError(f"{origin}: {error}") from error
+
+
+def waivers_to_json(waivers: Iterable[Waiver]) -> str:
+    """Give waivers as a line of JSON.
+
+    Args:
+        waivers: The waivers.
+    """
+    fields = [{name: getattr(waiver, name) for name in _IN_JSON} for waiver in waivers]
+    return json.dumps(fields, ensure_ascii=False, default=dt.date.isoformat)
+
+
+def waivers_from_json(text: str) -> tuple[Waiver, ...]:
+    """Read what `waivers_to_json` gave; none from any other text.
+
+    Args:
+        text: The line.
+    """
+    try:
+        return tuple(_from_json(entry) for entry in json.loads(text))
+    except (KeyError, TypeError, ValueError, RecursionError, SonnxError):
+        return ()
+
+
+def _from_json(entry: Mapping[str, Any]) -> Waiver:
+    fields = {name: entry[name] for name in _IN_JSON}
+    fields["until"] = dt.date.fromisoformat(fields["until"])
+    return _from_fields(fields, strict=False)
+
+
+def _from_fields(fields: Mapping[str, Any], *, strict: bool) -> Waiver:
+    """Make a waiver of what is written down of it, or say what is wrong with it.
+
+    Where it is not strict the rule need not exist, and texts may be empty, as Python allows.
+    """
+    for name in _REQUIRED:
+        if name not in fields:
+            raise SonnxError(f"'{name}' is missing; a waiver has {', '.join(_REQUIRED)}")
+    for name in fields:
+        if name not in _KNOWN:
+            raise SonnxError(f"'{name}' is unknown; a waiver has {', '.join(_KNOWN)}")
+    text = partial(_text, fields, strict=strict)
+    return Waiver(
+        rule=text("rule"),
+        node=text("node"),
+        reason=text("reason"),
+        who=text("who"),
+        until=_day(fields["until"]),
+        path=_path(fields.get("path")),
+        model=None if fields.get("model") is None else text("model"),
+    )
+
+
+def _text(fields: Mapping[str, Any], name: str, *, strict: bool) -> str:
+    value = fields[name]
+    if not isinstance(value, str):
+        raise SonnxError(f"'{name}' is no text")
+    if strict and not value.strip() and name != "node":
+        raise SonnxError(f"'{name}' is empty")
+    if strict and name == "rule" and value not in RULES:
+        raise SonnxError(f"there is no rule '{value}'; `sonnx-ort explain` lists all rules")
+    return value
+
+
+def _day(value: object) -> dt.date:
+    # A point in time is a date to Python, and no day.
+    if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
+        raise SonnxError("'until' is no date; write until = 2027-01-31, without quotes")
+    return value
+
+
+def _path(value: object) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(node, str) for node in value):
+        raise SonnxError("'path' is no list of texts")
+    return tuple(value)

@@ -15,6 +15,7 @@ from sonnx_ort.analysis.examination import examine_loaded
 from sonnx_ort.analysis.obligation import Obligation
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.analysis.waivers import Waiver
+from sonnx_ort.analysis.waiving import waiver_of
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load
 from sonnx_ort.loading.source import ModelSource, ReadModel
@@ -26,7 +27,7 @@ from sonnx_ort.rewriting.lowering import lower
 from sonnx_ort.rewriting.native.record import forget, read_enforcement
 from sonnx_ort.rewriting.native.restoration import restore
 from sonnx_ort.rewriting.options import Backend, Choices, Enforcement
-from sonnx_ort.rewriting.told_waivers import told_waivers, with_told_waivers
+from sonnx_ort.rewriting.waivers import recorded_waivers, with_recorded_waivers
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,8 @@ def report_on(
         native.require(demands)
         return native.report, loaded
     report = examine_loaded(loaded, demands, complete=True, waivers=waivers).report
-    return with_told_waivers(report, loaded.graph_model), loaded
+    recorded = recorded_waivers(loaded.graph_model.metadata_props)
+    return with_recorded_waivers(report, recorded), loaded
 
 
 def restored(loaded: LoadedModel) -> Enforcement | None:
@@ -141,26 +143,24 @@ def _recognize(loaded: LoadedModel, enforcement: Enforcement) -> NativelyEnforce
     model = loaded.graph_model
     given = _fingerprint(model)
     choices = Choices(enforcement.demands, Backend.NATIVE)
-    told = told_waivers(model)
+    recorded = recorded_waivers(model.metadata_props)
     try:
         restore(model, enforcement)
-        examination = examine_loaded(loaded, choices.demands, complete=True, waivers=told)
-        if not all(_may_be_waived(violation, told) for violation in examination.report.violations):
+        examination = examine_loaded(loaded, choices.demands, complete=True, waivers=recorded)
+        if not all(_may_be_waived(o, recorded) for o in examination.report.violations):
             return None
         lower(model, examination, choices)
     except Exception:  # noqa: BLE001 - whatever a model may say of itself
         return None
     if _fingerprint(model) != given:
         return None
-    report = with_told_waivers(examination.report, model)
+    report = with_recorded_waivers(examination.report, recorded)
     enforced = replace(report, obligations=_enforced(report.obligations))
     return NativelyEnforced(model, enforcement, enforced)
 
 
-def _may_be_waived(violation: Obligation, told: Sequence[Waiver]) -> bool:
-    return violation.rule.waivable and any(
-        w.is_for(violation.rule.id, violation.node, violation.path) for w in told
-    )
+def _may_be_waived(violation: Obligation, recorded: Sequence[Waiver]) -> bool:
+    return violation.rule.waivable and waiver_of(violation, recorded) is not None
 
 
 def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import onnx
 
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.waivers import Waiver
+from sonnx_ort.analysis.waivers import Waiver, waivers_to_json
 from sonnx_ort.analysis.waiving import mark
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ReadModel
@@ -20,7 +20,6 @@ from sonnx_ort.recording.files import external_files, external_locations
 from sonnx_ort.recording.record import Analysis, ModelFiles, Record, versions
 from sonnx_ort.rewriting.options import Choices
 from sonnx_ort.rewriting.recognition import report_on
-from sonnx_ort.rewriting.told_waivers import text_of
 from sonnx_ort.rewriting.whole_file import check_place
 
 
@@ -80,7 +79,7 @@ def record_of_rewriting(
         "make_explicit": str(choices.make_explicit).lower(),
     }
     if choices.waivers:
-        made_of["waivers"] = text_of(choices.waivers)
+        made_of["waivers"] = waivers_to_json(choices.waivers)
     original = analyse(source, model, choices.demands, waivers=choices.waivers)
     return Record(
         _demanded(choices.demands) | made_of,

@@ -20,9 +20,13 @@ from sonnx_ort.loading.source import ModelSource, ReadModel
 from sonnx_ort.rewriting.lowering import lower
 from sonnx_ort.rewriting.options import Backend, Choices, Waivers
 from sonnx_ort.rewriting.recognition import load_and_recognize, restored
-from sonnx_ort.rewriting.told_waivers import tell_waivers, told_waivers, with_told_waivers
-from sonnx_ort.rewriting.tolerance import require_effect, require_kept_or_waived, settled_before
 from sonnx_ort.rewriting.value_info import make_graph_explicit
+from sonnx_ort.rewriting.waivers import (
+    record_waivers,
+    recorded_waivers,
+    require_waived,
+    waivers_in_effect,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +151,13 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
     loaded, native = load_and_recognize(model, choices.demands.operators)
     if native is not None:
         native.require(choices.demands)
-        effective = require_kept_or_waived(native.report, choices.waivers)
-        unchanged = not tell_waivers(native.model, effective)
+        effective = require_waived(native.report, choices.waivers)
+        unchanged = not record_waivers(native.model, effective)
         return Enforced(native.model, Backend.NATIVE, unchanged, loaded.folder, loaded.proto)
     graph_model = loaded.graph_model
     examination = examine_loaded(loaded, choices.demands, waivers=choices.waivers)
-    settled = settled_before(examination, told_waivers(graph_model), choices.waivers)
-    report = with_told_waivers(examination.report, graph_model)
-    effective = require_kept_or_waived(report, choices.waivers, settled)
-    require_effect(examination.nodes)
+    recorded = recorded_waivers(graph_model.metadata_props)
+    effective = waivers_in_effect(examination, recorded, choices.waivers)
     if choices.backend is Backend.NATIVE and examination.enforced:
         label = examination.enforced[0].label
         raise SonnxError(
@@ -166,8 +168,8 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
         make_graph_explicit(graph_model, examination.facts)
     with serializable():
         lowered = lower(graph_model, examination, choices)
-    told = tell_waivers(graph_model, effective)
-    unchanged = not (lowered or choices.make_explicit or told)
+    renewed = record_waivers(graph_model, effective)
+    unchanged = not (lowered or choices.make_explicit or renewed)
     return Enforced(graph_model, choices.backend, unchanged, loaded.folder, loaded.proto)
 
 
@@ -182,7 +184,7 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     if enforcement is None:
         return loaded.proto
     choices = Choices(enforcement.demands, Backend.PYTHON)
-    waivers = told_waivers(loaded.graph_model)
+    waivers = recorded_waivers(loaded.graph_model.metadata_props)
     examination = examine_loaded(loaded, choices.demands, waivers=waivers)
     lower(loaded.graph_model, examination, choices)
     return _proto_of(loaded.graph_model, loaded.proto)

@@ -1,13 +1,14 @@
-"""A waiver, and the file of waivers: what is read, and what is refused with file and entry."""
+"""A waiver and its forms: a file, each mistake in which is named, and a line of JSON."""
 
 import datetime as dt
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis.waivers import FIELDS, from_fields, read_waivers, to_fields
+from sonnx_ort.analysis.waivers import read_waivers, waivers_from_json, waivers_to_json
 from sonnx_ort.errors import SonnxError
 
 ENTRY = {
@@ -133,30 +134,60 @@ def test_waivers_that_are_in_no_file_are_given_as_they_are() -> None:
     assert read_waivers(iter([RATIO, RATIO])) == (RATIO, RATIO)
 
 
+WAIVER = sonnx_ort.Waiver(
+    "Div.float.R1", "divide", "B is für eins", "the board", dt.date(2030, 12, 31)
+)
+INSIDE = replace(WAIVER, path=("If 'choose'", "then_branch"))
+OF_A_MODEL = replace(WAIVER, model="centre.onnx")
+
+
 @pytest.mark.parametrize(
     "waiver",
     [
-        RATIO,
-        replace(RATIO, path=(), model="0c5f"),
-        replace(RATIO, node="", path=("a", "b"), origin="'w.toml'"),
+        WAIVER,
+        INSIDE,
+        OF_A_MODEL,
+        replace(WAIVER, path=()),
+        replace(WAIVER, rule="Div.R9", reason="", who="", model="", origin="'w.toml'"),
     ],
 )
-def test_fields_of_a_waiver_give_it_again(waiver: sonnx_ort.Waiver) -> None:
-    fields = to_fields(waiver)
-    assert tuple(fields) == FIELDS
-    again = from_fields(fields, "here")
-    assert (again, again.origin) == (waiver, "here")
-    assert from_fields(fields).origin == ""
+def test_waivers_come_back_from_a_line(waiver: sonnx_ort.Waiver) -> None:
+    assert waivers_from_json(waivers_to_json([waiver, WAIVER])) == (waiver, WAIVER)
+
+
+def test_line_is_json_that_people_read() -> None:
+    assert waivers_to_json([INSIDE, OF_A_MODEL]) == (
+        '[{"rule": "Div.float.R1", "node": "divide", "path": ["If \'choose\'", "then_branch"], '
+        '"model": null, "reason": "B is für eins", "who": "the board", "until": "2030-12-31"}, '
+        '{"rule": "Div.float.R1", "node": "divide", "path": null, "model": "centre.onnx", '
+        '"reason": "B is für eins", "who": "the board", "until": "2030-12-31"}]'
+    )
 
 
 @pytest.mark.parametrize(
-    "changed", [{"rule": "Div.R9"}, {"reason": ""}, {"who": " "}, {"model": ""}], ids=str
+    "change",
+    [
+        *({"rule": 1}, {"path": [1]}, {"path": 1}, {"path": "then_branch"}, {"path": {}}),
+        *({"model": 1}, {"model": 0}, {"until": "never"}, {"until": 1}),
+    ],
+    ids=str,
 )
-def test_waiver_that_was_made_in_python_need_not_be_as_strict(changed: dict[str, str]) -> None:
-    waiver = replace(RATIO, **changed)
-    assert from_fields(to_fields(waiver), strict=False) == waiver
-    with pytest.raises(SonnxError, match=r"there is no rule|is empty"):
-        from_fields(to_fields(waiver))
+def test_line_with_a_field_that_is_wrong_has_no_waivers(change: dict[str, object]) -> None:
+    (entry,) = json.loads(waivers_to_json([WAIVER]))
+    assert waivers_from_json(json.dumps([entry])) == (WAIVER,)
+    assert waivers_from_json(json.dumps([entry | change])) == ()
+
+
+@pytest.mark.parametrize("name", ["rule", "node", "path", "model", "reason", "who", "until"])
+def test_line_without_a_field_has_no_waivers(name: str) -> None:
+    (entry,) = json.loads(waivers_to_json([WAIVER]))
+    del entry[name]
+    assert waivers_from_json(json.dumps([entry])) == ()
+
+
+def test_field_of_a_line_that_is_not_known_is_passed_over() -> None:
+    (entry,) = json.loads(waivers_to_json([WAIVER]))
+    assert waivers_from_json(json.dumps([entry | {"ticket": 1}])) == (WAIVER,)
 
 
 @pytest.mark.parametrize(

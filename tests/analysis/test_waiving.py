@@ -1,4 +1,4 @@
-"""What waivers change in a report: one violation each, until a day, and nothing in a run."""
+"""What waivers change in a report, one violation each, and in what is enforced of a node."""
 
 import datetime as dt
 import json
@@ -12,9 +12,14 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.analysis.checked_model import Check, CheckedModel
+from sonnx_ort.analysis.examination import examine_loaded
+from sonnx_ort.analysis.examined_node import ExaminedNode
 from sonnx_ort.analysis.report import Report
-from sonnx_ort.analysis.waiving import mark, waive
+from sonnx_ort.analysis.waiving import mark, still_violated, tolerate, waive, waiver_of
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.canonical import load
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
+from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.reporting.junit_report import junit_report
 from sonnx_ort.reporting.sarif_report import sarif_report
 from sonnx_ort.reporting.text_report import text_report
@@ -144,8 +149,15 @@ def test_models_with_the_same_violation_are_told_apart_by_their_digest(whole: Re
     assert (len(first.waived), len(second.waived)) == (0, 1)
 
 
+def test_first_waiver_that_names_an_obligation_is_its_own(whole: Report) -> None:
+    (obligation,) = (o for o in whole.violations if o.node == "ratio")
+    own, second = replace(RATIO, path=(), model="another"), replace(RATIO, reason="second")
+    assert waiver_of(obligation, [INNER, own, second]) is own
+    assert waiver_of(obligation, [INNER, replace(RATIO, path=("a",))]) is None
+
+
 class TestMarking:
-    """Waivers that were settled for another report mark what they are for, and nothing else."""
+    """Waivers that were given for another report mark what they name, and nothing else."""
 
     @pytest.mark.parametrize(
         ("waivers", "expected"),
@@ -163,7 +175,7 @@ class TestMarking:
     def test_marks_violations(
         self, whole: Report, waivers: list[sonnx_ort.Waiver], expected: list[str]
     ) -> None:
-        marked = mark(whole, iter(waivers), TODAY)
+        marked = mark(whole, waivers, TODAY)
         assert nodes(marked.waived) == expected
         plain = tuple(replace(o, waiver=None, waiver_expired=False) for o in marked.obligations)
         assert replace(marked, obligations=plain) == whole
@@ -181,6 +193,73 @@ class TestMarking:
             parse("(float[3] x, float[2, 3] y) => (float[2, 3] z) { [total] z = Add(x, y) }")
         )
         assert mark(report, [replace(RATIO, rule="Add.float.R1", node="total")], TODAY) == report
+
+
+SHAPES = sonnx_ort.Waiver("Div.float.R1", "d", "it fits", "the board", dt.date(9999, 12, 31))
+TYPES = replace(SHAPES, rule="Div.float.R2")
+
+
+def examined(
+    a: str, b: str, result: str, broadcasting: Broadcasting = Broadcasting.REJECT
+) -> ExaminedNode:
+    graph = (
+        f"(float[{a}] x, float[{b}] z, bool c) => ({result}[?] y) {{ [i] y = If(c) <"
+        f"then_branch = t () => ({result}[?] p) {{ [d] p = Div(x, z) }},"
+        f" else_branch = e () => ({result}[?] q) {{ q = Identity(x) }}> }}"
+    )
+    demands = Demands(Edition.TYPED, broadcasting, DEFAULT_OPERATORS)
+    (node,) = examine_loaded(load(parse(graph)), demands).nodes
+    return node
+
+
+@pytest.mark.parametrize(
+    ("node", "waivers", "waived", "broadcast"),
+    [
+        (("2", "1", "float"), [SHAPES], "Div.float.R1", True),
+        (("2", "1", "float"), [replace(SHAPES, path=("If 'i' then_branch",))], SHAPES.rule, True),
+        (("2", "1", "float"), [replace(SHAPES, path=())], "", False),
+        (("2", "1", "float"), [replace(SHAPES, node="other")], "", False),
+        (("2", "1", "float"), [TYPES], "", False),
+        (("2", "1", "float"), [], "", False),
+        (("2", "2", "float"), [SHAPES], "", False),
+        (("2", "2", "int32"), [TYPES], "Div.float.R2", False),
+        (("2", "1", "int32"), [TYPES], "Div.float.R2", False),
+        (("2", "1", "int32"), [SHAPES], "Div.float.R1", True),
+        (("2", "1", "int32"), [SHAPES, TYPES], "Div.float.R2 Div.float.R1", True),
+    ],
+    ids=str,
+)
+def test_broadcast_takes_the_place_of_equal_shapes_that_are_waived(
+    node: tuple[str, str, str], waivers: list[sonnx_ort.Waiver], waived: str, *, broadcast: bool
+) -> None:
+    given, behind = examined(*node), examined(*node, Broadcasting.EXPLICIT)
+    found = tolerate(given, waivers, lambda: behind)
+    assert " ".join(o.rule.id for o in found.waived) == waived
+    assert all(o in given.obligations for o in found.waived)
+    assert replace(found, waived=()) == (behind if broadcast else given)
+
+
+@pytest.mark.parametrize(
+    ("waived", "left"),
+    [([], []), (["R1"], ["Div.float.R1"]), (["R2"], []), (["R1", "R2"], ["Div.float.R1"])],
+    ids=str,
+)
+def test_shapes_stay_violated_where_no_broadcast_makes_them_equal(
+    waived: list[str], left: list[str]
+) -> None:
+    node = examined("2", "1", "int32")
+    parts = {o.rule.id.rpartition(".")[2]: o for o in node.obligations}
+    found = still_violated(replace(node, waived=tuple(parts[name] for name in waived)))
+    assert [o.rule.id for o in found] == left
+
+
+def test_nothing_stays_violated_behind_a_broadcast() -> None:
+    found = tolerate(
+        examined("2", "1", "int32"),
+        [SHAPES, TYPES],
+        lambda: examined("2", "1", "int32", Broadcasting.EXPLICIT),
+    )
+    assert still_violated(found) == ()
 
 
 def test_rewrite_and_session_reject_what_is_waived(whole: Report) -> None:

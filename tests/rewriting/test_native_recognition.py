@@ -13,7 +13,7 @@ from onnx import helper
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.rewrite import reference_of
-from sonnx_ort.rewriting.told_waivers import WAIVERS
+from sonnx_ort.rewriting.waivers import WAIVERS
 from support.graphs import binary_model, parse, tensor
 from support.graphs import model as graph_model
 from support.waivers import unequal, waiver

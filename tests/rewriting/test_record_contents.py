@@ -11,13 +11,13 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.analysis.waivers import waivers_to_json
 from sonnx_ort.loading.source import ReadModel, read
 from sonnx_ort.recording.changes import changes
 from sonnx_ort.recording.record import ModelFiles, versions
 from sonnx_ort.rewriting.options import Choices
 from sonnx_ort.rewriting.recorded import model_files, record_of_check, record_of_rewriting
 from sonnx_ort.rewriting.rewrite import enforce
-from sonnx_ort.rewriting.told_waivers import text_of
 from support.waivers import SHAPES, unequal
 
 DEMANDS = {"edition": "typed", "broadcast": "reject", "operators": "Broadcast,Div,Sub"}
@@ -64,8 +64,8 @@ def test_report_that_leaves_rules_out_has_no_record(source: Path) -> None:
 @pytest.mark.parametrize(
     ("make_explicit", "waivers", "told"),
     [
-        (True, (SHAPES,), {"make_explicit": "true", "waivers": text_of([SHAPES])}),
-        (False, (SHAPES,), {"make_explicit": "false", "waivers": text_of([SHAPES])}),
+        (True, (SHAPES,), {"make_explicit": "true", "waivers": waivers_to_json([SHAPES])}),
+        (False, (SHAPES,), {"make_explicit": "false", "waivers": waivers_to_json([SHAPES])}),
     ],
 )
 def test_record_of_a_rewriting(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sonnx_ort
-from sonnx_ort.rewriting.told_waivers import WAIVERS
+from sonnx_ort.rewriting.waivers import WAIVERS
 from support.backends import on_each_backend, on_native, on_python
 from support.graphs import binary_model, parse
 from support.waivers import (
@@ -16,8 +16,8 @@ from support.waivers import (
     INTEGER_SHAPES,
     SHAPES,
     WAIVED_CONSTANT,
+    recorded,
     run,
-    told,
     unequal,
     waiver,
 )
@@ -72,7 +72,7 @@ def test_all_violated_rules_about_shapes_have_to_be_waived() -> None:
 
 
 def test_metadata_tells_of_each_waiver() -> None:
-    assert told(sonnx_ort.rewrite(unequal(), waivers=[SHAPES])) == [
+    assert recorded(sonnx_ort.rewrite(unequal(), waivers=[SHAPES])) == [
         {
             "rule": "Div.float.R1",
             "node": "the_node",
@@ -88,7 +88,7 @@ def test_metadata_tells_of_each_waiver() -> None:
 def test_model_without_waivers_tells_of_none() -> None:
     kept = binary_model("Div", "float", ["n"], ["m"])
     kept.metadata_props.add(key=WAIVERS, value="[]")
-    assert told(sonnx_ort.rewrite(kept)) is None
+    assert recorded(sonnx_ort.rewrite(kept)) is None
 
 
 INNER = """
@@ -127,7 +127,7 @@ def test_waivers_of_the_main_graph_are_told_first() -> None:
     }"""
     waivers = [waiver("Div.float.R1", node) for node in ("first", "last")]
     rewritten = sonnx_ort.rewrite(parse(text), waivers=waivers)
-    assert [entry["node"] for entry in told(rewritten)] == ["last", "first"]
+    assert [entry["node"] for entry in recorded(rewritten)] == ["last", "first"]
 
 
 def test_waivers_come_from_a_file(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ SAME_IN_EVERY_RUN = """() => (float[2] z) <float[2] x = {2, 4}, float[1] y = {2}
 
 def test_rewriting_again_what_no_input_decides_changes_nothing() -> None:
     once = sonnx_ort.rewrite(parse(SAME_IN_EVERY_RUN), waivers=[SHAPES])
-    assert told(once) is not None
+    assert recorded(once) is not None
     assert sonnx_ort.rewrite(once, waivers=[SHAPES]) == once
 
 
@@ -226,7 +226,7 @@ def test_order_of_waivers_makes_no_difference() -> None:
     given = [waiver("Add.float.R1"), waiver("Acos.float.C1", "angle")]
     once = sonnx_ort.rewrite(parse(BOTH_KINDS, opset=18), operators="Add,Acos", waivers=given)
     again = sonnx_ort.rewrite(once, operators="Add,Acos", waivers=given[::-1])
-    assert told(again) == told(once)
+    assert recorded(again) == recorded(once)
 
 
 @on_python

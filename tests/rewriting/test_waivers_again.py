@@ -8,8 +8,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.rewriting import tolerance
-from sonnx_ort.rewriting.told_waivers import WAIVERS
+from sonnx_ort.rewriting import waivers
+from sonnx_ort.rewriting.waivers import WAIVERS
 from support.backends import on_each_backend, on_native, on_python
 from support.graphs import binary_model, parse
 from support.waivers import (
@@ -17,8 +17,8 @@ from support.waivers import (
     INTEGER_SHAPES,
     SHAPES,
     WAIVED_CONSTANT,
+    recorded,
     run,
-    told,
     unequal,
     waiver,
 )
@@ -39,7 +39,7 @@ def test_node_that_was_left_as_it_is_needs_its_waiver_again() -> None:
         parse(WAIVED_CONSTANT, opset=18), waivers=[waiver("Acos.float.C1")], **choices
     )
     again = sonnx_ort.rewrite(once, waivers=[waiver("Acos.float.C1")], **choices)
-    assert told(again) == told(once)
+    assert recorded(again) == recorded(once)
     with pytest.raises(sonnx_ort.ModelRejected, match="the model's metadata says that it was"):
         sonnx_ort.rewrite(once, **choices)
 
@@ -73,14 +73,14 @@ def test_renewed_waiver_takes_the_place_of_the_old_one() -> None:
     old = replace(SHAPES, until=dt.date(9000, 1, 1), reason="for now")
     once = sonnx_ort.rewrite(unequal(), waivers=[old])
     again = sonnx_ort.rewrite(once, waivers=[SHAPES])
-    assert told(again) == told(sonnx_ort.rewrite(unequal(), waivers=[SHAPES]))
+    assert recorded(again) == recorded(sonnx_ort.rewrite(unequal(), waivers=[SHAPES]))
     assert sonnx_ort.rewrite(again, waivers=[SHAPES]) == again
 
 
 def test_expired_waiver_of_a_rewritten_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     given = [replace(SHAPES, until=dt.date(9000, 1, 1))]
     once = sonnx_ort.rewrite(unequal(), waivers=given)
-    monkeypatch.setattr(tolerance, "_today", lambda: dt.date(9000, 1, 2))
+    monkeypatch.setattr(waivers, "_today", lambda: dt.date(9000, 1, 2))
     with pytest.raises(sonnx_ort.SonnxError, match="expired on 9000-01-01"):
         sonnx_ort.rewrite(once, waivers=given)
 
@@ -107,7 +107,7 @@ def test_model_that_only_claims_waivers_is_rejected() -> None:
 def test_rule_that_is_left_to_runs_is_enforced_whatever_the_model_claims() -> None:
     open_shapes = binary_model("Div", "float", ["n"], ["m"])
     model = sonnx_ort.rewrite(claiming(open_shapes, "Div.float.R1"))
-    assert told(model) is None
+    assert recorded(model) is None
     with pytest.raises(sonnx_ort.ContractViolation):
         run(model, [1, 2, 3], [1])
 
@@ -141,4 +141,4 @@ def test_claimed_waiver_of_a_rule_without_which_none_is_made_is_no_enforcement(
 def test_claims_that_make_no_sense_are_passed_over(text: str) -> None:
     model = binary_model("Div", "float", [3], [3])
     model.metadata_props.add(key=WAIVERS, value=text)
-    assert told(sonnx_ort.rewrite(model)) is None
+    assert recorded(sonnx_ort.rewrite(model)) is None

@@ -1,4 +1,4 @@
-"""Models with a violation that is waived, and what is told of them."""
+"""Models with a violation that is waived, and what their metadata says of that."""
 
 import datetime as dt
 import json
@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 import sonnx_ort
-from sonnx_ort.rewriting.told_waivers import WAIVERS
+from sonnx_ort.rewriting.waivers import WAIVERS
 from support.graphs import binary_model
 
 LAST_DAY = dt.date(9999, 12, 31)
@@ -63,7 +63,7 @@ def run(model: onnx.ModelProto, *feeds: Sequence[float], **choices: object) -> n
     return session.run(None, arrays)[0]
 
 
-def told(model: onnx.ModelProto) -> object:
+def recorded(model: onnx.ModelProto) -> object:
     """What a model's metadata says of waivers; None if it says nothing.
 
     Args:
