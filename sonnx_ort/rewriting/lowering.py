@@ -22,6 +22,7 @@ from sonnx_ort.rewriting.native.backend import NativeBackend
 from sonnx_ort.rewriting.options import Backend, Choices, Enforcement
 from sonnx_ort.rewriting.python.backend import PythonBackend
 from sonnx_ort.rewriting.replacement import computed, drop_legacy_attributes, record_rules
+from sonnx_ort.rewriting.scan_outputs import Passed, declared_outputs, keep_rank
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import declare_output, drop_unfounded_sizes
 
@@ -69,6 +70,10 @@ class Lowering(Protocol):
         """Put nodes in the place of one."""
         ...
 
+    def record(self, passed: Passed) -> None:
+        """Take down what was put behind a value."""
+        ...
+
     def enforce(self, examined: ExaminedNode) -> None:
         """Enforce an element-wise node, in place; its output keeps its name, type and shape."""
         ...
@@ -104,8 +109,12 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> bool:
     raise_opset(model, (examined.target.node for examined in examination.nodes), oldest)
     native = choices.backend is Backend.NATIVE
     replaced = frozenset() if native else choices.demands.operators
+    declared = declared_outputs(model.graph)
     drop_unfounded_sizes(model, examination.facts, replaced, native=native)
     backend = lowering(model, Enforcement(choices.demands, before))
+    for output in (output for output in declared if output.value.shape is None):
+        for passed in keep_rank(output, examination.facts, backend.nodes):
+            backend.record(passed)
     for examined in backend.prepare(examination):
         if examined.target.operator is BROADCAST:
             stem = next(str(output.name) for output in examined.target.node.outputs if output.name)
