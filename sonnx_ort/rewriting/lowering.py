@@ -26,6 +26,7 @@ from sonnx_ort.rewriting.native.catalog import has_guard
 from sonnx_ort.rewriting.options import Backend, Choices, Enforcement
 from sonnx_ort.rewriting.python.backend import PythonBackend
 from sonnx_ort.rewriting.replacement import computed, drop_legacy_attributes, record_rules
+from sonnx_ort.rewriting.scan_outputs import Passed, declared_outputs, keep_rank
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import declare_output, drop_unfounded_sizes
 
@@ -76,6 +77,10 @@ class Lowering(Protocol):
         self, examined: ExaminedNode, nodes: Sequence[ir.Node], values: Mapping[ir.Value, ir.Value]
     ) -> None:
         """Put nodes in the place of one."""
+        ...
+
+    def record(self, passed: Passed) -> None:
+        """Take down what was put behind a value."""
         ...
 
     def enforce(self, examined: ExaminedNode) -> None:
@@ -137,8 +142,12 @@ def lower(model: ir.Model, examination: Examination, choices: Choices) -> bool:
     native = choices.backend is Backend.NATIVE
     replaced = frozenset() if native else choices.demands.operators
     added = lowering.added(examination.nodes)
+    declared = declared_outputs(model.graph)
     drop_unfounded_sizes(model, examination.facts, replaced, added)
     backend = lowering(model, Enforcement(choices.demands, before))
+    for output in (output for output in declared if output.value.shape is None):
+        for passed in keep_rank(output, examination.facts, backend.nodes):
+            backend.record(passed)
     for examined in backend.prepare(examination):
         if examined.target.operator is BROADCAST:
             stem = next(str(output.name) for output in examined.target.node.outputs if output.name)

@@ -18,6 +18,7 @@ from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Shape, broadcast_shape
 from sonnx_ort.profile.operator import OF_THE_NODE
+from sonnx_ort.rewriting.scan_outputs import scan_bodies
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 
 DATA_TYPES: dict[ElementType, ir.DataType] = {
@@ -211,9 +212,8 @@ def _counters(graph: ir.Graph) -> Iterator[ir.Value]:
 
 def _checked_by_scan(graph: ir.Graph) -> Iterator[ir.Value]:
     """What a Scan holds to its declaration, and does not run without."""
-    for node, body in _subgraphs(graph):
-        if node.op_type == "Scan":
-            yield from (o for o in body.outputs if o.producer() is not None and not o.uses())
+    for _, body in scan_bodies(graph):
+        yield from (o for o in body.outputs if o.producer() is not None and not o.uses())
 
 
 def _subgraphs(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:

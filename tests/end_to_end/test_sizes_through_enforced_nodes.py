@@ -181,3 +181,38 @@ def test_shape_of_what_sizes_give_is_its_own(operator: str, way: str, backend: s
         for level in LEVELS
     }
     assert not {where: what for where, what in found.items() if what}
+
+
+REPEATED_KEYS = """
+(float16[4,1,8] queries, float16[2,8,8] keys, bool[1] divisible, int64[1] length)
+=> (float16[2,2,8,8] shifted) <int64[1] one = {1}> {
+    query_heads = Shape<start = 0, end = 1>(queries)
+    key_heads = Shape<start = 0, end = 1>(keys)
+    plane = Concat<axis = 0>(one, length)
+    zeros = ConstantOfShape(plane)
+    bias = Cast<to = 10>(zeros)
+    quotient = Div(query_heads, key_heads)
+    repeats = Where(divisible, quotient, one)
+    apart = Unsqueeze(keys, one)
+    shape = Concat<axis = 0>(key_heads, repeats, length, length)
+    repeated = Expand(apart, shape)
+    shifted = Add(repeated, bias)
+}"""
+
+
+@pytest.mark.parametrize("backend", ["python", "native"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_quotient_of_two_sizes_takes_the_memory_of_no_vector_of_two(
+    level: str, backend: str
+) -> None:
+    """As attention does that reads each key for several queries: 4 / 2 is no shape, `plane` is."""
+    keys = np.arange(128, dtype=np.float16).reshape(2, 8, 8)
+    given = {
+        "queries": np.ones((4, 1, 8), np.float16),
+        "keys": keys,
+        "divisible": np.array([True]),
+        "length": np.array([8]),
+    }
+    made = parse(REPEATED_KEYS, opset=24)
+    session = sonnx_ort.InferenceSession(made, on_one_thread(level), backend=backend)
+    assert np.array_equal(session.run(None, given)[0], np.stack([keys, keys], 1))

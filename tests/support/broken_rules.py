@@ -15,14 +15,19 @@ import onnxruntime as ort
 from onnx import helper
 
 import sonnx_ort
+from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Shape
 from support.onnx_backend import run_with_any_types
 from support.sessions import on_one_thread
+from support.soundness import single_operands
+from support.soundness.arrays import Array
 from support.soundness.rules import decided_rules
 
 _ABOUT_TYPES, _ABOUT_SHAPES = ".R2", ".R1"
 
+_AXES, _STEPS = 3, 4
+"""Where a Slice reads them."""
 
 _OF_THE_PROFILE = {element_type.dtype for element_type in ElementType}
 
@@ -70,8 +75,9 @@ def unbroken(
     Args:
         model: The original model.
         feeds: What it is run with.
-        breaches: What is said to be broken. In the body of another node, which is not looked into,
-            it has to be a rule about shapes, and the shapes that are told have to differ.
+        breaches: What is said to be broken. In the body of another node, whose values are not
+            looked at, it has to be a rule about shapes, and those that are told have to break it,
+            or one about inputs that the node has not.
     """
     return list(_unbroken(model, feeds, breaches))
 
@@ -85,9 +91,10 @@ def _unbroken(
             node = labels[breach.node]
             operands = _operands(model, node, feeds)
             kept = not _breaks(breach.rule, node, operands)
-            told = ", ".join(f"{operand.dtype}{list(operand.shape)}" for operand in operands)
+            told = ", ".join(map(_told, operands))
         else:
-            kept = not breach.rule.endswith(_ABOUT_SHAPES) or len(set(breach.shapes)) == 1
+            (node,) = (node for node in all_nodes(model) if _label(node) == breach.node)
+            kept = not _said_to_break(breach, node)
             told = str(breach.shapes)
         if kept:
             yield f"{breach.operator} '{breach.node}' keeps {breach.rule}: {told}"
@@ -97,20 +104,39 @@ def _label(node: onnx.NodeProto) -> str:
     return node.name or f"(output {node.output[0]})"
 
 
-def _breaks(rule: str, node: onnx.NodeProto, operands: Sequence[Any]) -> bool:
+def _told(operand: Array | None) -> str:
+    return "nothing" if operand is None else f"{operand.dtype}{list(operand.shape)}"
+
+
+def _said_to_break(breach: Breach, node: onnx.NodeProto) -> bool:
+    """Whether a node breaks a rule, by the shapes that are told and by what it has of inputs."""
+    shapes = breach.shapes
+    match breach.rule:
+        case "MatMul.C1":
+            return any(shape is not None and len(shape) != 2 for shape in shapes)
+        case "Slice.R1" | "Slice.R3":
+            position = _AXES if breach.rule == "Slice.R1" else _STEPS
+            return not any(node.input[position : position + 1])
+    return breach.rule.endswith(_ABOUT_SHAPES) and len(set(shapes)) > 1
+
+
+def _breaks(rule: str, node: onnx.NodeProto, operands: Sequence[Array | None]) -> bool:
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    if node.op_type in single_operands.OPERATORS:
+        return single_operands.decided_rules(node.op_type, operands, attributes).get(rule, False)
+    given = [operand for operand in operands if operand is not None]
     if rule.endswith(_ABOUT_SHAPES):
-        return len({operand.shape for operand in operands}) > 1
+        return len({operand.shape for operand in given}) > 1
     if rule.endswith(_ABOUT_TYPES):
-        types = {operand.dtype for operand in operands}
+        types = {operand.dtype for operand in given}
         return len(types) > 1 or not types <= _OF_THE_PROFILE
-    to = next((a.i for a in node.attribute if a.name == "to"), None)
-    return decided_rules(node.op_type, operands, "typed", to).get(rule, False)
+    return decided_rules(node.op_type, given, "typed", attributes).get(rule, False)
 
 
 def _operands(
     model: onnx.ModelProto, node: onnx.NodeProto, feeds: Mapping[str, Any]
-) -> list[np.ndarray[Any, Any]]:
-    """What a node of a model reads in a run of plain ONNX Runtime."""
+) -> list[Array | None]:
+    """What a node of a model reads in a run of plain ONNX Runtime; None where it reads nothing."""
     exposed = copy.deepcopy(model)
     del exposed.graph.output[:]
     names = [name for name in node.input if name]
@@ -122,4 +148,4 @@ def _operands(
     if computed:
         session = ort.InferenceSession(exposed.SerializeToString(), on_one_thread("none"))
         known.update(zip(computed, run_with_any_types(session, feeds), strict=True))
-    return [np.asarray(known[name]) for name in names]
+    return [np.asarray(known[name]) if name else None for name in node.input]

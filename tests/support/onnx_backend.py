@@ -1,7 +1,9 @@
 """A backend in the sense of the onnx package, which keeps what its last run was given and gave."""
 
 import ctypes
+import functools
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime as ort
+from onnx import helper
 from onnx.backend.base import Backend, BackendRep
 
 from sonnx_ort.differencing.tensors import to_array, to_ort_value
@@ -16,12 +19,8 @@ from sonnx_ort.differencing.tensors import to_array, to_ort_value
 Start = Callable[[onnx.ModelProto], ort.InferenceSession]
 """Starts a session on a model."""
 
-NEWEST_IR_VERSION = 13
-NEWEST_OPSET = 26
-"""The newest versions of the file format and of the operators that ONNX Runtime 1.31 knows.
-
-Newer cases are declared to be of these: what they expect says whether they mean the same there.
-"""
+_UNKNOWN_VERSION = 1000
+"""A version of the file format and of the operators that no ONNX Runtime knows."""
 
 _BFLOAT16 = "tensor(bfloat16)"
 _EIGHT_BITS = {
@@ -100,13 +99,40 @@ def _taken_back(value: ort.OrtValue) -> Any:
     return np.frombuffer(bits, dtype).reshape(value.shape())
 
 
+def _refusal(ir_version: int, opset: int) -> str:
+    """What ONNX Runtime says of a model of versions that it does not know."""
+    nothing = helper.make_graph([], "nothing", [], [])
+    imported = [helper.make_opsetid("", opset)]
+    made = helper.make_model(nothing, ir_version=ir_version, opset_imports=imported)
+    try:
+        ort.InferenceSession(made.SerializeToString())
+    except Exception as error:  # noqa: BLE001 - the class of ONNX Runtime's own has no public name
+        return str(error)
+    return ""
+
+
+@functools.cache
+def newest_versions() -> tuple[int, int]:
+    """The newest versions of the file format and of the operators that ONNX Runtime knows."""
+    of_format = re.search(r"max supported IR version: (\d+)", _refusal(_UNKNOWN_VERSION, 1))
+    of_operators = re.search(r"is till opset (\d+)", _refusal(1, _UNKNOWN_VERSION))
+    assert of_format is not None
+    assert of_operators is not None
+    return int(of_format[1]), int(of_operators[1])
+
+
 def _known_versions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model of versions that ONNX Runtime knows: newer ones are declared to be of the newest.
+
+    What a case expects says whether they mean the same there.
+    """
+    newest_format, newest_opset = newest_versions()
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    copy.ir_version = min(model.ir_version, NEWEST_IR_VERSION)
+    copy.ir_version = min(model.ir_version, newest_format)
     for imported in copy.opset_import:
         if imported.domain in {"", "ai.onnx"}:
-            imported.version = min(imported.version, NEWEST_OPSET)
+            imported.version = min(imported.version, newest_opset)
     return copy
 
 

@@ -16,16 +16,41 @@ from support.soundness.isolated import Line, run_attempts
 
 REJECT, EXPLICIT = "reject", "explicit"
 
-DEMANDS = tuple(
-    f"{operators} {b}" for operators in ("default", "elementwise") for b in (REJECT, EXPLICIT)
-)
+OPERATORS = ("default", "all", "elementwise")
+"""The choices of operators to enforce."""
+
+BACKENDS = ("python", "native")
+"""What can enforce them."""
+
+UNOPTIMIZED = "none"
+"""The level of optimization at which no node changes the rounding of another one."""
+
+LEVELS_TRIED = (UNOPTIMIZED, "all")
+"""The levels that each model is run at."""
+
+DEMANDS = tuple(f"{operators} {b}" for operators in OPERATORS for b in (REJECT, EXPLICIT))
 """What can be demanded of a model: of which operators, and what becomes of other shapes."""
 
+RUNS = tuple(f"{backend} {level}" for backend in BACKENDS for level in LEVELS_TRIED)
+"""Where it can be enforced: by which backend, and how far it is optimized."""
+
 SAME = "same"
-"""The outcome of a case that gives the bits of plain ONNX Runtime, or those of its nodes alone."""
+"""The outcome of a case that gives the bits of plain ONNX Runtime without optimizations."""
+
+OPTIMIZED = "same as optimized"
+"""That of one that gives the bits that ONNX Runtime gives where it optimizes the original."""
+
+NODE_BY_NODE = "same as node by node"
+"""That of one that gives the bits that ONNX Runtime gives of its nodes alone."""
+
+RIGHT = frozenset({SAME, OPTIMIZED, NODE_BY_NODE})
+"""The outcomes of those that give the bits of ONNX Runtime."""
 
 REFUSED = "refused: "
 """How the outcome of a case begins that breaks rules, whose ids are behind it."""
+
+LATER_VERSION = "a later version"
+"""What stands behind that where the profile is not applied to the version of an operator."""
 
 DEPENDING_ON_LOCALES = "test_strnorm"
 """How the names of cases begin that ONNX Runtime runs only where a certain locale is installed."""
@@ -44,7 +69,7 @@ def results(lines: Sequence[Line]) -> list[dict[str, Any]]:
 
 
 def outcomes(lines: Sequence[Line]) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """Case, demands, and by backend what came of it."""
+    """Case, demands, and by run what came of it."""
     for result in results(lines):
         for demands in DEMANDS:
             if demands in result:
@@ -52,11 +77,20 @@ def outcomes(lines: Sequence[Line]) -> Iterator[tuple[str, str, Mapping[str, str
 
 
 def refusals(lines: Sequence[Line]) -> dict[str, dict[str, str]]:
-    """By demands and case, the rules that are broken; the backends are held to each other."""
+    """By demands and case, the rules that are broken; all runs are held to the first."""
     found: dict[str, dict[str, str]] = {demands: {} for demands in DEMANDS}
-    for case, demands, by_backend in outcomes(lines):
-        if is_refused(by_backend["python"]):
-            found[demands][case] = by_backend["python"].removeprefix(REFUSED)
+    for case, demands, by_run in outcomes(lines):
+        if is_refused(by_run[RUNS[0]]):
+            found[demands][case] = by_run[RUNS[0]].removeprefix(REFUSED)
+    return found
+
+
+def right(lines: Sequence[Line]) -> dict[str, dict[str, int]]:
+    """By demands and run, how many cases give the bits of ONNX Runtime."""
+    found = {demands: dict.fromkeys(RUNS, 0) for demands in DEMANDS}
+    for _, demands, by_run in outcomes(lines):
+        for run, outcome in by_run.items():
+            found[demands][run] += outcome in RIGHT
     return found
 
 
@@ -72,6 +106,7 @@ def recorded(lines: Sequence[Line]) -> dict[str, Any]:
         "versions": versions(),
         "cases": len(lines),
         "sample": results(lines)[0]["sample"],
+        "right": right(lines),
         "refused": refusals(lines),
         "not run by ONNX Runtime": not_run(lines),
     }
@@ -95,12 +130,12 @@ def try_cases(function: str, count: int) -> list[Line]:
 
 def main() -> None:
     """Print the record, as JSON."""
-    from support.onnx_suite import PLAIN  # noqa: PLC0415 - takes long
+    from support.onnx_suite import SUITE  # noqa: PLC0415 - takes long
 
     with tempfile.TemporaryDirectory() as folder:
         # Where the onnx package copies small models to.
         os.environ["ONNX_HOME"] = folder
-        print(json.dumps(recorded(try_cases("attempt", len(PLAIN.names))), indent=1))
+        print(json.dumps(recorded(try_cases("attempt", len(SUITE.names))), indent=1))
 
 
 if __name__ == "__main__":

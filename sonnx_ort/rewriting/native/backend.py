@@ -34,6 +34,7 @@ from sonnx_ort.rewriting.replacement import (
     record_rules,
     replace_node,
 )
+from sonnx_ort.rewriting.scan_outputs import Passed
 from sonnx_ort.rewriting.standard_nodes import ADDED_OPERATORS, StandardNodes
 from sonnx_ort.rewriting.value_info import (
     DATA_TYPES,
@@ -144,6 +145,16 @@ class NativeBackend:
         """
         self._recorder.record(nodes, Original.of(examined.target.node))
         replace_node(examined.target.node, nodes, values)
+
+    def record(self, passed: Passed) -> None:
+        """Take down what was put behind a value, so that it can be taken away again.
+
+        Args:
+            passed: The nodes, the value, and what stands for it.
+        """
+        nodes, value, given = passed
+        pair = str(value.name), str(given.name)
+        self._recorder.record(nodes.nodes, Original(None, inputs=(pair,)))
 
     def enforce(self, examined: ExaminedNode) -> None:
         """Put guards in front of a node, in place; its outputs keep their names.

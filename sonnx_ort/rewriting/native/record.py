@@ -70,10 +70,10 @@ class Original:
     """What a group of nodes took the place of.
 
     Attributes:
-        node: The node; None if the group guards inputs.
+        node: The node; None if the group guards inputs, or what a Scan's body gives.
         undeclared: The outputs of the node whose type the file did not give.
         unshaped: Those whose shape it did not give, or that the group leaves without one.
-        inputs: For a group that guards inputs, by the name of each the name of the guarded value.
+        inputs: For such a group, by the name of each guarded value the name of what it gives.
     """
 
     node: onnx.NodeProto | None

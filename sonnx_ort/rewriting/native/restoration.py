@@ -27,7 +27,7 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
     for nodes, original in sorted(found, key=lambda group: group[1].node is None):
         values = _values_of(nodes)
         if original.node is None:
-            _restore_inputs(nodes, original, values)
+            _restore_guarded(nodes, original, values)
         else:
             _restore_node(nodes, original.node, original, values)
     model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
@@ -40,11 +40,14 @@ def _values_of(nodes: Sequence[ir.Node]) -> dict[str, ir.Value]:
     return {str(value.name): value for value in values}
 
 
-def _restore_inputs(
+def _restore_guarded(
     nodes: Sequence[ir.Node], original: Original, values: Mapping[str, ir.Value]
 ) -> None:
     for name, guarded in original.inputs:
-        ir.convenience.replace_all_uses_with(values[guarded], values[name])
+        value, given = values[name], values[guarded]
+        if given.is_graph_output():
+            value.shape = given.shape
+        ir.convenience.replace_all_uses_with(given, value, replace_graph_outputs=True)
     _graph_of(nodes).remove(nodes, safe=True)
 
 

@@ -43,6 +43,7 @@ from sonnx_ort.rewriting.replacement import (
     replace_node,
 )
 from sonnx_ort.rewriting.same_in_every_run import same_in_every_run
+from sonnx_ort.rewriting.scan_outputs import Passed
 from sonnx_ort.rewriting.standard_nodes import StandardNodes
 from sonnx_ort.rewriting.value_info import (
     DATA_TYPES,
@@ -160,6 +161,15 @@ class PythonBackend:
             values: What they give for each of its outputs that anything can read.
         """
         replace_node(examined.target.node, nodes, values)
+
+    @staticmethod
+    def record(passed: Passed) -> None:
+        """Take down what was put behind a value: nothing, for it is of the same shape.
+
+        Args:
+            passed: The nodes, the value, and what stands for it.
+        """
+        del passed
 
     def enforce(self, examined: ExaminedNode) -> None:
         """Replace a node, in place; its output keeps its name, type and shape.

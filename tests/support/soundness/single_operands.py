@@ -44,8 +44,10 @@ def decided_rules(
 
 
 def _slice_rules(data: Array, indices: Sequence[Array | None]) -> dict[str, bool]:
-    starts, ends, axes, steps = [*indices, None, None][:4]
+    starts, ends, axes, steps = [*indices, None, None, None, None][:4]
     rules = {"Slice.R1": axes is None, "Slice.R3": steps is None}
+    if axes is not None:
+        rules["Slice.R2"] = axes.size != data.ndim
     if starts is None or ends is None or axes is None or steps is None:
         return rules
     lengths = {index.size for index in (starts, ends, axes, steps)}
@@ -53,7 +55,6 @@ def _slice_rules(data: Array, indices: Sequence[Array | None]) -> dict[str, bool
     if len(lengths) > 1 or missing.any() or not steps.all():
         # ONNX Runtime refuses it, if no guard has refused it before, by whatever rule.
         raise Abandoned("Slice")
-    rules["Slice.R2"] = axes.size != data.ndim
     start_beyond = end_beyond = out_of_order = False
     for start, end, axis, step in zip(
         *(index.ravel().tolist() for index in (starts, ends, axes, steps)), strict=True
