@@ -109,7 +109,9 @@ def _initial(output: BodyOutput) -> tuple[int, ir.Value] | None:
     """What the state that an output gives starts with; None if the output is collected."""
     states = len(output.body.inputs) - output.scan.attributes.get_int("num_scan_inputs", 0)
     position = output.index + _further_inputs(output)
-    value = output.scan.inputs[position] if output.index < states else None
+    # A Scan of too few inputs is refused when a session starts.
+    given = output.index < states and position in range(len(output.scan.inputs))
+    value = output.scan.inputs[position] if given else None
     return None if value is None else (position, value)
 
 
@@ -121,7 +123,7 @@ def _of_rank(nodes: StandardNodes, value: ir.Value, rank: int) -> ir.Value:
     one = _vector(nodes, (1,), "one")
     sizes = nodes.add("Concat", [nodes.shape(value), one], "sizes_and_one", {"axis": 0})
     count = _vector(nodes, (rank + 1,), "rank_and_one")
-    name = f"'{value.name}' is of the rank {rank}, as the body of a Scan declares"
+    name = f"'{value.name}' has to be of rank {rank}, as a Scan declares its state or output"
     checked = nodes.add("Reshape", [sizes, count], "sizes_of_rank", name=name)
     longer = nodes.add("Reshape", [value, checked], "of_a_rank_more")
     # A size of 0 stands for the size that is there.

@@ -47,7 +47,7 @@ for declared, shape in (("float[?]", (2, 1)), ("float[2]", (2, 1)), ("float[?,?]
         try:
             made.run(None, feeds_of(shape, shape))
         except Exception as error:
-            print("as the body of a Scan declares" in str(error))
+            print("as a Scan declares its state or output" in str(error))
 """
 
 
