@@ -8,10 +8,8 @@ import onnx
 import onnxruntime as ort
 from onnx.backend.test.runner import Runner
 
-from sonnx_ort.rewriting.options import Backend
-from sonnx_ort.runtime.registration import prepare
 from support.onnx_backend import Start, Trace, backend_of
-from support.sessions import on_one_thread
+from support.sessions import on_one_thread, set_for
 
 _CPU = "_cpu"
 
@@ -91,8 +89,6 @@ def optimized(backend: str) -> Start:
     """Give what starts one with the optimizers that a backend's own sessions leave switched on."""
 
     def start(model: onnx.ModelProto) -> ort.InferenceSession:
-        options = on_one_thread("all")
-        prepare(options, Backend(backend))
-        return ort.InferenceSession(model.SerializeToString(), options)
+        return ort.InferenceSession(model.SerializeToString(), set_for(backend, "all"))
 
     return start

@@ -49,9 +49,6 @@ RIGHT = frozenset({SAME, OPTIMIZED, NODE_BY_NODE})
 REFUSED = "refused: "
 """How the outcome of a case begins that breaks rules, whose ids are behind it."""
 
-LATER_VERSION = "a later version"
-"""What stands behind that where the profile is not applied to the version of an operator."""
-
 DEPENDING_ON_LOCALES = "test_strnorm"
 """How the names of cases begin that ONNX Runtime runs only where a certain locale is installed."""
 

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import onnx
 
-import sonnx_ort
 from support.broken_rules import Breach, breaches_of, unbroken
 from support.onnx_cases import Suite, Trial, optimized, plain
-from support.onnx_record import LATER_VERSION, NODE_BY_NODE, OPTIMIZED, REFUSED, SAME, UNOPTIMIZED
+from support.onnx_record import NODE_BY_NODE, OPTIMIZED, REFUSED, SAME, UNOPTIMIZED
 from support.single_nodes import run_node_by_node
 
 
@@ -47,8 +46,6 @@ class Reference:
         breaches = tuple(breaches_of(trial.error))
         if breaches:
             return self._refused(breaches)
-        if isinstance(trial.error, sonnx_ort.InvalidModel) and "anew" in str(trial.error):
-            return REFUSED + LATER_VERSION
         if self.unoptimized.verdict == "fails":
             # What ONNX Runtime has no kernel of may have one when it is enforced.
             known = {"passes": "passes", "fails": "fails"}

@@ -2,6 +2,9 @@
 
 import onnxruntime as ort
 
+from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.runtime.registration import prepare
+
 _Level = ort.GraphOptimizationLevel
 LEVELS = {
     "none": _Level.ORT_DISABLE_ALL,
@@ -24,4 +27,11 @@ def on_one_thread(level: str = "all") -> ort.SessionOptions:
     options = quiet()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = LEVELS[level]
+    return options
+
+
+def set_for(backend: str, level: str) -> ort.SessionOptions:
+    """Options on one thread that our own sessions would set for what a backend made."""
+    options = on_one_thread(level)
+    prepare(options, Backend(backend))
     return options

@@ -54,6 +54,7 @@ from sonnx_ort.rewriting.value_info import (
 )
 
 _READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
+"""The operators of nodes beside custom operators that read what the replaced nodes read."""
 
 _RESHAPE_BY_INPUT = 5
 """From here on `Reshape` takes its shape as an input."""

@@ -11,10 +11,8 @@ import onnxruntime as ort
 import sonnx_ort
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
-from sonnx_ort.rewriting.options import Backend
-from sonnx_ort.runtime.registration import prepare
 from support.conformity import assert_admitted
-from support.sessions import LEVELS, on_one_thread
+from support.sessions import LEVELS, on_one_thread, set_for
 from support.soundness import exact_results, rules
 from support.soundness.arrays import Array
 from support.soundness.evaluator import Evaluation, Missing, Value
@@ -128,8 +126,7 @@ def _plain(
     trial: Trial, enforced: onnx.ModelProto, backend: str, level: str, tally: Tally
 ) -> ort.InferenceSession | None:
     """Start a session of ONNX Runtime's own, where one of ours has started."""
-    options = on_one_thread(level)
-    prepare(options, Backend(backend))
+    options = set_for(backend, level)
     try:
         return ort.InferenceSession(enforced.SerializeToString(), options)
     except Exception as error:  # noqa: BLE001 - whatever ONNX Runtime refuses

@@ -16,8 +16,7 @@ import onnxruntime as ort
 import sonnx_ort
 from sonnx_ort.profile.judgement import Status
 from sonnx_ort.rewriting.options import Backend
-from sonnx_ort.runtime.registration import prepare
-from support.sessions import LEVELS, on_one_thread
+from support.sessions import LEVELS, on_one_thread, set_for
 from support.soundness.arrays import Array
 from support.soundness.shrinking import Feeds, Sample
 
@@ -152,15 +151,13 @@ def _expected(operator: str, a: Array, b: Array) -> Array:
 def _outcome(
     enforced: onnx.ModelProto, feeds: Feeds, backend: Backend, level: str, *, own: bool
 ) -> list[Array] | Exception:
-    options = on_one_thread(level)
     try:
         if own:
             session = sonnx_ort.InferenceSession(
-                enforced, options, backend=backend, verify_proofs=True
+                enforced, on_one_thread(level), backend=backend, verify_proofs=True
             )
         else:
-            prepare(options, backend)
-            session = _session(enforced, options)
+            session = _session(enforced, set_for(backend, level))
         outputs: list[Array] = session.run(None, feeds)
     except Exception as error:  # noqa: BLE001 - whatever was raised is judged
         return error
