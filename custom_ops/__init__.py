@@ -1,9 +1,9 @@
 """The Python-defined operators of the domain `sonnx`, run by ONNX Runtime.
 
-Each operator is one file with its arithmetic; `kernel.py` makes a total function of it, and
+`arithmetic.py` has what they compute; `kernel.py` makes a total function of it, and
 `registration.py` hands all of them to onnxruntime-extensions.
 """
 
-from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION
+from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 
 __all__ = ["DOMAIN", "DOMAIN_VERSION"]

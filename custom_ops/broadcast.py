@@ -16,9 +16,8 @@ from sonnx_ort.custom_ops.violation_log import contract_violation, could_not_fin
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.judgement import Violation
-from sonnx_ort.profile.requirements.broadcastable import Broadcastable
-from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
+from sonnx_ort.profile.rule import Violation
 
 Array = npt.NDArray[Any]
 

@@ -1,34 +1,36 @@
 """All operators and kernels of the domain `sonnx`."""
 
-import importlib
-import importlib.util
-import keyword
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
+from sonnx_ort.custom_ops.arithmetic import ARITHMETIC
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
-from sonnx_ort.custom_ops.definition import KernelDefinition
+from sonnx_ort.custom_ops.definition import CARRIERS, KernelDefinition
 from sonnx_ort.custom_ops.inspection import Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.operator import Operator
+
+_PASSED_OPERANDS = {"Mod": 1}
+"""The operand that the custom operator passes on, where it is not the first.
+
+Where ONNX Runtime knows the divisors of a Mod before a run, and one is zero, no session is made,
+with an error that names no node, or the process ends.
+"""
 
 
-def _custom_operators() -> Iterator[CustomOperator | Inspection]:
-    """What each operator's own file defines: `div.py` for Div, `bit_shift.py`, `and_.py`.
-
-    Without such a file the python backend refuses the operator.
-    """
-    for name in OPERATORS:
-        file = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-        module = f"sonnx_ort.custom_ops.{file}{'_' if keyword.iskeyword(file) else ''}"
-        if name in STANDARD_OPERATORS and importlib.util.find_spec(module) is not None:
-            custom: CustomOperator | Inspection = importlib.import_module(module).CUSTOM_OPERATOR
-            yield custom
+def _custom_operator(operator: Operator) -> CustomOperator | Inspection:
+    if not operator.elementwise:
+        return Inspection(operator)
+    arithmetic = ARITHMETIC.get(operator.name)
+    # What is computed here in a wider type is rounded a second time.
+    carriers = CARRIERS if arithmetic is None or operator.rounds_once else {}
+    position = _PASSED_OPERANDS.get(operator.name, 0)
+    return CustomOperator(operator, arithmetic, carriers, position)
 
 
 CUSTOM_OPERATORS: Mapping[str, CustomOperator | Inspection] = MappingProxyType(
-    {custom.operator.name: custom for custom in _custom_operators()}
+    {name: _custom_operator(o) for name, o in OPERATORS.items() if name in STANDARD_OPERATORS}
 )
 """What takes the place of each standard operator of the profile."""
 

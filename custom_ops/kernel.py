@@ -5,13 +5,14 @@ An exception that leaves a kernel ends the process (onnxruntime-extensions' `Com
 at which the `Reshape` behind it fails.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.custom_ops.arithmetic import Arithmetic
 from sonnx_ort.custom_ops.decision import ATTRIBUTES, make_decision
 from sonnx_ort.custom_ops.definition import (
     CARRIERS,
@@ -28,12 +29,6 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
-Arithmetic = Callable[..., Array]
-"""Computes the result from operands that keep all rules, and from the argument `edition`.
-
-It may write into the first operand.
-"""
-
 _INT64 = ElementType.INT64.value
 
 
@@ -94,28 +89,6 @@ class CustomOperator:
             return (element_type.value, _INT64, _INT64)
         own = self.operator.operand_types
         return tuple(own.get(name, element_type.value) for name in self.operator.operands)
-
-
-def by_ufunc(function: np.ufunc, *, in_place: bool = True) -> Arithmetic:
-    """Compute by a function of numpy, element by element, in both editions alike.
-
-    Args:
-        function: The function.
-        in_place: Whether the result is of the operands' type, and is written into the first one.
-    """
-
-    def called(operands: Sequence[Array]) -> Array:
-        result: Array = function(*operands, out=operands[0]) if in_place else function(*operands)
-        return result
-
-    # As a decorator it costs half of what it does as a context; integers have nothing to say.
-    silently = np.errstate(all="ignore")(called)
-
-    def compute(*operands: Array, edition: Edition) -> Array:
-        del edition
-        return (silently if operands[0].dtype.kind == "f" else called)(operands)
-
-    return compute
 
 
 def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:

@@ -8,7 +8,7 @@ from onnxruntime_extensions import PyOp, get_library_path, onnx_op
 
 from sonnx_ort.custom_ops.catalog import KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.definition import KernelDefinition
-from sonnx_ort.profile.domain import DOMAIN
+from sonnx_ort.profile.operator import DOMAIN
 
 LIBRARY_PATH: str = get_library_path()
 """The shared library through which a session reaches the operators."""

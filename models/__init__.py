@@ -4,7 +4,6 @@
 inputs, and expected outputs or violations. `README.md` beside this file documents the manifest.
 """
 
-from sonnx_ort.models.comparison import same_elements
 from sonnx_ort.models.description import describe, describe_difference
 from sonnx_ort.models.example import (
     Case,
@@ -16,9 +15,9 @@ from sonnx_ort.models.example import (
     Rejection,
     RunViolation,
     StaticViolation,
+    same_elements,
 )
-from sonnx_ort.models.files import load, names, path
-from sonnx_ort.models.manifest import example, examples
+from sonnx_ort.models.manifest import example, examples, load, names, path
 
 __all__ = [
     "Case",

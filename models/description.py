@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.models.comparison import differing_elements, same_elements
 from sonnx_ort.models.example import (
     Classification,
     Expectation,
@@ -14,6 +13,8 @@ from sonnx_ort.models.example import (
     Rejection,
     RunViolation,
     StaticViolation,
+    differing_elements,
+    same_elements,
 )
 from sonnx_ort.profile.operand import first_index, format_shape
 

@@ -1,4 +1,4 @@
-"""Reads the manifest of the bundled models."""
+"""The bundled models: their files, and the manifest that says what each has to give."""
 
 import functools
 import json
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.models import tensor_json
@@ -23,6 +24,36 @@ from sonnx_ort.models.example import (
     StaticViolation,
 )
 from sonnx_ort.profile.options import Edition
+
+
+def names() -> tuple[str, ...]:
+    """The names of all bundled models, in the order of the manifest."""
+    return tuple(entry.name for entry in examples())
+
+
+def path(name: str) -> Path:
+    """The file of a bundled model.
+
+    Args:
+        name: One of `names()`.
+
+    Raises:
+        SonnxError: There is no model of that name; the message lists those that exist.
+    """
+    return DATA / f"{example(name).name}.onnx"
+
+
+def load(name: str) -> onnx.ModelProto:
+    """Read a bundled model.
+
+    Args:
+        name: One of `names()`.
+
+    Raises:
+        SonnxError: There is no model of that name; the message lists those that exist.
+    """
+    return onnx.load_model(path(name))
+
 
 VERSION = 2
 """The version of the manifest's format that this code reads."""

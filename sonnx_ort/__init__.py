@@ -15,18 +15,16 @@ from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
 
 if TYPE_CHECKING:
     from sonnx_ort import models
-    from sonnx_ort.analysis.obligation import Obligation
-    from sonnx_ort.analysis.report import ModelRejected, Report
-    from sonnx_ort.analysis.waivers import Waiver
-    from sonnx_ort.checking import check
-    from sonnx_ort.profile.judgement import Status
+    from sonnx_ort.api import check, rewrite, rewrite_file
+    from sonnx_ort.evidence.verification import Verification, verify
+    from sonnx_ort.obligations.obligation import Obligation
+    from sonnx_ort.obligations.report import ModelRejected, Report
+    from sonnx_ort.obligations.waivers import Waiver
+    from sonnx_ort.options import Backend
     from sonnx_ort.profile.options import Broadcasting, Edition
-    from sonnx_ort.rewriting.options import Backend
-    from sonnx_ort.rewriting.rewrite import rewrite
-    from sonnx_ort.rewriting.rewrite_file import rewrite_file
+    from sonnx_ort.profile.rule import Status
     from sonnx_ort.runtime.registration import register
     from sonnx_ort.runtime.session import InferenceSession
-    from sonnx_ort.verification import Verification, verify
 
 __all__ = [
     "Backend",
@@ -53,21 +51,21 @@ __all__ = [
 __version__ = "0.1.0"
 
 _MODULES = {
-    "Backend": "rewriting.options",
+    "Backend": "options",
     "Broadcasting": "profile.options",
     "Edition": "profile.options",
     "InferenceSession": "runtime.session",
-    "ModelRejected": "analysis.report",
-    "Obligation": "analysis.obligation",
-    "Report": "analysis.report",
-    "Status": "profile.judgement",
-    "Verification": "verification",
-    "Waiver": "analysis.waivers",
-    "check": "checking",
+    "ModelRejected": "obligations.report",
+    "Obligation": "obligations.obligation",
+    "Report": "obligations.report",
+    "Status": "profile.rule",
+    "Verification": "evidence.verification",
+    "Waiver": "obligations.waivers",
+    "check": "api",
     "register": "runtime.registration",
-    "rewrite": "rewriting.rewrite",
-    "rewrite_file": "rewriting.rewrite_file",
-    "verify": "verification",
+    "rewrite": "api",
+    "rewrite_file": "api",
+    "verify": "evidence.verification",
 }
 """Where each public name comes from."""
 

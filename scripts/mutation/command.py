@@ -24,7 +24,17 @@ from mutation.trials import VARIABLES, Trial
 RECORD = ROOT / "docs" / "records" / "mutants.json"
 """The record that is kept in the repository."""
 
-ROOMS = ("sonnx_ort/profile", "custom_ops", "sonnx_ort/analysis", "sonnx_ort/rewriting")
+ROOMS = (
+    "sonnx_ort/profile",
+    "custom_ops",
+    "sonnx_ort/knowledge",
+    "sonnx_ort/obligations",
+    "sonnx_ort/enforcing",
+    "sonnx_ort/options.py",
+    "sonnx_ort/pipeline.py",
+    "sonnx_ort/api.py",
+    "sonnx_ort/files.py",
+)
 """What mutants are made of."""
 
 _BUDGETS = {"live": 60.0, "fresh": 10.0}

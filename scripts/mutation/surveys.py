@@ -18,8 +18,10 @@ TABLES = ("tests/profile/test_catalog.py", "tests/reporting/test_rules_pages.py"
 TESTS = (
     "tests/profile",
     "tests/custom_ops",
-    "tests/analysis",
-    "tests/rewriting",
+    "tests/knowledge",
+    "tests/obligations",
+    "tests/enforcing",
+    "tests/pipeline",
     "tests/reporting/test_rules_pages.py",
 )
 """What mutants are tried with, without the tests that take long."""

@@ -1,29 +1,161 @@
-"""`sonnx-ort check`: what is known of models, and whether they keep the profile."""
+"""`sonnx-ort check`: models, one after the other."""
 
+import datetime as dt
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
-from sonnx_ort.analysis.checked_model import Check, FailOn
-from sonnx_ort.analysis.rule_choice import rules_told_of
-from sonnx_ort.cli.exit_status import ExitStatus, errors_as_sentences
 from sonnx_ort.cli.options import (
     BroadcastOption,
     EditionOption,
+    ExitStatus,
     OperatorsOption,
     QuietOption,
     RecordOption,
+    errors_as_sentences,
     examples,
 )
 from sonnx_ort.errors import InvalidModel, SonnxError
-from sonnx_ort.loading.choice import DEFAULT, choose_demands
-from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.files import check_place, write_text
+from sonnx_ort.loading.source import collector_paused
+from sonnx_ort.obligations.report import rules_told_of
+from sonnx_ort.obligations.waivers import Waiver
+from sonnx_ort.obligations.waiving import waive
+from sonnx_ort.options import DEFAULT, Choices, choose_demands
+from sonnx_ort.pipeline import examine, load
+from sonnx_ort.profile.options import Broadcasting, Demands, Edition
+from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn, check_with_outline
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat
 from sonnx_ort.reporting.text_report import text_reports
-from sonnx_ort.rewriting.whole_file import check_place, write_text
+
+DELAY = 1.0
+"""How many seconds pass before it is shown."""
+
+
+@contextmanager
+def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
+    """Show how far a loop is, until the block ends.
+
+    Args:
+        total: How many steps there are.
+        console: Where to show it; nothing is shown where that is no terminal.
+
+    Yields:
+        What to call with the name of each step before it is done.
+    """
+    if not console.is_interactive:
+        yield lambda _: None
+        return
+    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task("", total=total, completed=-1)
+    timer = threading.Timer(DELAY, bar.start)
+    timer.start()
+    try:
+        yield lambda name: bar.update(task, description=name, advance=1)
+    finally:
+        timer.cancel()
+        # It may be starting at this very moment.
+        timer.join()
+        bar.stop()
+
+
+STANDARD_INPUT = "-"
+"""What stands for the model on standard input."""
+
+
+def find_models(given: Iterable[str]) -> list[str]:
+    """Find the files of models.
+
+    Args:
+        given: Files, which need not be there; folders, which stand for each `.onnx` file in or
+            below them, by name; or "-".
+
+    Returns:
+        The files, each once.
+
+    Raises:
+        SonnxError: A folder has none.
+    """
+    found: list[str] = []
+    for name in given:
+        folder = Path(name)
+        if not folder.is_dir():
+            found.append(name)
+            continue
+        inside = sorted(str(path) for path in folder.rglob("*.onnx") if path.is_file())
+        if not inside:
+            raise SonnxError(f"there is no .onnx file in the folder '{name}'")
+        found.extend(inside)
+    return list(dict.fromkeys(found))
+
+
+def check_models(
+    names: Sequence[str],
+    demands: Demands,
+    *,
+    before_each: Callable[[str], None] = lambda _: None,
+    drawn: bool = False,
+) -> tuple[CheckedModel, ...]:
+    """Check models.
+
+    Args:
+        names: Their files, or "-".
+        demands: What all are held to.
+        before_each: Called with each name before its model is checked.
+        drawn: Whether their graphs are to be drawn.
+    """
+    checked: list[CheckedModel] = []
+    for name in names:
+        before_each(name)
+        checked.append(_check(name, demands, drawn=drawn))
+    return tuple(checked)
+
+
+def settle(
+    checked: Sequence[CheckedModel],
+    *,
+    waivers: Iterable[Waiver] = (),
+    rules: Iterable[str] | None = None,
+) -> tuple[CheckedModel, ...]:
+    """Apply waivers to models that were checked together, and choose what is told of them.
+
+    Args:
+        checked: The models.
+        waivers: What violations of theirs are tolerated for.
+        rules: The rules to tell of; None stands for all.
+
+    Raises:
+        SonnxError: A waiver is not for exactly one violation.
+    """
+    reports = [model.report for model in checked if model.report is not None]
+    waived = iter(waive(reports, waivers, dt.date.today()))
+    return tuple(
+        model if model.report is None else replace(model, report=next(waived).selected(rules))
+        for model in checked
+    )
+
+
+def _check(name: str, demands: Demands, *, drawn: bool) -> CheckedModel:
+    try:
+        source = sys.stdin.buffer.read() if name == STANDARD_INPUT else name
+        if drawn:
+            report, graph = check_with_outline(source, demands)
+            return CheckedModel(name, report, graph=graph)
+        with collector_paused():
+            examined = examine(load(source, Choices(demands)), complete=True)
+        return CheckedModel(name, examined.examination.report)
+    except SonnxError as error:
+        return CheckedModel(name, None, str(error))
+
 
 STANDARD = "-"
 """What stands for standard output in the place of a file."""
@@ -96,9 +228,8 @@ def check(
 
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
-    from sonnx_ort.analysis.waivers import read_waivers
-    from sonnx_ort.batch import check_models, find_models, settle
-    from sonnx_ort.reporting.progress import progress
+    from sonnx_ort.cli.check import check_models, find_models, progress, settle
+    from sonnx_ort.obligations.waivers import read_waivers
 
     with errors_as_sentences():
         if output != STANDARD:
@@ -133,8 +264,8 @@ def _tell_of_unusable(check: Check) -> None:
 
 
 def _record(check: Check, record: Path) -> None:
-    from sonnx_ort.batch import STANDARD_INPUT
-    from sonnx_ort.checking import record_check
+    from sonnx_ort.cli.check import STANDARD_INPUT
+    from sonnx_ort.evidence.making import record_check
 
     (model, *others) = check.models
     if others or model.report is None or model.name == STANDARD_INPUT:

@@ -1,13 +1,278 @@
-"""`sonnx-ort demo`: all bundled models, rewritten and run."""
+"""`sonnx-ort demo`: every bundled model, and whether it gives what its manifest says.
 
+A top room: it uses the models, the rewriting and the runtime, and prints nothing.
+"""
+
+import enum
+import logging
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
 import typer
+from rich import box
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from sonnx_ort.cli.exit_status import ExitStatus
-from sonnx_ort.cli.options import BackendOption, examples
-from sonnx_ort.rewriting.options import Backend
+from sonnx_ort import models
+from sonnx_ort.cli.options import BackendOption, ExitStatus, examples
+from sonnx_ort.errors import ContractViolation
+from sonnx_ort.models import (
+    Case,
+    Classification,
+    Example,
+    Expectation,
+    Outputs,
+    Rejection,
+    RunViolation,
+    StaticViolation,
+    describe,
+    describe_difference,
+    same_elements,
+)
+from sonnx_ort.obligations.report import ModelRejected
+from sonnx_ort.options import Backend
+from sonnx_ort.runtime.session import InferenceSession
+
+_FATAL = 4
+
+Array = npt.NDArray[Any]
+
+
+class Verdict(enum.StrEnum):
+    """Whether a case gives what the manifest says."""
+
+    KEPT = "kept"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case of one bundled model.
+
+    Attributes:
+        model: The name of the model.
+        case: The name of the case.
+        shows: What the model shows, in one sentence.
+        expected: What the manifest says.
+        got: What happened.
+        verdict: Whether the two are the same.
+    """
+
+    model: str
+    case: str
+    shows: str
+    expected: str
+    got: str
+    verdict: Verdict
+
+    @property
+    def kept(self) -> bool:
+        """Whether what happened is what should."""
+        return self.verdict is Verdict.KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What no case expects.
+
+    Attributes:
+        reason: What went wrong.
+    """
+
+    reason: str
+
+
+Observation = Expectation | Failure
+"""What came of a case, in the terms in which the manifest says what should."""
+
+
+def demonstrate(backend: Backend = Backend.PYTHON) -> Iterator[Row]:
+    """Rewrite and run every bundled model, case by case, in the order of the manifest.
+
+    Args:
+        backend: What enforces the rules.
+
+    Yields:
+        One row per case. A case that goes wrong is a row with the verdict "failed", whatever the
+        error.
+    """
+    for example in models.examples():
+        for case in example.cases:
+            yield run_case(example, case, backend)
+
+
+def run_case(example: Example, case: Case, backend: Backend = Backend.PYTHON) -> Row:
+    """Rewrite and run a bundled model once.
+
+    Args:
+        example: The model.
+        case: One of its cases.
+        backend: What enforces the rules.
+    """
+    observed = observe(example, case, backend)
+    kept = agrees(case.expected, observed)
+    return Row(
+        example.name,
+        case.name,
+        example.shows,
+        describe(case.expected),
+        _describe_observation(case.expected, observed),
+        Verdict.KEPT if kept else Verdict.FAILED,
+    )
+
+
+def observe(example: Example, case: Case, backend: Backend) -> Observation:
+    """Rewrite and run a bundled model once, and say what came of it.
+
+    Args:
+        example: The model.
+        case: One of its cases.
+        backend: What enforces the rules.
+    """
+    with _logging_nothing():
+        try:
+            return _run(example, case, backend)
+        except ModelRejected as error:
+            violations = error.report.violations
+            return Rejection(tuple(StaticViolation(v.rule.id, v.node) for v in violations))
+        except ContractViolation as error:
+            return RunViolation(
+                error.rule,
+                error.operator,
+                error.node,
+                error.shapes or (),
+                error.index,
+                error.values,
+            )
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong is a row of the table
+            return Failure(f"{type(error).__name__}: {error}")
+
+
+def agrees(expected: Expectation, observed: Observation) -> bool:
+    """Whether what came of a case is what the manifest expects.
+
+    Args:
+        expected: What the manifest says.
+        observed: What came of the case.
+    """
+    match expected, observed:
+        case Outputs(values), Outputs(computed):
+            return values.keys() == computed.keys() and all(
+                same_elements(value, computed[name]) for name, value in values.items()
+            )
+        case Rejection(violations), Rejection(found):
+            return sorted(violations) == sorted(found)
+        case RunViolation(), RunViolation():
+            return expected == observed
+        case Classification(correct=correct), Classification(correct=counted):
+            return correct == counted
+        case _:
+            return False
+
+
+def _run(example: Example, case: Case, backend: Backend) -> Observation:
+    session = InferenceSession(
+        models.path(example.name),
+        _options(),
+        edition=case.edition,
+        broadcast=case.broadcast,
+        operators=case.operators,
+        backend=backend,
+    )
+    outputs = _outputs(session, case)
+    match case.expected:
+        case Outputs(values):
+            return Outputs({name: outputs[name] for name in values if name in outputs})
+        case Classification(output, labels, _):
+            for name, before in _outputs_before(example, case).items():
+                if not same_elements(before, outputs[name]):
+                    difference = describe_difference(name, before, outputs[name])
+                    return Failure(f"the rewrite changes an output: {difference}")
+            return Classification(output, labels, int(np.sum(outputs[output] == labels)))
+        case _:
+            return Outputs(outputs)
+
+
+def _outputs_before(example: Example, case: Case) -> dict[str, Array]:
+    """Run the model as it is before the rewrite, without optimizations."""
+    options = _options()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return _outputs(onnxruntime.InferenceSession(models.path(example.name), options), case)
+
+
+def _outputs(session: onnxruntime.InferenceSession, case: Case) -> dict[str, Array]:
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, dict(case.inputs)), strict=True))
+
+
+def _options() -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    # Violations are expected here; ONNX Runtime would write each to standard error.
+    options.log_severity_level = _FATAL
+    return options
+
+
+def _describe_observation(expected: Expectation, observed: Observation) -> str:
+    """Say what came of a case; of outputs that are not as expected only what differs."""
+    match expected, observed:
+        case _, Failure(reason):
+            return reason
+        case Outputs(values), Outputs(computed) if not agrees(expected, observed):
+            found = [
+                describe_difference(name, value, computed[name])
+                if name in computed
+                else f"there is no output {name}"
+                for name, value in values.items()
+            ]
+            return "; ".join(filter(None, found))
+        case _:
+            return describe(observed)
+
+
+@contextmanager
+def _logging_nothing() -> Iterator[None]:
+    """Keep expected violations off standard error; an application's own handlers still get them."""
+    logger, handler = logging.getLogger("sonnx_ort"), logging.NullHandler()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def demonstration_table(rows: Iterable[Row]) -> Table:
+    """Set what happened beside what should, one row per case.
+
+    Args:
+        rows: The cases, in the order to show them in.
+    """
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("model", overflow="fold", ratio=20)
+    table.add_column("what it shows", overflow="fold", ratio=34)
+    table.add_column("expected", overflow="fold", ratio=30)
+    table.add_column("got", overflow="fold", ratio=30)
+    table.add_column("verdict", no_wrap=True)
+    previous = ""
+    for row in rows:
+        first = row.model != previous
+        verdict = Text(row.verdict, style="green" if row.kept else "bold red")
+        table.add_row(
+            Text(f"{row.model}\n{row.case}" if first else row.case),
+            Text(row.shows if first else ""),
+            Text(row.expected),
+            Text(row.got),
+            verdict,
+        )
+        previous = row.model
+    return table
+
 
 app = typer.Typer()
 
@@ -15,8 +280,7 @@ app = typer.Typer()
 @app.command(epilog=examples("sonnx-ort demo", "sonnx-ort demo --backend native"))
 def demo(backend: BackendOption = Backend.PYTHON) -> None:
     """Rewrite and run all bundled models, and show what happens beside what should."""
-    from sonnx_ort.demonstration import demonstrate
-    from sonnx_ort.reporting.demonstration_table import demonstration_table
+    from sonnx_ort.cli.demo import demonstrate, demonstration_table
 
     rows = list(demonstrate(backend))
     console = Console(width=None if sys.stdout.isatty() else 140)

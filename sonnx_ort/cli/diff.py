@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.exit_status import ExitStatus, errors_as_sentences
-from sonnx_ort.cli.options import QuietOption, examples
+from sonnx_ort.cli.options import ExitStatus, QuietOption, errors_as_sentences, examples
 
 app = typer.Typer()
 
@@ -38,9 +37,9 @@ def diff(
 
     Exit status 0: nothing differs; 1: a value differs or a run ends early; 2: unusable input.
     """
-    from sonnx_ort.differencing.difference import compare
+    from sonnx_ort.cli.run import read_feeds
+    from sonnx_ort.comparing.difference import compare
     from sonnx_ort.reporting.difference_report import difference_report
-    from sonnx_ort.running import read_feeds
 
     with errors_as_sentences():
         given = read_feeds(feeds or [])

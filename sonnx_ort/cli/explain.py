@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.exit_status import errors_as_sentences
-from sonnx_ort.cli.options import examples
+from sonnx_ort.cli.options import errors_as_sentences, examples
 
 app = typer.Typer()
 

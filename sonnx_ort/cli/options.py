@@ -1,12 +1,45 @@
-"""The arguments and options that several commands have."""
+"""Options and exit statuses of all commands."""
 
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
+from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.obligations.report import ModelRejected
+from sonnx_ort.options import Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
-from sonnx_ort.rewriting.options import Backend
+
+
+class ExitStatus(enum.IntEnum):
+    """What the command's exit status says."""
+
+    KEPT = 0
+    VIOLATED = 1
+    UNUSABLE = 2
+
+
+@contextmanager
+def errors_as_sentences() -> Iterator[None]:
+    """Say what went wrong, without a traceback, and leave with the status that fits.
+
+    Raises:
+        Exit: Something went wrong.
+    """
+    try:
+        yield
+    except (ModelRejected, ContractViolation) as error:
+        _leave(error, ExitStatus.VIOLATED)
+    except SonnxError as error:
+        _leave(error, ExitStatus.UNUSABLE)
+
+
+def _leave(error: Exception, status: ExitStatus) -> NoReturn:
+    typer.echo(f"sonnx-ort: {error}", err=True)
+    raise typer.Exit(status) from None
 
 
 def examples(*lines: str) -> str:

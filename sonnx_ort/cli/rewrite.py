@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.exit_status import errors_as_sentences
 from sonnx_ort.cli.options import (
     BackendOption,
     BroadcastOption,
@@ -15,12 +14,12 @@ from sonnx_ort.cli.options import (
     QuietOption,
     RecordOption,
     WaiversOption,
+    errors_as_sentences,
     examples,
 )
-from sonnx_ort.loading.choice import DEFAULT
+from sonnx_ort.files import Transfer
+from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
-from sonnx_ort.rewriting.external_transfer import Transfer
-from sonnx_ort.rewriting.options import Backend
 
 app = typer.Typer()
 
@@ -55,7 +54,7 @@ def rewrite(
     quiet: QuietOption = False,
 ) -> None:
     """Put what enforces the profile in the place of nodes: every Div and Sub, or more."""
-    from sonnx_ort.rewriting.rewrite_file import rewrite_file
+    from sonnx_ort.api import rewrite_file
 
     with errors_as_sentences():
         rewrite_file(

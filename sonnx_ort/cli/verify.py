@@ -5,8 +5,13 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.exit_status import ExitStatus, errors_as_sentences
-from sonnx_ort.cli.options import ModelArgument, QuietOption, examples
+from sonnx_ort.cli.options import (
+    ExitStatus,
+    ModelArgument,
+    QuietOption,
+    errors_as_sentences,
+    examples,
+)
 
 app = typer.Typer()
 
@@ -21,7 +26,7 @@ def verify(
 
     Exit status 0: it is, and the same is found; 1: something differs; 2: unusable input.
     """
-    from sonnx_ort.verification import verify as verify_file
+    from sonnx_ort.evidence.verification import verify as verify_file
 
     with errors_as_sentences():
         verification = verify_file(model, record)

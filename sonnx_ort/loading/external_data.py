@@ -1,6 +1,13 @@
-"""Checks references to tensors outside the model's file before anyone follows them."""
+"""Tensors that lie in files beside the model, or that are taken out of it.
 
+The bytes are read field by field (https://protobuf.dev/programming-guides/encoding); what is not
+exactly as expected stays where it is, for the parser to judge.
+"""
+
+import enum
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import onnx
@@ -69,3 +76,178 @@ def _check_file(name: str, info: ExternalDataInfo, folder: Path) -> None:
             f"tensor '{name}': its external data '{path}' ends at byte {path.stat().st_size}, "
             f"but the tensor reaches to byte {needed}; the file is truncated"
         )
+
+
+LARGE = 1 << 16
+"""Tensors from this number of bytes on are separated."""
+
+_GRAPH_OF_MODEL = 7
+_INITIALIZER_OF_GRAPH = 5
+_RAW_DATA_OF_TENSOR = 9
+_REST_OF_TENSOR = frozenset({1, 2, 8, 12, 16})
+"""Sizes, type, name, documentation and metadata; elements in another field are left alone."""
+
+_SIZES = {
+    onnx.TensorProto.FLOAT: 4,
+    onnx.TensorProto.FLOAT16: 2,
+    onnx.TensorProto.BFLOAT16: 2,
+    onnx.TensorProto.DOUBLE: 8,
+}
+"""Bytes of an element. Proofs rest on integers, which therefore stay in the graph."""
+
+
+class _Kind(enum.IntEnum):
+    """How the content of a field is written."""
+
+    VARINT = 0
+    FIXED_64 = 1
+    LENGTH_DELIMITED = 2
+    FIXED_32 = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A field of a message: its number, and where it, and its content, lie."""
+
+    number: int
+    kind: int
+    start: int
+    content: int
+    end: int
+
+
+def detached(model: memoryview, location: str) -> onnx.ModelProto | None:
+    """Give a model without its large weights, which become references into its own bytes.
+
+    Only initializers of the main graph are separated, and only those of floating-point types.
+
+    Args:
+        model: The serialized model.
+        location: What the references call these bytes.
+
+    Returns:
+        The model with references; None if it has no large weights, has references already, or
+        cannot be read, so that the ordinary way of loading has to judge it.
+    """
+    try:
+        parts, found = _without_weights(model, location)
+        if not found:
+            return None
+        light = onnx.load_model_from_string(b"".join(parts))
+    except Exception:  # noqa: BLE001 - the ordinary way says what is wrong with it
+        return None
+    return light if _refers_only_to(location, light) else None
+
+
+def _refers_only_to(location: str, model: onnx.ModelProto) -> bool:
+    entries = (entry for tensor in external_tensors(model) for entry in tensor.external_data)
+    return all(entry.value == location for entry in entries if entry.key == "location")
+
+
+def _without_weights(model: memoryview, location: str) -> tuple[list[bytes | memoryview], bool]:
+    parts: list[bytes | memoryview] = []
+    found = False
+    for field in _fields(model, 0, len(model)):
+        if field.number == _GRAPH_OF_MODEL and field.kind == _Kind.LENGTH_DELIMITED:
+            graph, any_found = _graph_without_weights(model, field, location)
+            parts += _message(_GRAPH_OF_MODEL, graph)
+            found |= any_found
+        else:
+            parts.append(model[field.start : field.end])
+    return parts, found
+
+
+def _graph_without_weights(
+    model: memoryview, graph: _Field, location: str
+) -> tuple[list[bytes | memoryview], bool]:
+    parts: list[bytes | memoryview] = []
+    found = False
+    for field in _fields(model, graph.content, graph.end):
+        reference = None
+        large = field.end - field.content >= LARGE
+        if field.number == _INITIALIZER_OF_GRAPH and field.kind == _Kind.LENGTH_DELIMITED and large:
+            reference = _reference(model, field, location)
+        if reference is None:
+            parts.append(model[field.start : field.end])
+        else:
+            parts += _message(_INITIALIZER_OF_GRAPH, [reference])
+            found = True
+    return parts, found
+
+
+def _reference(model: memoryview, tensor: _Field, location: str) -> bytes | None:
+    """The tensor with a reference in the place of its elements; None if it has to stay."""
+    rest: list[bytes | memoryview] = []
+    elements: list[_Field] = []
+    for field in _fields(model, tensor.content, tensor.end):
+        if field.number == _RAW_DATA_OF_TENSOR and field.kind == _Kind.LENGTH_DELIMITED:
+            elements.append(field)
+        elif field.number in _REST_OF_TENSOR:
+            rest.append(model[field.start : field.end])
+        else:
+            return None
+    if len(elements) != 1:
+        return None
+    offset, length = elements[0].content, elements[0].end - elements[0].content
+    proto = onnx.TensorProto.FromString(b"".join(rest))
+    size = _SIZES.get(proto.data_type)
+    if length < LARGE or size is None or not proto.name:
+        return None
+    if any(dimension < 0 for dimension in proto.dims) or size * math.prod(proto.dims) != length:
+        return None
+    proto.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        proto.external_data.add(key=key, value=str(value))
+    content: bytes = proto.SerializeToString()
+    return content
+
+
+def _fields(model: memoryview, start: int, end: int) -> Iterator[_Field]:
+    while start < end:
+        tag, content = _varint(model, start, end)
+        number, kind = tag >> 3, tag & 7
+        match kind:
+            case _Kind.VARINT:
+                _, after = _varint(model, content, end)
+            case _Kind.FIXED_64:
+                after = content + 8
+            case _Kind.LENGTH_DELIMITED:
+                length, content = _varint(model, content, end)
+                after = content + length
+            case _Kind.FIXED_32:
+                after = content + 4
+            case _:
+                raise ValueError("no message of protocol buffers")
+        if after > end:
+            raise ValueError("no message of protocol buffers")
+        yield _Field(number, kind, start, content, after)
+        start = after
+
+
+def _varint(model: memoryview, at: int, end: int) -> tuple[int, int]:
+    """Read a number of variable length; give it and the place behind it."""
+    number = 0
+    for shift in range(0, 70, 7):
+        if at >= end:
+            break
+        byte = model[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, at
+    raise ValueError("no message of protocol buffers")
+
+
+def _message(number: int, parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
+    """A field that holds a message."""
+    length = sum(len(part) for part in parts)
+    return [_encoded(number << 3 | _Kind.LENGTH_DELIMITED) + _encoded(length), *parts]
+
+
+def _encoded(number: int) -> bytes:
+    encoded = bytearray()
+    while number >= 0x80:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)

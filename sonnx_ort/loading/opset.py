@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_nodes, every_node
-from sonnx_ort.profile.domain import STANDARD_DOMAIN
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 _WHERE_NONE_IS_ASKED_FOR = 17
 """A version with all operators that guards are made of, which every supported ONNX Runtime has."""

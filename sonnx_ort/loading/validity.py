@@ -10,7 +10,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, nodes_within
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.domain import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
+from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
 
 _GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 

@@ -7,10 +7,10 @@ irrational it rounds correctly too, from enclosures that Arb computes (the extra
 results that no two implementations give alike `enclosure` says which are admitted.
 """
 
-from sonnx_ort.oracle.broadcasting import broadcast
+from sonnx_ort.oracle.domains import Violation
 from sonnx_ort.oracle.enclosure import UNITS, Enclosure, enclosure
 from sonnx_ort.oracle.operators import OPERATORS, ZEROS_OF_EITHER_SIGN, outcome
-from sonnx_ort.oracle.violation import Violation
+from sonnx_ort.oracle.tensors import broadcast
 
 __all__ = [
     "OPERATORS",

@@ -1,10 +1,11 @@
-"""The rules about elements: which elements of operands an operator has no result for.
+"""Where operators are defined, and the violation where they are not.
 
 Sources: of Div this project's C1 and C2, and R5 of the preliminary edition, which no integer meets;
 of the others the operator's file in `profile/`, whose rules say where they come from.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import trunc
 from types import MappingProxyType
 from typing import Any
@@ -14,9 +15,25 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import INTEGER_FORMATS, IntegerFormat
 from sonnx_ort.oracle.numbers import Kind, Number
-from sonnx_ort.oracle.violation import Violation
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """The first broken rule, in the order of the operator's contract.
+
+    Attributes:
+        rule: Its id.
+        index: Where the first offending element stands, in row-major order; None where the shapes
+            offend.
+        values: The elements there that offend together; None where the shapes offend.
+    """
+
+    rule: str
+    index: tuple[int, ...] | None = None
+    values: tuple[int | float, ...] | None = None
+
 
 Array = npt.NDArray[Any]
 Elements = tuple[Any, ...]

@@ -24,10 +24,9 @@ from sonnx_ort.oracle.arithmetic import (
     square_root_of_float,
     subtract_floats,
 )
-from sonnx_ort.oracle.comparison import equal, largest, less, less_or_equal, smallest
-from sonnx_ort.oracle.conversion import TYPES, Datum, converted
-from sonnx_ort.oracle.elements import Attributes
+from sonnx_ort.oracle.elements import TYPES, Attributes, Datum, converted
 from sonnx_ort.oracle.functions import angle_of_float, logarithm_of_float, power_of_floats
+from sonnx_ort.oracle.numbers import equal, largest, less, less_or_equal, smallest
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 

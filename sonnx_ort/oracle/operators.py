@@ -12,10 +12,9 @@ from typing import Any
 import numpy.typing as npt
 
 from sonnx_ort.oracle import elementwise, single_operands
-from sonnx_ort.oracle.domains import violation_of_floats, violation_of_integers
+from sonnx_ort.oracle.domains import Violation, violation_of_floats, violation_of_integers
 from sonnx_ort.oracle.elements import Attributes, Operands, decoded_elements, encoded_elements
 from sonnx_ort.oracle.tensors import tensor_result
-from sonnx_ort.oracle.violation import Violation
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 

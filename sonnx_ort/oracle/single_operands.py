@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.oracle.domains import Violation
 from sonnx_ort.oracle.elements import Attributes, Operands
-from sonnx_ort.oracle.violation import Violation
 
 Array = npt.NDArray[Any]
 

@@ -1,11 +1,4 @@
-"""`BatchNormalization`: each channel of a tensor, normalized by a given mean and variance.
-
-Results: scale * (X - input_mean) / sqrt(input_var + epsilon) + B, channel by channel, in X's type.
-
-ONNX Runtime 1.32.0 gives NaN, without a word, where input_var + epsilon is negative, be it by a
-negative variance or by a negative epsilon, in float16, float and double; it has no kernel for
-bfloat16. That scale, B, mean and variance are vectors of the number of channels it holds to itself.
-"""
+"""`BatchNormalization`: each channel of a tensor, normalized by a given mean and variance."""
 
 import math
 from types import MappingProxyType
@@ -14,9 +7,8 @@ from sonnx_ort.profile.common_rules import working_group
 from sonnx_ort.profile.element_type import FLOAT_TYPES, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attribute import AdmittedAttribute
-from sonnx_ort.profile.requirements.dense import Dense
-from sonnx_ort.profile.requirements.interval import WithinInterval
+from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
+from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Illustration, Rule, Source
 
@@ -116,6 +108,17 @@ _VARIANCE = Rule(
 
 BATCH_NORMALIZATION = Operator(
     name="BatchNormalization",
+    description="""
+        `BatchNormalization`: each channel of a tensor, normalized by a given mean and variance.
+
+        Results: scale * (X - input_mean) / sqrt(input_var + epsilon) + B, channel by channel, in
+        X's type.
+
+        ONNX Runtime 1.32.0 gives NaN, without a word, where input_var + epsilon is negative, be it
+        by a negative variance or by a negative epsilon, in float16, float and double; it has no
+        kernel for bfloat16. That scale, B, mean and variance are vectors of the number of channels
+        it holds to itself.
+    """,
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 14, 15),
     contracts=dict.fromkeys(

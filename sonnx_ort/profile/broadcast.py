@@ -1,17 +1,9 @@
-"""`Broadcast`: makes the shapes of any number of tensors equal, in the open.
+"""`Broadcast`: makes the shapes of any number of tensors equal, in the open."""
 
-Step 1 prepends axes of size 1 until all ranks are equal; step 2 repeats each axis of size 1 until
-all sizes are equal. Output m repeats the elements of input m, and has its type.
-
-ONNX Runtime 1.32.0 has no operator of this name. Its own operators broadcast without a word, and
-take a size of 0 against a size of 1 too.
-"""
-
-from sonnx_ort.profile.domain import DOMAIN
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.operator import DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.broadcastable import Broadcastable, OwnType
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable, OwnType
 from sonnx_ort.profile.rule import Rule, Source, Words
 
 _DOCUMENT = "SONNX Broadcast"
@@ -50,6 +42,15 @@ _RULES = {Family.FLOAT: (E1, _C1), Family.INTEGER: (E1, _C1)}
 
 BROADCAST = Operator(
     name="Broadcast",
+    description="""
+        `Broadcast`: makes the shapes of any number of tensors equal, in the open.
+
+        Step 1 prepends axes of size 1 until all ranks are equal; step 2 repeats each axis of size 1
+        until all sizes are equal. Output m repeats the elements of input m, and has its type.
+
+        ONNX Runtime 1.32.0 has no operator of this name. Its own operators broadcast without a
+        word, and take a size of 0 against a size of 1 too.
+    """,
     domain=DOMAIN,
     operands=(),
     repeated_operand="X",

@@ -3,45 +3,19 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sonnx_ort.profile.abs import ABS
-from sonnx_ort.profile.acos import ACOS
-from sonnx_ort.profile.add import ADD
-from sonnx_ort.profile.and_ import AND
-from sonnx_ort.profile.arg_max import ARG_MAX
+from sonnx_ort.profile.arithmetic import ADD, MAX, MIN, MOD, MUL, P_RELU
 from sonnx_ort.profile.batch_normalization import BATCH_NORMALIZATION
-from sonnx_ort.profile.bit_shift import BIT_SHIFT
-from sonnx_ort.profile.bitwise_and import BITWISE_AND
-from sonnx_ort.profile.bitwise_or import BITWISE_OR
-from sonnx_ort.profile.bitwise_xor import BITWISE_XOR
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.cast import CAST
-from sonnx_ort.profile.clip import CLIP
+from sonnx_ort.profile.comparisons import EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL
 from sonnx_ort.profile.div import DIV
-from sonnx_ort.profile.domain import STANDARD_DOMAIN
-from sonnx_ort.profile.equal import EQUAL
+from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
 from sonnx_ort.profile.general import GENERAL_RULES
-from sonnx_ort.profile.greater import GREATER
-from sonnx_ort.profile.greater_or_equal import GREATER_OR_EQUAL
-from sonnx_ort.profile.less import LESS
-from sonnx_ort.profile.less_or_equal import LESS_OR_EQUAL
-from sonnx_ort.profile.log import LOG
-from sonnx_ort.profile.mat_mul import MAT_MUL
-from sonnx_ort.profile.max import MAX
-from sonnx_ort.profile.min import MIN
-from sonnx_ort.profile.mod import MOD
-from sonnx_ort.profile.mul import MUL
-from sonnx_ort.profile.neg import NEG
-from sonnx_ort.profile.operator import Operator, require_distinct
-from sonnx_ort.profile.or_ import OR
-from sonnx_ort.profile.p_relu import P_RELU
-from sonnx_ort.profile.pow import POW
-from sonnx_ort.profile.reciprocal import RECIPROCAL
+from sonnx_ort.profile.logic import AND, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, OR, XOR
+from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator, require_distinct
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.slice import SLICE
-from sonnx_ort.profile.sqrt import SQRT
 from sonnx_ort.profile.sub import SUB
-from sonnx_ort.profile.where import WHERE
-from sonnx_ort.profile.xor import XOR
+from sonnx_ort.profile.tensors import ARG_MAX, CAST, MAT_MUL, WHERE
 
 _OPERATORS = (
     DIV,

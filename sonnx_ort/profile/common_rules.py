@@ -11,9 +11,9 @@ from types import MappingProxyType
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family
 from sonnx_ort.profile.operator import Contract
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.dense import Dense
-from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Rule, Source, Standing, Words
 
 _ROOM_OF_A_FAMILY = 3

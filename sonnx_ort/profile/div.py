@@ -1,27 +1,16 @@
-"""`Div`: the rules of the typed and of the preliminary document.
-
-Results (both editions, integers): the quotient truncated towards zero. Results (typed, floats):
-IEEE 754 division, rounded to nearest even; x/0 is an infinity with the IEEE sign and 0/0 is NaN.
-Results (preliminary, floats): the same, but +inf wherever B is zero, whatever A is.
-
-ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one symbol,
-in every numeric type but bfloat16, which it has no kernel for. The smallest int32 or int64
-divided by -1 ends the process (SIGFPE); of int8 and int16 it wraps. A zero divisor of any integer
-type fails in the run; as a constant before all runs, without the node's name.
-"""
+"""`Div`: the rules of the typed and of the preliminary document."""
 
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.optimizer import Optimizer
+from sonnx_ort.profile.operator import Operator, Optimizer
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.dense import Dense
+from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
     NonZeroDivisor,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.same_shape import NoBroadcasting, SameShape
 from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.shapes import NoBroadcasting, SameShape
 from sonnx_ort.profile.rule import Rule, Source, Standing, Words
 
 _TYPED = "SONNX Div, typed edition"
@@ -255,6 +244,20 @@ _OPTIMIZERS = (
 
 DIV = Operator(
     name="Div",
+    description="""
+        `Div`: the rules of the typed and of the preliminary document.
+
+        Results (both editions, integers): the quotient truncated towards zero. Results (typed,
+        floats): IEEE 754 division, rounded to nearest even; x/0 is an infinity with the IEEE sign
+        and 0/0 is NaN. Results (preliminary, floats): the same, but +inf wherever B is zero,
+        whatever A is.
+
+        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
+        symbol, in every numeric type but bfloat16, which it has no kernel for. The smallest int32
+        or int64 divided by -1 ends the process (SIGFPE); of int8 and int16 it wraps. A zero divisor
+        of any integer type fails in the run; as a constant before all runs, without the node's
+        name.
+    """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
     stays=True,

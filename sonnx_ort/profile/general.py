@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sonnx_ort.profile.requirements.dense import Dense
+from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Words
 
 _DOCUMENT = "SONNX, general restrictions"

@@ -1,14 +1,41 @@
-"""An operator of the profile: its rules in each edition."""
+"""An operator as the profile constrains it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from sonnx_ort.profile.domain import STANDARD_DOMAIN
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.optimizer import Optimizer
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, SeesShapes, Subject
+
+DOMAIN = "sonnx"
+"""The domain; `Div` in it is the enforced `Div`."""
+
+DOMAIN_VERSION = 1
+"""The version of the domain that a model imports."""
+
+STANDARD_DOMAIN = ""
+"""The domain of the standard operators, whose alias "ai.onnx" the loader resolves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """What a graph optimizer takes away, and a model to see it by.
+
+    ONNX Runtime calls the names of its optimizers internal, and ignores those that it does not
+    know. So a name alone switches nothing off for certain.
+
+    Attributes:
+        name: Its name in ONNX Runtime.
+        effect: What it does, as "leaves out x / 1".
+        canary: A model in ONNX's textual syntax. Left on, the optimizer takes at least one of the
+            nodes away that have a name; nothing else may.
+    """
+
+    name: str
+    effect: str
+    canary: str
+
 
 OF_THE_NODE = "of the node"
 """Stands for a type of results that an attribute of each node says, or that is no matter."""
@@ -49,6 +76,8 @@ class Operator:
         by_shape: The names of the operands of which the rules of an operator that is not
             element-wise see nothing but the shape, the first among them; empty for an element-wise
             operator. What runs decide of such an operator is the same for all families of types.
+        description: Paragraphs for people: what the operator is, what it computes ("Results: ..."),
+            and what ONNX Runtime does where nothing enforces the rules.
     """
 
     name: str
@@ -69,6 +98,7 @@ class Operator:
     optimizers: tuple[Optimizer, ...] = ()
     optional: tuple[str, ...] = ()
     by_shape: tuple[str, ...] = ()
+    description: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what could not be enforced as it is written.

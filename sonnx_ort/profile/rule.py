@@ -1,4 +1,4 @@
-"""A rule of the profile and where it comes from."""
+"""A rule: its source, its requirement, and how it is judged."""
 
 import enum
 from abc import ABC, abstractmethod
@@ -8,8 +8,59 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
-from sonnx_ort.profile.judgement import Judgement, Violation
 from sonnx_ort.profile.operand import Operand
+
+
+class Status(enum.StrEnum):
+    """When a rule is decided, and how."""
+
+    PROVED = "proved"
+    """It holds in every run."""
+
+    RUNTIME = "runtime"
+    """It is decided in each run; the enforced model checks it."""
+
+    VIOLATED = "violated"
+    """It fails in every run that reaches the node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A status with its evidence, a clause that a reviewer can follow without running anything."""
+
+    status: Status
+    evidence: str
+
+
+def proved(evidence: str) -> Judgement:
+    """The rule holds in every run, because of the evidence."""
+    return Judgement(Status.PROVED, evidence)
+
+
+def at_run_time(evidence: str) -> Judgement:
+    """The rule is decided in each run; the evidence says what is open."""
+    return Judgement(Status.RUNTIME, evidence)
+
+
+def violated(evidence: str) -> Judgement:
+    """The rule fails in every run that reaches the node, because of the evidence."""
+    return Judgement(Status.VIOLATED, evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What broke a rule in one run.
+
+    Attributes:
+        reason: A clause that says what was found.
+        index: Where the first offending element stands; None where the shapes offend.
+        values: The elements of the operands there, in their order, as Python numbers.
+    """
+
+    reason: str
+    index: tuple[int, ...] | None = None
+    values: tuple[int | float, ...] | None = None
+
 
 T = TypeVar("T")
 
@@ -229,11 +280,17 @@ class Rule:
     survived: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a code that the failure channel has no room for.
+        """Refuse a rule that could not be enforced.
 
         Raises:
-            ValueError: The code is none from 2 to 9998.
+            TypeError: The requirement has no way to judge, or to decide a run.
+            ValueError: The code is none from 2 to 9998, for which alone the failure channel has
+                room.
         """
+        for method in ("judge", "violation", "hint"):
+            if not callable(getattr(self.requirement, method, None)):
+                kind = type(self.requirement).__name__
+                raise TypeError(f"the rule {self.id} cannot be enforced: {kind} has no {method}")
         if not SMALLEST_CODE <= self.code <= LARGEST_CODE:
             raise ValueError(
                 f"the rule {self.id} has the code {self.code}; codes are numbers from "

@@ -1,11 +1,4 @@
-"""`Slice`: what lies between two places of each axis of a tensor, in steps.
-
-Results: the elements, in the type of the operand.
-
-ONNX Runtime 1.32.0 gives an empty tensor, without a word, where a start lies behind the last
-element or behind its end; an end beyond the axis it takes for the axis' own. It refuses steps of 0,
-axes that are not there or named twice, and starts, ends, axes and steps of different numbers.
-"""
+"""`Slice`: what lies between two places of each axis of a tensor, in steps."""
 
 from types import MappingProxyType
 
@@ -13,8 +6,7 @@ from sonnx_ort.profile.common_rules import working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.dense import Dense
-from sonnx_ort.profile.requirements.given import Given
+from sonnx_ort.profile.requirements.attributes import Dense, Given
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
@@ -107,6 +99,16 @@ _CONTRACT: Contract = MappingProxyType(dict.fromkeys(Family, _RULES))
 
 SLICE = Operator(
     name="Slice",
+    description="""
+        `Slice`: what lies between two places of each axis of a tensor, in steps.
+
+        Results: the elements, in the type of the operand.
+
+        ONNX Runtime 1.32.0 gives an empty tensor, without a word, where a start lies behind the
+        last element or behind its end; an end beyond the axis it takes for the axis' own. It
+        refuses steps of 0, axes that are not there or named twice, and starts, ends, axes and steps
+        of different numbers.
+    """,
     operands=_OPERANDS,
     versions=(1, 10, 11, 13),
     contracts=dict.fromkeys(Edition, _CONTRACT),

@@ -1,18 +1,11 @@
-"""`Sub`: the rules of the preliminary document, and the typed ones by analogy with `Div`.
-
-Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
-
-ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one symbol,
-in every numeric type but bfloat16, which it has no kernel for.
-"""
+"""`Sub`: the rules of the preliminary document, and the typed ones by analogy with `Div`."""
 
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.optimizer import Optimizer
+from sonnx_ort.profile.operator import Operator, Optimizer
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.dense import Dense
-from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Rule, Source, Standing, Words
 
 _TYPED = "SONNX Sub, typed edition"
@@ -93,6 +86,14 @@ _PRELIMINARY_RULES = (
 
 SUB = Operator(
     name="Sub",
+    description="""
+        `Sub`: the rules of the preliminary document, and the typed ones by analogy with `Div`.
+
+        Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
+
+        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
+        symbol, in every numeric type but bfloat16, which it has no kernel for.
+    """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
     stays=True,

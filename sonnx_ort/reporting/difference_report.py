@@ -1,14 +1,31 @@
-"""Where two models differ, as a person reads it."""
+"""Tensors and differences as text."""
 
 from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from sonnx_ort.differencing.difference import Comparison, Mismatch
-from sonnx_ort.differencing.tensors import Array
-from sonnx_ort.differencing.trace import Stop
-from sonnx_ort.reporting.tensors import describe_tensor
+from sonnx_ort.comparing.difference import Comparison, Mismatch
+from sonnx_ort.comparing.isolated_run import Array
+from sonnx_ort.comparing.trace import Stop
+
+_SHOWN = 8
+
+
+def describe_tensor(name: str, tensor: npt.NDArray[Any]) -> str:
+    """Give name, dtype, shape and the first elements, on one line.
+
+    Args:
+        name: The name of the value.
+        tensor: Its elements.
+    """
+    elements = np.array2string(
+        tensor.reshape(-1)[:_SHOWN], separator=", ", max_line_width=10_000, threshold=_SHOWN
+    )
+    more = f" and {tensor.size - _SHOWN} more" if tensor.size > _SHOWN else ""
+    return f"{name}: {tensor.dtype} {tuple(tensor.shape)} {elements}{more}"
+
 
 _LETTERS = ("A", "B")
 

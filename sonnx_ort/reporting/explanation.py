@@ -1,14 +1,53 @@
-"""A rule explained: what it demands, where that is written, why it matters, and what to do."""
+"""What `explain` says of a rule or an operator."""
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.general import RESTRICTIONS
 from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Subject, Words
-from sonnx_ort.reporting.operator_description import describe_operator
+
+_RESULTS = "Results"
+"""Begins the paragraph on what an operator computes."""
+
+_UNENFORCED = "ONNX Runtime"
+"""Occurs in the paragraphs on what happens without enforcement, and in no other one but results."""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDescription:
+    """The paragraphs that describe an operator.
+
+    Attributes:
+        summary: What the operator is.
+        paragraphs: The other ones, each on one line: first what it computes.
+    """
+
+    summary: str
+    paragraphs: tuple[str, ...]
+
+    @property
+    def unenforced(self) -> str:
+        """What ONNX Runtime does where nothing enforces the rules; empty if nothing is told."""
+        told = (p for p in self.paragraphs if _UNENFORCED in p and not p.startswith(_RESULTS))
+        return " ".join(told)
+
+
+@cache
+def describe_operator(name: str) -> OperatorDescription:
+    """Give the paragraphs that describe an operator.
+
+    Args:
+        name: The operator's name.
+    """
+    paragraphs = inspect.cleandoc(OPERATORS[name].description).split("\n\n")
+    summary, *rest = (" ".join(paragraph.split()) for paragraph in paragraphs)
+    return OperatorDescription(summary, tuple(rest))
+
 
 _WHY: Mapping[Subject, str] = MappingProxyType(
     {

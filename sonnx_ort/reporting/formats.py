@@ -1,15 +1,116 @@
-"""The forms in which a check is written down. A new one is one line here, and a file."""
+"""The formats of reports; JSON and JUnit."""
 
 import enum
+import json
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from xml.etree import ElementTree as ET
 
-from sonnx_ort.analysis.checked_model import Check
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.report import Report
+from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.html_report import html_page
-from sonnx_ort.reporting.json_report import json_report
-from sonnx_ort.reporting.junit_report import junit_report
 from sonnx_ort.reporting.sarif_report import sarif_report
 from sonnx_ort.reporting.text_report import text_reports
+
+FORMAT = "sonnx_ort.reports/1"
+"""The name and version of the form of several reports; that of one is the report's own."""
+
+
+def json_report(check: Check) -> str:
+    """Write a check in JSON: the report of a model that is alone, or all under their names.
+
+    Args:
+        check: The check.
+    """
+    if check.alone and check.models[0].report is not None:
+        return check.models[0].report.to_json()
+    document = {"format": FORMAT, "models": [_model(model) for model in check.models]}
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _model(model: CheckedModel) -> dict[str, object]:
+    if model.report is None:
+        return {"name": model.name, "error": model.error}
+    return {"name": model.name, "report": model.report.to_document()}
+
+
+_NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit_report(check: Check) -> str:
+    """Write a check as test results.
+
+    Only the operators that are to be enforced have test cases. What is left to the run passes,
+    unless that fails the check. Findings are no test cases: they change no result.
+
+    Args:
+        check: The check.
+    """
+    suites = [_suite(check, model) for model in check.models]
+    root = ET.Element("testsuites", {"name": "sonnx-ort check"} | _totals(suites))
+    root.extend(suites)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode")
+
+
+def _suite(check: Check, model: CheckedModel) -> ET.Element:
+    suite = ET.Element("testsuite", {"name": _text(model.name)})
+    if model.report is None:
+        case = ET.SubElement(suite, "testcase", {"classname": "model", "name": "is usable"})
+        _outcome(case, "error", "InvalidModel", model.error)
+    else:
+        suite.append(_properties(model.report))
+        suite.extend(_case(check, obligation) for obligation in model.report.enforced)
+    cases = suite.findall("testcase")
+    suite.attrib |= {"tests": str(len(cases))} | {
+        total: str(sum(case.find(outcome) is not None for case in cases))
+        for total, outcome in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
+    }
+    return suite
+
+
+def _totals(suites: list[ET.Element]) -> dict[str, str]:
+    return {
+        total: str(sum(int(suite.attrib[total]) for suite in suites))
+        for total in ("tests", "failures", "errors", "skipped")
+    }
+
+
+def _properties(report: Report) -> ET.Element:
+    properties = ET.Element("properties")
+    told = {
+        "sha256": report.identity.sha256,
+        "edition": report.edition.value,
+        "broadcast": report.broadcasting.value,
+        "operators": ",".join(sorted(report.demands.operators)),
+        "summary": report.summary(),
+    }
+    for name, value in told.items():
+        ET.SubElement(properties, "property", {"name": name, "value": value})
+    return properties
+
+
+def _case(check: Check, obligation: Obligation) -> ET.Element:
+    case = ET.Element(
+        "testcase", {"classname": _text(obligation.place), "name": obligation.rule.id}
+    )
+    if check.fails(obligation):
+        _outcome(case, "failure", obligation.status, obligation.evidence, str(obligation))
+    elif obligation.waived:
+        _outcome(case, "skipped", "waived", f"waived {obligation.waiver}")
+    return case
+
+
+def _outcome(case: ET.Element, outcome: str, kind: str, message: str, text: str = "") -> None:
+    element = ET.SubElement(case, outcome, {"type": kind, "message": _text(message)})
+    element.text = _text(text) or None
+
+
+def _text(text: str) -> str:
+    """Replace the characters that no XML document can have, which the names in a model can."""
+    return _NOT_IN_XML.sub("\ufffd", text)
 
 
 class ReportFormat(enum.StrEnum):

@@ -12,17 +12,14 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from sonnx_ort.analysis.checked_model import Check
-from sonnx_ort.analysis.graph_outline import GraphOutline
-from sonnx_ort.analysis.obligation import Finding
-from sonnx_ort.analysis.report import Extent, Report
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.profile.judgement import Status
-from sonnx_ort.reporting.graph_drawing import draw
-from sonnx_ort.reporting.node_state import NodeState, node_states
-from sonnx_ort.reporting.reach import reach
-from sonnx_ort.reporting.svg import SIGNS
-from sonnx_ort.reporting.verdict import counted, verdict
+from sonnx_ort.obligations.obligation import Finding
+from sonnx_ort.obligations.report import Extent, Report
+from sonnx_ort.profile.rule import Status
+from sonnx_ort.reporting.checked_models import Check, GraphOutline
+from sonnx_ort.reporting.graph_drawing import SIGNS, draw
+from sonnx_ort.reporting.text_report import reach
+from sonnx_ort.reporting.verdict import NodeState, counted, node_states, verdict
 
 _PAGE = files("sonnx_ort.reporting") / "page"
 

@@ -12,8 +12,7 @@ from sonnx_ort.profile.general import GENERAL_RULES, RESTRICTIONS
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.reporting.explanation import Explanation, explanation_of
-from sonnx_ort.reporting.operator_description import describe_operator
+from sonnx_ort.reporting.explanation import Explanation, describe_operator, explanation_of
 
 _INDEX = "rules.md"
 _FOLDER = "rules"

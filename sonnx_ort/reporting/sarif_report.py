@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from sonnx_ort.analysis.checked_model import Check, CheckedModel
-from sonnx_ort.analysis.obligation import Finding, Obligation
-from sonnx_ort.analysis.report import Report
+from sonnx_ort.obligations.obligation import Finding, Obligation
+from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.general import Restriction
-from sonnx_ort.profile.judgement import Status
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.explanation import explain
 
 _SCHEMA = (

@@ -1,17 +1,57 @@
-"""A report as a person reads it, violations first, in 100 columns."""
+"""A report as text, for a terminal."""
 
 import enum
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.color import ColorSystem
 from rich.style import Style
 
-from sonnx_ort.analysis.checked_model import Check, CheckedModel
-from sonnx_ort.analysis.obligation import Finding, Obligation
-from sonnx_ort.analysis.report import KnownOperands, LeftOut, Report
-from sonnx_ort.profile.judgement import Status
-from sonnx_ort.reporting.reach import reach
+from sonnx_ort.obligations.obligation import Finding, Obligation
+from sonnx_ort.obligations.report import Coverage, Extent, KnownOperands, LeftOut, Report
+from sonnx_ort.profile.rule import Status
+from sonnx_ort.reporting.checked_models import Check, CheckedModel
+
+_EXTENTS = {
+    Extent.ENFORCED: "in the profile, enforced",
+    Extent.NOT_ASKED_FOR: "in the profile, not asked for",
+    Extent.NO_DOCUMENT: "no document",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """One operator of a model.
+
+    Attributes:
+        coverage: The operator, and how many nodes there are of it.
+        extent: How far the profile reaches, in words.
+        found: What obligations there are that are not to be enforced, counted; empty for none.
+    """
+
+    coverage: Coverage
+    extent: str
+    found: str
+
+
+def reach(report: Report) -> Iterator[Reach]:
+    """Tell of each operator, those that are enforced first.
+
+    Args:
+        report: The report.
+    """
+    found: dict[str, Counter[Status]] = {}
+    for obligation in report.obligations:
+        if not obligation.enforced:
+            found.setdefault(obligation.operator, Counter())[obligation.status] += 1
+    for extent, told in _EXTENTS.items():
+        for coverage in (c for c in report.coverage if c.extent is extent):
+            counts = found.get(coverage.operator, Counter())
+            shown = ", ".join(f"{counts[status]} {status}" for status in Status)
+            yield Reach(coverage, told, shown if counts else "")
+
 
 WIDTH = 100
 

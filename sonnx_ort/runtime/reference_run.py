@@ -11,7 +11,7 @@ from collections.abc import Callable
 import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
-from sonnx_ort.rewriting.rewrite import reference_of, require_serializable
+from sonnx_ort.pipeline import reference_of, require_serializable
 from sonnx_ort.runtime.registration import register
 from sonnx_ort.runtime.violations import interrupts_deferred, violation_behind
 from sonnx_ort.runtime.weights import INSIDE, Weights

@@ -8,17 +8,14 @@ import onnx_ir as ir
 import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
-from sonnx_ort.loading.choice import DEFAULT
-from sonnx_ort.loading.process import collector_paused
-from sonnx_ort.loading.source import ModelSource
-from sonnx_ort.rewriting.options import Backend, Choices, Waivers
-from sonnx_ort.rewriting.rewrite import Enforced, enforce, require_serializable
-from sonnx_ort.runtime.optimization.recorded import recorded_optimization
+from sonnx_ort.loading.source import ModelSource, collector_paused
+from sonnx_ort.options import DEFAULT, Backend, Choices, Waivers
+from sonnx_ort.pipeline import Enforced, enforce, require_serializable
+from sonnx_ort.runtime.optimized_graph import recorded_optimization
 from sonnx_ort.runtime.reference_run import ReferenceRun, Run
 from sonnx_ort.runtime.registration import prepare
-from sonnx_ort.runtime.separation import place, separate
 from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violations_raised
-from sonnx_ort.runtime.weights import INSIDE, Weights
+from sonnx_ort.runtime.weights import INSIDE, Weights, place, separate
 
 _BUFFER_REUSED = "Shape mismatch attempting to re-use buffer"
 """What ONNX Runtime says, before any guard can, where two sizes of one symbol differ in a run."""

@@ -1,15 +1,17 @@
-"""What enforcement asks of session options: exact arithmetic, and some graph optimizers off."""
+"""Session options: what they say, what is set on them, and folders for what a session writes."""
 
+import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import onnxruntime
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.optimizer import Optimizer
+from sonnx_ort.profile.operator import Optimizer
 
 _FLUSH_DENORMALS = "session.set_denormal_as_zero"
 
@@ -142,3 +144,39 @@ def write_weights_apart(options: onnxruntime.SessionOptions) -> None:
     for key, value in ((OPTIMIZED_WEIGHTS, "weights"), (_OPTIMIZED_WEIGHTS_SIZE, "1024")):
         if not config_entry(options, key):
             options.add_session_config_entry(key, value)
+
+
+_WRITE_FAILURES = (
+    "Protobuf serialization failed",
+    "Failed to write external initializers",
+    "Failed writing",
+    "Failed to flush",
+)
+"""What ONNX Runtime says where a disk is full."""
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Make a folder that nobody else can read, and that is gone after the block.
+
+    Raises:
+        SonnxError: There is no room for it, or for what ONNX Runtime writes in the block.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    except OSError as error:
+        raise _no_room(error) from error
+    with folder as name:
+        try:
+            yield Path(name)
+        except Exception as error:
+            if any(failure in str(error) for failure in _WRITE_FAILURES):
+                raise _no_room(error) from error
+            raise
+
+
+def _no_room(error: Exception) -> SonnxError:
+    return SonnxError(
+        f"the optimized graph cannot be written to a temporary folder, to be checked: {error}. "
+        "Make room there, or name another folder in the environment variable TMPDIR"
+    )

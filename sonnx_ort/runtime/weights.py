@@ -1,18 +1,22 @@
-"""Where the large weights of a session's model lie, so that starting it copies none of them."""
+"""Weights outside of the model that a session is made from."""
 
+import os
 import secrets
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 import onnxruntime
+from onnx import helper
 from onnx.external_data_helper import load_external_data_for_tensor
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.detachment import detached
-from sonnx_ort.loading.external_data import external_tensors
-from sonnx_ort.loading.source import ReadModel
-from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER, write_weights_apart
+from sonnx_ort.loading.external_data import LARGE, detached, external_tensors
+from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER, attribute, locked, write_weights_apart
 
 _WRITTEN_WITHOUT = 1 << 30
 """Above so many bytes what optimizers derive from the weights could be too large for a graph."""
@@ -160,3 +164,157 @@ def _state(file: Path) -> tuple[int, int, int] | None:
 
 def _changed(path: Path) -> SonnxError:
     return SonnxError(f"'{path}' has changed since the model was read; make a new session")
+
+
+_TAKES_MEMORY = hasattr(
+    onnxruntime.SessionOptions, "add_external_initializers_from_files_in_memory"
+)
+"""Whether ONNX Runtime takes weights from memory; versions up to 1.23 do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeparatedModel:
+    """A model for a session.
+
+    Attributes:
+        source: The model; its large weights may be references.
+        weights: Where they lie.
+    """
+
+    source: ModelSource | ReadModel
+    weights: Weights
+
+
+def place(
+    weights: Weights, graph: onnx.ModelProto, options: onnxruntime.SessionOptions, *, shared: bool
+) -> tuple[Weights, onnxruntime.SessionOptions]:
+    """Let a session find the weights of its graph.
+
+    They are put into the graph where its options cannot be copied, and where the optimized model is
+    to be saved, which is to have them.
+
+    Args:
+        weights: Where they lie now.
+        graph: The enforced model, which may be changed.
+        options: The session's options.
+        shared: Whether somebody else may use the options.
+
+    Returns:
+        Where the weights lie, and the options for the session.
+    """
+    if not weights.apart:
+        return weights, options
+    saved = bool(options.optimized_model_filepath)
+    own = private_copy(options, graph) if shared and not saved else options
+    if own is None or saved:
+        weights.put_into(graph)
+        return INSIDE, options
+    weights.put_needed_into(graph)
+    weights.attach(own)
+    return weights, own
+
+
+def separate(model: ModelSource) -> SeparatedModel:
+    """Find out where the large weights of a model lie, and leave them there.
+
+    Args:
+        model: As for `rewrite`; not modified.
+
+    Returns:
+        The model; as it was given where it has no large weights, or cannot be read.
+
+    Raises:
+        InvalidModel: It has external data, and cannot be read.
+    """
+    match model:
+        case str() | os.PathLike():
+            return _separate_file(Path(model)) or SeparatedModel(model, INSIDE)
+        case bytes():
+            return _separate_bytes(model) or SeparatedModel(model, INSIDE)
+        case onnx.ModelProto() if any(map(_is_large, model.graph.initializer)):
+            return _separate_object(model) or SeparatedModel(model, INSIDE)
+        case _:
+            return SeparatedModel(model, INSIDE)
+
+
+def _separate_file(path: Path) -> SeparatedModel | None:
+    try:
+        separated = _separate_bytes(path.read_bytes())
+    except OSError:
+        return None
+    if separated is not None:
+        return separated
+    source = read(path)
+    if source.folder is None or not any(external_tensors(source.proto)):
+        return SeparatedModel(source, INSIDE)
+    return SeparatedModel(source, WeightsInFolder(source.folder, source.proto))
+
+
+def _separate_bytes(content: bytes) -> SeparatedModel | None:
+    if len(content) < LARGE or not _TAKES_MEMORY:
+        return None
+    weights = WeightsInMemory(content)
+    separated = weights.separated()
+    return None if separated is None else SeparatedModel(separated, weights)
+
+
+def _separate_object(model: onnx.ModelProto) -> SeparatedModel | None:
+    try:
+        content = model.SerializeToString()
+    except Exception:  # noqa: BLE001 - the ordinary way says what is wrong with it
+        return None
+    return _separate_bytes(content)
+
+
+def _is_large(tensor: onnx.TensorProto) -> bool:
+    return bool(tensor.ByteSize() >= LARGE)
+
+
+_KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft", DOMAIN})
+"""Domains that ONNX Runtime or this package brings along."""
+
+_SMALLEST_MODEL: bytes = helper.make_model(
+    helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])],
+        "smallest",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [])],
+    ),
+    opset_imports=[helper.make_opsetid("", 17)],
+    ir_version=8,
+).SerializeToString()
+
+
+def private_copy(
+    options: onnxruntime.SessionOptions, graph: onnx.ModelProto
+) -> onnxruntime.SessionOptions | None:
+    """Copy session options.
+
+    ONNX Runtime copies the options into each session, and gives them back, but for custom operators
+    and the execution providers that were added to them.
+
+    Args:
+        options: The options; as they were afterwards.
+        graph: The model that is to run with them.
+
+    Returns:
+        The copy, on which operators are to be registered again; None if it would lack something
+        that the model needs.
+    """
+    if options.has_providers() or not _domains(graph) <= _KNOWN_DOMAINS:
+        return None
+    with locked(options):
+        profiling = options.enable_profiling
+        # Otherwise the session that is made for the copy would begin a file of its own.
+        with attribute(options, "enable_profiling", False):
+            made = onnxruntime.InferenceSession(
+                _SMALLEST_MODEL, options, providers=["CPUExecutionProvider"]
+            )
+        copy = made.get_session_options()
+        copy.enable_profiling = profiling
+    return copy
+
+
+def _domains(graph: onnx.ModelProto) -> set[str]:
+    local = {function.domain for function in graph.functions}
+    return {node.domain for node in all_nodes(graph)} - local

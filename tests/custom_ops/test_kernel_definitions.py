@@ -8,8 +8,8 @@ import onnx.defs
 import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
+from sonnx_ort.custom_ops.arithmetic import by_ufunc
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
-from sonnx_ort.custom_ops.kernel import by_ufunc
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
 from support.kernels import kernel_of, kernel_with

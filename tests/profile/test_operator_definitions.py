@@ -7,8 +7,8 @@ import pytest
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import require_distinct
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.interval import WithinInterval
-from sonnx_ort.profile.requirements.own_rank import OwnRank
+from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.shapes import OwnRank
 
 CLIP, DIV, SQRT = (OPERATORS[name] for name in ("Clip", "Div", "Sqrt"))
 
@@ -120,3 +120,10 @@ def test_rule_of_an_operand_that_there_is_is_taken():
     rank = OwnRank(1, SCALAR_BOUNDS.requirement.example)
     made = with_rule(CLIP, SCALAR_BOUNDS, requirement=rank, operands=("input",))
     assert made.looked_at == ("input", "min", "max")
+
+
+def test_rule_whose_requirement_decides_no_run_is_refused() -> None:
+    rule = next(OPERATORS["Reciprocal"].all_rules())
+    with pytest.raises(TypeError) as refused:
+        replace(rule, requirement=object())
+    assert str(refused.value) == (f"the rule {rule.id} cannot be enforced: object has no judge")

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import z3
 
-from sonnx_ort.custom_ops import div
+from sonnx_ort.custom_ops import arithmetic
+from sonnx_ort.custom_ops.arithmetic import by_ufunc
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
-from sonnx_ort.custom_ops.kernel import CustomOperator, by_ufunc
+from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from support.proofs.machine_integers import (
@@ -44,7 +45,7 @@ AT_MOST = 3 * 16384
 
 def faulty(text: str, instead: str) -> ModuleType:
     """The kernel's module, with something else in it."""
-    source = inspect.getsource(div)
+    source = inspect.getsource(arithmetic)
     assert text in source
     module = ModuleType("faulty")
     exec(source.replace(text, instead), module.__dict__)  # noqa: S102 - our own source
@@ -79,7 +80,7 @@ def exact(a: int, b: int) -> int:
 @pytest.mark.parametrize("few", [True, False], ids=["few", "many"])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_quotient_of_integers_is_truncated(kind: ElementType, few: bool) -> None:
-    for claim in claims_of_quotient(div, kind, few=few):
+    for claim in claims_of_quotient(arithmetic, kind, few=few):
         prove_formula(claim)
 
 
@@ -88,7 +89,7 @@ def test_fault_is_refuted_by_numbers_that_show_it(fault: str) -> None:
     text, instead, few = FAULTS[fault]
     broken = faulty(text, instead)
     size, place, a, b = operands(refuted(broken, few=few))
-    for module, right in ((broken, False), (div, True)):
+    for module, right in ((broken, False), (arithmetic, True)):
         arrays = [np.full(size, number, np.int64) for number in (a, b)]
         result = module.divide(*arrays, edition=Edition.TYPED)
         assert (int(result[place]) == exact(a, b)) is right
@@ -154,7 +155,7 @@ def test_what_is_said_of_signs_is_what_numpy_does() -> None:
 
 @pytest.mark.parametrize("few", [True, False], ids=["few", "many"])
 def test_what_is_true_of_steps_is_true_of_something(few: bool) -> None:
-    *_, claim = claims_of_quotient(div, T.INT64, few=few)
+    *_, claim = claims_of_quotient(arithmetic, T.INT64, few=few)
     for a, b in ((7, -2), (-(1 << 63), 3)):
         solver = z3.Solver()
         solver.add(claim.arg(0), z3.Int("a") == a, z3.Int("b") == b)

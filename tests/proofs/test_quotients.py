@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import z3
 
-from sonnx_ort.custom_ops import div
+from sonnx_ort.custom_ops import arithmetic
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.proofs.bit_solver import counterexample
@@ -22,14 +22,14 @@ from support.proofs.traced import is_bitwise_quotient, is_truncated_quotient, tr
 T = ElementType
 
 
-def kernel(module: ModuleType = div):
+def kernel(module: ModuleType = arithmetic):
     """The kernel of a module, and of the typed edition."""
     return functools.partial(module.divide, edition=Edition.TYPED)
 
 
 def by_way_of_float() -> ModuleType:
     """The kernel's module, with a narrower type in it."""
-    source = inspect.getsource(div)
+    source = inspect.getsource(arithmetic)
     assert source.count("np.float64") == 1
     module = ModuleType("narrower")
     exec(source.replace("np.float64", "np.float32"), module.__dict__)  # noqa: S102 - our own source

@@ -143,7 +143,8 @@ def test_page_tells_what_was_recorded() -> None:
     }
     recorded: dict[str, list[int]] = {}
     for path, entry in json.loads(RECORD.read_text("utf-8"))["files"].items():
-        (room,) = (room for room in ROOMS if path.startswith(room))
+        # The rooms as they were named when their mutants were tried.
+        room = "/".join(path.split("/")[: 2 if path.startswith("sonnx_ort/") else 1])
         counts = (entry["mutants"], entry["killed"], entry["timeouts"], entry["equivalent"])
         sums = recorded.setdefault(room, [0] * 6)
         for place, number in enumerate((1, *counts, len(entry["survivors"]))):

@@ -12,7 +12,7 @@ from onnx import printer
 
 import sonnx_ort
 
-FOLDER = Path(__file__).parent.parent / "rewriting" / "emitted"
+FOLDER = Path(__file__).parent.parent / "enforcing" / "emitted"
 """Where the files are, one for each model."""
 
 BACKENDS = ("python", "native")

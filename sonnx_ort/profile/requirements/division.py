@@ -8,9 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand, first_index
-from sonnx_ort.profile.rule import Illustration, Subject
+from sonnx_ort.profile.rule import (
+    Illustration,
+    Judgement,
+    Subject,
+    Violation,
+    at_run_time,
+    proved,
+    violated,
+)
 
 
 class NonZeroDivisor:

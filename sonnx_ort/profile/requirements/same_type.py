@@ -8,10 +8,17 @@ from typing import Any, ClassVar
 import numpy.typing as npt
 
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
-from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import OF_THE_NODE
-from sonnx_ort.profile.rule import Illustration, Subject
+from sonnx_ort.profile.rule import (
+    Illustration,
+    Judgement,
+    Subject,
+    Violation,
+    at_run_time,
+    proved,
+    violated,
+)
 
 
 @dataclass(frozen=True, slots=True)

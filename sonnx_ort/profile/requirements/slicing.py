@@ -12,9 +12,16 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.profile.judgement import Judgement, Violation, at_run_time, proved, violated
 from sonnx_ort.profile.operand import Operand
-from sonnx_ort.profile.rule import Illustration, Subject
+from sonnx_ort.profile.rule import (
+    Illustration,
+    Judgement,
+    Subject,
+    Violation,
+    at_run_time,
+    proved,
+    violated,
+)
 
 Array = npt.NDArray[Any]
 

@@ -1,0 +1,146 @@
+"""What custom operators compute themselves, on operands that keep all rules.
+
+Of floats IEEE 754 says the results; sums, differences and products of integers wrap modulo 2^n.
+Integer quotients are truncated towards zero, as ONNX and C do; numpy's `//` floors. Zero divisors
+and the smallest value divided by -1 do not reach this arithmetic.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.profile.options import Edition
+
+Array = npt.NDArray[Any]
+
+Arithmetic = Callable[..., Array]
+"""Computes the result from operands that keep all rules, and from the argument `edition`.
+
+It may write into the first operand.
+"""
+
+_BLOCK = 16384
+"""Elements that are divided at a time, so that temporary arrays stay in the cache."""
+
+
+def divide(a: Array, b: Array, *, edition: Edition) -> Array:
+    """Divide element by element.
+
+    Args:
+        a: The dividends; overwritten.
+        b: The divisors, of the same shape and dtype.
+        edition: Decides what a zero divisor gives on floats: the IEEE 754 result, or +inf.
+
+    Returns:
+        The quotients, in the operands' shape and dtype.
+    """
+    match a.dtype.kind:
+        case "f":
+            return _divide_floats(a, b, edition)
+        case "u":
+            return np.floor_divide(a, b, out=a)
+        case _:
+            return _truncated_quotient(a, b)
+
+
+# As a decorator it costs half of what it does as a context.
+@np.errstate(all="ignore")
+def _divide_floats(a: Array, b: Array, edition: Edition) -> Array:
+    np.divide(a, b, out=a)
+    if edition is Edition.PRELIMINARY:
+        a[b == 0] = np.inf
+    return a
+
+
+def _truncated_quotient(a: Array, b: Array) -> Array:
+    if a.dtype.itemsize < 8:
+        # Exact: a quotient that is no integer is at least 1/|b| away from one, and the rounding
+        # error of a double is smaller than that for operands of up to 32 bits.
+        return np.divide(a, b, out=np.empty_like(a), dtype=np.float64, casting="unsafe")
+    if a.size <= _BLOCK:
+        remainder = np.fmod(a, b, out=np.empty_like(a))
+        return np.floor_divide(np.subtract(a, remainder, out=remainder), b, out=remainder)
+    flat_a, flat_b = a.reshape(-1), b.reshape(-1)
+    for start in range(0, a.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        flat_a[block] = _quotient_of_magnitudes(flat_a[block], flat_b[block])
+    return flat_a.reshape(a.shape)
+
+
+def _quotient_of_magnitudes(a: Array, b: Array) -> Array:
+    # Unsigned, because numpy's signed division branches on the signs of every pair of elements.
+    sign = (a ^ b) >> 63
+    quotient = np.floor_divide(np.abs(a).view(np.uint64), np.abs(b).view(np.uint64)).view(np.int64)
+    return (quotient ^ sign) - sign
+
+
+@np.errstate(all="ignore")
+def reciprocal(x: Array, *, edition: Edition) -> Array:
+    """Divide 1 element by element.
+
+    Args:
+        x: The elements; overwritten.
+        edition: Makes no difference here.
+
+    Returns:
+        The results, in the operand's shape and dtype.
+    """
+    del edition
+    np.divide(x.dtype.type(1), x, out=x)
+    return x
+
+
+def by_ufunc(function: np.ufunc, *, in_place: bool = True) -> Arithmetic:
+    """Compute by a function of numpy, element by element, the same in both editions.
+
+    Args:
+        function: The function.
+        in_place: Whether the result is of the operands' type, and is written into the first one.
+    """
+
+    def called(operands: Sequence[Array]) -> Array:
+        result: Array = function(*operands, out=operands[0]) if in_place else function(*operands)
+        return result
+
+    # As a decorator it costs half of what it does as a context; integers have nothing to say.
+    silently = np.errstate(all="ignore")(called)
+
+    def compute(*operands: Array, edition: Edition) -> Array:
+        del edition
+        return (silently if operands[0].dtype.kind == "f" else called)(operands)
+
+    return compute
+
+
+ARITHMETIC: Mapping[str, Arithmetic] = MappingProxyType(
+    {
+        "Abs": by_ufunc(np.abs),
+        "Add": by_ufunc(np.add),
+        "And": by_ufunc(np.logical_and),
+        "BitwiseAnd": by_ufunc(np.bitwise_and),
+        "BitwiseOr": by_ufunc(np.bitwise_or),
+        "BitwiseXor": by_ufunc(np.bitwise_xor),
+        "Div": divide,
+        "Equal": by_ufunc(np.equal, in_place=False),
+        "Greater": by_ufunc(np.greater, in_place=False),
+        "GreaterOrEqual": by_ufunc(np.greater_equal, in_place=False),
+        "Less": by_ufunc(np.less, in_place=False),
+        "LessOrEqual": by_ufunc(np.less_equal, in_place=False),
+        "Mul": by_ufunc(np.multiply),
+        "Neg": by_ufunc(np.negative),
+        "Or": by_ufunc(np.logical_or),
+        "Reciprocal": reciprocal,
+        "Sqrt": by_ufunc(np.sqrt),
+        "Sub": by_ufunc(np.subtract),
+        "Xor": by_ufunc(np.logical_xor),
+    }
+)
+"""The element-wise operators that compute here.
+
+ONNX Runtime computes all others, behind a custom operator that checks their operands: where the
+last bits of results differ between implementations (Acos, Log, Pow), the sign of a zero does (Max,
+Min, PRelu, Where), or the meaning depends on attributes of the node (BitShift, Cast, Mod).
+"""

@@ -1,0 +1,226 @@
+"""`diff`: where the values of two runs differ first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import helper
+
+from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns
+from sonnx_ort.comparing.trace import Stop, Trace, count_inner_nodes, trace
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.models.example import differing_elements
+
+OPEN_SIZE = 3
+"""The size of every axis that a model leaves open."""
+
+_LARGEST = 9
+"""Random integers are at most that far from zero, so that zeros and ones come up."""
+
+
+def complete(model: onnx.ModelProto, given: Mapping[str, Array], seed: int) -> dict[str, Array]:
+    """Find an array for each input that a model needs.
+
+    Args:
+        model: The model.
+        given: Arrays by the names of inputs.
+        seed: Of the random arrays for the others.
+
+    Raises:
+        SonnxError: There is no input of a given name, or none can be made up for one.
+    """
+    inputs = {value.name: value for value in model.graph.input}
+    for name in given:
+        if name not in inputs:
+            raise SonnxError(
+                f"there is no input '{name}'; the model's inputs are {', '.join(inputs)}"
+            )
+    constant = {tensor.name for tensor in model.graph.initializer}
+    generator = np.random.default_rng(seed)
+    return {
+        name: given[name] if name in given else _random(value, generator)
+        for name, value in inputs.items()
+        if name in given or name not in constant
+    }
+
+
+def _random(value: onnx.ValueInfoProto, generator: np.random.Generator) -> Array:
+    declared = value.type.tensor_type
+    if not value.type.HasField("tensor_type") or not declared.HasField("shape"):
+        raise SonnxError(f"the input '{value.name}' has no declared shape; give it with --input")
+    shape = [d.dim_value if d.HasField("dim_value") else OPEN_SIZE for d in declared.shape.dim]
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(declared.elem_type))
+    if dtype.kind == "f" or dtype == ml_dtypes.bfloat16:
+        return np.asarray(generator.uniform(-1, 1, shape)).astype(dtype)
+    match dtype.kind:
+        case "b":
+            return np.asarray(generator.integers(0, 1, shape, endpoint=True)).astype(dtype)
+        case "i" | "u":
+            least = 0 if dtype.kind == "u" else -_LARGEST
+            return np.asarray(generator.integers(least, _LARGEST, shape, endpoint=True)).astype(
+                dtype
+            )
+        case _:
+            raise SonnxError(
+                f"no random tensor can be made for the input '{value.name}'; give it with --input"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A value that two models compute differently.
+
+    Attributes:
+        name: The value's name.
+        node: The node of the first model that computes it, in words.
+        first: What the first model computes; None where that is no tensor.
+        second: What the second one computes.
+        index: Where the first differing element stands; None where types or shapes differ.
+        count: How many elements differ; 0 where types or shapes differ.
+    """
+
+    name: str
+    node: str
+    first: Array | None
+    second: Array | None
+    index: tuple[int, ...] | None
+    count: int
+
+    @property
+    def elements(self) -> tuple[Any, Any]:
+        """The first elements that differ; call it only where there is an index."""
+        if self.index is None or self.first is None or self.second is None:
+            raise ValueError(f"'{self.name}' has no elements that can be set side by side")
+        return self.first[self.index], self.second[self.index]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The runs of two models on the same inputs.
+
+    Attributes:
+        inputs: The inputs of both.
+        nodes: The nodes of the first model in words, by the values that they compute, in its order.
+        same: The names of the values that both compute with the same bits, in the order of the
+            first model; any NaN is the same as any other.
+        mismatches: The values that they compute differently, in that order.
+        incomparable: The names of the values that both compute and that are no tensors.
+        only_first: How many values only the first one computes.
+        only_second: How many values only the second one computes.
+        unshared_outputs: The names of the outputs that only one of the models has.
+        stops: Where each of them ended early, or None.
+        inner_nodes: How many nodes of each lie in subgraphs and functions, where no value can be
+            compared.
+    """
+
+    inputs: Mapping[str, Array]
+    nodes: Mapping[str, str]
+    same: tuple[str, ...]
+    mismatches: tuple[Mismatch, ...]
+    incomparable: tuple[str, ...]
+    only_first: int
+    only_second: int
+    unshared_outputs: tuple[str, ...]
+    stops: tuple[Stop | None, Stop | None]
+    inner_nodes: tuple[int, int]
+
+    @property
+    def equal(self) -> bool:
+        """Whether both ran to their end with the same outputs and no value that differs."""
+        return not (self.mismatches or self.unshared_outputs or any(self.stops))
+
+
+def compare(
+    first: ModelSource, second: ModelSource, given: Mapping[str, Array], *, seed: int = 0
+) -> Comparison:
+    """Run two models on the same inputs, and compare every value that has a name in both.
+
+    Each runs without optimizations, in a process of its own, so that what would end the process is
+    an outcome. Where a run ends early, what was computed before is compared all the same.
+
+    Args:
+        first: A model, in any form that `check` takes.
+        second: Another one with the same inputs.
+        given: Inputs by name; the others are random.
+        seed: Of the random inputs.
+
+    Raises:
+        SonnxError: A model cannot be used, or their inputs are not the same.
+    """
+    one, other = read(first), read(second)
+    _require_same_inputs(one, other)
+    feeds = complete(one.proto, given, seed)
+    with IsolatedRuns() as runs:
+        traces = trace(one, feeds, runs), trace(other, feeds, runs)
+    mismatches, same, incomparable = _compared(*traces)
+    both = len(mismatches) + len(same) + len(incomparable)
+    return Comparison(
+        feeds,
+        traces[0].nodes,
+        same,
+        mismatches,
+        incomparable,
+        len(traces[0].values) - both,
+        len(traces[1].values) - both,
+        _unshared_outputs(one, other),
+        (traces[0].stop, traces[1].stop),
+        (count_inner_nodes(one.proto), count_inner_nodes(other.proto)),
+    )
+
+
+def _require_same_inputs(one: ReadModel, other: ReadModel) -> None:
+    first, second = _inputs(one), _inputs(other)
+    if sorted(first) != sorted(second):
+        told = [", ".join(found) or "none" for found in (first, second)]
+        raise SonnxError(f"the two models have other inputs: {told[0]}; {told[1]}")
+
+
+def _inputs(model: ReadModel) -> list[str]:
+    """The inputs that a run has to have, with their types."""
+    constant = {tensor.name for tensor in model.proto.graph.initializer}
+    inputs = (value for value in model.proto.graph.input if value.name not in constant)
+    return [f"{_type(value)} '{value.name}'" for value in inputs]
+
+
+def _type(value: onnx.ValueInfoProto) -> str:
+    if not value.type.HasField("tensor_type"):
+        return str(value.type.WhichOneof("value"))
+    name: str = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
+    return name.lower()
+
+
+def _unshared_outputs(one: ReadModel, other: ReadModel) -> tuple[str, ...]:
+    first, second = ([o.name for o in model.proto.graph.output] for model in (one, other))
+    return (*(n for n in first if n not in second), *(n for n in second if n not in first))
+
+
+def _compared(
+    one: Trace, other: Trace
+) -> tuple[tuple[Mismatch, ...], tuple[str, ...], tuple[str, ...]]:
+    """The values that both computed: those that differ, those that do not, and what is none."""
+    mismatches: list[Mismatch] = []
+    same: list[str] = []
+    incomparable: list[str] = []
+    for name in (name for name in one.values if name in other.values):
+        a, b = one.values[name], other.values[name]
+        if a is None and b is None:
+            incomparable.append(name)
+        elif (found := _mismatch(name, one.nodes[name], a, b)) is not None:
+            mismatches.append(found)
+        else:
+            same.append(name)
+    return tuple(mismatches), tuple(same), tuple(incomparable)
+
+
+def _mismatch(name: str, node: str, a: Array | None, b: Array | None) -> Mismatch | None:
+    if a is None or b is None or a.dtype != b.dtype or a.shape != b.shape:
+        return Mismatch(name, node, a, b, None, 0)
+    differing = a != b if a.dtype.kind == "O" else differing_elements(a, b)
+    if not differing.any():
+        return None
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(differing)), differing.shape))
+    return Mismatch(name, node, a, b, index, int(np.count_nonzero(differing)))

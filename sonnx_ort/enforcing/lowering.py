@@ -1,0 +1,159 @@
+"""Plans what has to be done to enforce a model, and does it by a backend's nodes."""
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from sonnx_ort.enforcing.backend import EnforcingBackend
+from sonnx_ort.enforcing.broadcasting import (
+    expand_operands,
+    lower_broadcast,
+    oldest_opset_with_broadcast,
+)
+from sonnx_ort.enforcing.native.backend import NativeBackend
+from sonnx_ort.enforcing.nodes import computed, drop_legacy_attributes, record_rules
+from sonnx_ort.enforcing.python.backend import PythonBackend
+from sonnx_ort.enforcing.scan_outputs import declared_outputs, keep_rank
+from sonnx_ort.enforcing.value_info import declare_output, drop_unfounded_sizes
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.opset import differing_operators
+from sonnx_ort.loading.traversal import every_node
+from sonnx_ort.obligations.examination import Examination
+from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.options import Backend, Choices, Enforcement
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
+
+_BACKENDS: Mapping[Backend, type[EnforcingBackend]] = {
+    Backend.PYTHON: PythonBackend,
+    Backend.NATIVE: NativeBackend,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the nodes of a model are to be enforced.
+
+    Attributes:
+        examination: All that the profile demands of the model.
+        choices: How to enforce that.
+        kept: The nodes whose standard operator needs no enforcement.
+        opset: The version of the standard operators that enforcement needs; 0 where there is
+            nothing to enforce.
+    """
+
+    examination: Examination
+    choices: Choices
+    kept: Container[ir.Node]
+    opset: int
+
+    @property
+    def changes(self) -> bool:
+        """Whether any node has to be enforced."""
+        return self.opset > 0
+
+
+def plan_enforcement(model: ir.Model, examination: Examination, choices: Choices) -> Plan:
+    """Find out what has to be done to enforce the nodes of a model.
+
+    Args:
+        model: A canonical model without violations, or with waived ones; not modified.
+        examination: All that the profile demands of it.
+        choices: How to enforce that.
+    """
+    backend, nodes = _BACKENDS[choices.backend], examination.nodes
+    kept = backend.kept(model, nodes)
+    all_kept = all(n.target.node in kept and n.broadcast is None for n in nodes)
+    if not nodes or (all_kept and examination.enforced):
+        return Plan(examination, choices, kept, 0)
+    opset = max(_oldest_opset(examined, backend) for examined in nodes)
+    return Plan(examination, choices, kept, opset)
+
+
+def apply_plan(model: ir.Model, plan: Plan) -> None:
+    """Enforce the nodes of a model.
+
+    Args:
+        model: The model; changed in place.
+        plan: What has to be done.
+
+    Raises:
+        SonnxError: A node cannot be enforced in the model as it is.
+    """
+    if not plan.changes:
+        return
+    examination, choices, kind = plan.examination, plan.choices, _BACKENDS[plan.choices.backend]
+    before = model.opset_imports[STANDARD_DOMAIN]
+    raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
+    native = choices.backend is Backend.NATIVE
+    replaced = frozenset() if native else choices.demands.operators
+    declared = declared_outputs(model.graph)
+    drop_unfounded_sizes(model, examination.facts, replaced, kind.added(examination.nodes))
+    backend = kind(model, Enforcement(choices.demands, before))
+    for output in (output for output in declared if output.value.shape is None):
+        for passed in keep_rank(output, examination.facts, backend.nodes):
+            backend.record(passed)
+    for examined in backend.prepare(examination):
+        if examined.target.operator is BROADCAST:
+            _lower_broadcast(backend, examined)
+        elif examined.target.node in plan.kept:
+            _keep(backend, examined)
+        else:
+            backend.enforce(examined)
+
+
+def _lower_broadcast(backend: EnforcingBackend, examined: ExaminedNode) -> None:
+    stem = next(str(output.name) for output in examined.target.node.outputs if output.name)
+    nodes = backend.nodes(stem)
+    values = lower_broadcast(nodes, examined, backend.decisions())
+    backend.replace(examined, nodes.nodes, values)
+
+
+def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
+    """Let the standard operator compute, behind the Broadcast if there has to be one."""
+    target = examined.target
+    if examined.broadcast is None:
+        record_rules(target.node, examined)
+        drop_legacy_attributes(examined)
+        return
+    nodes = backend.nodes(str(target.output.name))
+    operands = expand_operands(nodes, examined, target.inputs, backend.decisions())
+    result = computed(nodes, examined, operands)
+    declare_output(examined)
+    backend.replace(examined, nodes.nodes, {target.output: result})
+
+
+def _oldest_opset(examined: ExaminedNode, backend: type[EnforcingBackend]) -> int:
+    if examined.target.operator is BROADCAST:
+        return oldest_opset_with_broadcast(examined, backend.decisions())
+    oldest = backend.oldest_opset(examined)
+    if examined.broadcast is None:
+        return oldest
+    return max(oldest, oldest_opset_with_broadcast(examined, backend.decisions()))
+
+
+def raise_opset(model: ir.Model, replaced: Iterable[ir.Node], oldest: int) -> None:
+    """Raise the version of the standard operators where it is too old.
+
+    Args:
+        model: The model, before enforcement; its imports are changed.
+        replaced: The nodes that will be replaced; what they mean in the newer version is no
+            matter.
+        oldest: The oldest version that will do.
+
+    Raises:
+        InvalidModel: Another operator of the model means something else in that version.
+    """
+    version = model.opset_imports[STANDARD_DOMAIN]
+    needed = max(version, oldest)
+    gone = set(replaced)
+    kept = (node for node in every_node(model.graph) if node not in gone)
+    differing = differing_operators(kept, version, needed)
+    if differing:
+        raise InvalidModel(
+            f"the model imports version {version} of the ONNX operators, and enforcement needs "
+            f"version {needed}, which defines {', '.join(differing)} differently; convert the "
+            "model with onnx.version_converter"
+        )
+    model.opset_imports[STANDARD_DOMAIN] = needed

@@ -1,0 +1,211 @@
+"""Enforcement by standard operators: a guard in front of a node for what is left to the run.
+
+The node itself stays, and what is proved costs nothing. No plugin is needed to run the outcome.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+
+import onnx_ir as ir
+
+from sonnx_ort.enforcing.backend import EnforcingBackend
+from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_read_operands
+from sonnx_ort.enforcing.hidden_shapes import (
+    hide_mistakable_shapes,
+    oldest_opset_with_hidden_shapes,
+)
+from sonnx_ort.enforcing.native.catalog import guards_of, result_forms
+from sonnx_ort.enforcing.native.decision import Decision
+from sonnx_ort.enforcing.native.expansion import BY_OPERATORS
+from sonnx_ort.enforcing.native.guard import GuardedNode, Operands
+from sonnx_ort.enforcing.native.inputs import prepare_inputs
+from sonnx_ort.enforcing.native.record import GroupRecorder, Original, write_enforcement
+from sonnx_ort.enforcing.nodes import (
+    ADDED_OPERATORS,
+    StandardNodes,
+    computed,
+    drop_legacy_attributes,
+    record_rules,
+    replace_node,
+)
+from sonnx_ort.enforcing.scan_outputs import Passed
+from sonnx_ort.enforcing.value_info import (
+    DATA_TYPES,
+    converted_back,
+    converted_operands,
+    declare_output,
+    element_type_of,
+)
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.obligations.examination import Examination
+from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.targets import Target
+from sonnx_ort.options import Enforcement
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.profile.rule import Status
+from sonnx_ort.profile.slice import SLICE
+
+_GUARDS = 9
+"""The first version that has Where, and constants of integers."""
+
+_BFLOAT16 = 13
+"""The first version in which Cast, Reshape and Shape take bfloat16."""
+
+
+class NativeBackend(EnforcingBackend):
+    """Puts guards in front of nodes."""
+
+    def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
+        """Prepare a model, whose metadata says from then on how it is enforced."""
+        super().__init__(model, enforcement)
+        self._recorder = GroupRecorder()
+        model.opset_imports.pop(DOMAIN, None)
+        write_enforcement(model, enforcement)
+
+    @staticmethod
+    def decisions() -> ShapeDecisions:
+        """How it decides about shapes in a run."""
+        return BY_OPERATORS
+
+    @staticmethod
+    def oldest_opset(examined: ExaminedNode) -> int:
+        """The oldest version of the standard operators in which a node can be enforced.
+
+        Args:
+            examined: The node, without a Broadcast in front.
+        """
+        element_type = element_type_of(examined)
+        if element_type is ElementType.BFLOAT16:
+            return max(_BFLOAT16, oldest_opset_with_hidden_shapes(examined))
+        left = any(o.status is Status.RUNTIME and o.rule.in_run for o in examined.obligations)
+        if left or examined.broadcast is not None or result_forms(examined, element_type):
+            return _GUARDS
+        return examined.target.operator.oldest_kernels
+
+    @staticmethod
+    def kept(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
+        """No node: it records what is proved of each.
+
+        Args:
+            model: The model.
+            nodes: Its nodes.
+        """
+        del model, nodes
+        return ()
+
+    @staticmethod
+    def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
+        """The operators of nodes that are added: those of all guards.
+
+        Args:
+            nodes: The nodes that are to be enforced. Of all guards those of a Slice alone subtract,
+                and the outputs of other models' Sub can keep what is declared of them.
+        """
+        cut = any(node.target.operator is SLICE for node in nodes)
+        return ADDED_OPERATORS if cut else ADDED_OPERATORS - {"Sub"}
+
+    def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
+        """Guard the inputs where that decides the shapes of several nodes.
+
+        Args:
+            examination: All that the profile demands of the model.
+
+        Returns:
+            The nodes with what is left to enforce.
+        """
+        return prepare_inputs(self._model, examination, self._names, self._recorder)
+
+    def replace(
+        self,
+        examined: ExaminedNode,
+        nodes: Sequence[ir.Node],
+        values: Mapping[ir.Value, ir.Value],
+    ) -> None:
+        """Put nodes in the place of one, and record which."""
+        self._recorder.record(nodes, Original.of(examined.target.node))
+        super().replace(examined, nodes, values)
+
+    def record(self, passed: Passed) -> None:
+        """Record what was put behind a value, so that it can be undone."""
+        nodes, value, given = passed
+        pair = str(value.name), str(given.name)
+        self._recorder.record(nodes.nodes, Original(None, inputs=(pair,)))
+
+    def enforce(self, examined: ExaminedNode) -> None:
+        """Put guards in front of a node, in place; its outputs keep their names.
+
+        Args:
+            examined: The node, with its obligations.
+
+        Raises:
+            SonnxError: Its element type follows from nothing, or a run decides a rule that there is
+                no guard for.
+        """
+        target = examined.target
+        original = Original.of(target.node)
+        added = self.nodes(str(target.output.name))
+        result = self._guarded(added, examined)
+        if result is None:
+            record_rules(target.node, examined)
+            drop_legacy_attributes(examined)
+            if target.output.is_graph_output() and target.node.graph is not self._model.graph:
+                # A Scan does not run without its body's shapes.
+                declare_output(examined)
+            return
+        declare_output(examined)
+        self._recorder.record(added.nodes, original.without_shapes_of(target.node))
+        replace_node(target.node, added.nodes, {target.output: result})
+
+    def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value | None:
+        """The node behind its guards and between conversions; None if it can stay as it is."""
+        target, element_type = examined.target, _known_element_type(examined)
+        guards = guards_of(examined, element_type, self._edition)
+        carrier = _carrier(target, element_type)
+        node = GuardedNode(examined, element_type, DATA_TYPES[carrier or element_type])
+        operands: Operands = target.inputs
+        if carrier is not None:
+            operands = converted_operands(nodes, target, operands, carrier)
+        if examined.broadcast is not None:
+            operands = expand_read_operands(nodes, examined, operands, self.decisions())
+        elif guards.any_in_front:
+            operands = hide_mistakable_shapes(nodes, operands, examined)
+        operands = Decision(node, guards).let_through(nodes, operands)
+        if not nodes.nodes and not guards.results:
+            return None
+        result = computed(nodes, examined, operands)
+        for form in guards.results:
+            result = form(nodes, result, operands, node)
+        if carrier is not None and target.operator.result_type is None:
+            result = converted_back(nodes, result, element_type)
+        return result
+
+
+def _carrier(target: Target, element_type: ElementType) -> ElementType | None:
+    """The type that a node is computed in, where that is not the operands' own.
+
+    ONNX Runtime has no kernels for bfloat16, and does not round float16 where a node reads it that
+    it computes in float32. That has enough bits to round twice.
+    """
+    if element_type is ElementType.BFLOAT16:
+        return ElementType.FLOAT
+    operator = target.operator
+    rounds = operator.rounds_once and operator.result_type is None
+    return ElementType.FLOAT if element_type is ElementType.FLOAT16 and rounds else None
+
+
+def _known_element_type(examined: ExaminedNode) -> ElementType:
+    element_type = element_type_of(examined)
+    if element_type is None:
+        target = examined.target
+        raise SonnxError(
+            f"{target.operator.name} '{target.label}': the native backend needs to know the "
+            f"element type of '{target.inputs[0].name}', which follows from nothing and is not "
+            "declared; declare it in value_info, or use the python backend"
+        )
+    if element_type is ElementType.BFLOAT16 and not examined.target.operator.rounds_once:
+        target = examined.target
+        raise SonnxError(
+            f"{target.operator.name} '{target.label}': ONNX Runtime has no kernel for it in "
+            f"{element_type}; convert its operands with Cast, explicitly"
+        )
+    return element_type

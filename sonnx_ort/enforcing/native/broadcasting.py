@@ -1,0 +1,285 @@
+"""Guards of the rules of Broadcast, and of legacy broadcasting.
+
+start = axis, or rank(A) - rank(B)
+1, ..., 1, sizes of B, 1, ..., 1    against the sizes of A, from `start` on
+1, ..., 1, sizes of B               the shape that lines up with A, by way of the guard
+
+Shape(X0), Shape(X1) -> largest size of each axis -> Reshape -> common
+                            [rank, or -code where a size is neither the largest nor 1] -^
+
+The `Reshape` is the guard: its message tells the operator, the node and the rule.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import onnx_ir as ir
+
+from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
+from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan
+from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.operand import Dimension, Operand
+from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
+
+
+def aligned_shape(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], alignment: Alignment
+) -> ir.Value:
+    """Find the shape by which the second value lines up, and check that it does.
+
+    Args:
+        nodes: Takes the new nodes.
+        label: The name of the node that the values are operands of.
+        values: The two values.
+        alignment: How the second lines up with the first.
+    """
+    a, b = (nodes.shape(value) for value in values)
+    a_rank, b_rank = nodes.shape(a), nodes.shape(b)
+    start = _start(nodes, alignment.limits.axis, a_rank, b_rank)
+    before = _not_negative(nodes, start)
+    after = _not_negative(nodes, _minus(nodes, _minus(nodes, a_rank, before), b_rank))
+    leading, trailing = _filled(nodes, before, 1), _filled(nodes, after, 1)
+    lined_up = _joined(nodes, [leading, b, trailing])
+    # Where B reaches out of A this is longer than the rank of A, so A is padded to its length.
+    beyond = _minus(nodes, nodes.shape(lined_up), a_rank)
+    padded = _joined(nodes, [a, _filled(nodes, beyond, 1)])
+    outside = _joined(nodes, [leading, _filled(nodes, b_rank, 0), trailing])
+    matching = nodes.add(
+        "Or",
+        [nodes.add("Equal", [padded, lined_up], "is_equal"), _is(nodes, outside, 1)],
+        "matches",
+    )
+    part = _all_hold(
+        nodes, [matching, _is(nodes, beyond, 0), nodes.add("Equal", [start, before], "is_inside")]
+    )
+    one_element = _all_hold(
+        nodes, [_is(nodes, b, 1), _is(nodes, _larger_rank(nodes, a_rank, b_rank), 0)]
+    )
+    fits = nodes.add("Or", [part, one_element], "fits")
+    shape = _joined(nodes, [b, trailing])
+    code = nodes.constant([-alignment.rule.code], "code")
+    decided = nodes.add("Where", [fits, nodes.shape(shape), code], "rank_or_code")
+    name = guard_name(alignment.operator.name, label, [alignment.rule], ALIGNED_SHAPE.remark)
+    return nodes.add("Reshape", [shape, decided], "aligned_shape", name=name)
+
+
+def _start(nodes: StandardNodes, axis: int | None, a_rank: ir.Value, b_rank: ir.Value) -> ir.Value:
+    if axis is None:
+        return _minus(nodes, a_rank, b_rank)
+    constant = nodes.constant([axis], "axis")
+    return nodes.add("Add", [a_rank, constant], "start") if axis < 0 else constant
+
+
+def _larger_rank(nodes: StandardNodes, a_rank: ir.Value, b_rank: ir.Value) -> ir.Value:
+    """By how much the second rank is larger than the first."""
+    return _not_negative(nodes, _minus(nodes, b_rank, a_rank))
+
+
+def _minus(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:
+    return nodes.add("Add", [one, nodes.add("Neg", [other], "negative")], "difference")
+
+
+def _not_negative(nodes: StandardNodes, number: ir.Value) -> ir.Value:
+    zero = nodes.constant([0], "zero")
+    negative = nodes.add("Less", [number, zero], "is_negative")
+    return nodes.add("Where", [negative, zero, number], "not_negative")
+
+
+def _filled(nodes: StandardNodes, count: ir.Value, number: int) -> ir.Value:
+    element = ir.tensor([number])
+    return nodes.add("ConstantOfShape", [count], "filled", {"value": element})
+
+
+def _joined(nodes: StandardNodes, vectors: Sequence[ir.Value]) -> ir.Value:
+    return nodes.add("Concat", vectors, "joined", {"axis": 0})
+
+
+def _is(nodes: StandardNodes, numbers: ir.Value, number: int) -> ir.Value:
+    return nodes.add("Equal", [numbers, nodes.constant([number], "number")], "is_number")
+
+
+def _all_hold(nodes: StandardNodes, conditions: Sequence[ir.Value]) -> ir.Value:
+    """Whether every element of vectors is true, as a vector of one element."""
+    numbers = [nodes.cast(c, ir.DataType.INT64, "as_number") for c in conditions]
+    smallest = nodes.add("ReduceMin", [_joined(nodes, numbers)], "smallest", {"keepdims": 1})
+    return _is(nodes, smallest, 1)
+
+
+def bearer_of(plan: BroadcastPlan) -> int | None:
+    """The position of the first value that has the common shape, if there is one.
+
+    Args:
+        plan: What is known of the values.
+    """
+    return next((i for i, expanded in enumerate(plan.expanded) if not expanded), None)
+
+
+def common_shape(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
+) -> ir.Value:
+    """Find the common shape, and check that there is one where that is not proved.
+
+    Args:
+        nodes: Takes the new nodes.
+        label: The name of the node that the values are operands of.
+        values: The values, lined up at their last axes.
+        plan: What is known of them.
+    """
+    if len(values) == 1:
+        return nodes.shape(values[0])
+    operands = plan.operands
+    bearer = bearer_of(plan)
+    if bearer is not None:
+        sizes = nodes.shape(values[bearer])
+        if plan.fits:
+            return sizes
+        exempt = axes_exempt_from_size_0(operands, bearer)
+        if exempt is not None:
+            fits = _positive(nodes, sizes, exempt)
+            return _guarded(nodes, label, sizes, fits, rank_of(operands))
+    shapes = padded_shapes(nodes, values, operands)
+    largest = reduce(lambda one, other: _maximum(nodes, one, other), shapes)
+    if plan.fits:
+        return largest
+    match shapes:
+        case [one, other]:
+            fits = _equal_or_one(nodes, one, other)
+        case _:
+            fits = _all(nodes, [_largest_or_one(nodes, shape, largest) for shape in shapes])
+    return _guarded(nodes, label, largest, fits, rank_of(operands))
+
+
+def axes_exempt_from_size_0(operands: Sequence[Operand], bearer: int) -> list[bool] | None:
+    """For each axis of the common shape, whether its sizes fit in every run.
+
+    None if there are others on which more can go wrong than a size of 0 against one of 1, or if
+    the rank is unknown and not everything but the bearer is a scalar.
+
+    Args:
+        operands: What is known of the tensors, lined up at their last axes.
+        bearer: The position of one that has the common shape.
+    """
+    others = [operand.shape for index, operand in enumerate(operands) if index != bearer]
+    shape = operands[bearer].shape
+    if shape is None:
+        return [] if all(other == () for other in others) else None
+    if any(other is None for other in others):
+        return None
+    exempt: list[bool] = []
+    for _, sizes in aligned_axes([operand.shape or () for operand in operands]):
+        certain = fit_in_every_run(operands, sizes)
+        if not certain and any(s != 1 for i, s in enumerate(sizes) if i != bearer):
+            return None
+        exempt.append(certain and not _positive_size(sizes[bearer]))
+    return exempt
+
+
+def _positive_size(size: Dimension) -> bool:
+    return isinstance(size, int) and size > 0
+
+
+def _positive(nodes: StandardNodes, sizes: ir.Value, exempt: Sequence[bool]) -> ir.Value:
+    """For each axis, whether its size is positive or need not be."""
+    positive = nodes.add("Less", [nodes.constant([0], "zero"), sizes], "positive")
+    if not any(exempt):
+        return positive
+    mask = nodes.constant([int(axis) for axis in exempt], "exempt", ir.DataType.BOOL)
+    return nodes.add("Or", [positive, mask], "fits")
+
+
+def _equal_or_one(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:
+    """For each axis of two tensors, whether the sizes are equal or the smaller is 1."""
+    smaller = nodes.add("Less", [one, other], "smaller")
+    smallest = nodes.add("Where", [smaller, one, other], "smallest")
+    repeated = nodes.add("Equal", [smallest, nodes.constant([1], "one")], "is_one")
+    equal = nodes.add("Equal", [one, other], "is_equal")
+    return nodes.add("Or", [equal, repeated], "fits")
+
+
+def _largest_or_one(nodes: StandardNodes, sizes: ir.Value, largest: ir.Value) -> ir.Value:
+    """For each axis, whether a tensor's size is the largest or 1."""
+    one = nodes.add("Equal", [sizes, nodes.constant([1], "one")], "is_one")
+    equal = nodes.add("Equal", [sizes, largest], "is_largest")
+    return nodes.add("Or", [equal, one], "fits")
+
+
+def _all(nodes: StandardNodes, conditions: Sequence[ir.Value]) -> ir.Value:
+    return reduce(lambda one, other: nodes.add("And", [one, other], "all_fit"), conditions)
+
+
+def _maximum(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:
+    # Older versions of Max take no integers.
+    smaller = nodes.add("Less", [one, other], "smaller")
+    return nodes.add("Where", [smaller, other, one], "largest")
+
+
+def rank_of(operands: Sequence[Operand]) -> int | None:
+    """The rank of the common shape, if that of each operand is known.
+
+    Args:
+        operands: What is known of the tensors.
+    """
+    ranks = [len(operand.shape) for operand in operands if operand.shape is not None]
+    return max(ranks) if len(ranks) == len(operands) else None
+
+
+def padded_shapes(
+    nodes: StandardNodes, values: Sequence[ir.Value], operands: Sequence[Operand]
+) -> list[ir.Value]:
+    """The shapes with sizes of 1 in front until all have one rank.
+
+    Args:
+        nodes: Takes the new nodes.
+        values: The tensors.
+        operands: What is known of them.
+    """
+    shapes = [nodes.shape(value) for value in values]
+    rank = rank_of(operands)
+    if rank is None:
+        return _padded_to_ranks_of_the_run(nodes, shapes)
+    missing = [rank - len(operand.shape or ()) for operand in operands]
+    return [
+        _padded(nodes, shape, axes) if axes else shape
+        for shape, axes in zip(shapes, missing, strict=True)
+    ]
+
+
+def _padded(nodes: StandardNodes, shape: ir.Value, axes: int) -> ir.Value:
+    ones = nodes.constant([1] * axes, "ones")
+    return nodes.add("Concat", [ones, shape], "aligned", {"axis": 0})
+
+
+def _padded_to_ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> list[ir.Value]:
+    ranks = [nodes.shape(shape) for shape in shapes]
+    rank = reduce(lambda one, other: _maximum(nodes, one, other), ranks)
+    one = ir.tensor([1])
+    padded = []
+    for shape, own in zip(shapes, ranks, strict=True):
+        missing = nodes.add("Add", [rank, nodes.add("Neg", [own], "negative_rank")], "missing")
+        ones = nodes.add("ConstantOfShape", [missing], "ones", {"value": one})
+        padded.append(nodes.add("Concat", [ones, shape], "aligned", {"axis": 0}))
+    return padded
+
+
+def _guarded(
+    nodes: StandardNodes, label: str, sizes: ir.Value, fits: ir.Value, rank: int | None
+) -> ir.Value:
+    """The sizes, reachable only where every axis fits."""
+    own_rank = nodes.constant([rank], "rank") if rank is not None else nodes.shape(sizes)
+    code = nodes.constant([-E1.code], "code")
+    per_axis = nodes.add("Where", [fits, own_rank, code], "rank_or_code")
+    decided = per_axis if rank == 1 else _smallest(nodes, per_axis, own_rank, rank)
+    name = guard_name(BROADCAST.name, label, [E1])
+    return nodes.add("Reshape", [sizes, decided], "common_shape", name=name)
+
+
+def _smallest(
+    nodes: StandardNodes, per_axis: ir.Value, own_rank: ir.Value, rank: int | None
+) -> ir.Value:
+    """The rank if it stands at every axis, else the code."""
+    if not rank:
+        # The smallest of no axes would be no rank.
+        per_axis = nodes.add("Concat", [per_axis, own_rank], "ranks_or_code", {"axis": 0})
+    return nodes.add("ReduceMin", [per_axis], "decided", {"keepdims": 1})

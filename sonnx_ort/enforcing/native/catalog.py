@@ -1,0 +1,144 @@
+"""The guards of standard operators, by the requirement that each enforces."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import onnx_ir as ir
+
+from sonnx_ort.enforcing.native.element_guards import (
+    NONZERO_DIVISOR,
+    REPRESENTABLE_QUOTIENT,
+    WITHIN_INT32,
+    interval_guard,
+    with_infinity,
+)
+from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Operands
+from sonnx_ort.enforcing.native.shape_guards import EVERY_AXIS, axis_guard, rank_guard, slice_guard
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.division import (
+    InfinityForZeroDivisor,
+    NonZeroDivisor,
+    RepresentableQuotient,
+)
+from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
+from sonnx_ort.profile.requirements.slicing import EveryAxis, Slicing
+from sonnx_ort.profile.rule import Requirement, Rule, Status, Subject
+
+DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
+    {
+        NonZeroDivisor: NONZERO_DIVISOR,
+        InfinityForZeroDivisor: NONZERO_DIVISOR,
+        RepresentableQuotient: REPRESENTABLE_QUOTIENT,
+        WithinInt32: WITHIN_INT32,
+        EveryAxis: EVERY_AXIS,
+    }
+)
+"""What decides about the elements of operands, and about the shapes of single ones."""
+
+ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
+"""Gives a node's result another form: it takes the result, the operands and the node."""
+
+RESULT_FORMS: Mapping[type, tuple[Family, ResultForm]] = MappingProxyType(
+    {InfinityForZeroDivisor: (Family.FLOAT, with_infinity)}
+)
+"""What becomes of the results of a family of types, whether a run can break the rule or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What has to stand in front of a node and behind it.
+
+    Attributes:
+        shapes: The rules that demand equal shapes, which one guard decides.
+        deciding: The rules that guards decide one by one, in that order, each with its guard.
+        results: What becomes of the result.
+    """
+
+    shapes: Sequence[Rule]
+    deciding: Sequence[tuple[Rule, DecidingGuard]]
+    results: Sequence[ResultForm]
+
+    @property
+    def any_in_front(self) -> bool:
+        """Whether a run decides any rule."""
+        return bool(self.shapes or self.deciding)
+
+
+def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
+    """What decides about what a requirement demands; None if nothing does.
+
+    Args:
+        requirement: The requirement.
+    """
+    match requirement:
+        case WithinInterval():
+            return interval_guard(requirement)
+        case OwnRank():
+            return rank_guard(requirement)
+        case AxisNotEmpty():
+            return axis_guard(requirement)
+        case Slicing():
+            return slice_guard(requirement)
+    return DECIDING_GUARDS.get(type(requirement))
+
+
+def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:
+    """Find the guards of a node.
+
+    Args:
+        examined: The node.
+        element_type: The type of its operands.
+        edition: The edition to enforce.
+
+    Raises:
+        SonnxError: A run decides a rule that there is no guard for.
+    """
+    shapes, deciding = [], []
+    for rule in _left_to_the_run(examined, element_type, edition):
+        if rule.requirement.subject is Subject.EQUAL_SHAPES:
+            shapes.append(rule)
+        elif (guard := deciding_guard(rule.requirement)) is None:
+            target = examined.target
+            raise SonnxError(
+                f"{target.operator.name} '{target.label}': the native backend has no guard for "
+                f"{rule.id} ({rule.sentence}); use the python backend"
+            )
+        elif guard.binds(element_type):
+            deciding.append((rule, guard))
+    return Guards(shapes, deciding, result_forms(examined, element_type))
+
+
+def result_forms(examined: ExaminedNode, element_type: ElementType | None) -> list[ResultForm]:
+    """Find what becomes of a node's result.
+
+    Args:
+        examined: The node.
+        element_type: The type of its operands; None if it is unknown.
+    """
+    kinds = dict.fromkeys(type(o.rule.requirement) for o in examined.obligations)
+    forms = [RESULT_FORMS[kind] for kind in kinds if kind in RESULT_FORMS]
+    if element_type is None:
+        return []
+    return [form for family, form in forms if family is element_type.family]
+
+
+def _left_to_the_run(
+    examined: ExaminedNode, element_type: ElementType, edition: Edition
+) -> list[Rule]:
+    """The rules of a node that a run decides, in the order of decision."""
+    operator = examined.target.operator
+    binding = {rule.id for rule in operator.rules(edition, element_type.family)}
+    return [
+        o.rule
+        for o in examined.obligations
+        if o.status is Status.RUNTIME
+        and o.rule.in_run
+        and o.operator == operator.name
+        and o.rule.id in binding
+    ]

@@ -1,0 +1,213 @@
+"""Guards that look at elements.
+
+One pass over A for the smallest value, and only where A has it one over both for a divisor of -1:
+
+    Equal(A, smallest) -> any? -> Tile(0 or 1) -> And(., Equal(Tile(B), -1)) -> any?
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.enforcing.native.guard import (
+    DecidingGuard,
+    Flag,
+    GuardedNode,
+    Operands,
+    Presumed,
+    any_true,
+)
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
+from sonnx_ort.profile.requirements.elements import WithinInterval
+
+
+def interval_guard(requirement: WithinInterval) -> DecidingGuard:
+    """The guard of one interval of one operand.
+
+    Args:
+        requirement: What is demanded.
+    """
+
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+        """One pass over the operand for each end that its type goes beyond."""
+        operand = operands[requirement.position]
+        (name,) = requirement.deciding
+        limits, computed_in = requirement.limits(node.element_type.dtype), node.type_of(name)
+        if requirement.admits_nan:
+            outside = _outside(nodes, operand, computed_in, limits)
+        else:
+            outside = _not_within(nodes, operand, computed_in, limits)
+        return Flag(any_true(nodes, outside, "any_outside"), when_kept=False)
+
+    def binds(element_type: ElementType) -> bool:
+        return any(limit is not None for limit in requirement.limits(element_type.dtype))
+
+    return DecidingGuard(look, binds, Presumed.NOTHING)
+
+
+def _outside(
+    nodes: StandardNodes,
+    operand: ir.Value,
+    computed_in: ir.DataType,
+    limits: tuple[float | None, float | None],
+) -> ir.Value:
+    """Which elements are below the one limit or above the other; NaN is neither."""
+    flags = [
+        nodes.add(compare, [operand, nodes.constant(limit, "limit", computed_in)], told)
+        for compare, limit, told in zip(
+            ("Less", "Greater"), limits, ("is_below", "is_above"), strict=True
+        )
+        if limit is not None
+    ]
+    return reduce(lambda one, other: nodes.add("Or", [one, other], "is_outside"), flags)
+
+
+def _not_within(
+    nodes: StandardNodes,
+    operand: ir.Value,
+    computed_in: ir.DataType,
+    limits: tuple[float | None, float | None],
+) -> ir.Value:
+    """Which elements are not within the limits, NaN among them."""
+    if limits[1] == np.inf:
+        # The number below the other limit may be one that ONNX Runtime is told to take for 0.
+        below = _outside(nodes, operand, computed_in, (limits[0], None))
+        not_a_number = nodes.add("IsNaN", [operand], "is_nan")
+        return nodes.add("Or", [below, not_a_number], "is_outside")
+    scalar = computed_in.numpy().type
+    with np.errstate(over="ignore"):
+        below_all = float(np.nextafter(scalar(limits[0]), scalar(-np.inf)))
+        beyond = float(np.nextafter(scalar(limits[1]), scalar(np.inf)))
+    large, small = (nodes.constant(limit, "limit", computed_in) for limit in (below_all, beyond))
+    flags = [
+        nodes.add("Greater", [operand, large], "is_large_enough"),
+        nodes.add("Less", [operand, small], "is_small_enough"),
+    ]
+    return nodes.add("Not", [nodes.add("And", flags, "is_within")], "is_outside")
+
+
+_COMPARED = (ir.DataType.INT32, ir.DataType.INT64)
+"""The integers that every version of Equal takes."""
+
+
+def _divisor_is_nonzero(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    """One pass over B, for zeros."""
+    _, b = operands
+    zeros = _zeros(nodes, b, node.computed_in)
+    return Flag(any_true(nodes, zeros, "has_zero"), when_kept=False)
+
+
+def _passing(node: GuardedNode) -> Sequence[int]:
+    """B, where ONNX Runtime may compute it before all runs.
+
+    Its Div ends the start of a session then if B has a zero, wherever the node stands, and without
+    its name.
+    """
+    last = len(node.examined.operands) - 1
+    return [last] if node.examined.foldable[last] else []
+
+
+NONZERO_DIVISOR = DecidingGuard(
+    _divisor_is_nonzero,
+    lambda kind: kind.family is Family.INTEGER,
+    Presumed.NOTHING,
+    _passing,
+    sufficient={-1: lambda _: 1},
+)
+"""No element of the last operand is zero, if it is an integer."""
+
+
+def with_infinity(
+    nodes: StandardNodes, quotient: ir.Value, operands: Operands, node: GuardedNode
+) -> ir.Value:
+    """Put +inf wherever B is zero, whatever the quotient is there.
+
+    Args:
+        nodes: Takes the new nodes.
+        quotient: A divided by B.
+        operands: A and B.
+        node: The node that divides.
+    """
+    _, b = operands
+    zeros = _falsities(nodes, b)
+    infinity = nodes.constant(np.inf, "infinity", node.computed_in)
+    # ONNX Runtime's Where makes -0 in its second input +0.
+    return nodes.add("Where", [zeros, infinity, quotient], "infinity_or_quotient")
+
+
+def _zeros(nodes: StandardNodes, b: ir.Value, element_type: ir.DataType) -> ir.Value:
+    """Where a tensor has zeros."""
+    if element_type in _COMPARED:
+        return nodes.add("Equal", [b, nodes.constant(0, "zero", element_type)], "is_zero")
+    return _falsities(nodes, b)
+
+
+def _falsities(nodes: StandardNodes, b: ir.Value) -> ir.Value:
+    """Where a tensor of any type has zeros, without comparing it."""
+    nonzero = nodes.cast(b, ir.DataType.BOOL, "nonzero")
+    # ONNX Runtime's optimizer takes a Not away.
+    false = nodes.constant(False, "false", ir.DataType.BOOL)
+    return nodes.add("Equal", [nonzero, false], "is_zero")
+
+
+_EQUAL_OF_SMALL = 11
+"""The first version of the standard operators in which Equal takes 8-bit and 16-bit integers."""
+
+"""The integers that every version of Equal takes."""
+
+
+def _quotient_is_representable(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    """Look for a divisor of -1 only where A has the smallest value somewhere."""
+    a, b = operands
+    compared = node.computed_in
+    if compared not in _COMPARED and nodes.opset < _EQUAL_OF_SMALL:
+        compared = ir.DataType.INT32
+        a, b = (nodes.cast(value, compared, "compared") for value in operands)
+    smallest = nodes.constant(smallest_value(node.element_type), "smallest", compared)
+    at_smallest = nodes.add("Equal", [a, smallest], "is_smallest")
+    copies = nodes.cast(any_true(nodes, at_smallest, "has_smallest"), ir.DataType.INT64, "copies")
+    line = nodes.constant([-1], "line")
+    copies = nodes.add("Reshape", [copies, line], "copies")
+    # No If: ONNX Runtime's optimizer does not survive some of those in branches.
+    at_smallest, divisors = (
+        nodes.add("Tile", [nodes.add("Reshape", [value, line], "in_line"), copies], "if_needed")
+        for value in (at_smallest, b)
+    )
+    minus_one = nodes.constant(-1, "minus_one", compared)
+    at_minus_one = nodes.add("Equal", [divisors, minus_one], "is_minus_one")
+    both = nodes.add("And", [at_smallest, at_minus_one], "overflows")
+    return Flag(any_true(nodes, both, "some_overflow"), when_kept=False)
+
+
+REPRESENTABLE_QUOTIENT = DecidingGuard(
+    _quotient_is_representable,
+    lambda kind: kind.dtype.kind == "i",
+    Presumed.ONE_SHAPE,
+    sufficient={0: lambda kind: smallest_value(kind) + 1, -1: lambda _: 0},
+)
+"""No element of A is the smallest value where the one of B is -1."""
+
+
+def _is_within_int32(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+    """One pass over each operand."""
+    del node
+    found = [any_true(nodes, _beyond(nodes, operand), "some_beyond") for operand in operands]
+    some = reduce(lambda one, other: nodes.add("Or", [one, other], "some_beyond"), found)
+    return Flag(some, when_kept=False)
+
+
+def _beyond(nodes: StandardNodes, operand: ir.Value) -> ir.Value:
+    narrow = nodes.cast(operand, ir.DataType.INT32, "narrow")
+    again = nodes.cast(narrow, ir.DataType.INT64, "wide_again")
+    fits = nodes.add("Equal", [operand, again], "fits")
+    # ONNX Runtime's optimizer takes a Not away.
+    return nodes.add("Equal", [fits, nodes.constant(False, "false", ir.DataType.BOOL)], "beyond")
+
+
+WITHIN_INT32 = DecidingGuard(
+    _is_within_int32, lambda kind: kind is ElementType.INT64, Presumed.NOTHING
+)
+"""No element of any operand is beyond int32, if it is int64."""

@@ -1,0 +1,185 @@
+"""Expands the operands of a node natively: the operators that expand them decide as well.
+
+A node that reads all operands runs only if each could be expanded, and an `Expand` refuses sizes
+that differ and are not 1. What is left is a size of 0 against one of 1:
+
+    Expand(A, Where(Shape(A) + Shape(B) = 1, 2, Shape(B))) -> A
+    Expand(B, Shape(of the expanded A)) -> B
+
+    Reshape(A, Max(Shape(A), 1)) -> A       where only A has sizes that are not 1
+    Expand(B, Shape(A)) -> B
+
+What refuses is the guard: its name tells the operator, the node and the rule.
+"""
+
+from collections.abc import Sequence
+
+import onnx_ir as ir
+
+from sonnx_ort.custom_ops.failure_channel import guard_name, refusing_guard_name
+from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand
+from sonnx_ort.enforcing.native.broadcasting import (
+    aligned_shape,
+    axes_exempt_from_size_0,
+    bearer_of,
+    common_shape,
+    padded_shapes,
+    rank_of,
+)
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.obligations.examined_node import BroadcastPlan
+from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.operand import Operand, broadcast_shape, has_known_sizes
+from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
+
+_PAIR = 2
+
+_MAX_OF_INTEGERS = 12
+"""The first version of the standard operators in which Max takes integers."""
+
+
+def _expanded(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
+) -> Sequence[ir.Value]:
+    """Bring values to their common shape; a node that reads all of them fails if there is none.
+
+    Args:
+        nodes: Takes the new nodes.
+        label: The name of the node that the values are operands of.
+        values: The values, lined up at their last axes.
+        plan: What is known of them.
+    """
+    few = None if plan.fits else _expanded_in_few_nodes(nodes, label, values, plan)
+    return few or expand(nodes, values, plan, common_shape(nodes, label, values, plan))
+
+
+def _expanded_in_few_nodes(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
+) -> Sequence[ir.Value] | None:
+    """The values, where that does not take finding their common shape; else None."""
+    operands = plan.operands
+    if has_known_sizes(broadcast_shape(*(o.shape for o in operands))):
+        # Else ONNX Runtime would know the result's shape, and leave out all this where only that
+        # is read.
+        common = common_shape(nodes, label, values, plan)
+        return [
+            nodes.add("Expand" if expanded else "Reshape", [value, common], "expanded")
+            for value, expanded in zip(values, plan.expanded, strict=True)
+        ]
+    bearer = bearer_of(plan)
+    if bearer is None:
+        pair = len(values) == _PAIR
+        return _expanded_to_each_other(nodes, label, values, operands) if pair else None
+    exempt = axes_exempt_from_size_0(operands, bearer)
+    if exempt is not None:
+        return _expanded_to_positive(nodes, label, values, plan, (bearer, exempt))
+    if len(values) == _PAIR and rank_of(operands) is not None:
+        return _expanded_to_one(nodes, label, values, operands, bearer)
+    return None
+
+
+def _expanded_to_positive(
+    nodes: StandardNodes,
+    label: str,
+    values: Sequence[ir.Value],
+    plan: BroadcastPlan,
+    bearing: tuple[int, Sequence[bool]],
+) -> list[ir.Value]:
+    """Expand to the shape of one value, which a size of 0 keeps from passing.
+
+    Args:
+        nodes: Takes the new nodes.
+        label: The name of the node that the values are operands of.
+        values: The values.
+        plan: What is known of them.
+        bearing: The position of the value, and the axes of it that may have the size 0.
+    """
+    bearer, exempt = bearing
+    sizes = nodes.shape(values[bearer])
+    if any(exempt) or nodes.opset < _MAX_OF_INTEGERS:
+        forbidden = nodes.constant([-1 if axis else 0 for axis in exempt] or [0], "forbidden")
+        empty = nodes.add("Equal", [sizes, forbidden], "is_empty")
+        kept = _kept_unless(nodes, label, values[bearer], sizes, empty)
+    else:
+        # An empty tensor cannot be given a shape without a 0.
+        positive = nodes.add("Max", [sizes, nodes.constant([1], "one")], "positive_sizes")
+        name = refusing_guard_name(BROADCAST.name, label, E1)
+        kept = nodes.add("Reshape", [values[bearer], positive], "kept", name=name)
+    results = expand(nodes, values, plan, sizes)
+    results[bearer] = kept
+    return results
+
+
+def _kept_unless(
+    nodes: StandardNodes, label: str, value: ir.Value, sizes: ir.Value, clash: ir.Value
+) -> ir.Value:
+    """A value, reachable only where no axis clashes."""
+    code = nodes.constant([-E1.code], "code")
+    asked = nodes.add("Where", [clash, code, sizes], "sizes_or_code")
+    name = guard_name(BROADCAST.name, label, [E1])
+    return nodes.add("Reshape", [value, asked], "kept", name=name)
+
+
+def _expanded_to_one(
+    nodes: StandardNodes,
+    label: str,
+    values: Sequence[ir.Value],
+    operands: Sequence[Operand],
+    bearer: int,
+) -> list[ir.Value]:
+    """Expand one of two values of known ranks to the shape of the other, which stays as it is."""
+    results = list(values)
+    sizes = nodes.shape(values[bearer])
+    if _may_clash_at_0(operands):
+        clash = _zero_against_one(nodes, *padded_shapes(nodes, values, operands))
+        results[bearer] = _kept_unless(nodes, label, values[bearer], sizes, clash)
+    name = refusing_guard_name(BROADCAST.name, label, E1)
+    other = 1 - bearer
+    results[other] = nodes.add("Expand", [values[other], sizes], "expanded", name=name)
+    return results
+
+
+def _expanded_to_each_other(
+    nodes: StandardNodes,
+    label: str,
+    values: Sequence[ir.Value],
+    operands: Sequence[Operand],
+) -> list[ir.Value]:
+    """Expand each of two values to the shape of the other."""
+    one, other = values
+    if _may_clash_at_0(operands):
+        sizes, wanted = padded_shapes(nodes, values, operands)
+        # Neither 0 nor 1 can be expanded to 2 and fit the other.
+        impossible = nodes.constant([2], "impossible")
+        clash = _zero_against_one(nodes, sizes, wanted)
+        wanted = nodes.add("Where", [clash, impossible, wanted], "sizes_or_impossible")
+    else:
+        wanted = nodes.shape(other)
+    name = refusing_guard_name(BROADCAST.name, label, E1)
+    first = nodes.add("Expand", [one, wanted], "expanded", name=name)
+    second = nodes.add("Expand", [other, nodes.shape(first)], "expanded", name=f"{name} (B)")
+    return [first, second]
+
+
+def _zero_against_one(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:
+    """For each axis of two shapes of one length, whether a size is 0 and the other 1."""
+    sums = nodes.add("Add", [one, other], "sums")
+    return nodes.add("Equal", [sums, nodes.constant([1], "one")], "is_0_against_1")
+
+
+def _may_clash_at_0(operands: Sequence[Operand]) -> bool:
+    """Whether two operands may have the sizes 0 and 1 on an axis."""
+    shapes = [operand.shape for operand in operands if operand.shape is not None]
+    if len(shapes) < len(operands):
+        return True
+    return any(
+        not fit_in_every_run(operands, sizes)
+        and all(size in (0, 1) for size in sizes if isinstance(size, int))
+        for _, sizes in aligned_axes(shapes)
+    )
+
+
+BY_OPERATORS = ShapeDecisions(
+    common=common_shape, expanded=_expanded, aligned=aligned_shape, oldest_opset=9
+)
+"""Standard operators."""

@@ -1,0 +1,143 @@
+"""Tells a natively enforced model from one that only says so.
+
+It is one exactly if undoing the enforcement and doing it again gives the same model: node for
+node, name for name, and with the same declarations. So a model cannot talk its way around the
+rules: where a guard is missing, or is another than `rewrite` would make, it is an ordinary model.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import onnx
+import onnx_ir as ir
+
+from sonnx_ort.enforcing.lowering import apply_plan, plan_enforcement
+from sonnx_ort.enforcing.native.record import restore
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.canonical import LoadedModel
+from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.obligations.examination import Examination, examine_model
+from sonnx_ort.obligations.obligation import Obligation, waiver_of
+from sonnx_ort.obligations.report import identify
+from sonnx_ort.obligations.waivers import Waiver
+from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
+from sonnx_ort.options import Backend, Choices, Enforcement
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.options import Demands
+from sonnx_ort.profile.rule import Status
+
+
+@dataclass(frozen=True, slots=True)
+class NativelyEnforced:
+    """A model that the native backend made.
+
+    Attributes:
+        enforcement: How it is enforced.
+        examination: Every obligation of the model that it was made from.
+    """
+
+    enforcement: Enforcement
+    examination: Examination
+
+    def require(self, demands: Demands) -> None:
+        """Refuse the other edition, and operators that are not enforced.
+
+        Args:
+            demands: What the model is to be held to.
+
+        Raises:
+            SonnxError: The model is enforced under the other edition, or has nodes of further
+                operators that are to be enforced.
+        """
+        kept = self.enforcement.demands
+        differing = any(o.operator != BROADCAST.name for o in self.examination.report.enforced)
+        if differing and kept.edition is not demands.edition:
+            raise SonnxError(
+                f"the model is enforced already, under the edition '{kept.edition}'; "
+                f"rewrite the original model to have it under '{demands.edition}'"
+            )
+        present = {c.operator for c in self.examination.report.coverage}
+        missing = sorted((demands.operators - kept.operators) & present)
+        if missing:
+            raise SonnxError(
+                f"the model is enforced already, without {', '.join(missing)}; rewrite the "
+                "original model to have them enforced as well"
+            )
+
+
+def recognize_native_model(
+    loaded: LoadedModel, enforcement: Enforcement
+) -> NativelyEnforced | None:
+    """Find out whether the native backend made a model, as the model says.
+
+    Args:
+        loaded: The model; its graph stays as it is if the model tells the truth, and is of no use
+            any more otherwise.
+        enforcement: How the model says that it is enforced.
+
+    Returns:
+        None if it does not tell the truth.
+    """
+    model = loaded.graph_model
+    given = _fingerprint(model)
+    choices = Choices(enforcement.demands, Backend.NATIVE)
+    recorded = recorded_waivers(model.metadata_props)
+    try:
+        restore(model, enforcement)
+        examination = examine_model(
+            model,
+            choices.demands,
+            identify(loaded.sha256, loaded.proto),
+            complete=True,
+            waivers=recorded,
+        )
+        if not all(_may_be_waived(o, recorded) for o in examination.report.violations):
+            return None
+        apply_plan(model, plan_enforcement(model, examination, choices))
+    except Exception:  # noqa: BLE001 - whatever a model may say of itself
+        return None
+    if _fingerprint(model) != given:
+        return None
+    report = with_recorded_waivers(examination.report, recorded)
+    enforced = replace(report, obligations=_enforced(report.obligations))
+    return NativelyEnforced(enforcement, replace(examination, report=enforced))
+
+
+def _may_be_waived(violation: Obligation, recorded: Sequence[Waiver]) -> bool:
+    return violation.rule.waivable and waiver_of(violation, recorded) is not None
+
+
+def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
+    return tuple(
+        replace(o, evidence=f"{o.evidence}; the model checks it in each run")
+        if o.status is Status.RUNTIME and o.rule.in_run and o.enforced
+        else o
+        for o in obligations
+    )
+
+
+def _content(node: onnx.NodeProto) -> bytes:
+    """A node with its subgraphs, but for the names of constants, which looking at them changes."""
+    for attribute in node.attribute:
+        if attribute.HasField("t"):
+            attribute.t.ClearField("name")
+        if attribute.HasField("g"):
+            inner = sorted(attribute.g.node, key=_content)
+            attribute.g.ClearField("node")
+            attribute.g.node.extend(inner)
+    content: bytes = node.SerializeToString(deterministic=True)
+    return content
+
+
+def _fingerprint(model: ir.Model) -> tuple[object, ...]:
+    """All of a model but the elements of its initializers, which nothing here changes.
+
+    Nor does the order of nodes count: names say what reads what.
+    """
+    return (
+        sorted(_content(ir.serde.serialize_node(node)) for node in model.graph),
+        sorted((str(v.name), str(v.type), str(v.shape)) for v in defined_values(model.graph)),
+        [value.name for value in (*model.graph.inputs, *model.graph.outputs)],
+        dict(model.opset_imports),
+        dict(model.metadata_props),
+    )

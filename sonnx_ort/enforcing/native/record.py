@@ -1,0 +1,270 @@
+"""What a natively enforced model says of how it was made, and how that is undone.
+
+Every node that the native backend adds belongs to a group, and one node of the group records what
+the group took the place of. That is a hint and nothing more: `recognition` believes it only
+where undoing and doing it again gives the very same model.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import onnx
+import onnx.serialization
+import onnx_ir as ir
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.traversal import every_node, subgraphs_of
+from sonnx_ort.options import Enforcement, choose_demands
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
+
+ENFORCED = "sonnx_ort.enforced"
+"""The key in a model's metadata under which it stands how the model was enforced."""
+
+GROUP = "sonnx_ort.group"
+"""The key in a node's metadata under which the number of its group stands."""
+
+ORIGINAL = "sonnx_ort.original"
+"""The key under which one node of a group has what the group took the place of."""
+
+_JSON = onnx.serialization.registry.get("json")
+
+
+def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
+    """Write into a model's metadata how it is enforced.
+
+    Args:
+        model: The model; changed in place.
+        enforcement: How it is enforced.
+    """
+    model.metadata_props[ENFORCED] = json.dumps(
+        {
+            "backend": "native",
+            "edition": enforcement.demands.edition.value,
+            "broadcast": enforcement.demands.broadcasting.value,
+            "operators": sorted(enforcement.demands.operators),
+            "opset": enforcement.opset,
+        }
+    )
+
+
+def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
+    """Read from a model's metadata how it says that it is enforced.
+
+    Args:
+        properties: The metadata.
+
+    Returns:
+        None if it does not say so, or nothing that makes sense.
+    """
+    try:
+        entries = json.loads(properties[ENFORCED])
+        demands = choose_demands(entries["edition"], entries["broadcast"], entries["operators"])
+        return Enforcement(demands, int(entries["opset"]))
+    except (KeyError, TypeError, ValueError, RecursionError, SonnxError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What a group of nodes took the place of.
+
+    Attributes:
+        node: The node; None if the group guards inputs, or what a Scan's body gives.
+        undeclared: The outputs of the node whose type the file did not give.
+        unshaped: Those whose shape it did not give, or that the group leaves without one.
+        inputs: For such a group, by the name of each guarded value the name of what it gives.
+    """
+
+    node: onnx.NodeProto | None
+    undeclared: tuple[str, ...] = ()
+    unshaped: tuple[str, ...] = ()
+    inputs: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, node: ir.Node) -> "Original":
+        """Take down a node before it is replaced.
+
+        Args:
+            node: The node, which has no bodies.
+        """
+        return cls(
+            ir.serde.serialize_node(node),
+            tuple(output.name for output in node.outputs if output.name and output.type is None),
+            tuple(_without_shape(node)),
+        )
+
+    def without_shapes_of(self, node: ir.Node) -> "Original":
+        """Take down what a node's outputs have no shape of any more.
+
+        Args:
+            node: The node, as it is replaced.
+        """
+        return replace(self, unshaped=tuple(dict.fromkeys((*self.unshaped, *_without_shape(node)))))
+
+    def text(self) -> str:
+        """The record as a line of JSON."""
+        node = None if self.node is None else json.loads(_JSON.serialize_proto(self.node))
+        return json.dumps(
+            {
+                "node": node,
+                "undeclared": self.undeclared,
+                "unshaped": self.unshaped,
+                "inputs": self.inputs,
+            }
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> "Original":
+        """Read a record.
+
+        Args:
+            text: What `text` gave.
+
+        Raises:
+            Exception: It is no such record, whatever may be wrong with it.
+        """
+        entries = json.loads(text)
+        node = None
+        if entries["node"] is not None:
+            node = onnx.NodeProto()
+            _JSON.deserialize_proto(json.dumps(entries["node"]).encode(), node)
+        return cls(
+            node,
+            tuple(entries["undeclared"]),
+            tuple(entries["unshaped"]),
+            tuple((name, guarded) for name, guarded in entries["inputs"]),
+        )
+
+
+class GroupRecorder:
+    """Numbers the groups of a model."""
+
+    def __init__(self) -> None:
+        """Start with the first group."""
+        self._next = 0
+
+    def record(self, nodes: Sequence[ir.Node], original: Original) -> None:
+        """Mark nodes as one group, which took the place of something.
+
+        Args:
+            nodes: The nodes; not those of the bodies in them.
+            original: What they took the place of.
+        """
+        for node in nodes:
+            node.metadata_props[GROUP] = str(self._next)
+        nodes[-1].metadata_props[ORIGINAL] = original.text()
+        self._next += 1
+
+
+def forget(model: ir.Model) -> None:
+    """Take everything that a model says of its enforcement out of it.
+
+    Args:
+        model: The model; changed in place.
+    """
+    del model.metadata_props[ENFORCED]
+    for node in every_node(model.graph):
+        node.metadata_props.pop(GROUP, None)
+        node.metadata_props.pop(ORIGINAL, None)
+
+
+def groups(model: ir.Model) -> Iterator[tuple[ir.Node, ...]]:
+    """The groups of a model, each in the order of the graph.
+
+    Args:
+        model: The model.
+    """
+    found: dict[tuple[ir.Graph | ir.Function | None, str], list[ir.Node]] = {}
+    for node in every_node(model.graph):
+        if GROUP in node.metadata_props:
+            found.setdefault((node.graph, node.metadata_props[GROUP]), []).append(node)
+    yield from map(tuple, found.values())
+
+
+def _without_shape(node: ir.Node) -> Iterator[str]:
+    """The outputs without a shape; one that is left out has no name."""
+    return (output.name for output in node.outputs if output.name and output.shape is None)
+
+
+def restore(model: ir.Model, enforcement: Enforcement) -> None:
+    """Put what groups of nodes took the place of in their place.
+
+    Args:
+        model: The model; changed in place.
+        enforcement: How it says that it was enforced.
+
+    Raises:
+        Exception: What the model says of itself makes no sense, in whatever way.
+    """
+    found = [(nodes, Original.parse(nodes[-1].metadata_props[ORIGINAL])) for nodes in groups(model)]
+    # Nodes were recorded as they read what stands behind the inputs, so that goes last.
+    for nodes, original in sorted(found, key=lambda group: group[1].node is None):
+        values = _values_of(nodes)
+        if original.node is None:
+            _restore_guarded(nodes, original, values)
+        else:
+            _restore_node(nodes, original.node, original, values)
+    model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
+    forget(model)
+
+
+def _values_of(nodes: Sequence[ir.Node]) -> dict[str, ir.Value]:
+    """What a group reads and gives, by name."""
+    values = (value for n in nodes for value in (*n.inputs, *n.outputs) if value is not None)
+    return {str(value.name): value for value in values}
+
+
+def _restore_guarded(
+    nodes: Sequence[ir.Node], original: Original, values: Mapping[str, ir.Value]
+) -> None:
+    for name, guarded in original.inputs:
+        value, given = values[name], values[guarded]
+        if given.is_graph_output():
+            value.shape = given.shape
+        ir.convenience.replace_all_uses_with(given, value, replace_graph_outputs=True)
+    _graph_of(nodes).remove(nodes, safe=True)
+
+
+def _restore_node(
+    nodes: Sequence[ir.Node],
+    proto: onnx.NodeProto,
+    original: Original,
+    values: Mapping[str, ir.Value],
+) -> None:
+    old = [values[name] for name in proto.output if name]
+    new = {name: ir.Value() for name in proto.output if name}
+    node = ir.Node(
+        proto.domain,
+        proto.op_type,
+        [values[name] if name else None for name in proto.input],
+        [ir.from_proto(attribute) for attribute in proto.attribute],
+        outputs=[new.get(name) or ir.Value(name="") for name in proto.output],
+        name=proto.name,
+        doc_string=proto.doc_string or None,
+        metadata_props={entry.key: entry.value for entry in proto.metadata_props},
+    )
+    _detach_bodies(nodes)
+    ir.convenience.replace_nodes_and_values(
+        _graph_of(nodes), nodes[-1], nodes, [node], old, list(new.values())
+    )
+    for before, after in zip(old, new.values(), strict=True):
+        after.metadata_props.update(before.metadata_props)
+        after.doc_string = before.doc_string
+    for name in original.undeclared:
+        new[name].type = None
+    for name in original.unshaped:
+        new[name].shape = None
+
+
+def _detach_bodies(nodes: Sequence[ir.Node]) -> None:
+    """Let what goes with its node read nothing any more."""
+    for body in (body for node in nodes for body in subgraphs_of(node)):
+        for node in every_node(body):
+            for index in range(len(node.inputs)):
+                node.replace_input_with(index, None)
+
+
+def _graph_of(nodes: Sequence[ir.Node]) -> ir.Graph:
+    return cast(ir.Graph, nodes[0].graph)

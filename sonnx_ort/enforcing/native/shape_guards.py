@@ -1,0 +1,271 @@
+"""Guards that look at shapes and indices.
+
+Shape(A) -> Shape -> Equal(rank)
+
+Shape(A), Shape(B) -> Equal -> Where(equal, Shape(A), -code) -> Reshape(A) -> A
+
+Nothing is copied: the `Reshape` gives its operand as it is, or fails.
+
+Shape(X), axes -> Gather -> sizes; starts, ends and steps are compared with these
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import onnx_ir as ir
+
+from sonnx_ort.enforcing.native.guard import (
+    DecidingGuard,
+    Flag,
+    GuardedNode,
+    Operands,
+    Presumed,
+    any_true,
+)
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.profile.operand import has_known_sizes
+from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
+from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
+from sonnx_ort.profile.rule import Rule, Status
+
+
+def rank_guard(requirement: OwnRank) -> DecidingGuard:
+    """The guard of one rank of some operands.
+
+    Args:
+        requirement: What is demanded.
+    """
+
+    def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
+        wanted = nodes.constant([requirement.rank], "wanted_rank")
+        ranks = (nodes.shape(nodes.shape(operand)) for operand in operands)
+        flags = [nodes.add("Equal", [rank, wanted], "is_of_rank") for rank in ranks]
+        return reduce(lambda one, other: nodes.add("And", [one, other], "are_of_rank"), flags)
+
+    return _deciding(kept)
+
+
+def axis_guard(requirement: AxisNotEmpty) -> DecidingGuard:
+    """The guard of one axis of an operand.
+
+    Args:
+        requirement: What is demanded.
+    """
+
+    def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
+        # Gather refuses where there is no such axis.
+        (operand,) = operands
+        axis = nodes.constant([requirement.axis], "axis")
+        size = nodes.add("Gather", [nodes.shape(operand), axis], "size", {"axis": 0})
+        return nodes.add("Greater", [size, nodes.constant([0], "zero")], "holds_something")
+
+    return _deciding(kept)
+
+
+def _every_axis(nodes: StandardNodes, operands: Operands) -> ir.Value:
+    operand, axes = operands
+    rank = nodes.shape(nodes.shape(operand))
+    return nodes.add("Equal", [nodes.shape(axes), rank], "names_every_axis")
+
+
+def _deciding(kept: Callable[[StandardNodes, Operands], ir.Value]) -> DecidingGuard:
+    """A guard of operands of any type, whatever else is known of the node."""
+
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+        del node
+        return Flag(kept(nodes, operands), when_kept=True)
+
+    return DecidingGuard(look, lambda _: True, Presumed.NOTHING)
+
+
+EVERY_AXIS = _deciding(_every_axis)
+"""The guard of `EveryAxis`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeComparison:
+    """What a run tells of the shapes of some operands.
+
+    Attributes:
+        shape: The shape of the first one.
+        equal: Whether the others have the same sizes, axis by axis.
+        impossible: The code of the rule that is broken where one has not.
+        passing: The positions of the operands that have to pass a guard.
+    """
+
+    shape: ir.Value
+    equal: ir.Value
+    impossible: ir.Value
+    passing: Sequence[int]
+
+    def or_code(self, nodes: StandardNodes, decided: ir.Value) -> ir.Value:
+        """What is decided where the operands agree, and the code elsewhere.
+
+        Args:
+            nodes: Takes the new node.
+            decided: A shape, or the code of another rule.
+        """
+        return nodes.add("Where", [self.equal, decided, self.impossible], "shape_or_code")
+
+
+def compare_shapes(
+    nodes: StandardNodes,
+    operands: Operands,
+    node: GuardedNode,
+    rules: Sequence[Rule],
+    name: str,
+) -> ShapeComparison:
+    """Compare the shapes of operands.
+
+    Args:
+        nodes: Takes the new nodes.
+        operands: The operands.
+        node: The node that reads them.
+        rules: The rules that demand that they are equal, in the order of decision.
+        name: The guard's name.
+    """
+    first, *others = operands
+    own, shapes = nodes.shape(first), [nodes.shape(other) for other in others]
+    impossible = nodes.constant([-rules[0].code], "code")
+    if not _equal_ranks(node.examined):
+        # Equal broadcasts: it would compare a shape of one size to each size of the other.
+        shapes = [_of_equal_rank(nodes, own, shape, impossible, name) for shape in shapes]
+    return ShapeComparison(own, _all_equal(nodes, own, shapes), impossible, _passing(node.examined))
+
+
+def _of_equal_rank(
+    nodes: StandardNodes, own: ir.Value, shape: ir.Value, impossible: ir.Value, name: str
+) -> ir.Value:
+    """A shape, reachable only where it has as many sizes as the first one."""
+    rank = nodes.shape(own)
+    equal = _all_equal(nodes, rank, [nodes.shape(shape)])
+    decided = nodes.add("Where", [equal, rank, impossible], "shape_or_code")
+    return nodes.add("Reshape", [shape, decided], "shape_of_equal_rank", name=f"{name} (rank)")
+
+
+def _all_equal(nodes: StandardNodes, one: ir.Value, others: Sequence[ir.Value]) -> ir.Value:
+    flags = [nodes.add("Equal", [one, other], "equal") for other in others]
+    return reduce(lambda x, y: nodes.add("And", [x, y], "all_equal"), flags)
+
+
+def _equal_ranks(examined: ExaminedNode) -> bool:
+    """Whether the operands are known to be of one rank."""
+    if examined.broadcast is not None:
+        return all(examined.broadcast.expanded)
+    if examined.operands[0].scalar_inputs:
+        return False
+    ranks = {None if o.shape is None else len(o.shape) for o in examined.operands}
+    return len(ranks) == 1 and None not in ranks
+
+
+def _passing(examined: ExaminedNode) -> Sequence[int]:
+    """Which operands have to pass the guard.
+
+    One is enough to stop the run. But where ONNX Runtime knows all sizes of another one, it takes
+    these for the result's, and leaves out the node and its guard if only the Shape of that is read.
+    """
+    everything = range(len(examined.operands))
+    if examined.broadcast is not None or len(everything) != 2:
+        return everything
+    a_known, b_known = (has_known_sizes(operand.shape) for operand in examined.operands)
+    a, b = examined.target.inputs
+    if b_known and not a_known:
+        return [1] if _open_input(a) else everything
+    return [0] if _open_input(b) else everything
+
+
+def _open_input(value: ir.Value) -> bool:
+    """Whether a value is an input, of a body too, of which ONNX Runtime does not know all sizes."""
+    shape = value.shape
+    open_shape = shape is None or any(not isinstance(size, int) for size in shape)
+    return value.is_graph_input() and open_shape
+
+
+def slice_guard(requirement: Slicing) -> DecidingGuard:
+    """The guard of one demand.
+
+    Args:
+        requirement: What is demanded.
+    """
+
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+        """Look at each axis that is cut."""
+        broken = _Comparison(nodes, operands, node).breaking(requirement.demand)
+        return Flag(any_true(nodes, broken, "any_beyond"), when_kept=False)
+
+    return DecidingGuard(look, lambda _: True, Presumed.NOTHING)
+
+
+class _Comparison:
+    """Compares the indices of a Slice with the sizes of the axes that it cuts."""
+
+    def __init__(self, nodes: StandardNodes, operands: Operands, node: GuardedNode) -> None:
+        """Find the sizes."""
+        data, *indices = operands
+        self._nodes = nodes
+        types = (operand.element_type for operand in node.examined.operands[1:])
+        self._starts, self._ends, axes, steps = (
+            index if known == "int64" else nodes.cast(index, ir.DataType.INT64, "index")
+            for index, known in zip(indices, types, strict=True)
+        )
+        shape = nodes.shape(data)
+        if not _every_axis_is_proved(node):
+            shape, axes = _as_if_all_were_there(nodes, shape, axes)
+        self._sizes = nodes.add("Gather", [shape, axes], "sizes", {"axis": 0})
+        self._zero = nodes.constant(0, "zero")
+        self._downwards = self._less(steps, self._zero)
+
+    def breaking(self, demand: SliceDemand) -> ir.Value:
+        """Which axes do not meet a demand."""
+        match demand:
+            case SliceDemand.START_WITHIN:
+                lowest = self._nodes.add("Neg", [self._sizes], "negative")
+                beyond = self._nodes.add("Not", [self._less(self._starts, self._sizes)], "beyond")
+                return self._either(self._less(self._starts, lowest), beyond)
+            case SliceDemand.END_WITHIN:
+                shift = self._nodes.cast(self._downwards, ir.DataType.INT64, "shift")
+                negative = self._nodes.add("Neg", [self._sizes], "negative")
+                lowest = self._nodes.add("Sub", [negative, shift], "lowest")
+                highest = self._nodes.add("Sub", [self._sizes, shift], "highest")
+                return self._either(self._less(self._ends, lowest), self._less(highest, self._ends))
+            case SliceDemand.IN_ORDER:
+                start, end = self._from_the_front(self._starts), self._from_the_front(self._ends)
+                # ONNX Runtime chooses between numbers, not between flags.
+                first = self._nodes.add("Where", [self._downwards, end, start], "lowest")
+                last = self._nodes.add("Where", [self._downwards, start, end], "highest")
+                return self._less(last, first)
+
+    def _from_the_front(self, places: ir.Value) -> ir.Value:
+        counted = self._nodes.add("Add", [places, self._sizes], "counted")
+        from_the_end = self._less(places, self._zero)
+        return self._nodes.add("Where", [from_the_end, counted, places], "from_the_front")
+
+    def _less(self, one: ir.Value, other: ir.Value) -> ir.Value:
+        return self._nodes.add("Less", [one, other], "is_less")
+
+    def _either(self, one: ir.Value, other: ir.Value) -> ir.Value:
+        return self._nodes.add("Or", [one, other], "is_either")
+
+
+def _every_axis_is_proved(node: GuardedNode) -> bool:
+    """Whether as many axes as there are are named in every run."""
+    obligations = node.examined.obligations
+    about = [o for o in obligations if isinstance(o.rule.requirement, EveryAxis)]
+    return all(obligation.status is Status.PROVED for obligation in about)
+
+
+def _as_if_all_were_there(
+    nodes: StandardNodes, shape: ir.Value, axes: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """A shape and axes that Gather does not refuse before the number of axes is told.
+
+    Where that is another than the rank, whatever the first size is takes the place of all sizes.
+    """
+    as_many = nodes.add("Equal", [nodes.shape(axes), nodes.shape(shape)], "as_many")
+    # Counted from either end the sizes are the same, and of a scalar there is one as well.
+    around = nodes.add(
+        "Concat", [shape, nodes.constant([1], "one_more"), shape], "sizes", {"axis": 0}
+    )
+    return around, nodes.add("Where", [as_many, axes, nodes.constant(0, "first")], "axes")

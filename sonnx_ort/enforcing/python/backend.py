@@ -1,0 +1,238 @@
+"""Enforcement by the Python-defined operators of the domain `sonnx`.
+
+They check at run time what is proved as well: they are the reference, and the check is nearly free
+there.
+"""
+
+from collections.abc import Container, Sequence
+
+import onnx_ir as ir
+
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.custom_ops.inspection import Inspection
+from sonnx_ort.custom_ops.kernel import CustomOperator
+from sonnx_ort.enforcing.backend import EnforcingBackend
+from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
+from sonnx_ort.enforcing.hidden_shapes import (
+    hide_declarations,
+    hide_mistakable_shapes,
+    readers_of,
+    scalars_behind,
+)
+from sonnx_ort.enforcing.nodes import (
+    StandardNodes,
+    computed,
+    put_behind_inputs,
+    record_rules,
+)
+from sonnx_ort.enforcing.python.kernels import (
+    carrier_of,
+    has_kernel,
+    left_in_place,
+    require_kernel,
+    require_nothing_waived,
+    same_in_every_run,
+)
+from sonnx_ort.enforcing.python.operands import BY_KERNELS, in_one_vector, shown_operands
+from sonnx_ort.enforcing.value_info import (
+    DATA_TYPES,
+    converted_back,
+    converted_operands,
+    declare_output,
+    element_type_of,
+)
+from sonnx_ort.obligations.examination import Examination
+from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.targets import attribute_texts
+from sonnx_ort.options import Enforcement
+from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
+from sonnx_ort.profile.rule import Status
+
+_READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
+"""The operators of nodes beside custom operators that read what the replaced nodes read."""
+
+_RESHAPE_BY_INPUT = 5
+"""From here on `Reshape` takes its shape as an input."""
+
+_CAST_BY_NUMBER = 6
+"""From here on `Cast` takes its type as a number."""
+
+
+class PythonBackend(EnforcingBackend):
+    """Puts custom operators and their guards in the place of nodes."""
+
+    def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
+        """Prepare a model, which imports the domain of the custom operators from then on."""
+        super().__init__(model, enforcement)
+        model.opset_imports[DOMAIN] = DOMAIN_VERSION
+
+    @staticmethod
+    def decisions() -> ShapeDecisions:
+        """How it decides about shapes in a run."""
+        return BY_KERNELS
+
+    @staticmethod
+    def oldest_opset(examined: ExaminedNode) -> int:
+        """The oldest version of the standard operators in which a node can be enforced.
+
+        Args:
+            examined: The node, without a Broadcast in front.
+        """
+        return _CAST_BY_NUMBER if carrier_of(examined) is not None else _RESHAPE_BY_INPUT
+
+    @staticmethod
+    def kept(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
+        """The nodes whose standard operator is kept: constants, and what no run can violate.
+
+        A violation that is waived does not count.
+
+        Args:
+            model: The model, before enforcement.
+            nodes: The nodes that are to be enforced.
+        """
+        possible = [node for node in nodes if left_in_place(node)]
+        unbreakable = {n.target.node for n in possible if not _breakable(n) or _only_waived(n)}
+        return same_in_every_run(model, nodes, has_kernel=has_kernel) | unbreakable
+
+    @staticmethod
+    def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
+        """The operators of nodes that read what the replaced nodes read.
+
+        Args:
+            nodes: The nodes that are to be enforced. No two nodes behind their custom operators are
+                alike.
+        """
+        del nodes
+        return _READING_OPERANDS
+
+    def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
+        """Give all nodes as they are: what is proved is checked in the run as well.
+
+        Args:
+            examination: All that the profile demands of the model.
+        """
+        # Kernels of element-wise operators see the tensors themselves; others, and Broadcasts, ask
+        # ONNX Runtime for shapes.
+        asking = [
+            node
+            for node in examination.nodes
+            if node.broadcast is not None or not node.target.operator.elementwise
+        ]
+        scalars = scalars_behind(asking, examination.facts)
+        if scalars:
+            uses = readers_of(scalars)
+            nodes = self.nodes("inputs")
+            behind = hide_declarations(nodes, scalars)
+            put_behind_inputs(self._model.graph, uses, nodes.nodes, behind)
+        return examination.nodes
+
+    def enforce(self, examined: ExaminedNode) -> None:
+        """Replace a node, in place; its output keeps its name, type and shape.
+
+        Args:
+            examined: The node, with its obligations.
+
+        Raises:
+            SonnxError: There is no kernel for it, or none that leaves out a waived rule.
+        """
+        require_kernel(examined)
+        require_nothing_waived(examined)
+        target = examined.target
+        nodes = self.nodes(str(target.output.name))
+        custom = CUSTOM_OPERATORS[target.operator.name]
+        if isinstance(custom, Inspection):
+            result = self._inspected(nodes, examined)
+        elif custom.arithmetic is None:
+            result = self._computed_behind(nodes, examined, custom)
+        else:
+            result = self._computed(nodes, examined)
+        declare_output(examined)
+        self.replace(examined, nodes.nodes, {target.output: result})
+
+    def _computed(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
+        """The result of a custom operator that computes itself."""
+        target, carrier = examined.target, carrier_of(examined)
+        operands: Sequence[ir.Value] = target.inputs
+        if carrier is not None:
+            operands = converted_operands(nodes, target, operands, carrier)
+        operands = expand_operands(nodes, examined, operands, self.decisions())
+        result = self._enforced(nodes, examined, operands)
+        element_type = element_type_of(examined)
+        if carrier is not None and element_type is not None and not target.operator.result_type:
+            result = converted_back(nodes, result, element_type)
+        return result
+
+    def _inspected(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
+        """The result of the node itself, its first operand in the shape that was looked at."""
+        operands = hide_mistakable_shapes(nodes, examined.target.inputs, examined)
+        shown, (first, *others) = shown_operands(nodes, examined, operands)
+        shape = self._enforced(nodes, examined, shown)
+        passed = nodes.add("Reshape", [first, shape], "of_its_shape")
+        return computed(nodes, examined, [passed, *others])
+
+    def _computed_behind(
+        self, nodes: StandardNodes, examined: ExaminedNode, custom: CustomOperator
+    ) -> ir.Value:
+        """The result of the node itself, behind a custom operator that looks at its operands."""
+        target, carrier = examined.target, carrier_of(examined)
+        operands = list(expand_operands(nodes, examined, target.inputs, self.decisions()))
+        looked_at: Sequence[ir.Value] = operands
+        if carrier is not None:
+            looked_at = converted_operands(nodes, target, looked_at, carrier)
+        passed = self._enforced(nodes, examined, looked_at)
+        element_type = element_type_of(examined)
+        position = custom.handed_on
+        converted = looked_at[position] is not operands[position]
+        if converted and element_type is not None:
+            passed = nodes.cast(passed, DATA_TYPES[element_type], f"as_{element_type}")
+        operands[position] = passed
+        return computed(nodes, examined, _with_single(examined, operands))
+
+    def _enforced(
+        self, nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
+    ) -> ir.Value:
+        """The custom operator and its guard."""
+        target = examined.target
+        if target.operator.repeated_operand is not None:
+            operands = in_one_vector(nodes, operands)
+        custom = CUSTOM_OPERATORS[target.operator.name]
+        rules = [o.rule for o in examined.obligations if o.operator == target.operator.name]
+        first = len(nodes.nodes)
+        result = nodes.enforced(
+            custom.name,
+            operands,
+            {
+                "node": target.label,
+                "edition": self._edition.value,
+                **attribute_texts(target.node, target.operator),
+            },
+            guard=guard_name(target.operator.name, target.label, rules),
+        )
+        kernel = nodes.nodes[first]
+        if custom.arithmetic is not None:
+            kernel.name, kernel.doc_string = target.node.name, target.node.doc_string
+            kernel.metadata_props.update(target.node.metadata_props)
+        record_rules(kernel, examined)
+        return result
+
+
+def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequence[ir.Value]:
+    """What a node reads that is broadcast to the others again by one element of an operand."""
+    plan = examined.broadcast
+    if plan is None or not any(plan.single):
+        return operands
+    choices = zip(examined.target.inputs, operands, plan.single, strict=True)
+    return [own if single else expanded for own, expanded, single in choices]
+
+
+def _breakable(examined: ExaminedNode) -> bool:
+    """Whether there is a rule of the node that runs decide, be it proved or not."""
+    return any(obligation.rule.in_run for obligation in examined.obligations)
+
+
+def _only_waived(examined: ExaminedNode) -> bool:
+    """Whether all that runs decide of the node is proved, but for what is waived."""
+    decided = (o.status for o in examined.obligations if o.rule.in_run)
+    left = {status for status in decided if status is not Status.PROVED}
+    return examined.broadcast is None and left == {Status.VIOLATED}

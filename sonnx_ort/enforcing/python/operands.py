@@ -1,0 +1,146 @@
+"""What custom operators read: shapes, elements, many operands in one vector.
+
+Shape(X0), Shape(X1), ... -> sonnx::BroadcastShape -> shape, its shape -> Reshape -> common
+Shape(A), Shape(B)        -> sonnx::AlignedShape   -> shape, its shape -> Reshape -> B's
+"""
+
+import json
+from collections.abc import Sequence
+
+import onnx_ir as ir
+
+from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
+from sonnx_ort.custom_ops.definition import CARRIERS
+from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.custom_ops.inspection import LEFT_OUT
+from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.enforcing.value_info import DATA_TYPES
+from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan, ExaminedNode
+from sonnx_ort.profile.broadcast import BROADCAST, E1
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.operand import Operand
+
+
+def in_one_vector(nodes: StandardNodes, operands: Sequence[ir.Value]) -> list[ir.Value]:
+    """All elements, all sizes and all ranks of tensors.
+
+    Args:
+        nodes: Takes the new nodes.
+        operands: The tensors, of one type.
+    """
+    flat_shape = nodes.constant([-1], "flat_shape")
+    flat = [nodes.add("Reshape", [value, flat_shape], "flat") for value in operands]
+    shapes = [nodes.shape(value) for value in operands]
+    elements = nodes.add("Concat", flat, "elements", {"axis": 0})
+    return [elements, joined(nodes, shapes), ranks_in_run(nodes, shapes)]
+
+
+def joined(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
+    """All sizes of shapes.
+
+    Args:
+        nodes: Takes the new nodes.
+        shapes: The shapes.
+    """
+    return nodes.add("Concat", shapes, "operand_shapes", {"axis": 0})
+
+
+def ranks_in_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
+    """The ranks, which are known in a run alone.
+
+    Args:
+        nodes: Takes the new nodes.
+        shapes: The shapes.
+    """
+    return nodes.add("Concat", [nodes.shape(shape) for shape in shapes], "ranks", {"axis": 0})
+
+
+def shown_operands(
+    nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
+) -> tuple[list[ir.Value], list[ir.Value]]:
+    """What an operator that is not element-wise is shown, and what the node reads then.
+
+    It is shown shapes, and elements of some operands; the node reads those that were shown.
+
+    Args:
+        nodes: Takes the new nodes.
+        examined: The node.
+        operands: Its operands, in its order.
+    """
+    operator, names = examined.target.operator, examined.target.operand_names
+    shown, read = [], list(operands)
+    for name in operator.looked_at:
+        position = names.index(name) if name in names else None
+        if position is None:
+            shown.append(nodes.constant([LEFT_OUT], "left_out"))
+        elif name in operator.by_shape:
+            shown.append(nodes.shape(operands[position]))
+        else:
+            elements, read[position] = _as_kernels_take(nodes, examined, position, read[position])
+            shown.append(elements)
+    return shown, read
+
+
+def _as_kernels_take(
+    nodes: StandardNodes, examined: ExaminedNode, position: int, value: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """The elements of an operand in a type that kernels take, and the same as the node does."""
+    operand = examined.operands[position]
+    own = ElementType.named(operand.element_type)
+    fixed = examined.target.operator.operand_types.get(operand.name)
+    wanted = ElementType.named(fixed) or CARRIERS.get(own or ElementType.FLOAT)
+    if wanted is None or wanted is own:
+        return value, value
+    elements = nodes.cast(value, DATA_TYPES[wanted], f"{value.name}_as_{wanted}")
+    if own is None or own not in CARRIERS:
+        return elements, elements
+    return elements, nodes.cast(elements, DATA_TYPES[own], f"{value.name}_as_{own}")
+
+
+def _common_shape(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
+) -> ir.Value:
+    shapes = [nodes.shape(value) for value in values]
+    inputs = [joined(nodes, shapes), _ranks(nodes, shapes, plan.operands)]
+    operands = json.dumps([operand.value for operand in plan.operands])
+    attributes = {"node": label, "operands": operands}
+    guard = guard_name(BROADCAST.name, label, [E1])
+    return nodes.enforced(BROADCAST_SHAPE.name, inputs, attributes, guard=guard)
+
+
+def _expanded(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
+) -> Sequence[ir.Value]:
+    return expand(nodes, values, plan, _common_shape(nodes, label, values, plan))
+
+
+def _aligned_shape(
+    nodes: StandardNodes, label: str, values: Sequence[ir.Value], alignment: Alignment
+) -> ir.Value:
+    shapes = [nodes.shape(value) for value in values]
+    inputs = [joined(nodes, shapes), ranks_in_run(nodes, shapes)]
+    operator, rule, axis = alignment.operator, alignment.rule, alignment.limits.axis
+    attributes = {
+        "node": label,
+        "operator": operator.name,
+        "rule": rule.id,
+        "axis": "" if axis is None else str(axis),
+    }
+    guard = guard_name(operator.name, label, [rule], ALIGNED_SHAPE.remark)
+    return nodes.enforced(ALIGNED_SHAPE.name, inputs, attributes, guard=guard)
+
+
+def _ranks(
+    nodes: StandardNodes, shapes: Sequence[ir.Value], operands: Sequence[Operand]
+) -> ir.Value:
+    ranks = [len(operand.shape) for operand in operands if operand.shape is not None]
+    if len(ranks) == len(operands):
+        return nodes.constant(ranks, "ranks")
+    return ranks_in_run(nodes, shapes)
+
+
+BY_KERNELS = ShapeDecisions(
+    common=_common_shape, expanded=_expanded, aligned=_aligned_shape, oldest_opset=1
+)
+"""By custom operators of the domain `sonnx`."""

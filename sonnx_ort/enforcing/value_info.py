@@ -1,0 +1,279 @@
+"""What an enforced model declares of its values: what follows, and nothing that does not."""
+
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from itertools import chain
+
+import onnx_ir as ir
+from onnx_ir.passes.common import AddDefaultAttributesPass
+
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.enforcing.scan_outputs import scan_bodies
+from sonnx_ort.knowledge.declarations import collected_by_loops
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
+from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.targets import Target
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.operand import Shape, broadcast_shape
+from sonnx_ort.profile.operator import DOMAIN, OF_THE_NODE
+from sonnx_ort.profile.rule import Status
+
+DATA_TYPES: dict[ElementType, ir.DataType] = {
+    element_type: ir.DataType.from_numpy(element_type.dtype) for element_type in ElementType
+}
+"""The element types as the graph library knows them."""
+
+
+def element_type_of(examined: ExaminedNode) -> ElementType | None:
+    """The type of a node's operands by the facts; failing them, by what the file claims.
+
+    A wrong claim here changes no result: a session whose types do not fit does not start.
+
+    Args:
+        examined: The node.
+    """
+    target = examined.target
+    own = target.operator.operand_types
+    for operand in examined.operands:
+        if operand.element_type is not None and operand.name not in own:
+            return ElementType.named(operand.element_type)
+    inputs = [
+        v for name, v in zip(target.operand_names, target.inputs, strict=True) if name not in own
+    ]
+    outputs = [] if target.operator.result_type else [target.output]
+    for value in (*inputs, *outputs):
+        for element_type, data_type in DATA_TYPES.items():
+            if value.dtype == data_type:
+                return element_type
+    return None
+
+
+def converted_operands(
+    nodes: StandardNodes, target: Target, operands: Sequence[ir.Value], carrier: ElementType
+) -> Sequence[ir.Value]:
+    """Convert a node's operands to the type that it is computed in.
+
+    Args:
+        nodes: Takes the new nodes.
+        target: The node.
+        operands: The operands, or what stands for each of them.
+        carrier: The type.
+
+    Returns:
+        The operands; one of a type of its own is as it was.
+    """
+    return [
+        value
+        if name in target.operator.operand_types
+        else nodes.cast(value, DATA_TYPES[carrier], f"{value.name}_as_{carrier}")
+        for name, value in zip(target.operand_names, operands, strict=True)
+    ]
+
+
+def converted_back(nodes: StandardNodes, result: ir.Value, element_type: ElementType) -> ir.Value:
+    """Round what was computed in another type to the operands' own.
+
+    Args:
+        nodes: Takes the new nodes.
+        result: What was computed.
+        element_type: The type of the operands.
+    """
+    rounded = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
+    if element_type is not ElementType.FLOAT16:
+        return rounded
+    # ONNX Runtime reads what is in front of a Cast to float16 where it computes in float32 itself;
+    # of two more it takes the last for that one, and the first two stay.
+    wide = nodes.cast(rounded, DATA_TYPES[ElementType.FLOAT], "rounded")
+    return nodes.cast(wide, DATA_TYPES[element_type], f"rounded_as_{element_type}")
+
+
+def declare_output(examined: ExaminedNode) -> None:
+    """Declare what follows for a node's output where the file leaves it to inference.
+
+    Inference ends at a custom operator, and a Scan does not run without its body's shapes. Sizes
+    are declared, no symbols: a symbol would be a claim about other values too. Where the rules
+    about shapes are not proved, not all sizes are: ONNX Runtime would compute a Shape from them,
+    and leave the node out if nothing else reads it.
+
+    Args:
+        examined: The node, with operands that keep its rules.
+    """
+    output = examined.target.output
+    data_type = _result_type(examined)
+    if output.dtype is None and data_type is not None:
+        output.type = ir.TensorType(data_type)
+    given_out = output.is_graph_output() and output.shape is not None
+    if examined.target.operator.elementwise and output.shape is None and output.type is not None:
+        shape = _common_shape(examined)
+        if shape is not None:
+            output.shape = ir.Shape([d if isinstance(d, int) else None for d in shape])
+    if not _shapes_proved(examined) and not given_out:
+        _leave_open(output)
+
+
+def _result_type(examined: ExaminedNode) -> ir.DataType | None:
+    own = examined.target.operator.result_type
+    if own == OF_THE_NODE:
+        return None
+    if own is not None:
+        return ir.DataType[own.upper()]
+    element_type = element_type_of(examined)
+    return None if element_type is None else DATA_TYPES[element_type]
+
+
+def _leave_open(output: ir.Value) -> None:
+    """Keep the rank alone where every size is declared, so that no Shape is computed from them."""
+    if output.shape is not None and all(isinstance(size, int) for size in output.shape):
+        rank = len(output.shape)
+        output.shape = ir.Shape([None] * rank) if rank > 0 else None
+
+
+def _shapes_proved(examined: ExaminedNode) -> bool:
+    about_shapes = [o for o in examined.obligations if o.rule.requirement.subject.about_shapes]
+    proved = all(obligation.status is Status.PROVED for obligation in about_shapes)
+    return proved and not examined.rests_on_guards
+
+
+def _common_shape(examined: ExaminedNode) -> Shape | None:
+    plan = examined.broadcast
+    operands = examined.operands if plan is None else plan.operands
+    shapes = [operand.shape for operand in operands if operand.shape is not None]
+    # A Scan ends the process where its body gives a state of another rank than it got, also where
+    # a rule would be broken; without a shape of what the body gives it does not run at all.
+    in_scan = any(step.startswith("Scan '") for step in examined.target.path)
+    if not shapes or (len(shapes) < len(operands) and (plan is not None or in_scan)):
+        return None
+    return broadcast_shape(*shapes)
+
+
+def drop_unfounded_sizes(
+    model: ir.Model, facts: Facts, replaced: Container[str], added: Container[str]
+) -> None:
+    """Leave open every declared rank and size that does not follow from anything.
+
+    ONNX Runtime computes the Shape of a value from its declaration, and the Shape of that from its
+    rank, without looking at the value: a false one would reach the operators that check shapes.
+    Types and symbols stay, and so does what is declared of an output that nothing in the graph
+    reads and nothing else can be computed like: ONNX Runtime makes one value of two that are
+    computed alike, and reads the declaration of one of them for both. What a Loop collects has the
+    declared shape if there is no iteration, so that this declaration stays too; what ONNX Runtime
+    concludes from it, `Inference` knows.
+
+    Args:
+        model: The model, before its nodes are replaced; changed in place.
+        facts: What is known of its values.
+        replaced: The operators of which custom operators take the place.
+        added: The operators of nodes that are added and may be computed like nodes of the model.
+    """
+    of_loops = chain(_counters(model.graph), collected_by_loops(model.graph))
+    kept = {*model.graph.inputs, *of_loops}
+    unlike = _computed_like_no_other(model.graph, replaced, added)
+    unread = {value for value in unlike if not value.uses()}
+    checked = set(_checked_by_scan(model.graph))
+    for value in defined_values(model.graph):
+        if value in kept or value in unread or value.shape is None or value.is_initializer():
+            continue
+        # What follows from an input that is declared as a scalar is itself a claim.
+        known = None if facts.rests_on_scalars(value) else facts.shape(value)
+        if known is None:
+            if value not in checked:
+                value.shape = None
+        elif len(known) != len(value.shape):
+            value.shape = _sizes(known)
+        else:
+            _open_sizes(value, value.shape, known)
+
+
+def _computed_like_no_other(
+    graph: ir.Graph, replaced: Container[str], added: Container[str]
+) -> Iterator[ir.Value]:
+    """The outputs of the graph whose operator occurs once, and those of replaced nodes."""
+    occurrences = Counter(node.op_type for node in every_node(graph))
+    for output in graph.outputs:
+        producer = output.producer()
+        # A Broadcast becomes standard nodes, which may be alike.
+        if producer is None or producer.op_type == BROADCAST.name:
+            continue
+        alone = occurrences[producer.op_type] == 1 and producer.op_type not in added
+        # No two of the custom operators' nodes are alike.
+        if alone or producer.op_type in replaced:
+            yield output
+
+
+def _counters(graph: ir.Graph) -> Iterator[ir.Value]:
+    """What a Loop counts and asks: it gives both the rank that its body declares."""
+    for node, body in _subgraphs(graph):
+        if node.op_type == "Loop":
+            yield from body.inputs[:2]
+
+
+def _checked_by_scan(graph: ir.Graph) -> Iterator[ir.Value]:
+    """What a Scan holds to its declaration, and does not run without."""
+    for _, body in scan_bodies(graph):
+        yield from (o for o in body.outputs if o.producer() is not None and not o.uses())
+
+
+def _subgraphs(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
+    return ((node, body) for node in every_node(graph) for body in subgraphs_of(node))
+
+
+def _open_sizes(value: ir.Value, claimed: ir.Shape, known: Shape) -> None:
+    pairs = list(zip(claimed, known, strict=True))
+    if any(isinstance(claim, int) and claim != size for claim, size in pairs):
+        value.shape = ir.Shape(
+            [None if isinstance(claim, int) and claim != size else claim for claim, size in pairs]
+        )
+
+
+def _sizes(known: Shape) -> ir.Shape:
+    return ir.Shape([size if isinstance(size, int) else None for size in known])
+
+
+def make_graph_explicit(model: ir.Model, facts: Facts) -> None:
+    """Write types, shapes and defaults of attributes into a graph.
+
+    Only what follows is written: a declaration that the file makes is left as it is, and a symbol
+    only if the model's inputs are declared with it.
+
+    Args:
+        model: The model, before its nodes are replaced; changed in place.
+        facts: What is known of its values.
+    """
+    symbols = _declared_symbols(model)
+    for value in defined_values(model.graph):
+        producer = value.producer()
+        if producer is not None and producer.domain == DOMAIN:
+            continue
+        if value.type is None:
+            dtype = _data_type(facts.element_type(value))
+            value.type = None if dtype is None else ir.TensorType(dtype)
+        if value.shape is None and value.type is not None:
+            shape = facts.shape(value)
+            if shape is not None:
+                known = [d if isinstance(d, int) or d in symbols else None for d in shape]
+                value.shape = ir.Shape(known)
+    AddDefaultAttributesPass()(model)
+    for node in every_node(model.graph):
+        if _is_guard(node):
+            # A guard is recognized by having none.
+            node.attributes.clear()
+
+
+def _declared_symbols(model: ir.Model) -> set[str | None]:
+    return {
+        dimension.value
+        for value in model.graph.inputs
+        for dimension in value.shape or ()
+        if isinstance(dimension, ir.SymbolicDim)
+    }
+
+
+def _data_type(element_type: str | None) -> ir.DataType | None:
+    return None if element_type is None else ir.DataType[element_type.upper()]
+
+
+def _is_guard(node: ir.Node) -> bool:
+    producer = node.inputs[0].producer() if node.inputs and node.inputs[0] is not None else None
+    return producer is not None and producer.domain == DOMAIN and node.op_type == "Reshape"

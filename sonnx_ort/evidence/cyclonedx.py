@@ -1,0 +1,332 @@
+"""Records in CycloneDX 1.6, the form for attestations.
+
+The models are components, the documents of the profile are standards with their rules as
+requirements, and each obligation is a claim with its evidence. The same record gives the same
+bytes: there is no time in them, and the serial number follows from the content.
+"""
+
+import enum
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+from urllib.parse import quote
+
+from sonnx_ort.evidence.changes import Change
+from sonnx_ort.evidence.record import (
+    FORMAT,
+    Analysis,
+    Document,
+    ModelFiles,
+    Record,
+    path_of,
+    place_of,
+    rule_and_place,
+)
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.rule import Status
+
+
+class Fulfilment(enum.StrEnum):
+    """The ways in which an obligation can be met or missed."""
+
+    PROVED = "proved"
+    IN_RUN = "checked in each run"
+    AT_START = "checked at the start"
+    LEFT = "left to runs"
+    NOT_ENFORCED = "not enforced"
+    WAIVED = "waived"
+    MISSED = "missed"
+
+    @property
+    def is_met(self) -> bool:
+        """Whether no run goes on in which the rule is broken."""
+        return self in _MET
+
+    @property
+    def reasoning(self) -> str:
+        """The way in a sentence."""
+        return _REASONING[self]
+
+
+_MET = frozenset({Fulfilment.PROVED, Fulfilment.IN_RUN, Fulfilment.AT_START})
+
+_REASONING = {
+    Fulfilment.PROVED: "It holds in every run; the evidence says why.",
+    Fulfilment.IN_RUN: "The rewritten model decides it in each run, and ends a run that breaks it.",
+    Fulfilment.AT_START: "ONNX Runtime starts no session in which these types differ.",
+    Fulfilment.LEFT: "It is left to each run, and no rewritten model is recorded that decides it.",
+    Fulfilment.NOT_ENFORCED: "It is not among what was asked to be enforced, and nothing does.",
+    Fulfilment.WAIVED: "It fails in every run that reaches the node; a waiver tolerates that.",
+    Fulfilment.MISSED: "It fails in every run that reaches the node.",
+}
+
+
+def fulfilment(obligation: Document, *, checked: bool) -> Fulfilment:
+    """Say how an obligation is met.
+
+    Args:
+        obligation: The obligation of the original model, as in a report.
+        checked: Whether the analysis of a rewritten model found that this one decides it in runs.
+    """
+    waiver = obligation["waiver"]
+    match Status(str(obligation["status"])):
+        case Status.PROVED:
+            return Fulfilment.PROVED
+        case Status.VIOLATED if isinstance(waiver, dict) and not waiver["expired"]:
+            return Fulfilment.WAIVED
+        case Status.VIOLATED:
+            return Fulfilment.MISSED
+        case Status.RUNTIME if not obligation["enforced"]:
+            return Fulfilment.NOT_ENFORCED
+        case Status.RUNTIME if not RULES[str(obligation["rule"])].in_run:
+            return Fulfilment.AT_START
+        case Status.RUNTIME:
+            return Fulfilment.IN_RUN if checked else Fulfilment.LEFT
+
+
+Json = dict[str, object]
+
+NAMESPACE = "sonnx_ort:"
+"""What the names of our properties begin with."""
+
+ORIGINAL, REWRITTEN = "model:original", "model:rewritten"
+"""The references of the models."""
+
+REPORT_OF_ORIGINAL, REPORT_OF_REWRITTEN = "report:original", "report:rewritten"
+"""The references of what was found of them."""
+
+CHANGE = "change:"
+"""What the reference of a change begins with."""
+
+_ASSESSOR = "assessor:sonnx_ort"
+
+
+def cyclonedx(record: Record) -> str:
+    """Give a record as a document.
+
+    Args:
+        record: The record.
+
+    Returns:
+        A JSON text that ends with a line break.
+    """
+    document = _document(record)
+    numbered = {"bomFormat": "CycloneDX", "specVersion": "1.6"}
+    numbered |= {"serialNumber": serial_number(document)}
+    return json.dumps(numbered | document, indent=2, ensure_ascii=False) + "\n"
+
+
+def serial_number(document: Mapping[str, object]) -> str:
+    """Derive the serial number of a document from all else in it.
+
+    Args:
+        document: The document, with or without a serial number.
+    """
+    left_out = ("bomFormat", "specVersion", "serialNumber")
+    rest = {name: part for name, part in document.items() if name not in left_out}
+    content = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    return f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, FORMAT + content)}"
+
+
+def _document(record: Record) -> Json:
+    original = _model(ORIGINAL, record.original.files)
+    subject = original
+    if record.rewritten is not None:
+        subject = _model(REWRITTEN, record.rewritten.files)
+        subject["pedigree"] = {"ancestors": [original]}
+    options = {"format": FORMAT, **record.options}
+    return {
+        "version": 1,
+        "metadata": {
+            "tools": {"components": [_tool(n, v) for n, v in record.versions.items()]},
+            "component": subject,
+            "properties": [{"name": NAMESPACE + n, "value": v} for n, v in options.items()],
+        },
+        "declarations": _declarations(record),
+        "definitions": {"standards": list(_standards(record.original.rules))},
+    }
+
+
+def _model(reference: str, files: ModelFiles) -> Json:
+    model: Json = {
+        "type": "machine-learning-model",
+        "bom-ref": reference,
+        "name": files.name,
+        "hashes": _hashes(files.sha256),
+    }
+    if files.external:
+        model["components"] = [
+            {"type": "data", "name": location, "hashes": _hashes(sha256)}
+            for location, sha256 in files.external.items()
+        ]
+    return model
+
+
+def _hashes(sha256: str) -> list[Json]:
+    return [{"alg": "SHA-256", "content": sha256}]
+
+
+def _tool(name: str, version: str) -> Json:
+    if name == "Python":
+        return {"type": "platform", "name": name, "version": version}
+    package = f"pkg:pypi/{name.lower().replace('_', '-')}@{quote(version)}"
+    return {"type": "library", "name": name, "version": version, "purl": package}
+
+
+def _declarations(record: Record) -> Json:
+    obligations = record.original.obligations
+    checked = record.checked_in_runs()
+    ways = [fulfilment(o, checked=rule_and_place(o) in checked) for o in obligations]
+    changed = _changes_by_place(record.changes)
+    evidence = [_report(REPORT_OF_ORIGINAL, record.original)]
+    if record.rewritten is not None:
+        evidence.append(_report(REPORT_OF_REWRITTEN, record.rewritten))
+    evidence.extend(_change(n, change) for n, change in enumerate(record.changes, start=1))
+    claims = []
+    for number, (obligation, way) in enumerate(zip(obligations, ways, strict=True), start=1):
+        evidence.append(_evidence(number, obligation))
+        claim = _claim(number, obligation, way, record)
+        if way is Fulfilment.IN_RUN:
+            supporting = [*changed.get(_place(obligation), ()), REPORT_OF_REWRITTEN]
+            claim["evidence"] = [f"obligation:{number}", *supporting]
+        if way is Fulfilment.WAIVED:
+            evidence.append(_waiver(number, cast(Document, obligation["waiver"])))
+            claim["mitigationStrategies"] = [f"waiver:{number}"]
+        claims.append(claim)
+    return {
+        "assessors": [
+            {"bom-ref": _ASSESSOR, "thirdParty": False, "organization": {"name": "sonnx_ort"}}
+        ],
+        "attestations": [
+            {
+                "summary": "What sonnx_ort found of each rule of the SONNX profile at each node.",
+                "assessor": _ASSESSOR,
+                "map": list(_map(obligations, ways)),
+            }
+        ],
+        "claims": claims,
+        "evidence": evidence,
+    }
+
+
+def _claim(number: int, obligation: Document, way: Fulfilment, record: Record) -> Json:
+    supports = way not in {Fulfilment.WAIVED, Fulfilment.MISSED}
+    return {
+        "bom-ref": f"claim:{number}",
+        "target": ORIGINAL if record.rewritten is None else REWRITTEN,
+        "predicate": f"{obligation['rule']} is kept at {place_of(obligation)}",
+        "reasoning": way.reasoning,
+        "evidence" if supports else "counterEvidence": [f"obligation:{number}"],
+    }
+
+
+def _evidence(number: int, obligation: Document) -> Json:
+    return {
+        "bom-ref": f"obligation:{number}",
+        "propertyName": NAMESPACE + str(obligation["status"]),
+        "description": obligation["evidence"],
+    }
+
+
+def _waiver(number: int, waiver: Document) -> Json:
+    return {
+        "bom-ref": f"waiver:{number}",
+        "propertyName": NAMESPACE + "waiver",
+        "description": waiver["reason"],
+        "expires": f"{waiver['until']}T23:59:59Z",
+        "author": {"name": waiver["who"]},
+    }
+
+
+def _report(reference: str, analysis: Analysis) -> Json:
+    return {
+        "bom-ref": reference,
+        "propertyName": NAMESPACE + "report",
+        "description": f"All that sonnx_ort found of '{analysis.files.name}' before any run.",
+        "data": [_attached("report.json", analysis.report)],
+    }
+
+
+def _change(number: int, change: Change) -> Json:
+    content = {"node": change.node, "path": change.path, "became": change.became}
+    return {
+        "bom-ref": f"{CHANGE}{number}",
+        "propertyName": NAMESPACE + "change",
+        "description": str(change),
+        "data": [_attached("change.json", content)],
+    }
+
+
+def _attached(name: str, content: object) -> Json:
+    text = json.dumps(content, ensure_ascii=False)
+    attachment = {"contentType": "application/json", "content": text}
+    return {"name": name, "contents": {"attachment": attachment}}
+
+
+def _map(obligations: Iterable[Document], ways: Iterable[Fulfilment]) -> Iterator[Json]:
+    """What is claimed of each rule; a rule that fails somewhere has counter-claims."""
+    by_rule: dict[str, list[tuple[int, Fulfilment]]] = {}
+    for number, (obligation, way) in enumerate(zip(obligations, ways, strict=True), start=1):
+        by_rule.setdefault(str(obligation["rule"]), []).append((number, way))
+    for rule, numbered in by_rule.items():
+        against = {Fulfilment.WAIVED, Fulfilment.MISSED}
+        counts = Counter(way for _, way in numbered)
+        met = sum(count for way, count in counts.items() if way.is_met)
+        entry: Json = {
+            "requirement": f"rule:{rule}",
+            "claims": [f"claim:{number}" for number, way in numbered if way not in against],
+            "conformance": {
+                "score": round(met / len(numbered), 4),
+                "rationale": ", ".join(f"{counts[w]} {w}" for w in Fulfilment if counts[w]),
+            },
+        }
+        counter_claims = [f"claim:{number}" for number, way in numbered if way in against]
+        if counter_claims:
+            entry["counterClaims"] = counter_claims
+        yield entry
+
+
+def _standards(rules: Mapping[str, Document]) -> Iterator[Json]:
+    by_document: dict[str, dict[str, Document]] = {}
+    for identifier, rule in rules.items():
+        by_document.setdefault(str(rule["document"]), {})[identifier] = rule
+    for number, (document, own) in enumerate(by_document.items(), start=1):
+        yield {
+            "bom-ref": f"standard:{number}",
+            "name": document,
+            "requirements": [_requirement(identifier, rule) for identifier, rule in own.items()],
+        }
+
+
+def _requirement(identifier: str, rule: Document) -> Json:
+    told = ("section", "standing", "words", "later_tag")
+    requirement: Json = {
+        "bom-ref": f"rule:{identifier}",
+        "identifier": rule["tag"] or identifier,
+        "title": identifier,
+        "text": rule["sentence"],
+        "properties": [{"name": NAMESPACE + n, "value": rule[n]} for n in told if rule[n]],
+    }
+    if rule["remark"]:
+        requirement["descriptions"] = [rule["remark"]]
+    return requirement
+
+
+_Place = tuple[tuple[str, ...], str]
+"""The path of a node, and its name between quotation marks."""
+
+
+def _place(obligation: Document) -> _Place:
+    return path_of(obligation), f"'{obligation['node']}'"
+
+
+def _changes_by_place(changes: Iterable[Change]) -> dict[_Place, list[str]]:
+    """The references of changes by each node that they tell of, before or after."""
+    found: dict[_Place, list[str]] = {}
+    for number, change in enumerate(changes, start=1):
+        named = (node.split(" ", 1)[1] for node in (change.node, *change.became) if node)
+        for name in dict.fromkeys(named):
+            found.setdefault((change.path, name), []).append(f"{CHANGE}{number}")
+    return found

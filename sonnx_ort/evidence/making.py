@@ -1,0 +1,185 @@
+"""Makes the records of what was checked and of what was rewritten."""
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import onnx
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.evidence.changes import changes
+from sonnx_ort.evidence.cyclonedx import cyclonedx
+from sonnx_ort.evidence.record import (
+    Analysis,
+    ModelFiles,
+    Record,
+    external_files,
+    external_locations,
+    versions,
+)
+from sonnx_ort.files import check_place, write_text
+from sonnx_ort.loading.source import ReadModel, read
+from sonnx_ort.obligations.report import Report
+from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
+from sonnx_ort.obligations.waiving import mark
+from sonnx_ort.options import Choices
+from sonnx_ort.pipeline import examine, load
+from sonnx_ort.profile.options import Demands
+
+
+def check_place_of_record(record: Path, proto: onnx.ModelProto, *models: Path) -> None:
+    """Find out before anything is written whether a record can have its place.
+
+    Args:
+        record: The file to write.
+        proto: The model.
+        models: The files of the model and of what is made of it.
+
+    Raises:
+        SonnxError: A file of the model or a folder has the place, or there is no folder around it.
+    """
+    check_place(record)
+    external = [m.parent / location for m in models for location in external_locations(proto)]
+    if record.resolve() in {path.resolve() for path in (*models, *external)}:
+        raise SonnxError(f"'{record}' is a file of the model; give the record one of its own")
+
+
+def record_of_check(path: Path, model: ReadModel, report: Report) -> Record:
+    """Make the record of a check.
+
+    Args:
+        path: The file of the model.
+        model: What was read from it.
+        report: What was found, with the waivers.
+
+    Raises:
+        SonnxError: The report leaves rules out, or a file cannot be read.
+    """
+    if report.left_out.rules:
+        raise SonnxError("a record tells of all rules; leave out what selects some")
+    original = Analysis(model_files(path, model), _document(report))
+    return Record(_demanded(report.demands), versions(), original)
+
+
+def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
+    source: Path,
+    target: Path,
+    model: ReadModel,
+    report: Report,
+    *,
+    content: bytes,
+    choices: Choices,
+) -> Record:
+    """Make the record of a rewriting.
+
+    Args:
+        source: The file of the original model.
+        target: The file of the rewritten one, which need not be there yet.
+        model: What was read from the source.
+        report: What was found of it, of all operators.
+        content: What the target is to hold; its external data is that of the source.
+        choices: How it was rewritten.
+
+    Raises:
+        SonnxError: A file cannot be read.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    made = ReadModel(onnx.load_model_from_string(content), source.parent, digest)
+    made_of = {
+        "backend": choices.backend.value,
+        "make_explicit": str(choices.make_explicit).lower(),
+    }
+    if choices.waivers:
+        made_of["waivers"] = waivers_to_json(choices.waivers)
+    original = _analysis(source, model, report, choices.waivers)
+    return Record(
+        _demanded(choices.demands) | made_of,
+        versions(),
+        original,
+        analyse(target, made, choices, original.files.external),
+        changes(model.proto, made.proto),
+    )
+
+
+def analyse(
+    path: Path,
+    model: ReadModel,
+    choices: Choices,
+    known: Mapping[str, str] = MappingProxyType({}),
+) -> Analysis:
+    """Examine a model as it is recorded.
+
+    Args:
+        path: Its file, whose name is recorded.
+        model: What was read.
+        choices: What it is held to, and the waivers of its rewriting.
+        known: The digests of external data that are known already, by location.
+
+    Raises:
+        SonnxError: As for `check`, or a file cannot be read.
+    """
+    report = examine(load(model, choices), complete=True).examination.report
+    return _analysis(path, model, report, choices.waivers, known)
+
+
+def _analysis(
+    path: Path,
+    model: ReadModel,
+    report: Report,
+    waivers: Sequence[Waiver],
+    known: Mapping[str, str] = MappingProxyType({}),
+) -> Analysis:
+    marked = mark(report, waivers, dt.date.today())
+    return Analysis(model_files(path, model, known), _document(marked))
+
+
+def model_files(
+    path: Path, model: ReadModel, known: Mapping[str, str] = MappingProxyType({})
+) -> ModelFiles:
+    """Digest the files of a model.
+
+    Args:
+        path: Its file, whose name is recorded.
+        model: What was read; its references to external data were checked.
+        known: The digests of external data that are known already, by location.
+
+    Raises:
+        SonnxError: A file of external data cannot be read.
+    """
+    folder = path.parent if model.folder is None else model.folder
+    return ModelFiles(path.name, model.sha256, external_files(model.proto, folder, known))
+
+
+def _demanded(demands: Demands) -> dict[str, str]:
+    return {
+        "edition": demands.edition.value,
+        "broadcast": demands.broadcasting.value,
+        "operators": ",".join(sorted(demands.operators)),
+    }
+
+
+def _document(report: Report) -> dict[str, object]:
+    """A report as its reader has it."""
+    document: dict[str, object] = json.loads(json.dumps(report.to_document()))
+    return document
+
+
+def record_check(model: Path, report: Report, record: Path) -> None:
+    """Write the record of a check.
+
+    Args:
+        model: The model's file.
+        report: What was found of it, with waivers, of all rules.
+        record: The file to write; an existing one is replaced.
+
+    Raises:
+        SonnxError: It cannot be written, or the model is not the one that was checked any more.
+    """
+    source = read(model)
+    check_place_of_record(record, source.proto, model)
+    if source.sha256 != report.identity.sha256:
+        raise SonnxError(f"'{model}' was changed while it was checked; check it again")
+    write_text(record, cyclonedx(record_of_check(model, source, report)))

@@ -1,0 +1,370 @@
+"""`verify`: whether a model is the one of a record, and whether the same is found of it today."""
+
+import datetime as dt
+import enum
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sonnx_ort.errors import InvalidModel, SonnxError
+from sonnx_ort.evidence.changes import Change, changes
+from sonnx_ort.evidence.cyclonedx import (
+    CHANGE,
+    NAMESPACE,
+    REPORT_OF_ORIGINAL,
+    REPORT_OF_REWRITTEN,
+    cyclonedx,
+    serial_number,
+)
+from sonnx_ort.evidence.making import analyse, model_files
+from sonnx_ort.evidence.record import (
+    FORMAT,
+    Analysis,
+    Document,
+    ModelFiles,
+    Record,
+    digest,
+    place_of,
+    versions,
+)
+from sonnx_ort.loading.external_data import check_external_data
+from sonnx_ort.loading.source import ReadModel, collector_paused, read
+from sonnx_ort.obligations.waiving import recorded_waivers
+from sonnx_ort.options import Choices
+from sonnx_ort.pipeline import enforce, require_serializable
+
+# Any: a file may hold anything, and what does not fit is told of in one place.
+_Part = Any
+
+
+def read_record(path: Path) -> Record:
+    """Read a record from a file.
+
+    Args:
+        path: The file.
+
+    Raises:
+        SonnxError: It cannot be read, is no record, or was altered after it was written.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SonnxError(f"there is no file '{path}'") from error
+    except OSError as error:
+        raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise SonnxError(f"'{path}' is no JSON: {error}") from error
+    try:
+        found = _options(document)["format"]
+        altered = document["serialNumber"] != serial_number(document)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SonnxError(f"'{path}' is no record of sonnx_ort") from error
+    if found != FORMAT:
+        raise SonnxError(f"'{path}' is a record in the form {found}, and this one reads {FORMAT}")
+    if altered:
+        raise SonnxError(f"'{path}' was altered after it was written: its serial number says so")
+    try:
+        return _record(document)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise SonnxError(f"'{path}' is no whole record of sonnx_ort ({error!r})") from error
+
+
+def follows(record: Record, path: Path) -> bool:
+    """Whether a file claims what follows from the reports in it, and nothing else.
+
+    Args:
+        record: What was read from the file; the version that wrote it was this one.
+        path: The file.
+    """
+    written: object = json.loads(path.read_text(encoding="utf-8"))
+    return bool(written == json.loads(cyclonedx(record)))
+
+
+def _record(document: _Part) -> Record:
+    metadata = document["metadata"]
+    subject = metadata["component"]
+    reports = dict(_attachments(document, "report"))
+    options = _options(document)
+    del options["format"]
+    rewritten = None
+    original = subject
+    if "pedigree" in subject:
+        original = subject["pedigree"]["ancestors"][0]
+        rewritten = Analysis(_files(subject), reports[REPORT_OF_REWRITTEN])
+    return Record(
+        options=options,
+        versions={tool["name"]: tool["version"] for tool in metadata["tools"]["components"]},
+        original=Analysis(_files(original), reports[REPORT_OF_ORIGINAL]),
+        rewritten=rewritten,
+        changes=tuple(
+            Change(content["node"], tuple(content["path"]), tuple(content["became"]))
+            for reference, content in _attachments(document, "change")
+            if reference.startswith(CHANGE)
+        ),
+    )
+
+
+def _options(document: _Part) -> dict[str, str]:
+    properties = document["metadata"]["properties"]
+    return {p["name"].removeprefix(NAMESPACE): p["value"] for p in properties}
+
+
+def _files(component: _Part) -> ModelFiles:
+    parts = component.get("components", [])
+    return ModelFiles(component["name"], _sha256(component), {p["name"]: _sha256(p) for p in parts})
+
+
+def _sha256(component: _Part) -> str:
+    (entry,) = component["hashes"]
+    return str(entry["content"])
+
+
+def _attachments(document: _Part, kind: str) -> Iterator[tuple[str, _Part]]:
+    """What is attached to the evidence of a kind, by the reference of the evidence."""
+    for evidence in document["declarations"]["evidence"]:
+        if evidence["propertyName"] == NAMESPACE + kind:
+            (data,) = evidence["data"]
+            yield evidence["bom-ref"], json.loads(data["contents"]["attachment"]["content"])
+
+
+class RecordedAs(enum.StrEnum):
+    """Which of a record's models a model is."""
+
+    ORIGINAL = "original"
+    REWRITTEN = "rewritten"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What became of a record.
+
+    Attributes:
+        recorded_as: Which of the record's models it is; None if it is neither.
+        differences: What is not as it was recorded, each in a sentence.
+        versions: The versions that are others than when it was recorded; no difference by
+            themselves.
+    """
+
+    recorded_as: RecordedAs | None
+    differences: tuple[str, ...]
+    versions: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is a recorded model, of which the same is found today."""
+        return not self.differences
+
+    def lines(self) -> Iterator[str]:
+        """Tell of it in lines, for people."""
+        if self.recorded_as is None:
+            yield "no model of this record"
+        else:
+            yield f"the {self.recorded_as} model of this record"
+        yield from (f"differs: {difference}" for difference in self.differences)
+        yield from (f"version: {version}" for version in self.versions)
+        yield "kept" if self.kept else f"{len(self.differences)} not as recorded"
+
+
+def verify(model: str | os.PathLike[str], record: str | os.PathLike[str]) -> Verification:
+    """Find out whether a model is one that was recorded, and whether the same is found of it today.
+
+    It is held to what was demanded then. The original is rewritten again, without being written, if
+    a rewritten model is recorded.
+
+    Args:
+        model: The model's file.
+        record: The file that `rewrite_file` or `check` wrote as `record`.
+
+    Returns:
+        Which model it is, and what differs.
+
+    Raises:
+        SonnxError: A file cannot be read, or the record is none.
+    """
+    path = Path(model)
+    told = read_record(Path(record))
+    sha256 = digest(path)
+    by_digest = {}
+    if told.rewritten is not None:
+        by_digest[told.rewritten.files.sha256] = (RecordedAs.REWRITTEN, told.rewritten)
+    by_digest[told.original.files.sha256] = (RecordedAs.ORIGINAL, told.original)
+    if sha256 not in by_digest:
+        known = " and ".join(f"{digest} ({which})" for digest, (which, _) in by_digest.items())
+        return Verification(None, (f"the model: its SHA-256 is {sha256}, recorded is {known}",))
+    recorded_as, recorded = by_digest[sha256]
+    with collector_paused():
+        differences = tuple(_differences(path, Path(record), told, recorded, recorded_as))
+    return Verification(recorded_as, differences, tuple(_other_versions(told)))
+
+
+def _differences(
+    path: Path, record: Path, told: Record, recorded: Analysis, recorded_as: RecordedAs
+) -> Iterator[str]:
+    yield from _expired(recorded)
+    if told.versions.get("sonnx_ort") == versions()["sonnx_ort"] and not follows(told, record):
+        yield "the record: what it claims does not follow from the reports in it"
+    model = read(path)
+    try:
+        check_external_data(model.proto, path.parent)
+    except InvalidModel as error:
+        yield str(error)
+        return
+    found = model_files(path, model)
+    yield from differing_files(recorded.files, found)
+    choices = _choices(told)
+    try:
+        today = analyse(path, model, choices, found.external)
+    except SonnxError as error:
+        yield f"it cannot be analysed today: {error}"
+        return
+    yield from differing_obligations(recorded, today)
+    yield from differing_surroundings(recorded, today)
+    if recorded_as is RecordedAs.ORIGINAL and told.rewritten is not None:
+        yield from _differing_rewriting(model, told, told.rewritten, choices)
+
+
+def _differing_rewriting(
+    model: ReadModel, told: Record, recorded: Analysis, choices: Choices
+) -> Iterator[str]:
+    try:
+        proto = enforce(model, choices).to_proto()
+        content = require_serializable(proto)
+    except SonnxError as error:
+        yield f"it cannot be rewritten today: {error}"
+        return
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != recorded.files.sha256:
+        yield (
+            "rewriting it today gives another model: SHA-256 recorded as "
+            f"{recorded.files.sha256}, today {sha256}"
+        )
+        yield from differing_changes(told.changes, changes(model.proto, proto))
+
+
+def _expired(recorded: Analysis) -> Iterator[str]:
+    """The waivers that held when the record was made, and hold no more."""
+    for obligation in recorded.obligations:
+        waiver: Any = obligation["waiver"]
+        if waiver is None or waiver["expired"]:
+            continue
+        if dt.date.fromisoformat(waiver["until"]) < _today():
+            place = place_of(obligation)
+            yield f"{obligation['rule']} at {place}: its waiver expired on {waiver['until']}"
+
+
+def _today() -> dt.date:
+    return dt.date.today()
+
+
+def _choices(told: Record) -> Choices:
+    options = told.options
+    return Choices.of(
+        options["edition"],
+        options["broadcast"],
+        options["operators"],
+        options.get("backend", "python"),
+        make_explicit=options.get("make_explicit") == "true",
+        waivers=recorded_waivers(options, "waivers"),
+    )
+
+
+def _other_versions(told: Record) -> Iterator[str]:
+    for name, version in versions().items():
+        recorded = told.versions.get(name, "none")
+        if recorded != version:
+            yield f"{name}: {recorded} when it was recorded, {version} today"
+
+
+_NOT_COMPARED = frozenset({"waiver"})
+"""What is no part of an analysis, but of what somebody said of it."""
+
+
+def differing_obligations(recorded: Analysis, today: Analysis) -> Iterator[str]:
+    """Tell, obligation by obligation, what is not the same.
+
+    Args:
+        recorded: What a record has of a model.
+        today: What is found of it now.
+    """
+    before, after = _by_place(recorded.obligations), _by_place(today.obligations)
+    for place in dict.fromkeys((*before, *after)):
+        told = f"{place[0]} at {place[1]}"
+        if place not in after:
+            yield f"{told}: recorded as {before[place]['status']}, and not found today"
+        elif place not in before:
+            yield f"{told}: {after[place]['status']} today, and not recorded"
+        else:
+            fields = [name for name in before[place] if name not in _NOT_COMPARED]
+            for name in fields:
+                old, new = before[place][name], after[place].get(name)
+                if old != new:
+                    yield f"{told}: {name} recorded as {_shown(old)}, today {_shown(new)}"
+
+
+def differing_surroundings(recorded: Analysis, today: Analysis) -> Iterator[str]:
+    """Tell what findings and operators are not the same.
+
+    Args:
+        recorded: What a record has of a model.
+        today: What is found of it now.
+    """
+    for name, before, after in (
+        ("finding", recorded.findings, today.findings),
+        ("operator", recorded.coverage, today.coverage),
+    ):
+        yield from _only_in_one(name, map(_in_words, before), map(_in_words, after))
+
+
+def differing_changes(recorded: Sequence[Change], today: Sequence[Change]) -> Iterator[str]:
+    """Tell which nodes rewriting changes otherwise.
+
+    Args:
+        recorded: The changes of a record.
+        today: Those that rewriting makes now.
+    """
+    yield from _only_in_one("change", map(str, recorded), map(str, today))
+
+
+def differing_files(recorded: ModelFiles, found: ModelFiles) -> Iterator[str]:
+    """Tell which files of a model are not those that were recorded.
+
+    Args:
+        recorded: The files of a record.
+        found: The files that are there.
+    """
+    if recorded.sha256 != found.sha256:
+        yield f"the model: SHA-256 recorded as {recorded.sha256}, is {found.sha256}"
+    for location in sorted(recorded.external.keys() | found.external.keys()):
+        old, new = recorded.external.get(location), found.external.get(location)
+        if old != new:
+            yield f"its external data '{location}': SHA-256 recorded as {old}, is {new}"
+
+
+def _by_place(obligations: Iterable[Document]) -> dict[tuple[str, str, int], Document]:
+    """Obligations by rule, by node in words, and by which of several there it is."""
+    found: dict[tuple[str, str, int], Document] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for obligation in obligations:
+        place = (str(obligation["rule"]), place_of(obligation))
+        found[*place, seen[place]] = obligation
+        seen[place] += 1
+    return found
+
+
+def _only_in_one(kind: str, recorded: Iterable[str], today: Iterable[str]) -> Iterator[str]:
+    before, after = Counter(recorded), Counter(today)
+    yield from (f"{kind} recorded, and not found today: {entry}" for entry in before - after)
+    yield from (f"{kind} found today, and not recorded: {entry}" for entry in after - before)
+
+
+def _in_words(entry: Document) -> str:
+    return ", ".join(f"{name} {value}" for name, value in entry.items())
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

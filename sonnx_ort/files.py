@@ -1,0 +1,131 @@
+"""Files that are written whole or not at all, and external data beside them."""
+
+import enum
+import filecmp
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import onnx
+from onnx.external_data_helper import ExternalDataInfo
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.external_data import external_tensors
+
+
+def check_place(target: Path) -> None:
+    """Find out early whether a file can have that place.
+
+    Args:
+        target: The file to write.
+
+    Raises:
+        SonnxError: A folder has the place, or there is no folder around it.
+    """
+    if target.is_dir():
+        raise SonnxError(f"'{target}' cannot be written: it is a folder")
+    if not target.parent.is_dir():
+        raise SonnxError(f"'{target}' cannot be written: there is no folder '{target.parent}'")
+
+
+def write_text(target: Path, text: str) -> None:
+    """Write a text file in UTF-8; an existing one is replaced.
+
+    Args:
+        target: The file to write.
+        text: Its content.
+
+    Raises:
+        SonnxError: It cannot be written; nothing is overwritten then.
+    """
+    check_place(target)
+    try:
+        with replacing(target) as temporary:
+            temporary.write_bytes(text.encode())
+    except OSError as error:
+        raise SonnxError(f"'{target}' cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary file beside a path, which takes its place if all goes well.
+
+    Args:
+        path: The file to write.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(descriptor)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
+
+
+class Transfer(enum.StrEnum):
+    """What becomes of external data that a target's folder lacks."""
+
+    COPY = "copy"
+    LINK = "link"
+    REFERENCE = "reference"
+
+
+def missing_external_data(
+    proto: onnx.ModelProto, source_folder: Path, target_folder: Path
+) -> list[tuple[Path, Path]]:
+    """The files that a model refers to and its new folder lacks.
+
+    Args:
+        proto: The model.
+        source_folder: The folder that has them.
+        target_folder: The folder that the model is written to.
+
+    Returns:
+        For each file where it is, and where it has to be.
+
+    Raises:
+        SonnxError: Another file is in the place of one.
+    """
+    locations = sorted({ExternalDataInfo(tensor).location for tensor in external_tensors(proto)})
+    missing = []
+    for location in locations:
+        origin, place = source_folder / location, target_folder / location
+        if not place.exists():
+            missing.append((origin, place))
+        elif not (place.samefile(origin) or filecmp.cmp(origin, place, shallow=False)):
+            raise SonnxError(
+                f"'{place}' is in the place of the model's external data and is another file; "
+                "write the model to another folder"
+            )
+    return missing
+
+
+def transfer_file(origin: Path, place: Path, transfer: Transfer) -> None:
+    """Copy or link a file; it appears whole or not at all.
+
+    Args:
+        origin: The file.
+        place: Where it has to be; its folder is made if need be.
+        transfer: Whether to copy or to link it.
+
+    Raises:
+        OSError: It cannot be written, or not linked across file systems.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if transfer is Transfer.LINK:
+        os.link(origin, place)
+        return
+    with replacing(place) as temporary:
+        shutil.copyfile(origin, temporary)

@@ -1,0 +1,140 @@
+"""What is known of each value of a graph, and where the knowledge comes from."""
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy.typing as npt
+import onnx_ir as ir
+
+from sonnx_ort.knowledge.bounds.propagation import integer_bounds
+from sonnx_ort.knowledge.constant_folding import ComputedConstants
+from sonnx_ort.knowledge.declarations import constant_tensor, is_sparse, type_name
+from sonnx_ort.knowledge.inference import Inference
+from sonnx_ort.knowledge.provenance import Provenance, has_scalars, shared_symbols
+from sonnx_ort.knowledge.shapes.propagation import certain_shapes
+from sonnx_ort.profile.operand import Operand, Shape
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
+
+_FEW = 1 << 16
+"""Floats are read only of tensors that hold no more of them: not of weights."""
+
+
+class Facts:
+    """Types, shapes and constants of a model's values that follow from its premises."""
+
+    def __init__(self, model: ir.Model) -> None:
+        """Find out what is known of a model's values.
+
+        Args:
+            model: A canonical model; not modified.
+        """
+        self._inference = Inference(model)
+        self._shapes = certain_shapes(model, self._inference)
+        self._provenance = Provenance(model)
+        # Many nodes depend on the same inputs.
+        self._shared_symbols = functools.cache(shared_symbols)
+        self._has_scalars = functools.cache(has_scalars)
+        version = model.opset_imports[STANDARD_DOMAIN]
+        self._computed = ComputedConstants(version, self.shape)
+        self._bounds = integer_bounds(model, self.element_type)
+
+    def element_type(self, value: ir.Value) -> str | None:
+        """The ONNX name of the element type: "float", "int32", "string"; None if unknown."""
+        dtype = self._inference.element_type(value)
+        return None if dtype is None else type_name(dtype)
+
+    def may_be_tensor(self, value: ir.Value) -> bool:
+        """Whether the value is a tensor, or nothing tells that it is a sequence or optional."""
+        return self._inference.may_be_tensor(value)
+
+    def shape(self, value: ir.Value) -> Shape | None:
+        """The certain shape, with symbols where sizes are open; None if the rank is unknown."""
+        return self._shapes.get(value)
+
+    def constant(self, value: ir.Value) -> npt.NDArray[Any] | None:
+        """The elements, if they are the same in every run and large only in an initializer."""
+        tensor = constant_tensor(value)
+        if tensor is not None:
+            return tensor.numpy()
+        return self._computed.elements(value) if self.foldable(value) else None
+
+    def origin(self, value: ir.Value) -> str:
+        """Where the value comes from, in words: "input", "Conv 'c1'"."""
+        producer = value.producer()
+        if producer is not None:
+            return f"{producer.op_type} '{producer.name}'" if producer.name else producer.op_type
+        if "origin" in value.meta:
+            return str(value.meta["origin"])
+        return "initializer" if value.is_initializer() else "input"
+
+    def operands(self, names: Sequence[str], values: Sequence[ir.Value]) -> tuple[Operand, ...]:
+        """Everything that a rule may know of the inputs of one node.
+
+        Args:
+            names: The operands' names in the operator's document.
+            values: The values that the node reads there.
+        """
+        inputs = self._provenance.inputs_behind(values)
+        shared, scalars = self._shared_symbols(inputs), self._has_scalars(inputs)
+        return tuple(
+            self._operand(name, value, shared, scalar_inputs=scalars)
+            for name, value in zip(names, values, strict=True)
+        )
+
+    def inputs_behind(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
+        """The graph inputs that any of these values depends on.
+
+        Args:
+            values: Values of the model.
+        """
+        return self._provenance.inputs_behind(values)
+
+    def foldable(self, value: ir.Value) -> bool:
+        """Whether a value depends on no input, so that ONNX Runtime may compute it before all runs.
+
+        Args:
+            value: A value of the model.
+        """
+        return not self.inputs_behind([value])
+
+    def mistakable(self, value: ir.Value) -> bool:
+        """Whether ONNX Runtime may take a rank or sizes for known that are not certain.
+
+        Args:
+            value: A value of the model.
+        """
+        return self._inference.mistaken(value, self.shape(value))
+
+    def rests_on_scalars(self, value: ir.Value) -> bool:
+        """Whether a value depends on an input that is declared as a scalar.
+
+        Args:
+            value: A value of the model.
+        """
+        return self._has_scalars(self._provenance.inputs_behind([value]))
+
+    def _operand(
+        self, name: str, value: ir.Value, shared: frozenset[str], *, scalar_inputs: bool
+    ) -> Operand:
+        element_type = self.element_type(value)
+        integer = element_type is not None and "int" in element_type
+        return Operand(
+            name=name,
+            value=str(value.name),
+            origin=self.origin(value),
+            element_type=element_type,
+            shape=self.shape(value),
+            sparse=is_sparse(value),
+            constant=self.constant(value) if integer else _few_elements(value),
+            bounds=self._bounds.get(value),
+            shared_symbols=shared,
+            scalar_inputs=scalar_inputs,
+        )
+
+
+def _few_elements(value: ir.Value) -> npt.NDArray[Any] | None:
+    tensor = constant_tensor(value)
+    if tensor is None or tensor.size > _FEW or tensor.dtype == ir.DataType.STRING:
+        return None
+    return tensor.numpy()

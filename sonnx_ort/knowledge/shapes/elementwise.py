@@ -1,0 +1,175 @@
+"""Operators whose outputs have the shape of an input, or the common shape of all inputs."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from sonnx_ort.knowledge.shapes.rule import (
+    ANY,
+    FLAG,
+    KnownInputs,
+    PartialSizes,
+    ShapeRule,
+    Size,
+    Sizes,
+    Unknown,
+    small_constant,
+)
+
+
+def like_first(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    """The first output has the shape of the first input."""
+    return (inputs.shape(0),)
+
+
+def _dropped_out(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    """ONNX Runtime's optimizer puts a computed ratio in the place of the result."""
+    others = filter(None, inputs.node.inputs[1:])
+    if not all(value.is_graph_input() or small_constant(value) is not None for value in others):
+        raise Unknown
+    return (inputs.shape(0), inputs.shape(0))
+
+
+def _with_scale_and_zero_point(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    return (inputs.shape(0), (), ())
+
+
+def _common(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    return (common_shape([inputs.shape(index) for index in range(len(inputs.node.inputs))]),)
+
+
+def common_shape(shapes: Sequence[Sizes]) -> PartialSizes:
+    """The shape that ONNX broadcasts shapes to, given that it does; open where sizes may differ.
+
+    Args:
+        shapes: Shapes of any ranks.
+    """
+    rank = max([0, *map(len, shapes)])
+    padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    return tuple(_common_size(sizes) for sizes in zip(*padded, strict=True))
+
+
+def _common_size(sizes: Iterable[Size]) -> Size | None:
+    others = list(dict.fromkeys(size for size in sizes if size != 1))
+    known = [size for size in others if isinstance(size, int)]
+    if known:
+        return known[0]
+    if not others:
+        return 1
+    return others[0] if len(others) == 1 else None
+
+
+_LIKE_FIRST = {
+    "Abs": (6, 13),
+    "Acos": (7, 22),
+    "Acosh": (9, 22),
+    "Asin": (7, 22),
+    "Asinh": (9, 22),
+    "Atan": (7, 22),
+    "Atanh": (9, 22),
+    "BitwiseNot": (18, 18),
+    "Ceil": (6, 13),
+    "Cos": (7, 22),
+    "Cosh": (9, 22),
+    "Erf": (9, 13),
+    "Exp": (6, 13),
+    "Floor": (6, 13),
+    "HardSwish": (14, 22),
+    "IsNaN": (9, 20),
+    "Log": (6, 13),
+    "Mish": (18, 22),
+    "Neg": (6, 13),
+    "Not": (1, 1),
+    "Reciprocal": (6, 13),
+    "Relu": (6, 14),
+    "Round": (11, 22),
+    "Sigmoid": (6, 13),
+    "Sign": (9, 13),
+    "Sin": (7, 22),
+    "Sinh": (9, 22),
+    "Softplus": (1, 22),
+    "Softsign": (1, 22),
+    "Sqrt": (6, 13),
+    "Tan": (7, 22),
+    "Tanh": (6, 13),
+}
+"""Operators without attributes, and the versions of each that were verified."""
+
+_BROADCASTING = {
+    "Add": (7, 14),
+    "And": (7, 7),
+    "BitwiseAnd": (18, 18),
+    "BitwiseOr": (18, 18),
+    "BitwiseXor": (18, 18),
+    "Div": (7, 14),
+    "Equal": (7, 19),
+    "Greater": (7, 13),
+    "GreaterOrEqual": (12, 16),
+    "Less": (7, 13),
+    "LessOrEqual": (12, 16),
+    "Max": (8, 13),
+    "Mean": (8, 13),
+    "Min": (8, 13),
+    "Mul": (7, 14),
+    "Or": (7, 7),
+    # ONNX Runtime broadcasts both ways, though the document says one.
+    "PRelu": (7, 16),
+    "Pow": (7, 15),
+    "Sub": (7, 14),
+    "Sum": (8, 13),
+    "Where": (9, 16),
+    "Xor": (7, 7),
+}
+"""Operators that broadcast all their inputs, and have no attributes."""
+
+_ALPHA: Mapping[str, Container[object]] = {"alpha": ANY}
+_AXIS: Mapping[str, Container[object]] = {"axis": ANY}
+_SCALES: Mapping[str, Container[object]] = {"axis": ANY, "block_size": (0,), "saturate": FLAG}
+
+ELEMENTWISE = {
+    **{name: ShapeRule(since, like_first) for name, since in _LIKE_FIRST.items()},
+    **{name: ShapeRule(since, _common) for name, since in _BROADCASTING.items()},
+    "BatchNormalization": ShapeRule(
+        (7, 15),
+        like_first,
+        {"epsilon": ANY, "momentum": ANY, "spatial": (1,), "training_mode": (0,)},
+    ),
+    "BitShift": ShapeRule((11, 28), _common, {"direction": ("LEFT", "RIGHT")}),
+    "Cast": ShapeRule((6, 28), like_first, {"to": ANY, "saturate": FLAG}),
+    "Celu": ShapeRule((12, 12), like_first, _ALPHA),
+    "Clip": ShapeRule((6, 13), like_first, {"min": ANY, "max": ANY}),
+    "CumSum": ShapeRule((11, 14), like_first, {"exclusive": FLAG, "reverse": FLAG}),
+    "DequantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
+    "Dropout": ShapeRule((7, 22), _dropped_out, {"ratio": ANY, "seed": ANY}),
+    "DynamicQuantizeLinear": ShapeRule((11, 11), _with_scale_and_zero_point),
+    "Elu": ShapeRule((6, 22), like_first, _ALPHA),
+    "Gelu": ShapeRule((20, 20), like_first, {"approximate": ("none", "tanh")}),
+    "HardSigmoid": ShapeRule((6, 22), like_first, {"alpha": ANY, "beta": ANY}),
+    "Hardmax": ShapeRule((1, 13), like_first, _AXIS),
+    "Identity": ShapeRule((1, 25), like_first),
+    "InstanceNormalization": ShapeRule((6, 22), like_first, {"epsilon": ANY}),
+    "IsInf": ShapeRule((10, 20), like_first, {"detect_negative": FLAG, "detect_positive": FLAG}),
+    "LRN": ShapeRule((1, 13), like_first, {"alpha": ANY, "beta": ANY, "bias": ANY, "size": ANY}),
+    "LayerNormalization": ShapeRule(
+        (17, 17), like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}
+    ),
+    "LeakyRelu": ShapeRule((6, 16), like_first, _ALPHA),
+    "LogSoftmax": ShapeRule((1, 13), like_first, _AXIS),
+    "LpNormalization": ShapeRule((1, 22), like_first, {"axis": ANY, "p": (1, 2)}),
+    "MeanVarianceNormalization": ShapeRule((9, 13), like_first, {"axes": ANY}),
+    "Mod": ShapeRule((10, 28), _common, {"fmod": FLAG}),
+    "QuantizeLinear": ShapeRule((10, 25), like_first, _SCALES),
+    "RMSNormalization": ShapeRule(
+        (23, 23), like_first, {"axis": ANY, "epsilon": ANY, "stash_type": ANY}
+    ),
+    "ScatterElements": ShapeRule(
+        (11, 18), like_first, {"axis": ANY, "reduction": ("none", "add", "mul", "min", "max")}
+    ),
+    "ScatterND": ShapeRule(
+        (11, 18), like_first, {"reduction": ("none", "add", "mul", "min", "max")}
+    ),
+    "Selu": ShapeRule((6, 22), like_first, {"alpha": ANY, "gamma": ANY}),
+    "Shrink": ShapeRule((9, 9), like_first, {"bias": ANY, "lambd": ANY}),
+    "Softmax": ShapeRule((1, 13), like_first, _AXIS),
+    "ThresholdedRelu": ShapeRule((10, 22), like_first, _ALPHA),
+    "Trilu": ShapeRule((14, 14), like_first, {"upper": FLAG}),
+}
+"""The operators of this file by name."""

@@ -1,0 +1,279 @@
+"""The shapes of products, convolutions, pooling, recurrent layers and reductions."""
+
+from collections.abc import Container, Mapping, Sequence
+
+from sonnx_ort.knowledge.shapes.elementwise import common_shape
+from sonnx_ort.knowledge.shapes.rule import (
+    ANY,
+    FLAG,
+    NOT_NEGATIVE,
+    POSITIVE,
+    KnownInputs,
+    PartialSizes,
+    ShapeRule,
+    Size,
+    Sizes,
+    Unknown,
+    counted_from_the_front,
+    quotient,
+)
+
+_MATRIX = 2
+"""The rank of a matrix; the axes before its own are those of the batch."""
+
+
+def _matrix_product(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    return (_product(inputs.shape(0), inputs.shape(1)),)
+
+
+def _quantized_matrix_product(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    return (_product(inputs.shape(0), inputs.shape(3)),)
+
+
+def _product(a: Sizes, b: Sizes) -> PartialSizes:
+    if not a or not b:
+        raise Unknown
+    rows = a[-2:-1]
+    columns = b[-1:] if len(b) >= _MATRIX else ()
+    batches = a[:-_MATRIX], b[:-_MATRIX]
+    if not all(batches):
+        return (*(batches[0] or batches[1]), *rows, *columns)
+    batch = common_shape(batches)
+    if not (isinstance(a[-1], int) and a[-1] > 0):
+        # Where there is nothing to sum up, versions up to 1.31.1 give the first operand's batch.
+        own = (1,) * (len(batch) - len(batches[0])) + batches[0]
+        batch = tuple(c if c == o else None for c, o in zip(batch, own, strict=True))
+    return (*batch, *rows, *columns)
+
+
+def _general_product(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    a, b = inputs.shape(0), inputs.shape(1)
+    if len(a) != _MATRIX or len(b) != _MATRIX:
+        raise Unknown
+    rows = a[1 if inputs.attribute("transA") else 0]
+    columns = b[0 if inputs.attribute("transB") else 1]
+    return ((rows, columns),)
+
+
+def _convolved(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    (batch, _, *spatial), (filters, _, *kernel) = _image_and_filters(inputs)
+    return ((batch, filters, *_windows(inputs, spatial, kernel)),)
+
+
+def _convolved_back(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    (batch, _, *spatial), (_, per_group, *kernel) = _image_and_filters(inputs)
+    filters = per_group * inputs.attribute("group", 1)
+    return ((batch, filters, *_spread(inputs, spatial, kernel)),)
+
+
+def _image_and_filters(inputs: KnownInputs) -> tuple[Sizes, Sizes]:
+    image, filters = inputs.shape(0), inputs.shape(1)
+    if len(image) != len(filters) or len(image) <= _MATRIX:
+        raise Unknown
+    return image, filters
+
+
+def _pooled(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    shape = inputs.shape(0)
+    if len(shape) <= _MATRIX:
+        raise Unknown
+    pooled = (*shape[:_MATRIX], *_windows(inputs, shape[_MATRIX:], None))
+    return (pooled,) * len(inputs.node.outputs)
+
+
+def _pooled_to_one(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    shape = inputs.shape(0)
+    if len(shape) <= _MATRIX:
+        raise Unknown
+    return ((*shape[:_MATRIX], *(1 for _ in shape[_MATRIX:])),)
+
+
+def _windows(
+    inputs: KnownInputs, spatial: Sequence[Size], filters: Sequence[Size] | None
+) -> Sequence[Size | None]:
+    """How often a window fits on each spatial axis, where kernels and document agree on it.
+
+    With `ceil_mode` ONNX Runtime leaves out a window that begins in the padding behind the end;
+    with `auto_pad` and dilations its pooling pads for a window that is not dilated.
+    """
+    rank = len(spatial)
+    padding = inputs.attribute("auto_pad", "NOTSET")
+    kernel = inputs.attribute("kernel_shape") or filters or ()
+    strides = inputs.attribute("strides") or [1] * rank
+    dilations = inputs.attribute("dilations") or [1] * rank
+    pads = inputs.attribute("pads") or [0] * 2 * rank
+    doubtful = (
+        inputs.attribute("ceil_mode")
+        or (len(kernel), len(strides), len(dilations), len(pads)) != (rank, rank, rank, 2 * rank)
+        or not all(isinstance(extent, int) for extent in kernel)
+        or (padding != "NOTSET" and any(pads))
+        or (padding.startswith("SAME") and any(step != 1 for step in dilations))
+    )
+    if doubtful:
+        return [None] * rank
+    if padding.startswith("SAME"):
+        return [
+            quotient(size + (stride - 1), stride)
+            for size, stride in zip(spatial, strides, strict=True)
+        ]
+    axes = zip(spatial, kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)
+    return [
+        _fitting(size + before + behind - ((extent - 1) * step + 1), stride)
+        for size, extent, stride, step, before, behind in axes
+    ]
+
+
+def _fitting(room: Size, stride: int) -> Size | None:
+    """How many windows there are, if there is room for the first and a bit behind it."""
+    if isinstance(room, int) and room < 0:
+        return None
+    return quotient(room, stride) + 1
+
+
+def _spread(
+    inputs: KnownInputs, spatial: Sequence[Size], filters: Sequence[Size]
+) -> Sequence[Size | None]:
+    rank = len(spatial)
+    kernel = inputs.attribute("kernel_shape") or filters
+    strides = inputs.attribute("strides") or [1] * rank
+    dilations = inputs.attribute("dilations") or [1] * rank
+    pads = inputs.attribute("pads") or [0] * 2 * rank
+    added = inputs.attribute("output_padding") or [0] * rank
+    lengths = (len(kernel), len(strides), len(dilations), len(added), len(pads))
+    doubtful = (
+        inputs.attribute("auto_pad", "NOTSET") != "NOTSET"
+        or "output_shape" in inputs.node.attributes
+        or lengths != (rank, rank, rank, rank, 2 * rank)
+        or not all(isinstance(extent, int) for extent in kernel)
+    )
+    if doubtful:
+        return [None] * rank
+    axes = zip(spatial, kernel, strides, dilations, added, pads[:rank], pads[rank:], strict=True)
+    return [
+        (size - 1) * stride + (more + (extent - 1) * step + 1) - (before + behind)
+        for size, extent, stride, step, more, before, behind in axes
+    ]
+
+
+def _recurrent(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    shape = inputs.shape(0)
+    hidden = inputs.attribute("hidden_size")
+    if len(shape) != len(("steps", "batch", "inputs")) or inputs.attribute("layout"):
+        raise Unknown
+    steps, batch, _ = shape
+    directions = 2 if inputs.attribute("direction") == "bidirectional" else 1
+    state = (directions, batch, hidden)
+    return ((steps, directions, batch, hidden), state, state)
+
+
+_WINDOW: Mapping[str, Container[object]] = {
+    "auto_pad": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"),
+    "dilations": POSITIVE,
+    "kernel_shape": POSITIVE,
+    "pads": NOT_NEGATIVE,
+    "strides": POSITIVE,
+}
+_POOLING: Mapping[str, Container[object]] = {**_WINDOW, "ceil_mode": FLAG}
+_RECURRENT: Mapping[str, Container[object]] = {
+    "activation_alpha": ANY,
+    "activation_beta": ANY,
+    "activations": ANY,
+    "clip": ANY,
+    "direction": ("forward", "reverse", "bidirectional"),
+    "hidden_size": POSITIVE,
+    "layout": FLAG,
+}
+
+PRODUCTS = {
+    "AveragePool": ShapeRule((7, 22), _pooled, {**_POOLING, "count_include_pad": FLAG}),
+    "Conv": ShapeRule((1, 22), _convolved, {**_WINDOW, "group": POSITIVE}),
+    "ConvInteger": ShapeRule((10, 10), _convolved, {**_WINDOW, "group": POSITIVE}),
+    "ConvTranspose": ShapeRule(
+        (1, 22),
+        _convolved_back,
+        {**_WINDOW, "group": POSITIVE, "output_padding": NOT_NEGATIVE, "output_shape": ANY},
+    ),
+    "GRU": ShapeRule((7, 22), _recurrent, {**_RECURRENT, "linear_before_reset": FLAG}),
+    "Gemm": ShapeRule(
+        (7, 13), _general_product, {"alpha": ANY, "beta": ANY, "transA": FLAG, "transB": FLAG}
+    ),
+    "GlobalAveragePool": ShapeRule((1, 22), _pooled_to_one),
+    "GlobalLpPool": ShapeRule((2, 2), _pooled_to_one, {"p": ANY}),
+    "GlobalMaxPool": ShapeRule((1, 22), _pooled_to_one),
+    "LSTM": ShapeRule((7, 22), _recurrent, {**_RECURRENT, "input_forget": FLAG}),
+    "LpPool": ShapeRule((2, 22), _pooled, {**_POOLING, "p": ANY}),
+    "MatMul": ShapeRule((1, 13), _matrix_product),
+    "MatMulInteger": ShapeRule((10, 10), _matrix_product),
+    "MaxPool": ShapeRule((1, 22), _pooled, {**_POOLING, "storage_order": FLAG}),
+    "QLinearMatMul": ShapeRule((10, 21), _quantized_matrix_product),
+    "RNN": ShapeRule((7, 22), _recurrent, _RECURRENT),
+}
+"""The operators of this file by name."""
+
+
+def _reduced(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
+    shape = inputs.shape(0)
+    keeps = inputs.attribute("keepdims", True)
+    try:
+        axes = _axes(inputs)
+    except Unknown:
+        if not keeps:
+            raise
+        return (tuple(1 if size == 1 else None for size in shape),)
+    reduced = {counted_from_the_front(axis, len(shape)) for axis in axes}
+    # Up to 1.31.1 ONNX Runtime reduces no axis that is counted from the end of an empty tensor.
+    counted = all(axis >= 0 for axis in axes)
+    certain = counted or all(isinstance(size, int) and size > 0 for size in shape)
+    if keeps:
+        one = 1 if certain else None
+        sizes = ((1 if s == 1 else one) if a in reduced else s for a, s in enumerate(shape))
+        return (tuple[Size | None, ...](sizes),)
+    if not certain:
+        raise Unknown
+    return (tuple(size for axis, size in enumerate(shape) if axis not in reduced),)
+
+
+def _axes(inputs: KnownInputs) -> Sequence[int]:
+    if inputs.node.op_type in _SEARCHES:
+        return (inputs.attribute("axis", 0),)
+    axes: Sequence[int] | None = inputs.attribute("axes")
+    if inputs.value(1) is not None:
+        axes = inputs.integers(1)
+    if axes:
+        return axes
+    if inputs.attribute("noop_with_empty_axes"):
+        raise Unknown
+    return range(len(inputs.shape(0)))
+
+
+_SEARCHES = ("ArgMax", "ArgMin")
+
+_REDUCTIONS = {
+    "ReduceL1": 18,
+    "ReduceL2": 18,
+    "ReduceLogSum": 18,
+    "ReduceLogSumExp": 18,
+    "ReduceMax": 20,
+    "ReduceMean": 18,
+    "ReduceMin": 20,
+    "ReduceProd": 18,
+    "ReduceSum": 13,
+    "ReduceSumSquare": 18,
+}
+"""The last version of each that was verified."""
+
+REDUCTIONS = {
+    **{
+        name: ShapeRule(
+            (1, last), _reduced, {"axes": ANY, "keepdims": FLAG, "noop_with_empty_axes": FLAG}
+        )
+        for name, last in _REDUCTIONS.items()
+    },
+    **{
+        name: ShapeRule(
+            (1, 13), _reduced, {"axis": ANY, "keepdims": FLAG, "select_last_index": FLAG}
+        )
+        for name in _SEARCHES
+    },
+}
+"""The operators of this file by name."""

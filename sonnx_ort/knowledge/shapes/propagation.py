@@ -1,0 +1,326 @@
+"""Carries certain shapes through a graph, from the declarations of its inputs on."""
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable, Container, Sequence
+from typing import TypeVar, cast
+
+import onnx_ir as ir
+
+from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.inspection import Inspection
+from sonnx_ort.custom_ops.kernel import CustomOperator
+from sonnx_ort.knowledge.declarations import SYMBOL
+from sonnx_ort.knowledge.inference import Inference
+from sonnx_ort.knowledge.loops import Iteration, State, iteration_of
+from sonnx_ort.knowledge.shapes.catalog import rule_for
+from sonnx_ort.knowledge.shapes.elementwise import common_shape
+from sonnx_ort.knowledge.shapes.rule import (
+    KnownInputs,
+    PartialSizes,
+    Size,
+    Sizes,
+    Symbolic,
+    Unknown,
+)
+from sonnx_ort.knowledge.shapes.sizes import ARITHMETIC, CONTENTS, constant_sizes
+from sonnx_ort.loading.opset import operator_version
+from sonnx_ort.loading.traversal import defined_values, subgraphs_of
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.operand import Shape
+from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
+
+_logger = logging.getLogger("sonnx_ort")
+
+Answer = TypeVar("Answer")
+
+_RANGES = {
+    ir.DataType.INT32: range(-(1 << 31), 1 << 31),
+    ir.DataType.INT64: range(-(1 << 63), 1 << 63),
+}
+"""The types of tensors that hold sizes, and the numbers that they can hold."""
+
+
+def certain_shapes(model: ir.Model, inference: Inference) -> dict[ir.Value, Shape]:
+    """Find the shapes that are certain of a model's values.
+
+    They rest on the declarations of the graph's inputs, on initializers, and on the operators whose
+    shapes were verified; on no other declaration, and on no inference engine. A size that is open
+    bears a name: that of the input's dimension, or a number such as `?7`.
+
+    Args:
+        model: A canonical model; not modified.
+        inference: Tells of which type values are, and which of their shapes ONNX Runtime mistakes.
+
+    Returns:
+        The shapes, without the values of which not even the rank is certain.
+    """
+    propagation = _Propagation(model, inference)
+    propagation.follow(model.graph)
+    return {value: dimensions(sizes) for value, sizes in propagation.shapes.items()}
+
+
+def dimensions(sizes: Sizes) -> Shape:
+    """A shape with the names of its open sizes as text.
+
+    Args:
+        sizes: The shape.
+    """
+    return tuple(size if isinstance(size, int) else str(size) for size in sizes)
+
+
+_KERNELS = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
+"""The custom operators whose results have the shape of the first operand that they are given."""
+
+
+class _Propagation:
+    """What is certain so far."""
+
+    def __init__(self, model: ir.Model, inference: Inference) -> None:
+        self.shapes: dict[ir.Value, Sizes] = {}
+        self._contents: dict[ir.Value, PartialSizes] = {}
+        self._version = model.opset_imports[STANDARD_DOMAIN]
+        self._inference = inference
+        self._open_sizes = 0
+        self._shared = _shared_names(model.graph)
+        for value in model.graph.inputs:
+            if value.shape is not None:
+                self._record(value, [_declared(size) for size in value.shape])
+
+    def follow(self, graph: ir.Graph) -> None:
+        """Go through a graph, and through the subgraphs in it.
+
+        Args:
+            graph: The main graph, or a subgraph whose surroundings are known.
+        """
+        for value in graph.initializers.values():
+            self._take_initializer(value)
+        for node in graph:
+            iteration = iteration_of(node, self._version)
+            if iteration is not None:
+                self._iterate(iteration)
+            else:
+                for body in subgraphs_of(node):
+                    self.follow(body)
+            outputs = zip(node.outputs, self._results(node), strict=False)
+            for output, sizes in outputs:
+                if sizes is not None:
+                    self._record(output, sizes)
+            self._follow_contents(node)
+
+    def _take_initializer(self, value: ir.Value) -> None:
+        if value.is_graph_input() or value.const_value is None:
+            return
+        self._record(value, [int(size) for size in value.const_value.shape.numpy()])
+        contents = constant_sizes(value)
+        if contents is not None:
+            self._contents[value] = contents
+
+    def _iterate(self, iteration: Iteration) -> None:
+        """Go through a body that is run again and again.
+
+        A state has the sizes in every iteration that it has at first, and that the body gives back
+        where all states have theirs.
+        """
+        self._enter(iteration)
+        steady: list[tuple[State, PartialSizes]] = [
+            (state, self.shapes[state.initial])
+            for state in iteration.states
+            if state.initial in self.shapes
+        ]
+        while True:
+            for state, sizes in steady:
+                self._record(state.taken, sizes)
+            self.follow(iteration.body)
+            kept = [
+                (state, common)
+                for state, sizes in steady
+                if (common := _agreed(sizes, self.shapes.get(state.given))) is not None
+            ]
+            if kept == steady:
+                break
+            self._forget(iteration.body, {state.taken for state, _ in steady})
+            steady = kept
+        for state, sizes in steady:
+            self._record(state.final, sizes)
+        self._collect(iteration)
+
+    def _enter(self, iteration: Iteration) -> None:
+        """A Loop gives its counter and its condition the rank that the body declares."""
+        for value in iteration.counters:
+            if value.shape is not None and len(value.shape) <= 1:
+                self._record(value, [1] * len(value.shape))
+        for value, scanned, axis in iteration.elements:
+            sizes = self.shapes.get(scanned)
+            if sizes is not None and -len(sizes) <= axis < len(sizes):
+                self._record(value, [s for i, s in enumerate(sizes) if i != axis % len(sizes)])
+
+    def _collect(self, iteration: Iteration) -> None:
+        """Of what a Loop collects nothing is certain: it may be what the file declares."""
+        for output, collected in iteration.collected if iteration.elements else ():
+            sizes = self.shapes.get(collected)
+            if sizes is not None:
+                self._record(output, [None] * (len(sizes) + 1))
+
+    def _forget(self, body: ir.Graph, taken: Container[ir.Value]) -> None:
+        """Forget what rests on shapes that are not kept."""
+        given = set(body.inputs)
+        for value in defined_values(body):
+            if value not in given or value in taken:
+                self.shapes.pop(value, None)
+                self._contents.pop(value, None)
+
+    def _results(self, node: ir.Node) -> Sequence[PartialSizes | None]:
+        if node.domain == DOMAIN:
+            own = self._broadcast if node.op_type == BROADCAST.name else self._enforced
+            return own(node)
+        if node.domain != STANDARD_DOMAIN:
+            return ()
+        if node.op_type == "If":
+            return self._branches(node)
+        operator = OPERATORS.get(node.op_type)
+        if operator is not None and self._version < operator.broadcasting_since:
+            # Only the second operand is ever broadcast, and enforcement makes sure of that.
+            return [self._known_inputs(node).shape_if_known(0)]
+        rule = rule_for(node, self._version)
+        if rule is None:
+            return ()
+        return _answer(rule.shapes, self._known_inputs(node)) or ()
+
+    def _broadcast(self, node: ir.Node) -> Sequence[PartialSizes | None]:
+        """All outputs have the common shape, in every run that goes on behind the node."""
+        shapes = [self.shapes.get(value) for value in node.inputs if value is not None]
+        known = [shape for shape in shapes if shape is not None]
+        if len(known) < len(shapes):
+            return ()
+        common = self._named(common_shape(known))
+        return [common] * len(node.outputs)
+
+    def _enforced(self, node: ir.Node) -> Sequence[PartialSizes | None]:
+        """A result, and its shape as a vector, in every run that goes on behind their guard."""
+        custom = _KERNELS.get(node.op_type)
+        sizes = None if custom is None else self._shape_of_first(node, custom)
+        return () if sizes is None else (sizes, (len(sizes),))
+
+    def _shape_of_first(
+        self, node: ir.Node, custom: CustomOperator | Inspection
+    ) -> PartialSizes | None:
+        """The shape of the first operand, which a kernel of any number is given in vectors."""
+        inputs = cast(Sequence[ir.Value], node.inputs)
+        if custom.operator.repeated_operand is None:
+            return self.shapes.get(inputs[0])
+        _, sizes, ranks = map(self._contents.get, inputs)
+        if sizes is None or not ranks or not isinstance(ranks[0], int):
+            return None
+        return sizes[: ranks[0]]
+
+    def _branches(self, node: ir.Node) -> Sequence[PartialSizes | None]:
+        """What both branches of an If agree on."""
+        match [body.outputs for body in subgraphs_of(node)]:
+            case [one, other] if len(one) == len(other):
+                pairs = zip(one, other, strict=True)
+                return [_agreed(self.shapes.get(a), self.shapes.get(b)) for a, b in pairs]
+        # ONNX Runtime starts no session of such a model, which the checker lets through.
+        return []
+
+    def _follow_contents(self, node: ir.Node) -> None:
+        if not node.outputs:
+            return
+        if node.domain == DOMAIN:
+            self._follow_kernel(node)
+            return
+        output = node.outputs[0]
+        shape = self.shapes.get(output)
+        if shape is None or len(shape) > 1:
+            return
+        dtype = self._inference.element_type(output)
+        contents = self._contents_of(node, output)
+        if contents is None or dtype not in _RANGES or math.prod(shape) != len(contents):
+            return
+        self._contents[output] = tuple(_in_range(element, dtype) for element in contents)
+
+    def _follow_kernel(self, node: ir.Node) -> None:
+        """Behind its result a kernel gives the shape of that; the result may be a shape itself."""
+        custom = _KERNELS.get(node.op_type)
+        if custom is None or node.outputs[0] not in self.shapes:
+            return
+        result, shape = node.outputs
+        self._contents[shape] = self.shapes[result]
+        given = self._contents.get(cast(ir.Value, node.inputs[0]))
+        if isinstance(custom, Inspection) and given is not None:
+            self._contents[result] = given
+
+    def _contents_of(self, node: ir.Node, output: ir.Value) -> PartialSizes | None:
+        if node.op_type == "Constant":
+            return constant_sizes(output)
+        follow = CONTENTS.get(node.op_type)
+        if follow is None or rule_for(node, self._version) is None or not self._followed(node):
+            return None
+        return _answer(follow, self._known_inputs(node))
+
+    def _followed(self, node: ir.Node) -> bool:
+        """Whether what a node computes with are sizes, and no wrong ones."""
+        if node.op_type in ("Shape", "Size"):
+            return not any(map(self._may_be_mistaken, filter(None, node.inputs)))
+        wide = self._inference.element_type(node.outputs[0]) == ir.DataType.INT64
+        return wide or node.op_type not in ARITHMETIC
+
+    def _may_be_mistaken(self, value: ir.Value) -> bool:
+        sizes = self.shapes.get(value)
+        return self._inference.mistaken(value, None if sizes is None else dimensions(sizes))
+
+    def _known_inputs(self, node: ir.Node) -> KnownInputs:
+        version = operator_version(node.op_type, self._version)
+        return KnownInputs(node, version, self.shapes, self._contents, self._shared)
+
+    def _record(self, value: ir.Value, sizes: Sequence[Size | None]) -> None:
+        if not any(isinstance(size, int) and size < 0 for size in sizes):
+            self.shapes[value] = self._named(sizes)
+
+    def _named(self, sizes: Sequence[Size | None]) -> Sizes:
+        return tuple(self._new_size() if size is None else size for size in sizes)
+
+    def _new_size(self) -> Size:
+        """An open size, with a name that no file can give to one."""
+        self._open_sizes += 1
+        return Symbolic.named(f"?{self._open_sizes}")
+
+
+def _answer(rule: Callable[[KnownInputs], Answer], inputs: KnownInputs) -> Answer | None:
+    """What a rule says of a node; None for nothing."""
+    try:
+        return rule(inputs)
+    except Unknown:
+        return None
+    except Exception:
+        # A node that is not well formed must not end the analysis.
+        _logger.debug("the shapes of %s are unknown", inputs.node.op_type, exc_info=True)
+        return None
+
+
+def _declared(size: int | ir.SymbolicDim) -> Size | None:
+    """The size of an input's axis; odd names and negative sizes say nothing."""
+    match size:
+        case int() if size >= 0:
+            return size
+        case ir.SymbolicDim(value=str() as name) if SYMBOL.fullmatch(name):
+            return Symbolic.named(name)
+    return None
+
+
+def _shared_names(graph: ir.Graph) -> frozenset[str]:
+    names = Counter(str(size) for value in graph.inputs for size in value.shape or ())
+    return frozenset(name for name, count in names.items() if count > 1)
+
+
+def _agreed(one: PartialSizes | None, other: PartialSizes | None) -> PartialSizes | None:
+    if one is None or other is None or len(one) != len(other):
+        return None
+    return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
+
+
+def _in_range(element: Size | None, dtype: ir.DataType) -> Size | None:
+    """An element, unless it is a number that the type cannot hold."""
+    return None if isinstance(element, int) and element not in _RANGES[dtype] else element

@@ -1,0 +1,1 @@
+"""Rules held against knowledge: obligations, reports and waivers."""

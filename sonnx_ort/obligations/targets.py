@@ -1,0 +1,289 @@
+"""The nodes that the profile constrains."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import onnx
+import onnx_ir as ir
+
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.knowledge.declarations import declared_shape, declared_type, is_sparse
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.schemas import numeric_types
+from sonnx_ort.loading.opset import operator_version
+from sonnx_ort.loading.traversal import every_node, subgraphs_in
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
+from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
+from sonnx_ort.profile.rule import AttributeValue, Rule
+
+_LEGACY_ATTRIBUTES = ("axis", "broadcast", "consumed_inputs")
+"""What versions 1 and 6 of element-wise operators had besides their operands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A node of an operator that the profile constrains.
+
+    Attributes:
+        node: The node.
+        operator: The profile's operator.
+        label: The node's name, by which errors speak of it; an unnamed node is spoken of by its
+            output.
+        version: The version of the operator's domain that the model imports.
+        path: The nodes whose subgraphs it lies in, outermost first: "If 'choose' then_branch".
+    """
+
+    node: ir.Node
+    operator: Operator
+    label: str
+    version: int
+    path: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[ir.Value, ...]:
+        """The operands, without those that are left out."""
+        return tuple(value for value in self.node.inputs if value is not None)
+
+    @property
+    def operand_names(self) -> tuple[str, ...]:
+        """The names of these operands in the operator's document."""
+        names = self.operator.operand_names(len(self.node.inputs))
+        given = zip(names, self.node.inputs, strict=False)
+        return tuple(name for name, value in given if value is not None)
+
+    @property
+    def declared_results(self) -> tuple[Operand, ...]:
+        """What the file declares of the outputs; knowledge of nothing but the file."""
+        names = self.operator.result_names(len(self.node.outputs))
+        return tuple(
+            Operand(
+                name=name,
+                value=value.name or "",
+                origin="declared",
+                element_type=declared_type(value),
+                shape=declared_shape(value),
+                sparse=is_sparse(value),
+            )
+            for name, value in zip(names, self.node.outputs, strict=True)
+        )
+
+    @property
+    def output(self) -> ir.Value:
+        """The result; the first of several."""
+        return self.node.outputs[0]
+
+    @property
+    def in_branch(self) -> bool:
+        """Whether it lies in a branch of an If, at any depth."""
+        return any(step.startswith("If '") for step in self.path)
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether ONNX broadcasts the operands: from some version on, or where the node asks."""
+        return self.version >= self.operator.broadcasting_since or self.asks_for_broadcasting
+
+    @property
+    def asks_for_broadcasting(self) -> bool:
+        """Whether a version 1 or 6 node has the attribute `broadcast=1`."""
+        attribute = self.node.attributes.get("broadcast")
+        return attribute is not None and attribute.as_int() != 0
+
+    @property
+    def further_attributes(self) -> tuple[str, ...]:
+        """The names of the node's attributes, without those of limited broadcasting."""
+        legacy = _LEGACY_ATTRIBUTES if self.operator.elementwise else ()
+        return tuple(name for name in self.node.attributes if name not in legacy)
+
+    def attributes(self, names: Sequence[str]) -> dict[str, AttributeValue]:
+        """What the node's attributes say, as far as they are numbers or texts.
+
+        Args:
+            names: The names of the attributes.
+        """
+        return {name: attribute_value(self.node, name) for name in names}
+
+    @property
+    def limited_broadcasting(self) -> LimitedBroadcasting | None:
+        """What such a node allows; None for a node that does not ask for broadcasting."""
+        if not self.asks_for_broadcasting:
+            return None
+        axis = self.node.attributes.get("axis")
+        return LimitedBroadcasting(None if axis is None else axis.as_int())
+
+
+_PLAIN = (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING)
+
+
+def attribute_value(node: ir.Node, name: str) -> AttributeValue:
+    """What an attribute of a node says; None if there is none, or one of another kind.
+
+    Args:
+        node: The node.
+        name: The name of the attribute.
+    """
+    attribute = node.attributes.get(name)
+    if attribute is None or attribute.is_ref() or attribute.type not in _PLAIN:
+        return None
+    value: AttributeValue = attribute.value
+    return value
+
+
+def attribute_texts(node: ir.Node, operator: Operator) -> dict[str, str]:
+    """The attributes that say what an operator's rules demand of a node, as a kernel gets them.
+
+    Args:
+        node: The node.
+        operator: The operator.
+    """
+    return {name: json.dumps(attribute_value(node, name)) for name in operator.attributes}
+
+
+@dataclass(frozen=True, slots=True)
+class EnforcedNode:
+    """A node that `rewrite` made.
+
+    Attributes:
+        node: The custom operator.
+        operator: The operator of the profile that it enforces.
+        label: The name of the node that it took the place of.
+        rules: The rules that it decides in each run.
+        edition: The edition that it enforces; None for an operator that has one rule in both.
+        computed_by: The standard node that computes behind it; None if it computes itself.
+        path: The nodes whose subgraphs it lies in, outermost first.
+    """
+
+    node: ir.Node
+    operator: Operator
+    label: str
+    rules: tuple[Rule, ...]
+    edition: Edition | None
+    computed_by: ir.Node | None = None
+    path: tuple[str, ...] = ()
+
+
+def targets(model: ir.Model) -> Iterator[Target]:
+    """The nodes that the profile constrains, in the main graph and in subgraphs at any depth.
+
+    Args:
+        model: A canonical model: model-local functions hold no such node.
+    """
+    for node, path in nodes_with_paths(model):
+        operator = OPERATORS.get(node.op_type)
+        if operator is not None and node.domain == operator.domain:
+            version = model.opset_imports.get(node.domain, 1)
+            yield Target(node, operator, label_of(node), version, path)
+
+
+def nodes_with_paths(model: ir.Model) -> Iterator[tuple[ir.Node, tuple[str, ...]]]:
+    """The nodes of the main graph and of its subgraphs, each with its path as in `Target`.
+
+    Args:
+        model: The model.
+    """
+    paths: dict[object, tuple[str, ...]] = {model.graph: ()}
+    for node in every_node(model.graph):
+        path = paths[node.graph]
+        for attribute in node.attributes.values():
+            for body in subgraphs_in(attribute):
+                paths[body] = (*path, step_into(node, attribute))
+        yield node, path
+
+
+def label_of(node: ir.Node) -> str:
+    """The name by which people are told of a node: its own, or that of its first output.
+
+    Args:
+        node: The node.
+    """
+    return node.name or f"(output {node.outputs[0].name if node.outputs else 'none'})"
+
+
+def step_into(node: ir.Node, attribute: ir.Attr) -> str:
+    """One step of a path: `If 'choose' then_branch`.
+
+    Args:
+        node: A node with subgraphs.
+        attribute: The attribute that holds the subgraph.
+    """
+    return f"{node.op_type} '{label_of(node)}' {attribute.name}"
+
+
+def is_of_known_version(target: Target) -> bool:
+    """Whether the profile is applied to the version of an operator that a model imports.
+
+    A later one may mean something else.
+
+    Args:
+        target: The node.
+    """
+    operator = target.operator
+    if operator.domain != STANDARD_DOMAIN:
+        return True
+    return operator_version(operator.name, target.version) in (0, *operator.versions)
+
+
+def require_known_version(target: Target) -> None:
+    """Refuse a version of an operator that the profile is not applied to.
+
+    Args:
+        target: The node.
+
+    Raises:
+        InvalidModel: The model imports such a version.
+    """
+    if is_of_known_version(target):
+        return
+    name = target.operator.name
+    first = operator_version(name, target.version)
+    raise InvalidModel(
+        f"{name} '{target.label}': version {first} of the standard operators defines {name} anew, "
+        f"and the profile is applied to versions before that alone; export the model with version "
+        f"{first - 1} of the standard operators"
+    )
+
+
+def require_allowed_types(target: Target, facts: Facts) -> None:
+    """Refuse operands of a numeric type that the imported version of the operator does not take.
+
+    ONNX Runtime refuses such a model as well. What is no numeric type breaks a rule.
+
+    Args:
+        target: The node.
+        facts: What is known of the model's values.
+
+    Raises:
+        InvalidModel: An operand is of such a type.
+    """
+    name = target.operator.name
+    if target.operator.domain != STANDARD_DOMAIN:
+        return
+    for operand, value in zip(target.operand_names, target.inputs, strict=True):
+        found = ElementType.named(facts.element_type(value))
+        if found not in NUMERIC_TYPES or found in _allowed(name, target.version):
+            continue
+        first = _first(name, found)
+        if first is None:
+            raise InvalidModel(
+                f"{name} '{target.label}': {operand} is {found.value}, which {name} takes in no "
+                "version of the standard operators; convert the operand with Cast"
+            )
+        raise InvalidModel(
+            f"{name} '{target.label}': {operand} is {found.value}, which {name} takes from version "
+            f"{first} of the standard operators on, and the model imports version "
+            f"{target.version}; convert the model, for example with onnx.version_converter"
+        )
+
+
+def _allowed(name: str, version: int) -> frozenset[ElementType]:
+    return frozenset().union(*numeric_types(name, version, STANDARD_DOMAIN))
+
+
+def _first(name: str, element_type: ElementType) -> int | None:
+    newest = onnx.defs.onnx_opset_version()
+    versions = (v for v in range(1, newest + 1) if operator_version(name, v))
+    return next((v for v in versions if element_type in _allowed(name, v)), None)

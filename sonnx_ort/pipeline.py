@@ -1,0 +1,280 @@
+"""The way of a model: load, examine, plan, apply. Read this file first.
+
+    load     any source -> one valid graph, and what `rewrite` made of it before
+    examine  every rule at every node: proved, decided in each run, or violated
+    plan     what a backend has to do; a model with violations is refused here
+    apply    the enforced model
+
+`check` stops behind `examine`. A step takes what the one before gives, and nothing else. A model
+that the native backend made is recognized while it is loaded, by examining what it was made from;
+that examination is the model's own.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+
+from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
+from sonnx_ort.enforcing.native.recognition import NativelyEnforced, recognize_native_model
+from sonnx_ort.enforcing.native.record import forget, read_enforcement, restore
+from sonnx_ort.enforcing.python.recognition import recognize_enforced_nodes
+from sonnx_ort.enforcing.value_info import make_graph_explicit
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.canonical import LoadedModel, load_canonical, serializable
+from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.obligations.examination import Examination, examine_model
+from sonnx_ort.obligations.report import identify
+from sonnx_ort.obligations.targets import EnforcedNode
+from sonnx_ort.obligations.waivers import Waiver
+from sonnx_ort.obligations.waiving import (
+    record_waivers,
+    recorded_waivers,
+    require_waived,
+    waivers_in_effect,
+    with_recorded_waivers,
+)
+from sonnx_ort.options import Backend, Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A valid model, and what `rewrite` made of it before.
+
+    Attributes:
+        choices: What its user asks for.
+        model: The model, with its canonical graph.
+        enforced: The nodes that custom operators enforce already.
+        native: How the native backend enforces it; None if it does not.
+    """
+
+    choices: Choices
+    model: LoadedModel
+    enforced: tuple[EnforcedNode, ...]
+    native: NativelyEnforced | None
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A model with every obligation.
+
+    Attributes:
+        loaded: The model.
+        examination: Its obligations; of a natively enforced one those of its original.
+    """
+
+    loaded: Loaded
+    examination: Examination
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A model, and what has to be done to enforce it.
+
+    Attributes:
+        examined: The model.
+        waivers: Those that have effect on it.
+        plan: What the backend has to do; None if the native backend has done it before.
+    """
+
+    examined: Examined
+    waivers: tuple[Waiver, ...]
+    plan: Plan | None
+
+
+@dataclass(frozen=True, slots=True)
+class Enforced:
+    """A model that enforces the profile.
+
+    Attributes:
+        model: The graph.
+        backend: What enforces it.
+        unchanged: Whether nothing had to be changed.
+        folder: Where external data lies; None if the model came without a place.
+        original: The model as it was given.
+    """
+
+    model: ir.Model
+    backend: Backend
+    unchanged: bool
+    folder: Path | None
+    original: onnx.ModelProto
+
+    def to_proto(self) -> onnx.ModelProto:
+        """The model as a protocol buffer of its own; external data stays external."""
+        if not self.unchanged:
+            return _proto_of(self.model, self.original)
+        proto = onnx.ModelProto()
+        proto.CopyFrom(self.original)
+        return proto
+
+    def to_complete_proto(self) -> onnx.ModelProto:
+        """The model as a protocol buffer of its own, with the external data of its folder."""
+        proto = self.to_proto()
+        if self.folder is not None and any(external_tensors(proto)):
+            onnx.load_external_data_for_model(proto, str(self.folder))
+        return proto
+
+
+def load(model: ModelSource | ReadModel, choices: Choices) -> Loaded:
+    """Load a model, and recognize what `rewrite` made.
+
+    Args:
+        model: A path, bytes, a model object, or one that was read; it is not modified.
+        choices: What its user asks for.
+
+    Raises:
+        InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced.
+        SonnxError: It is enforced under the other edition, or natively for fewer operators.
+    """
+    source, demands = read(model), choices.demands
+    claim = read_enforcement({entry.key: entry.value for entry in source.proto.metadata_props})
+    if claim is not None:
+        loaded = load_canonical(source, claim.demands.operators)
+        native = recognize_native_model(loaded, claim)
+        if native is not None:
+            native.require(demands)
+            return Loaded(choices, loaded, (), native)
+    loaded = load_canonical(source, demands.operators)
+    if claim is not None:
+        forget(loaded.graph_model)
+    enforced = recognize_enforced_nodes(loaded.graph_model, demands.edition)
+    return Loaded(choices, loaded, enforced, None)
+
+
+def examine(loaded: Loaded, *, complete: bool = False) -> Examined:
+    """Hold every node to every rule that binds it.
+
+    Args:
+        loaded: The model.
+        complete: Whether the report also covers operators that are not to be enforced, and findings
+            where nothing is violated.
+
+    Raises:
+        InvalidModel: An operand is of a type that its operator's version does not take, or the
+            model imports a version of an operator that the profile is not applied to.
+    """
+    if loaded.native is not None:
+        return Examined(loaded, loaded.native.examination)
+    model, choices = loaded.model, loaded.choices
+    examination = examine_model(
+        model.graph_model,
+        choices.demands,
+        identify(model.sha256, model.proto),
+        enforced=loaded.enforced,
+        complete=complete,
+        waivers=choices.waivers,
+    )
+    recorded = recorded_waivers(model.graph_model.metadata_props)
+    report = with_recorded_waivers(examination.report, recorded)
+    return Examined(loaded, replace(examination, report=report))
+
+
+def plan(examined: Examined) -> Planned:
+    """Find out what has to be done to enforce a model.
+
+    Args:
+        examined: The model.
+
+    Raises:
+        ModelRejected: A violation has no waiver.
+        SonnxError: A waiver has expired or cannot have effect, or the python backend enforces a
+            node already where the native one is asked for.
+    """
+    loaded, examination = examined.loaded, examined.examination
+    choices, graph_model = loaded.choices, loaded.model.graph_model
+    if loaded.native is not None:
+        return Planned(examined, require_waived(examination.report, choices.waivers), None)
+    recorded = recorded_waivers(graph_model.metadata_props)
+    effective = waivers_in_effect(examination, recorded, choices.waivers)
+    if choices.backend is Backend.NATIVE and examination.enforced:
+        label = examination.enforced[0].label
+        raise SonnxError(
+            f"node '{label}' is enforced already, by the python backend; rewrite the original "
+            "model to have it enforced by the native one"
+        )
+    return Planned(examined, effective, plan_enforcement(graph_model, examination, choices))
+
+
+def apply(planned: Planned) -> Enforced:
+    """Make the enforced model; the loaded graph is changed in place.
+
+    Args:
+        planned: The model, and what has to be done.
+
+    Raises:
+        SonnxError: A node cannot be enforced in the model as it is.
+    """
+    loaded, to_do = planned.examined.loaded, planned.plan
+    choices, model = loaded.choices, loaded.model
+    graph_model, changed = model.graph_model, False
+    if to_do is not None:
+        if choices.make_explicit:
+            make_graph_explicit(graph_model, planned.examined.examination.facts)
+        with serializable():
+            apply_plan(graph_model, to_do)
+        changed = to_do.changes or choices.make_explicit
+    changed = record_waivers(graph_model, planned.waivers) or changed
+    backend = Backend.NATIVE if to_do is None else choices.backend
+    return Enforced(graph_model, backend, not changed, model.folder, model.proto)
+
+
+def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
+    """Lead a model all the way.
+
+    Args:
+        model: As for `load`.
+        choices: How to rewrite it.
+
+    Raises:
+        SonnxError: As for each of the steps.
+    """
+    return apply(plan(examine(load(model, choices))))
+
+
+def reference_of(model: bytes) -> onnx.ModelProto:
+    """Give the python backend's form of a model that the native backend made.
+
+    Args:
+        model: The serialized model. One in which there was nothing to enforce is its own reference.
+    """
+    loaded = load_canonical(model)
+    properties = loaded.graph_model.metadata_props
+    enforcement = read_enforcement(properties)
+    if enforcement is None:
+        return loaded.proto
+    restore(loaded.graph_model, enforcement)
+    choices = Choices(enforcement.demands, Backend.PYTHON, waivers=recorded_waivers(properties))
+    examination = examine(Loaded(choices, loaded, (), None)).examination
+    apply_plan(loaded.graph_model, plan_enforcement(loaded.graph_model, examination, choices))
+    return _proto_of(loaded.graph_model, loaded.proto)
+
+
+def _proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
+    """A model as a protocol buffer of its own, with what the graph library has no place for."""
+    proto = onnx.ModelProto()
+    with serializable():
+        proto.CopyFrom(ir.to_proto(model))
+    proto.training_info.extend(original.training_info)
+    return proto
+
+
+def require_serializable(proto: onnx.ModelProto) -> bytes:
+    """Serialize a model, or say why that cannot be.
+
+    Args:
+        proto: The model.
+
+    Raises:
+        SonnxError: It is larger than one message can be.
+    """
+    try:
+        content: bytes = proto.SerializeToString()
+    except Exception as error:
+        raise SonnxError(
+            f"the model is too large for one message of 2 GiB ({error}); "
+            "keep its tensors as external data and use rewrite_file"
+        ) from error
+    return content

@@ -1,0 +1,243 @@
+"""Add, Mul, Mod, Max, Min and PRelu."""
+
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.division import NonZeroDivisor, RepresentableQuotient
+from sonnx_ort.profile.requirements.elements import WithinInt32
+from sonnx_ort.profile.rule import Rule
+
+_ADD_RULES = CommonRules(
+    "Add",
+    101,
+    working_group(
+        "Add",
+        "The draft of October 2026 admits shapes that can be broadcast to a common one; "
+        'broadcast="explicit" writes that out, and satisfies both.',
+    ),
+    shape_tag="E_ADD_{}_CONSTR_A_0010",
+    type_tag="E_ADD_{}_CONSTR_A_0020",
+)
+
+ADD = Operator(
+    name="Add",
+    description="""
+        `Add`: the sum of two tensors of one shape and type.
+
+        Results: IEEE 754 addition for floats, rounded to nearest even; modulo 2^n for integers.
+
+        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
+        symbol, in every numeric type but bfloat16, which it has no kernel for.
+    """,
+    operands=("A", "B"),
+    versions=(1, 6, 7, 13, 14),
+    contracts=_ADD_RULES.contracts(Family.FLOAT, Family.INTEGER),
+)
+
+
+_MUL_RULES = CommonRules(
+    "Mul",
+    121,
+    working_group(
+        "Mul",
+        "The draft of October 2026 admits shapes that can be broadcast to a common one; "
+        'broadcast="explicit" writes that out, and satisfies both.',
+    ),
+    shape_tag="E_MUL_{}_CONSTR_A_0010",
+    type_tag="E_MUL_{}_CONSTR_A_0020",
+)
+
+MUL = Operator(
+    name="Mul",
+    description="""
+        `Mul`: the product of two tensors of one shape and type.
+
+        Results: IEEE 754 multiplication for floats, rounded to nearest even; modulo 2^n for
+        integers.
+
+        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
+        symbol, in every numeric type but bfloat16, which it has no kernel for.
+    """,
+    operands=("A", "B"),
+    versions=(1, 6, 7, 13, 14),
+    contracts=_MUL_RULES.contracts(Family.FLOAT, Family.INTEGER),
+)
+
+
+_MOD_FIRST_CODE = 441
+
+_MOD_RULES = CommonRules("Mod", _MOD_FIRST_CODE, by_analogy("Mod"))
+
+_DIVISORS = (
+    Rule(
+        "Mod.int.C1",
+        _MOD_FIRST_CODE + 9,
+        "No element of B is zero.",
+        by_analogy("Mod"),
+        NonZeroDivisor(),
+    ),
+    Rule(
+        "Mod.int.C2",
+        _MOD_FIRST_CODE + 10,
+        "The smallest value is not taken modulo -1.",
+        own(
+            "Mod",
+            "The remainder is 0, but the quotient is none of the type: versions of ONNX Runtime up "
+            "to 1.31.1 end the process at int32 and int64.",
+        ),
+        RepresentableQuotient(
+            deed="take the smallest value modulo -1", outcome="the smallest value modulo -1"
+        ),
+    ),
+)
+
+MOD = Operator(
+    name="Mod",
+    description="""
+        `Mod`: the remainder of a division of two tensors of one shape and type.
+
+        Results: without `fmod=1`, the remainder with the sign of the divisor; with it, the one with
+        the sign of the dividend, as C has it. Before version 28 floats demand `fmod=1`, which ONNX
+        Runtime looks at in a run. A zero divisor of theirs gives NaN, as do an infinite dividend
+        and NaN; without `fmod=1` an infinite divisor gives itself where the signs differ.
+
+        ONNX Runtime 1.32.0 broadcasts without a word, in every numeric type but bfloat16, which it
+        has no kernel for; it refuses zero divisors of all integer types, and gives 0 for the
+        smallest value modulo -1. Versions up to 1.31.1 end the process there at int32 and int64,
+        and with `fmod=1` compute int64 and uint64 by way of double, which is wrong where an operand
+        is beyond 2^53; there is no rule against that, for no rule knows attributes. Version 1.23
+        ends the process at a zero divisor too, or gives a number.
+    """,
+    operands=("A", "B"),
+    versions=(10, 13, 28),
+    contracts=_MOD_RULES.contracts(
+        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: _DIVISORS}
+    ),
+    broadcasting_since=10,
+    rounds_once=False,
+    oldest_kernels=10,
+)
+
+
+_MAX_RULES = CommonRules(
+    "Max",
+    141,
+    working_group(
+        "Max",
+        'The draft broadcasts the operands, in the open: as broadcast="explicit" does.',
+    ),
+    operands="data_0 to data_n",
+    result="max",
+)
+
+_MAX_C1 = Rule(
+    "Max.int.C1",
+    150,
+    "No element of type int64 is beyond what int32 can hold.",
+    own("Max", "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
+    WithinInt32(),
+    survived=True,
+)
+
+MAX = Operator(
+    name="Max",
+    description="""
+        `Max`: the largest of the elements of any number of tensors at each place.
+
+        Results: NaN where an operand is NaN, else the largest element.
+
+        The draft of the working group demands that 0 is larger than -0. ONNX Runtime gives either
+        of them, by the place of the element in the tensor and the length of the tensor, and no
+        guard in front can change that; both are zeros.
+
+        ONNX Runtime 1.32.0 broadcasts without a word. It has no kernels for bfloat16 and 16-bit
+        integers. Of int64 versions up to 1.31.1 compare the lower halves as signed numbers where
+        the upper ones are equal: Max(3000000000, 0) is 0 there, but not in the last place of a
+        tensor with an odd number of elements. `Max.int.C1` keeps such numbers out, for these
+        versions are supported. Other integers all compare rightly, also uint64.
+    """,
+    operands=(),
+    versions=(1, 6, 8, 12, 13),
+    contracts=_MAX_RULES.contracts(
+        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_MAX_C1,)}
+    ),
+    repeated_operand="data_",
+    result="max",
+    broadcasting_since=8,
+    rounds_once=False,
+    oldest_kernels=6,
+)
+
+
+_MIN_RULES = CommonRules(
+    "Min",
+    161,
+    by_analogy("Min", "The draft of the working group speaks of Max, not of Min."),
+    operands="data_0 to data_n",
+    result="min",
+)
+
+_MIN_C1 = Rule(
+    "Min.int.C1",
+    170,
+    "No element of type int64 is beyond what int32 can hold.",
+    own("Min", "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
+    WithinInt32(),
+    survived=True,
+)
+
+MIN = Operator(
+    name="Min",
+    description="""
+        `Min`: the smallest of the elements of any number of tensors at each place.
+
+        Results: NaN where an operand is NaN, else the smallest element.
+
+        The draft of the working group demands that 0 is larger than -0. ONNX Runtime gives either
+        of them, by the place of the element in the tensor and the length of the tensor, and no
+        guard in front can change that; both are zeros.
+
+        ONNX Runtime 1.32.0 broadcasts without a word. It has no kernels for bfloat16 and 16-bit
+        integers. Of int64 versions up to 1.31.1 compare the lower halves as signed numbers where
+        the upper ones are equal: Min(3000000000, 0) is 3000000000 there, but not in the last place
+        of a tensor with an odd number of elements. `Min.int.C1` keeps such numbers out, for these
+        versions are supported. Other integers all compare rightly, also uint64.
+    """,
+    operands=(),
+    versions=(1, 6, 8, 12, 13),
+    contracts=_MIN_RULES.contracts(
+        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_MIN_C1,)}
+    ),
+    repeated_operand="data_",
+    result="min",
+    broadcasting_since=8,
+    rounds_once=False,
+    oldest_kernels=6,
+)
+
+
+_P_RELU_RULES = CommonRules(
+    "PRelu",
+    181,
+    by_analogy("PRelu"),
+    operands="X and slope",
+    result="Y",
+)
+
+P_RELU = Operator(
+    name="PRelu",
+    description="""
+        `PRelu`: the elements of a tensor, those below zero times a slope.
+
+        Results: x where x is at least 0, slope * x where it is less, in the tensor's type.
+
+        ONNX says that the slope can be broadcast to X; ONNX Runtime 1.32.0 broadcasts X to the
+        slope too, without a word. It has kernels for float16 and float; in versions 16 to 18 it
+        makes Less, Mul and Where of PRelu in all types but float, which lose the sign of zeros.
+    """,
+    operands=("X", "slope"),
+    versions=(1, 6, 7, 9, 16),
+    contracts=_P_RELU_RULES.contracts(Family.FLOAT, Family.INTEGER),
+    result="Y",
+    rounds_once=False,
+)

@@ -1,0 +1,366 @@
+"""Abs, Neg, Reciprocal, Sqrt, Log, Acos, Pow and Clip."""
+
+import numpy as np
+
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, working_group
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.shapes import OwnRank
+from sonnx_ort.profile.rule import Illustration, Rule
+
+_ABS_FIRST_CODE = 501
+_ABS_OPERANDS = ("X",)
+
+_ABS_RULES = CommonRules(
+    "Abs",
+    _ABS_FIRST_CODE,
+    working_group("Abs", "The result has the operand's shape by definition."),
+    operands="X",
+    result="Y",
+    one_shape=False,
+)
+
+_REPRESENTABLE = Rule(
+    "Abs.int.C1",
+    _ABS_FIRST_CODE + 9,
+    "No element of X is the smallest value of a signed type.",
+    working_group("Abs", "Its magnitude is beyond the type: ONNX Runtime gives it back."),
+    WithinInterval(
+        _ABS_OPERANDS,
+        0,
+        lambda dtype: (
+            int(np.iinfo(dtype).min) + (dtype.kind == "i"),
+            int(np.iinfo(dtype).max),
+        ),
+        "the smallest value",
+        Illustration("X [-127], int8", "X [-128], int8", "widen the type with Cast"),
+    ),
+    survived=True,
+)
+
+ABS = Operator(
+    name="Abs",
+    description="""
+        `Abs`: the absolute value of each element of a tensor.
+
+        Results: of floats the element without its sign, infinities and NaN included; of integers
+        the magnitude, which the smallest value of a signed type has none of in its type.
+
+        ONNX Runtime 1.32.0 gives the smallest value of int8, int16, int32 and int64 for itself,
+        which is negative, without a word. It has no kernel for bfloat16.
+    """,
+    operands=_ABS_OPERANDS,
+    versions=(1, 6, 13),
+    contracts=_ABS_RULES.contracts(
+        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_REPRESENTABLE,)}
+    ),
+    result="Y",
+    oldest_kernels=6,
+)
+
+
+_NEG_RULES = CommonRules(
+    "Neg",
+    521,
+    working_group(
+        "Neg",
+        "The draft of October 2026 says that the smallest integer is its own negative, which is "
+        "a result.",
+    ),
+    operands="X",
+    result="Y",
+    one_shape=False,
+    type_tag="E_NEG_{}_CONSTR_X_0010",
+)
+
+NEG = Operator(
+    name="Neg",
+    description="""
+        `Neg`: each element of a tensor with the other sign.
+
+        Results: of integers modulo 2^n, so that the smallest value is its own negative, as the
+        draft of October 2026 says; there is no rule about elements. Unsigned types ONNX does not
+        take.
+
+        ONNX Runtime 1.32.0 gives that in all four signed types. It refuses unsigned ones when a
+        session starts, and has no kernel for bfloat16.
+    """,
+    operands=("X",),
+    versions=(1, 6, 13),
+    contracts=_NEG_RULES.contracts(Family.FLOAT, Family.INTEGER),
+    result="Y",
+    oldest_kernels=6,
+)
+
+
+_RECIPROCAL_RULES = CommonRules(
+    "Reciprocal",
+    541,
+    by_analogy(
+        "Reciprocal",
+        "No document and no draft speaks of Reciprocal yet. What floats give for zeros is a "
+        "result, as it is of Div.",
+    ),
+    operands="X",
+    result="Y",
+    one_shape=False,
+)
+
+RECIPROCAL = Operator(
+    name="Reciprocal",
+    description="""
+        `Reciprocal`: 1 divided by each element of a tensor.
+
+        Results: IEEE 754 division, rounded to nearest even: an infinity with the sign of a zero,
+        and a zero with that of an infinity. There is no rule about elements.
+
+        ONNX Runtime 1.32.0 gives these infinities without a word, in float16, float and double. It
+        has no kernel for bfloat16.
+    """,
+    operands=("X",),
+    versions=(1, 6, 13),
+    contracts=_RECIPROCAL_RULES.contracts(Family.FLOAT),
+    result="Y",
+    oldest_kernels=6,
+)
+
+
+_SQRT_RULES = CommonRules(
+    "Sqrt",
+    561,
+    working_group(
+        "Sqrt",
+        "That X is not negative stands in the section on reals alone; the root of a negative "
+        "float is NaN, which is a result.",
+    ),
+    operands="X",
+    result="Y",
+    one_shape=False,
+)
+
+SQRT = Operator(
+    name="Sqrt",
+    description="""
+        `Sqrt`: the square root of each element of a tensor.
+
+        Results: the root, rounded to nearest even; NaN below zero, and -0 of -0, as IEEE 754 says.
+        The draft has a domain in its section on reals alone; there is no rule about elements.
+
+        ONNX Runtime 1.32.0 gives NaN of numbers below zero, without a word, in float16, float and
+        double. It has no kernel for bfloat16.
+    """,
+    operands=("X",),
+    versions=(1, 6, 13),
+    contracts=_SQRT_RULES.contracts(Family.FLOAT),
+    result="Y",
+    oldest_kernels=6,
+)
+
+
+_LOG_RULES = CommonRules(
+    "Log",
+    581,
+    working_group(
+        "Log",
+        "That X is positive stands in the section on reals alone; of other floats the logarithm "
+        "is NaN or negative infinity, which are results.",
+    ),
+    operands="X",
+    result="Y",
+    one_shape=False,
+)
+
+LOG = Operator(
+    name="Log",
+    description="""
+        `Log`: the natural logarithm of each element of a tensor.
+
+        Results: NaN below zero, and negative infinity of zeros. The draft has a domain in its
+        section on reals alone; there is no rule about elements.
+
+        ONNX Runtime 1.32.0 gives these without a word, in float16, float and double; it has no
+        kernel for bfloat16. The last bit of what it gives depends on the place of the element in
+        the tensor.
+    """,
+    operands=("X",),
+    versions=(1, 6, 13),
+    contracts=_LOG_RULES.contracts(Family.FLOAT),
+    result="Y",
+    oldest_kernels=6,
+    rounds_once=False,
+)
+
+
+_ACOS_FIRST_CODE = 601
+_ACOS_OPERANDS = ("X",)
+
+_ACOS_RULES = CommonRules(
+    "Acos",
+    _ACOS_FIRST_CODE,
+    working_group("Acos", "The result has the operand's shape by definition.", of="October 2026"),
+    operands="X",
+    result="Y",
+    one_shape=False,
+    type_tag="E_ACOS_{}_CONSTR_X_0020",
+)
+
+_COSINE = Rule(
+    "Acos.float.C1",
+    _ACOS_FIRST_CODE + 9,
+    "Every element of X lies in [-1, 1].",
+    working_group(
+        "Acos",
+        "The draft calls a NaN operand nominal, so that NaN keeps the rule.",
+        of="October 2026",
+        later_tag="E_ACOS_FLOAT_CONSTR_X_0010",
+    ),
+    WithinInterval(
+        _ACOS_OPERANDS,
+        0,
+        lambda _: (-1, 1),
+        "below -1 or above 1",
+        Illustration(
+            "X [0.5, -1.0], float",
+            "X [0.5, 1.001], float",
+            "keep other numbers out, for example with Clip",
+        ),
+    ),
+    survived=True,
+)
+
+ACOS = Operator(
+    name="Acos",
+    description="""
+        `Acos`: the angle whose cosine an element is, for each element of a tensor.
+
+        Results: the angle between 0 and pi, in the operand's type; NaN of NaN, which is a result.
+
+        ONNX Runtime 1.32.0 gives NaN of what is no cosine, without a word. It has kernels for
+        float16 and float; the last bit of a result depends on the place of the element in the
+        tensor. By the draft a result is the nearest number, which floats miss by up to 4 units in
+        the last place.
+    """,
+    operands=_ACOS_OPERANDS,
+    versions=(7, 22),
+    contracts=_ACOS_RULES.contracts(Family.FLOAT, further={Family.FLOAT: (_COSINE,)}),
+    result="Y",
+    rounds_once=False,
+)
+
+
+_POW_FIRST_CODE = 461
+_POW_OPERANDS = ("X", "Y")
+
+_POW_RULES = CommonRules(
+    "Pow",
+    _POW_FIRST_CODE,
+    working_group(
+        "Pow",
+        'ONNX broadcasts, which broadcast="explicit" writes out, and takes operands of two types.',
+    ),
+    operands="X and Y",
+    result="Z",
+)
+
+_NOT_NEGATIVE = Rule(
+    "Pow.int.C1",
+    _POW_FIRST_CODE + 9,
+    "No element of Y is negative.",
+    working_group(
+        "Pow",
+        "What a power beyond the type is depends on the implementation, by the draft: ONNX Runtime "
+        "gives the smallest value of the type, and computes int64 by way of double.",
+    ),
+    WithinInterval(
+        _POW_OPERANDS,
+        1,
+        # ONNX takes an exponent of another type, which another rule speaks of.
+        lambda dtype: (0, int(np.iinfo(dtype).max) if dtype.kind in "iu" else np.inf),
+        "negative",
+        Illustration(
+            "X [2, 3], Y [3, 0], both int32",
+            "X [2, 0], Y [3, -1], both int32",
+            "keep negative exponents out, for example with Max, or compute with floats",
+        ),
+    ),
+    survived=True,
+)
+
+POW = Operator(
+    name="Pow",
+    description="""
+        `Pow`: the elements of one tensor to the powers of those of another of one shape and type.
+
+        Results: the power in the operands' type. Floats follow IEEE 754: a negative base with an
+        exponent that is no integer gives NaN, and 0 to a negative power an infinity.
+
+        ONNX Runtime 1.32.0 broadcasts without a word, and takes operands of two types. Integers it
+        computes by way of double: a power beyond the type is the type's smallest value, without a
+        word, as 0 to a negative power is; and int64 is not exact beyond 2^53. Where the exponent is
+        one element, 2 or 3, it multiplies instead, and the last bits differ. It has kernels for
+        float16, float, double, int32 and int64.
+    """,
+    operands=_POW_OPERANDS,
+    versions=(1, 7, 12, 13, 15),
+    contracts=_POW_RULES.contracts(
+        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_NOT_NEGATIVE,)}
+    ),
+    result="Z",
+    rounds_once=False,
+    single=("Y",),
+)
+
+
+_CLIP_FIRST_CODE = 681
+_CLIP_OPERANDS = ("input", "min", "max")
+
+_CLIP_RULES = CommonRules(
+    "Clip",
+    _CLIP_FIRST_CODE,
+    working_group("Clip"),
+    operands="input, min and max",
+    result="output",
+    one_shape=False,
+)
+
+_SCALARS = Rule(
+    "Clip.C1",
+    _CLIP_FIRST_CODE + 9,
+    "The bounds min and max are scalars.",
+    working_group("Clip", "The draft says that their shapes are empty."),
+    OwnRank(
+        0,
+        Illustration("min (), max ()", "min (1,), max ()", "take the axis away with Squeeze"),
+    ),
+    ("min", "max"),
+    survived=True,
+)
+
+CLIP = Operator(
+    name="Clip",
+    description="""
+        `Clip`: each element of a tensor, or the bound that it lies beyond.
+
+        Results: min(max, max(min, input)), in the operands' type; a NaN of the input is one of the
+        result.
+
+        ONNX Runtime 1.32.0 takes bounds of one element of shape (1,) as well, without a word; it
+        refuses others. A bound that is left out is the largest or smallest finite number, so that
+        infinity does not stay infinite. It has no kernels for bfloat16 and 16-bit integers.
+        Versions up to 1.31.1 compare int64 as in Max: 3000000000 between 0 and 100 is 0, but in the
+        last of an odd number of places, and no rule keeps such numbers out yet. Before version 11
+        of Clip bounds were attributes.
+    """,
+    operands=_CLIP_OPERANDS,
+    versions=(1, 6, 11, 12, 13),
+    contracts=_CLIP_RULES.contracts(
+        Family.FLOAT,
+        Family.INTEGER,
+        further={Family.FLOAT: (_SCALARS,), Family.INTEGER: (_SCALARS,)},
+    ),
+    result="output",
+    oldest_kernels=6,
+    optional=("min", "max"),
+    by_shape=_CLIP_OPERANDS,
+)

@@ -1,0 +1,251 @@
+"""Shapes that broadcast, as Broadcast and as the first versions of operators do it.
+
+Source: ONNX operator Div, versions 1 and 6, "limited broadcast support": with `broadcast=1` the
+second operand "can either be of element size 1 (including a scalar tensor and any tensor with rank
+equal to or smaller than the first tensor), or having its shape as a contiguous subset of the first
+tensor's shape"; that starts at `axis`, or ends at the last axis if `axis` is not set.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from sonnx_ort.profile.operand import Dimension, Operand, Shape, contradict, format_shape
+from sonnx_ort.profile.requirements.same_type import differing_types
+from sonnx_ort.profile.rule import (
+    Illustration,
+    Judgement,
+    Subject,
+    Violation,
+    at_run_time,
+    proved,
+    violated,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedBroadcasting:
+    """The second operand has one element, or its shape is a contiguous part of the first one's.
+
+    Attributes:
+        axis: The axis of the first operand at which the part starts, counted from the end if it is
+            negative; None if it ends at the last axis.
+    """
+
+    axis: int | None = None
+
+    def judge(self, a: Operand, b: Operand) -> Judgement:
+        """Compare the shapes as far as they are known.
+
+        Args:
+            a: What is known of the first operand.
+            b: What is known of the second one.
+        """
+        if a.shape is None or b.shape is None or a.scalar_inputs:
+            return at_run_time("a rank by which B lines up with A is known only in a run")
+        if len(b.shape) > len(a.shape):
+            return violated(_not_lined_up(a.shape, b.shape))
+        if all(size == 1 for size in b.shape):
+            return proved("B has one element")
+        start = self._start(len(a.shape), len(b.shape))
+        part = None if start is None else a.shape[start : start + len(b.shape)]
+        if part is not None and part == b.shape and all(map(a.certain, part)):
+            return proved(f"the shape of B is that of A from axis {start} on")
+        if not _may_have_one_element(b.shape) and (part is None or contradict(part, b.shape)):
+            return violated(_not_lined_up(a.shape, b.shape))
+        return at_run_time("whether B lines up with A is known only in a run")
+
+    def violation(self, a: tuple[int, ...], b: tuple[int, ...]) -> Violation | None:
+        """Compare the shapes of a run.
+
+        Args:
+            a: The shape of the first operand.
+            b: The shape of the second one.
+        """
+        start = self._start(len(a), len(b))
+        one_element = len(b) <= len(a) and all(size == 1 for size in b)
+        if one_element or (start is not None and a[start : start + len(b)] == b):
+            return None
+        return Violation(_not_lined_up(a, b))
+
+    def trailing_axes(self, a_rank: int, b_rank: int) -> int | None:
+        """How many axes of size 1 the second operand needs behind its own to line up.
+
+        Args:
+            a_rank: The rank of the first operand.
+            b_rank: The rank of the second one.
+
+        Returns:
+            The number; None if only an operand of one element, which needs none, lines up.
+        """
+        start = self._start(a_rank, b_rank)
+        return None if start is None else a_rank - start - b_rank
+
+    def _start(self, a_rank: int, b_rank: int) -> int | None:
+        """The axis at which the part starts; None if it would reach out of the first shape."""
+        match self.axis:
+            case None:
+                start = a_rank - b_rank
+            case axis:
+                start = axis + a_rank if axis < 0 else axis
+        return start if 0 <= start <= a_rank - b_rank else None
+
+
+def _not_lined_up(a: Shape, b: Shape) -> str:
+    return (
+        f"B {format_shape(b)} neither has one element nor is its shape the part of A's "
+        f"{format_shape(a)} that broadcasting asks for"
+    )
+
+
+def _may_have_one_element(shape: Shape) -> bool:
+    return all(size == 1 or not isinstance(size, int) for size in shape)
+
+
+SCALAR_INPUTS = (
+    "the declared shapes fit, but an input of the model is declared as a scalar, and ONNX Runtime "
+    "takes tensors of any rank for it"
+)
+"""Why nothing about shapes is certain in a model with a scalar input."""
+
+
+class Broadcastable:
+    """On each axis, every size is the largest of them or 1.
+
+    Shapes are aligned at their last axis; missing leading axes have size 1. A size of 0 against a
+    size of 1 breaks the rule: it is neither the largest nor 1.
+    """
+
+    subject = Subject.COMMON_SHAPE
+    example = Illustration(
+        "X0 (2, 3), X1 (3,)",
+        "X0 (2, 3), X1 (2,)",
+        "give the tensors a common shape; no Broadcast can",
+    )
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Compare the sizes of each axis as far as they are known."""
+        unknown = " and ".join(o.name for o in operands if o.shape is None)
+        if unknown:
+            return at_run_time(f"the rank of {unknown} is unknown")
+        open_axis: str | None = None
+        for axis, sizes in aligned_axes([o.shape or () for o in operands]):
+            misfit = _misfit(sizes)
+            if misfit is not None:
+                one, other = (operands[index].name for index in misfit)
+                return violated(_clash(axis, one, sizes[misfit[0]], other, sizes[misfit[1]]))
+            if not fit_in_every_run(operands, sizes):
+                open_axis = open_axis or f"axis {axis} is " + " against ".join(map(_size, sizes))
+        if open_axis is not None:
+            return at_run_time(open_axis)
+        if operands[0].scalar_inputs:
+            return at_run_time(SCALAR_INPUTS)
+        return proved("on each axis every size is the largest or 1")
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Compare the shapes of arrays."""
+        common = self.common_shape([array.shape for array in arrays])
+        return common if isinstance(common, Violation) else None
+
+    def common_shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | Violation:
+        """Find the common shape, or the first axis on which two shapes do not fit.
+
+        Args:
+            shapes: The shapes of X0, X1, and so on, at least one.
+        """
+        rank = max(map(len, shapes))
+        common: list[int] = []
+        for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True):
+            largest = max(sizes)
+            if not {1, largest}.issuperset(sizes) and (misfit := _misfit(sizes)) is not None:
+                axis, (one, other) = len(common), misfit
+                return Violation(_clash(axis, f"X{one}", sizes[one], f"X{other}", sizes[other]))
+            common.append(largest)
+        return tuple(common)
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say that nothing can make the shapes equal."""
+        shapes = " and ".join(format_shape(o.shape) for o in operands)
+        return f"the shapes {shapes} have no common shape; correct the model"
+
+
+class OwnType:
+    """Each output has the type of its own input."""
+
+    subject = Subject.TYPES
+    example = Illustration(
+        "X0 float, Z0 float",
+        "X0 float, Z0 declared as int32",
+        "declare the output with the type of its input",
+    )
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Nothing but copies of an input's elements reaches its output."""
+        del operands
+        return proved("each output repeats the elements of its own input")
+
+    def judge_results(
+        self, operands: Sequence[Operand], results: Sequence[Operand]
+    ) -> Judgement | None:
+        """Compare the declared type of each result with its own operand's."""
+        for operand, result in zip(operands, results, strict=False):
+            clash = differing_types(operand, result)
+            if clash:
+                return violated(clash)
+        return None
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """No run can break it."""
+        del arrays
+        return None
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say what to declare."""
+        del operands
+        return self.example.mended
+
+
+def aligned_axes(shapes: Sequence[Shape]) -> Iterator[tuple[int, tuple[Dimension, ...]]]:
+    """The axes of the common shape, each with the sizes of all shapes on it.
+
+    Args:
+        shapes: Shapes of any ranks.
+
+    Yields:
+        The axis, counted in the common shape, and one size per shape; 1 for a missing axis.
+    """
+    rank = max(map(len, shapes), default=0)
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
+    yield from enumerate(zip(*padded, strict=True))
+
+
+def _misfit(sizes: Sequence[Dimension]) -> tuple[int, int] | None:
+    """The first two positions whose sizes cannot stand together, where sizes tell."""
+    known = [(index, size) for index, size in enumerate(sizes) if isinstance(size, int)]
+    for position, (index, size) in enumerate(known):
+        for other_index, other in known[:position]:
+            if size != other and (1 not in (size, other) or 0 in (size, other)):
+                return other_index, index
+    return None
+
+
+def fit_in_every_run(operands: Sequence[Operand], sizes: Sequence[Dimension]) -> bool:
+    """Whether the sizes of one axis are known to fit, given that no misfit is known.
+
+    Args:
+        operands: What is known of the tensors.
+        sizes: Their sizes on the axis, as `aligned_axes` gives them.
+    """
+    if all(isinstance(size, int) for size in sizes):
+        return True
+    return len(set(sizes)) == 1 and operands[0].certain(sizes[0])
+
+
+def _size(size: Dimension) -> str:
+    return "unknown" if size is None else str(size)
+
+
+def _clash(axis: int, one: str, size: Dimension, other: str, other_size: Dimension) -> str:
+    return f"axis {axis} has size {size} in {one} and {other_size} in {other}"

@@ -1,0 +1,249 @@
+"""Requirements on the elements of operands."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operand import Bounds, Operand, first_index
+from sonnx_ort.profile.requirements.attributes import Settled
+from sonnx_ort.profile.requirements.division import format_index
+from sonnx_ort.profile.rule import (
+    AttributeValue,
+    DependsOnAttributes,
+    Illustration,
+    Judgement,
+    Requirement,
+    Subject,
+    Violation,
+    at_run_time,
+    proved,
+    violated,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WithinInterval:
+    """No element of an operand is below one number, or above another.
+
+    Attributes:
+        operands: The names of all operands.
+        position: The position of the operand.
+        interval: The smallest and the largest number that are admitted, by the type.
+        outside: What an element is that is not: "negative".
+        example: What keeps the rule, and what breaks it.
+        admits_nan: Whether NaN keeps the rule.
+    """
+
+    operands: tuple[str, ...]
+    position: int
+    interval: Callable[[np.dtype[Any]], tuple[float, float]]
+    outside: str
+    example: Illustration
+    admits_nan: bool = True
+
+    subject: ClassVar = Subject.ELEMENTS
+
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """The operand."""
+        return (self.operands[self.position],)
+
+    @property
+    def decides(self) -> "WithinInterval":
+        """That no element is outside."""
+        return self
+
+    def limits(self, dtype: np.dtype[Any]) -> tuple[float | None, float | None]:
+        """The smallest and the largest number, None where the type has none beyond it.
+
+        Args:
+            dtype: The type.
+        """
+        lower, upper = self.interval(dtype)
+        if dtype.kind not in "iu":
+            return lower, upper
+        own = np.iinfo(dtype)
+        return lower if lower > own.min else None, upper if upper < own.max else None
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Look at the type, at the interval that elements stay in, and at a constant."""
+        operand = operands[self.position]
+        element_type = ElementType.named(operand.element_type)
+        unknown = at_run_time(f"the elements of {operand.name} are known only in a run")
+        if element_type is None:
+            return unknown
+        lower, upper = self.limits(element_type.dtype)
+        if lower is upper is None:
+            return proved(f"no {element_type} is {self.outside}")
+        bounds, constant = operand.bounds, operand.constant
+        if (
+            bounds is not None
+            and (lower is None or lower <= bounds.lower)
+            and (upper is None or bounds.upper <= upper)
+        ):
+            return proved(f"every element of {operand.name} '{operand.value}' lies in {bounds}")
+        if constant is None or constant.dtype != element_type.dtype:
+            return unknown
+        index = self._first_outside(constant)
+        named = f"the constant {operand.name} '{operand.value}'"
+        if index is None:
+            return proved(f"no element of {named} is {self.outside}")
+        return violated(f"{named} is {self.outside} at {format_index(index)}")
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Find the first element that is outside."""
+        index = self._first_outside(arrays[self.position])
+        if index is None:
+            return None
+        at, values = format_index(index), tuple(array[index].item() for array in arrays)
+        told = (f"{n}{at} = {value}" for n, value in zip(self.operands, values, strict=True))
+        (name,) = self.deciding
+        return Violation(f"{name} is {self.outside}: {', '.join(told)}", index, values)
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say how to keep other elements out."""
+        del operands
+        return self.example.mended
+
+    def _first_outside(self, array: npt.NDArray[Any]) -> tuple[int, ...] | None:
+        lower, upper = self.limits(array.dtype)
+        masks = [] if lower is None else [array < lower]
+        masks += [] if upper is None else [array > upper]
+        masks += [] if self.admits_nan else [np.isnan(array)]
+        if not masks:
+            return None
+        outside = np.asarray(functools.reduce(np.logical_or, masks))
+        return first_index(outside) if outside.any() else None
+
+
+_INT32 = Bounds(-(1 << 31), (1 << 31) - 1)
+
+
+class WithinInt32:
+    """No element of type int64 is beyond what int32 can hold.
+
+    Versions of ONNX Runtime up to 1.31.1 compare the lower halves of two such numbers as signed
+    where the upper ones are equal: of 3000000000 and 0 they take 0 for the larger.
+    """
+
+    subject = Subject.ELEMENTS
+    example = Illustration(
+        "int64 [2000000000, -7]",
+        "int64 [3000000000, 0]",
+        "compare with Greater and choose with Where, which are right",
+    )
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Look at types, constants and bounds."""
+        wide = [o for o in operands if o.element_type in (ElementType.INT64, None)]
+        for operand in wide:
+            index = _beyond(operand.constant)
+            if index is not None and operand.constant is not None:
+                number = int(operand.constant[index])
+                return violated(f"{operand.name} is a constant that holds {number}")
+        unknown = [o.name for o in wide if o.constant is None and not _within(o.bounds)]
+        if unknown:
+            return at_run_time(f"the elements of {' and '.join(unknown)} are known only in a run")
+        return proved("every number is one that int32 can hold" if wide else "no operand is int64")
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Find the first number beyond int32."""
+        for position, array in enumerate(arrays):
+            index = _beyond(array)
+            if index is not None:
+                number = int(array[index])
+                reason = f"operand {position} has {number} at {list(index)}, which is beyond int32"
+                return Violation(reason, index, (number,))
+        return None
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say what is right in its place."""
+        del operands
+        return self.example.mended
+
+
+def _within(bounds: Bounds | None) -> bool:
+    return bounds is not None and bounds.lower in _INT32 and bounds.upper in _INT32
+
+
+def _beyond(array: npt.NDArray[Any] | None) -> tuple[int, ...] | None:
+    if array is None or array.dtype != np.int64:
+        return None
+    beyond = np.asarray(array != array.astype(np.int32))
+    return first_index(beyond) if beyond.any() else None
+
+
+_EXAMPLE = Illustration(
+    "X [2147483520.0, -0.5], float, to int32",
+    "X [2147483648.0, NaN], float, to int32",
+    "keep such numbers out, for example with Clip, or convert to a wider type",
+)
+
+
+class HeldByTheIntegerType(DependsOnAttributes):
+    """No element is NaN, or beyond the integer type that the attribute `to` names.
+
+    What is behind the point does not count: it is cut off.
+    """
+
+    subject = Subject.ELEMENTS
+    attributes = ("to",)
+    example = _EXAMPLE
+
+    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+        """Give what is demanded where the type is known."""
+        to = attributes["to"]
+        return self if not isinstance(to, int) else _held_by(to)
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Nothing is known without the type."""
+        del operands
+        return at_run_time("the node does not say which type it converts to")
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Without the type, nothing keeps the rule."""
+        del arrays
+        return Violation("the node does not say which type it converts to")
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say how to keep numbers out."""
+        del operands
+        return self.example.mended
+
+
+@functools.cache
+def _held_by(to: int) -> Requirement:
+    names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
+    integer = ElementType.named(names.get(to))
+    if integer is None or integer.family is not Family.INTEGER:
+        return Settled(proved(f"{names.get(to, to)} is no type of integers"), _EXAMPLE)
+    return WithinInterval(
+        ("X",),
+        0,
+        lambda dtype: _range_in(dtype, integer),
+        f"NaN or beyond {integer}",
+        _EXAMPLE,
+        admits_nan=False,
+    )
+
+
+def _range_in(dtype: np.dtype[Any], integer: ElementType) -> tuple[float, float]:
+    """The smallest and the largest finite float that an integer type holds without its fraction."""
+    held: np.iinfo[Any] = np.iinfo(integer.dtype.name)
+    finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+    with np.errstate(over="ignore"):
+        lower = max(dtype.type(float(held.min - 1)), finite.min)
+        upper = min(dtype.type(float(held.max + 1)), finite.max)
+    # What is not a float of Python's may wrap when it becomes an integer.
+    while int(float(lower)) < held.min:
+        lower = np.nextafter(lower, finite.max)
+    while int(float(upper)) > held.max:
+        upper = np.nextafter(upper, finite.min)
+    return float(lower), float(upper)

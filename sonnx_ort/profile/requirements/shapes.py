@@ -1,0 +1,255 @@
+"""Requirements on the shapes of operands."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any, ClassVar
+
+import numpy.typing as npt
+
+from sonnx_ort.profile.operand import Operand, Shape, broadcast_shape, contradict, format_shape
+from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS, Broadcastable
+from sonnx_ort.profile.rule import (
+    AttributeValue,
+    DependsOnAttributes,
+    Illustration,
+    Judgement,
+    Requirement,
+    Status,
+    Subject,
+    Violation,
+    at_run_time,
+    proved,
+    violated,
+)
+
+_BROADCASTABLE = Broadcastable()
+
+
+class SameShape:
+    """Equal ranks and equal sizes; broadcasting is no equality.
+
+    Equal symbols prove equal sizes only where one dimension alone is declared with the symbol:
+    ONNX Runtime does not hold two inputs that are declared with one symbol to one size.
+    """
+
+    subject = Subject.EQUAL_SHAPES
+    example = Illustration(
+        "A (2, 3), B (2, 3)",
+        "A (2, 3), B (3,)",
+        'rewrite with broadcast="explicit", which inserts a Broadcast, or give both one shape',
+    )
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Compare the operands' shapes as far as they are known."""
+        known = [operand for operand in operands if operand.shape is not None]
+        pairs = (_judge_pair(a, b) for a, b in combinations(known, 2))
+        judgements = [judgement for judgement in pairs if judgement is not None]
+        for judgement in judgements:
+            if judgement.status is Status.VIOLATED:
+                return judgement
+        unknown = " and ".join(o.name for o in operands if o.shape is None)
+        if unknown and len(operands) > 1:
+            return at_run_time(f"the rank of {unknown} is unknown")
+        if judgements:
+            return judgements[0]
+        if len(operands) > 1 and operands[0].scalar_inputs:
+            return at_run_time(SCALAR_INPUTS)
+        return proved(_all_equal(operands))
+
+    def judge_results(
+        self, operands: Sequence[Operand], results: Sequence[Operand]
+    ) -> Judgement | None:
+        """Compare the declared shapes of results with the operands'."""
+        for result, operand in product(results, operands):
+            if contradict(result.shape, operand.shape):
+                return violated(
+                    f"{result.name} is declared with shape {format_shape(result.shape)}, and "
+                    f"{operand.name} has {format_shape(operand.shape)}"
+                )
+        return None
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Compare the arrays' shapes."""
+        first = arrays[0].shape
+        if all(array.shape == first for array in arrays):
+            return None
+        shapes = dict.fromkeys(format_shape(array.shape) for array in arrays)
+        return Violation(f"the shapes {' and '.join(shapes)} differ")
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say which operand a Broadcast would expand, or that nothing can make the shapes equal."""
+        if _BROADCASTABLE.judge(operands).status is Status.VIOLATED:
+            return "the shapes cannot be broadcast to each other; correct the model"
+        return hint_to_expand(operands, operands)
+
+
+class NoBroadcasting(SameShape):
+    """Shapes that differ are refused even where ONNX could broadcast them to a common one."""
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Decide as `SameShape`, and say that broadcasting is what is forbidden."""
+        judgement = super().judge(operands)
+        common = broadcast_shape(*(operand.shape for operand in operands))
+        return (
+            violated(f"{judgement.evidence}; ONNX would broadcast to {format_shape(common)}")
+            if (judgement.status == "violated" and common is not None)
+            else judgement
+        )
+
+
+def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> str:
+    """Say which operand a Broadcast would expand, and to what.
+
+    Args:
+        operands: The operands as they are.
+        aligned: The operands lined up at their last axes.
+    """
+    common = broadcast_shape(*(operand.shape for operand in aligned))
+    if common is None:
+        return 'rewrite with broadcast="explicit", which inserts a Broadcast'
+    if all(operand.shape == common for operand in operands):
+        return "remove the attribute broadcast"
+    expanded = " and ".join(
+        f"{o.name} from {format_shape(o.shape)} to {format_shape(common)}"
+        for o in operands
+        if o.shape != common
+    )
+    return f'rewrite with broadcast="explicit", which inserts a Broadcast of {expanded}'
+
+
+def _judge_pair(a: Operand, b: Operand) -> Judgement | None:
+    """Compare two known shapes; None if they are equal in every run."""
+    one, other = a.shape or (), b.shape or ()
+    if len(one) != len(other):
+        return violated(f"rank {len(one)} is not rank {len(other)}")
+    pairs = list(enumerate(zip(one, other, strict=True)))
+    for axis, (x, y) in pairs:
+        if isinstance(x, int) and isinstance(y, int) and x != y:
+            return violated(f"axis {axis} has size {x} in {a.name} and {y} in {b.name}")
+    for axis, (x, y) in pairs:
+        if x != y or x is None:
+            return at_run_time(f"axis {axis} is {_size(x)} in {a.name} and {_size(y)} in {b.name}")
+        if not a.certain(x):
+            return at_run_time(
+                f"axis {axis} is {x} in both, but more than one dimension of the inputs is "
+                "declared so, and ONNX Runtime does not hold these to one size"
+            )
+    return None
+
+
+def _all_equal(operands: Sequence[Operand]) -> str:
+    match len(operands):
+        case 1:
+            return "there is one operand"
+        case 2:
+            return f"both shapes are {format_shape(operands[0].shape)}"
+        case _:
+            return f"all shapes are {format_shape(operands[0].shape)}"
+
+
+def _size(dimension: int | str | None) -> str:
+    return "unknown" if dimension is None else str(dimension)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRank:
+    """Each operand that is given has one and the same rank, which the rule names.
+
+    Attributes:
+        rank: The rank.
+        example: What keeps the rule, and what breaks it.
+    """
+
+    rank: int
+    example: Illustration
+
+    subject: ClassVar = Subject.OWN_SHAPE
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Count the axes as far as they are known."""
+        for operand in operands:
+            if operand.shape is not None and len(operand.shape) != self.rank:
+                return violated(f"{operand.name} has {self._told(operand.shape)}")
+        unknown = " and ".join(o.name for o in operands if o.shape is None)
+        if unknown:
+            return at_run_time(f"the rank of {unknown} is unknown")
+        if operands and operands[0].scalar_inputs:
+            return at_run_time(SCALAR_INPUTS)
+        names = " and ".join(o.name for o in operands)
+        return proved(f"{names} of rank {self.rank}" if names else "no such operand is given")
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Count the axes of the arrays."""
+        other = next((array.shape for array in arrays if array.ndim != self.rank), None)
+        return None if other is None else Violation(f"an operand has {self._told(other)}")
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say how to come to that rank."""
+        del operands
+        return self.example.mended
+
+    def _told(self, shape: Shape) -> str:
+        return f"shape {format_shape(shape)}, which is not of rank {self.rank}"
+
+
+_EXAMPLE = Illustration(
+    "X (2, 3), axis 1",
+    "X (2, 0), axis 1",
+    "keep empty tensors out",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AxisNotEmpty(DependsOnAttributes):
+    """The size of the axis that an attribute names is not 0.
+
+    Attributes:
+        axis: The axis, counted from the end if it is negative.
+        attributes: The attribute.
+    """
+
+    axis: int = 0
+    attributes: tuple[str, ...] = ("axis",)
+
+    subject: ClassVar = Subject.OWN_SHAPE
+    example: ClassVar = _EXAMPLE
+
+    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+        """Give what is demanded of a node."""
+        axis = attributes["axis"]
+        return AxisNotEmpty(axis if isinstance(axis, int) else 0)
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Look at the size, as far as it is known."""
+        (operand,) = operands
+        if operand.shape is None:
+            return at_run_time(f"the rank of {operand.name} is unknown")
+        if operand.scalar_inputs:
+            return at_run_time(SCALAR_INPUTS)
+        rank = len(operand.shape)
+        if not -rank <= self.axis < rank:
+            return violated(f"{operand.name} {format_shape(operand.shape)} has no axis {self.axis}")
+        size = operand.shape[self.axis]
+        named = f"axis {self.axis} of {operand.name} {format_shape(operand.shape)}"
+        match size:
+            case 0:
+                return violated(f"{named} is empty")
+            case int():
+                return proved(f"{named} is not empty")
+            case _:
+                return at_run_time(f"the size of {named} is known only in a run")
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Look at the size; an axis that is not there holds nothing either."""
+        (array,) = arrays
+        there = -array.ndim <= self.axis < array.ndim
+        if there and array.shape[self.axis] > 0:
+            return None
+        what = "is empty" if there else "is not there"
+        return Violation(f"axis {self.axis} of {format_shape(array.shape)} {what}")
+
+    def hint(self, operands: Sequence[Operand]) -> str:
+        """Say what to keep out."""
+        del operands
+        return self.example.mended

@@ -1,0 +1,228 @@
+"""Cast, Where, MatMul and ArgMax."""
+
+from types import MappingProxyType
+
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
+from sonnx_ort.profile.requirements.elements import HeldByTheIntegerType
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
+from sonnx_ort.profile.rule import Illustration, Rule
+
+_CAST_FIRST_CODE = 621
+
+_TYPES = Rule(
+    "Cast.R2",
+    _CAST_FIRST_CODE,
+    "X is of one of the numeric types, or of conditions.",
+    by_analogy("Cast"),
+    SameNumericType(OF_THE_NODE, tuple(ElementType)),
+)
+
+_DENSE = Rule(
+    "Cast.RG1",
+    _CAST_FIRST_CODE + 1,
+    "Sparse tensors are not supported.",
+    by_analogy("Cast"),
+    Dense(),
+)
+
+_HELD = Rule(
+    "Cast.float.C1",
+    _CAST_FIRST_CODE + 9,
+    "Where X is converted to integers, no element is NaN or beyond their type.",
+    own(
+        "Cast",
+        "ONNX leaves the result undefined, and it differs from machine to machine.",
+    ),
+    HeldByTheIntegerType(),
+    survived=True,
+)
+
+_CONTRACT: Contract = MappingProxyType(
+    {
+        Family.FLOAT: (_TYPES, _DENSE, _HELD),
+        Family.INTEGER: (_TYPES, _DENSE),
+        Family.BOOLEAN: (_TYPES, _DENSE),
+    }
+)
+
+CAST = Operator(
+    name="Cast",
+    description="""
+        `Cast`: each element of a tensor in another type, which the attribute `to` names.
+
+        Results: of floats to integers the number without its fraction; of integers to narrower ones
+        the number modulo 2^n; to floats the nearest one; to conditions whether it is not zero.
+        Version 28 takes floats of six bits too, which are none of the profile's types: X is of none
+        of them.
+
+        ONNX leaves undefined what a float gives that the integer type cannot hold. ONNX Runtime
+        1.32.0 gives a number, without a word, and another one by type and machine. On x86-64, of
+        float and double: for NaN and for infinity the smallest value of int32 and int64, and 0 in
+        the types of 8 and 16 bits; in uint64 9223372036854775808 for NaN, and 0 for infinity; in
+        uint32 0 for infinity, and for NaN 0 or 2147483648, by its place in the tensor. Of a number
+        that int32 holds it keeps the lower bits: 44 in uint8 for 300. It reads numbers from strings
+        too. Wider types it converts to float16 by way of float, rounding twice: 2049.0000001 in
+        double becomes 2048.
+    """,
+    operands=("X",),
+    versions=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28),
+    contracts=dict.fromkeys(Edition, _CONTRACT),
+    result="Y",
+    result_type=OF_THE_NODE,
+    oldest_kernels=6,
+)
+
+
+_WHERE_RULES = CommonRules(
+    "Where",
+    421,
+    working_group("Where"),
+    operands="condition, X and Y",
+    result="output",
+    typed=("X", "Y"),
+)
+
+WHERE = Operator(
+    name="Where",
+    description="""
+        `Where`: the elements of one of two tensors, as a tensor of conditions says.
+
+        Results: X where the condition is true, Y where it is false.
+
+        ONNX Runtime 1.32.0 broadcasts all three to each other without a word, and gives +0 for a -0
+        of X. It has no kernels for bool, bfloat16, 16-bit integers and uint64.
+    """,
+    operands=("condition", "X", "Y"),
+    versions=(9, 16),
+    contracts=_WHERE_RULES.contracts(Family.FLOAT, Family.INTEGER),
+    operand_types={"condition": "bool"},
+    result="output",
+    broadcasting_since=9,
+    rounds_once=False,
+    oldest_kernels=9,
+)
+
+
+_MAT_MUL_FIRST_CODE = 641
+_MAT_MUL_OPERANDS = ("A", "B")
+
+_MAT_MUL_RULES = CommonRules(
+    "MatMul",
+    _MAT_MUL_FIRST_CODE,
+    working_group("MatMul"),
+    operands="A and B",
+    result="Y",
+    one_shape=False,
+)
+
+_MATRICES = Rule(
+    "MatMul.C1",
+    _MAT_MUL_FIRST_CODE + 9,
+    "A and B are of rank 2.",
+    working_group(
+        "MatMul", "The draft states it as C1 of both inputs; ONNX takes stacks of matrices."
+    ),
+    OwnRank(
+        2,
+        Illustration(
+            "A (2, 3), B (3, 4)",
+            "A (5, 2, 3), B (3, 4)",
+            "multiply each matrix of a stack by itself, or fold the stack into rows with Reshape",
+        ),
+    ),
+)
+
+MAT_MUL = Operator(
+    name="MatMul",
+    description="""
+        `MatMul`: the product of two matrices.
+
+        Results: the sums of products in the operands' type, modulo 2^n for integers. In which order
+        floats are summed up, and with how many roundings, depends on the implementation.
+
+        ONNX Runtime 1.32.0 takes tensors of any rank from 1 on: it broadcasts stacks of matrices to
+        each other, and takes a vector for a row or a column, without a word. That A has as many
+        columns as B has rows it holds to itself. Version 1.23 ends the process (SIGSEGV) at scalars
+        whose rank is not declared, which this one refuses. It has no kernel for bfloat16, and ONNX
+        takes no integers of 8 and 16 bits.
+    """,
+    operands=_MAT_MUL_OPERANDS,
+    versions=(1, 9, 13),
+    contracts=_MAT_MUL_RULES.contracts(
+        Family.FLOAT,
+        Family.INTEGER,
+        further={Family.FLOAT: (_MATRICES,), Family.INTEGER: (_MATRICES,)},
+    ),
+    result="Y",
+    rounds_once=False,
+    oldest_kernels=1,
+    by_shape=_MAT_MUL_OPERANDS,
+)
+
+
+_ARG_MAX_FIRST_CODE = 701
+
+_ARG_MAX_RULES = CommonRules(
+    "ArgMax",
+    _ARG_MAX_FIRST_CODE,
+    working_group("ArgMax"),
+    operands="X",
+    result="Y",
+    result_type="int64",
+    one_shape=False,
+)
+
+_FROM_THE_FRONT = Rule(
+    "ArgMax.R4",
+    _ARG_MAX_FIRST_CODE + 8,
+    "The attribute axis is not negative.",
+    working_group("ArgMax"),
+    AdmittedAttribute(
+        ("axis",),
+        0,
+        lambda axis: axis >= 0,
+        Illustration("axis=1", "axis=-1", "count the axis from the front"),
+    ),
+)
+
+_NOT_EMPTY = Rule(
+    "ArgMax.R5",
+    _ARG_MAX_FIRST_CODE + 9,
+    "X holds something along the axis.",
+    working_group("ArgMax"),
+    AxisNotEmpty(),
+    survived=True,
+)
+
+_FURTHER = (_FROM_THE_FRONT, _NOT_EMPTY)
+
+ARG_MAX = Operator(
+    name="ArgMax",
+    description="""
+        `ArgMax`: the places of the largest elements along an axis, which the attribute `axis`
+        names.
+
+        Results: int64; of several largest ones the place of the first, or of the last where
+        `select_last_index` is 1.
+
+        ONNX Runtime 1.32.0 refuses an axis that holds nothing, in words of its own; of an axis with
+        a NaN it gives some place, where the draft says that of the first NaN. It has kernels for
+        float16, float, double, int8, int32, int64 and uint8.
+    """,
+    operands=("X",),
+    versions=(1, 11, 12, 13),
+    contracts=_ARG_MAX_RULES.contracts(
+        Family.FLOAT,
+        Family.INTEGER,
+        further={Family.FLOAT: _FURTHER, Family.INTEGER: _FURTHER},
+    ),
+    result="Y",
+    result_type="int64",
+    oldest_kernels=1,
+    by_shape=("X",),
+)

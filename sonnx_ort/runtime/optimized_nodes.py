@@ -1,0 +1,275 @@
+"""Whether ONNX Runtime's optimizer kept the checks of an enforced model."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from types import MappingProxyType
+
+import onnx_ir as ir
+
+from sonnx_ort.custom_ops.failure_channel import GUARDING_OPERATORS, guarded_node
+from sonnx_ort.loading.traversal import every_node
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
+from sonnx_ort.runtime.data_flow import VARYING, Dependencies, ValueNumbering, live_nodes
+
+_STAYING = frozenset(operator.name for operator in OPERATORS.values() if operator.stays)
+_BRANCH = re.compile(r"^(_if_(then|else)_branch_(token_\d+_)?)+")
+_PREFIXES = re.compile(rf"^(InsertedPrecisionFreeCast_|{_BRANCH.pattern[1:]})+")
+_SUFFIX = re.compile(r"(_token_\d+)+$")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptNode:
+    """A guard, or a node that has to stay itself: a standard Div or Sub.
+
+    Attributes:
+        node: The node.
+        guard: The name that a guard was given; None for a Div or Sub.
+    """
+
+    node: ir.Node
+    guard: str | None = None
+
+    @property
+    def label(self) -> str:
+        """How errors speak of it."""
+        if self.guard is not None:
+            return f"the guard of {guarded_node(self.guard) or self.guard}"
+        name = self.node.name or f"(output {self.node.outputs[0].name})"
+        return f"{self.node.op_type} '{name}'"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The operator and the name, without what ONNX Runtime puts behind it.
+
+        A node of a branch that took the place of its If counts as unnamed: its name is lost.
+        """
+        name = (self.node.name if self.guard is None else self.guard) or ""
+        return self.node.op_type, "" if _BRANCH.match(name) else _SUFFIX.sub("", name)
+
+    @property
+    def operands(self) -> tuple[ir.Value, ...]:
+        """The inputs; none is optional."""
+        return tuple(value for value in self.node.inputs if value is not None)
+
+    @property
+    def operand_names(self) -> tuple[str, ...]:
+        """What its operands are called in messages."""
+        if self.guard is not None:
+            return ("data", "shape")
+        return OPERATORS[self.node.op_type].operand_names(len(self.node.inputs))
+
+    @property
+    def value_names(self) -> frozenset[str]:
+        """The names of the values that it reads and makes, by which namesakes are told apart."""
+        return frozenset(stem(value) for value in (*self.operands, self.node.outputs[0]))
+
+
+def stem(value: ir.Value) -> str:
+    """The name of a value, without what ONNX Runtime puts around it.
+
+    It does so where it converts float16, and where it puts a branch in the place of its If.
+
+    Args:
+        value: The value.
+    """
+    return _SUFFIX.sub("", _PREFIXES.sub("", value.name or ""))
+
+
+def guards_by_output(model: ir.Model) -> Mapping[str, str]:
+    """The names of all guards, each under the name of its output.
+
+    Args:
+        model: A model as the rewriting left it.
+    """
+    nodes = every_node(model.graph)
+    guards = {stem(n.outputs[0]): n.name for n in nodes if n.name and _is_guard(n)}
+    return MappingProxyType(guards)
+
+
+def enforced_nodes(model: ir.Model, guards: Mapping[str, str]) -> Iterator[KeptNode]:
+    """The guards, and every node that has to stay itself, in bodies at any depth too.
+
+    Args:
+        model: A model, optimized or not.
+        guards: The names of the guards by their outputs. ONNX Runtime renames the nodes of a branch
+            that it puts in the place of its If.
+    """
+    for node in every_node(model.graph):
+        if node.domain != STANDARD_DOMAIN:
+            continue
+        if node.op_type in _STAYING:
+            yield KeptNode(node)
+        elif _is_guard(node):
+            yield KeptNode(node, node.name)
+        elif node.op_type in GUARDING_OPERATORS and stem(node.outputs[0]) in guards:
+            yield KeptNode(node, guards[stem(node.outputs[0])])
+
+
+def matched(expected: list[KeptNode], present: list[KeptNode]) -> dict[KeptNode, KeptNode]:
+    """Find each expected node among those that are there.
+
+    Args:
+        expected: The nodes that are to be there.
+        present: The nodes that are.
+
+    Returns:
+        The pairs. Namesakes, and nodes without a name, are told apart by their values' names.
+    """
+    pairs: dict[KeptNode, KeptNode] = {}
+    free = {(*node.key, stem(node.node.outputs[0])): node for node in present}
+    for node in expected:
+        now = free.pop((*node.key, stem(node.node.outputs[0])), None)
+        if now is not None:
+            pairs[node] = now
+    _match_by_operands(expected, present, pairs)
+    return pairs
+
+
+def _match_by_operands(
+    expected: list[KeptNode],
+    present: list[KeptNode],
+    pairs: dict[KeptNode, KeptNode],
+) -> None:
+    """Match what is left: of the namesakes, the one whose values have most names in common."""
+    taken = set(pairs.values())
+    free: dict[tuple[str, str], list[KeptNode]] = defaultdict(list)
+    for node in present:
+        if node not in taken:
+            free[node.key].append(node)
+    left = [node for node in expected if node not in pairs and free[node.key]]
+    for least in (2, 1, 0):
+        for node in left:
+            candidates = free[node.key]
+            if node in pairs or not candidates:
+                continue
+            common = [len(node.value_names & other.value_names) for other in candidates]
+            if max(common) >= least:
+                pairs[node] = candidates.pop(common.index(max(common)))
+
+
+def _is_guard(node: ir.Node) -> bool:
+    return node.op_type in GUARDING_OPERATORS and guarded_node(node.name or "") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What became of the enforced nodes.
+
+    Attributes:
+        losses: What is wrong, a phrase for each: "Div 'd' is gone".
+        guards: The guards' names by the names that their nodes have now, where those differ.
+    """
+
+    losses: tuple[str, ...]
+    guards: Mapping[str, str]
+
+
+def compare(expected: ir.Model, optimized: ir.Model, guards: Mapping[str, str]) -> Comparison:
+    """Find the enforced nodes of a model again in what an optimizer made of it.
+
+    Each has to be there, unless no output needs it, another one computes the same, or a guard's
+    outcome is known. An operand that passed a guard still has to pass it, one that was constant has
+    to be constant, and the model's outputs still have to depend on what they depended on.
+
+    Args:
+        expected: The model with the nodes to keep.
+        optimized: The optimized model.
+        guards: The names of the guards by their outputs.
+    """
+    wanted = [node for node in enforced_nodes(expected, guards) if not _is_decided(node)]
+    pairs = matched(wanted, list(enforced_nodes(optimized, guards)))
+    losses: list[str] = []
+    every_node_is_there = len(pairs) == len(wanted)
+    if every_node_is_there:
+        losses = _losses(expected, optimized, pairs, _told_apart(wanted))
+    if losses or not every_node_is_there:
+        # One that computes the same may have taken the place of another.
+        losses = _losses(expected, optimized, pairs, _classes(expected, wanted))
+    renamed = {
+        now.node.name: now.guard
+        for now in pairs.values()
+        if now.guard is not None and now.node.name and now.node.name != now.guard
+    }
+    return Comparison(tuple(losses), renamed)
+
+
+def _losses(
+    expected: ir.Model,
+    optimized: ir.Model,
+    pairs: Mapping[KeptNode, KeptNode],
+    classes: Mapping[KeptNode, int],
+) -> list[str]:
+    """What is wrong, if nodes with the same bit may stand for each other."""
+    live = live_nodes(expected)
+    kept = {classes[node] for node in pairs}
+    before = Dependencies(expected, {node.node: bit for node, bit in classes.items()})
+    after = Dependencies(optimized, {now.node: classes[node] for node, now in pairs.items()})
+    # A node that no output needs may be the one that stays of several that compute the same.
+    gone = (n for n in classes if n.node in live and classes[n] not in kept)
+    losses = [f"{node.label} is gone" for node in gone]
+    judge = _Judge(before, after, {bit: node for node, bit in classes.items() if node in pairs})
+    for node, now in pairs.items():
+        losses.extend(judge.operands(node, now))
+    losses.extend(judge.outputs(expected.graph, optimized.graph))
+    return losses
+
+
+class _Judge:
+    """Says what a value no longer depends on."""
+
+    def __init__(
+        self, before: Dependencies, after: Dependencies, kept: Mapping[int, KeptNode]
+    ) -> None:
+        self._before = before
+        self._after = after
+        self._kept = kept
+        self._kept_bits = reduce(or_, kept, 0)
+
+    def operands(self, node: KeptNode, now: KeptNode) -> Iterator[str]:
+        for name, old, new in zip(node.operand_names, node.operands, now.operands, strict=True):
+            whose = f"{node.label}: its operand {name}" if node.guard is None else node.label
+            yield from self._bypassed(whose, old, new)
+            if self._after[new] & VARYING and not self._before[old] & VARYING:
+                yield f"{whose} is no longer the constant '{old.name}'"
+
+    def outputs(self, before: ir.Graph, after: ir.Graph) -> Iterator[str]:
+        for old, new in zip(before.outputs, after.outputs, strict=True):
+            yield from self._bypassed(f"output '{old.name}'", old, new)
+
+    def _bypassed(self, whose: str, old: ir.Value, new: ir.Value) -> Iterator[str]:
+        missing = self._before[old] & self._kept_bits & ~self._after[new]
+        if not missing:
+            return
+        for bit, node in self._kept.items():
+            if bit & missing:
+                yield f"{whose} no longer depends on {node.label}"
+
+
+def _is_decided(node: KeptNode) -> bool:
+    """Whether a guard lets everything through: its shape is a constant and no code."""
+    if node.guard is None:
+        return False
+    shape = node.operands[1]
+    constant = None if shape.is_graph_input() else shape.const_value
+    return constant is not None and bool((constant.numpy() >= -1).all())
+
+
+def _told_apart(nodes: list[KeptNode]) -> dict[KeptNode, int]:
+    """A bit of its own for each node."""
+    return {node: VARYING << (place + 1) for place, node in enumerate(nodes)}
+
+
+def _classes(model: ir.Model, nodes: list[KeptNode]) -> dict[KeptNode, int]:
+    """The bit of each node; nodes of one graph that compute the same share it."""
+    numbers = ValueNumbering(model)
+    bits: dict[tuple[object, int], int] = {}
+    classes: dict[KeptNode, int] = {}
+    for node in nodes:
+        key = (node.node.graph, numbers[node.node.outputs[0]])
+        classes[node] = bits.setdefault(key, VARYING << (len(bits) + 1))
+    return classes

@@ -1,0 +1,36 @@
+"""Every rule that a run can break has a guard of standard operators."""
+
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort.enforcing.native import catalog
+from sonnx_ort.enforcing.native.catalog import deciding_guard
+from sonnx_ort.profile.broadcast import E1
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.rule import Rule, Subject
+from support.graphs import binary_model
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        rule
+        for rule in RULES.values()
+        if rule.in_run and rule is not E1 and rule.requirement.subject is not Subject.EQUAL_SHAPES
+    ],
+    ids=lambda r: r.id,
+)
+def test_requirement_beyond_equal_shapes_has_a_guard(rule: Rule) -> None:
+    rule = rule.of_node(dict.fromkeys(rule.attributes, onnx.TensorProto.INT32))
+    assert deciding_guard(rule.requirement) is not None
+
+
+def test_rule_without_a_guard_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "DECIDING_GUARDS", {})
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite(binary_model("Div", "uint8", ["n"], ["n"]), backend="native")
+    assert str(caught.value) == (
+        "Div 'the_node': the native backend has no guard for Div.int.C1 (No element of B is "
+        "zero.); use the python backend"
+    )
