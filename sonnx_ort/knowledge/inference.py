@@ -2,7 +2,7 @@
 
 ONNX Runtime infers types and shapes by the same functions. A model whose types are not the inferred
 ones does not start; a shape that is inferred may be another than what the kernels compute, so none
-of them is taken for certain (`sonnx_ort.analysis.shapes`).
+of them is taken for certain (`sonnx_ort.knowledge.shapes`).
 """
 
 import logging
