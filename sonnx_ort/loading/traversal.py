@@ -10,101 +10,96 @@ import onnx_ir as ir
 _HOLDING_GRAPHS = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
 
 
-def all_graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
+def all_graphs(proto: onnx.ModelProto) -> list[onnx.GraphProto]:
     """The main graph and every graph below it or below a model-local function, at any depth."""
-    yield proto.graph
-    yield from subgraphs(proto.graph.node)
+    graphs = [proto.graph, *subgraphs(proto.graph.node)]
     for function in proto.functions:
-        yield from subgraphs(function.node)
+        graphs += subgraphs(function.node)
+    return graphs
 
 
-def all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+def all_nodes(proto: onnx.ModelProto) -> list[onnx.NodeProto]:
     """Every node of every graph and of every model-local function."""
-    for graph in all_graphs(proto):
-        yield from graph.node
-    for function in proto.functions:
-        yield from function.node
+    holders = chain(all_graphs(proto), proto.functions)
+    return [node for holder in holders for node in holder.node]
 
 
-def nodes_within(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+def nodes_within(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
     """These nodes and every node in a subgraph of one, at any depth.
 
     Args:
         nodes: The nodes of one graph or function.
     """
-    yield from nodes
-    for graph in subgraphs(nodes):
-        yield from graph.node
+    return [*nodes, *(node for graph in subgraphs(nodes) for node in graph.node)]
 
 
 def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Every dense tensor: initializers, and those in attributes."""
     for graph in all_graphs(proto):
         yield from graph.initializer
-        yield from _tensors_in(graph.node)
-    for function in proto.functions:
-        yield from _tensors_in(function.node)
-
-
-def _tensors_in(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
-    for node in nodes:
+    for node in all_nodes(proto):
         for attribute in node.attribute:
             if attribute.HasField("t"):
                 yield attribute.t
             yield from attribute.tensors
 
 
-def subgraphs(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.GraphProto]:
+def subgraphs(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:
     """Every graph in an attribute of these nodes, at any depth.
 
     Args:
         nodes: The nodes of one graph or function.
     """
+    found: list[onnx.GraphProto] = []
     pending: list[Iterable[onnx.NodeProto]] = [nodes]
     while pending:
-        for node in pending.pop():
-            for graph in bodies_of(node):
-                yield graph
-                pending.append(graph.node)
+        bodies = [graph for node in pending.pop() for graph in bodies_of(node)]
+        found += bodies
+        pending += [graph.node for graph in bodies]
+    return found
 
 
-def bodies_of(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
     """The graphs in the attributes of a node such as If or Loop.
 
     Args:
         node: The node.
     """
+    bodies: list[onnx.GraphProto] = []
     for attribute in node.attribute:
-        match attribute.type:
-            case onnx.AttributeProto.GRAPH:
-                yield attribute.g
-            case onnx.AttributeProto.GRAPHS:
-                yield from attribute.graphs
+        kind = attribute.type
+        if kind == onnx.AttributeProto.GRAPH:
+            bodies.append(attribute.g)
+        elif kind == onnx.AttributeProto.GRAPHS:
+            bodies += attribute.graphs
+    return bodies
 
 
-def every_node(graph: ir.Graph | ir.Function) -> Iterator[ir.Node]:
+def every_node(graph: ir.Graph | ir.Function) -> list[ir.Node]:
     """Every node of a graph or function and of the subgraphs in it, each before those within it.
 
     The graph library has this too, and takes more than twice as long for it.
 
     Args:
-        graph: The graph; nodes can be put in the place of the one that was given last.
+        graph: The graph.
     """
+    nodes: list[ir.Node] = []
     for node in graph:
-        yield node
+        nodes.append(node)
         for body in subgraphs_of(node):
-            yield from every_node(body)
+            nodes += every_node(body)
+    return nodes
 
 
-def subgraphs_of(node: ir.Node) -> list[ir.Graph]:
+def subgraphs_of(node: ir.Node) -> Sequence[ir.Graph]:
     """The subgraphs of a node such as If or Loop.
 
     Args:
         node: The node.
     """
     # A view of the attributes would cost more than all else that is done here.
-    attributes = [a for a in node.attributes.data.values() if a.type in _HOLDING_GRAPHS]
-    return [body for attribute in attributes for body in subgraphs_in(attribute)]
+    holding = [a for a in node.attributes.data.values() if a.type in _HOLDING_GRAPHS]
+    return [body for attribute in holding for body in subgraphs_in(attribute)] if holding else ()
 
 
 def subgraphs_in(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
@@ -173,16 +168,15 @@ class ValueNames:
         return candidate
 
 
-def defined_values(graph: ir.Graph) -> Iterator[ir.Value]:
+def defined_values(graph: ir.Graph) -> list[ir.Value]:
     """Every value that a graph or a subgraph in it defines: inputs, initializers, nodes' outputs.
 
     Args:
         graph: The graph; the order is the same for two graphs of the same nodes.
     """
-    graphs = [graph]
-    for node in every_node(graph):
-        yield from node.outputs
-        graphs.extend(subgraphs_of(node))
-    for inner in graphs:
+    nodes = every_node(graph)
+    values = [value for node in nodes for value in node.outputs]
+    for inner in (graph, *(body for node in nodes for body in subgraphs_of(node))):
         # An initializer may stand among the inputs too.
-        yield from dict.fromkeys(chain(inner.inputs, inner.initializers.values()))
+        values += dict.fromkeys(chain(inner.inputs, inner.initializers.values()))
+    return values
