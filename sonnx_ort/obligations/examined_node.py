@@ -1,15 +1,12 @@
 """The obligations of one node, with or without a Broadcast in front of it."""
 
-import functools
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.profile.broadcast import BROADCAST, E1
-from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Dimension, Operand, broadcast_shape
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -17,8 +14,6 @@ from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting, ali
 from sonnx_ort.profile.requirements.shapes import hint_to_expand
 from sonnx_ort.profile.rule import (
     Judgement,
-    JudgesResults,
-    Requirement,
     Rule,
     Status,
     Subject,
@@ -206,10 +201,7 @@ def operands_fit(obligations: Iterable[Obligation]) -> bool:
 def _examine(
     target: Target, operands: Operands, edition: Edition, broadcasting: Broadcasting
 ) -> ExaminedNode:
-    rules = tuple(
-        rule.of_node(target.attributes(rule.attributes))
-        for rule in _binding_rules(target, operands, edition)
-    )
+    rules = target.operator.rules_of_node(edition, operands, target.attributes)
     if target.operator is BROADCAST:
         obligations = tuple(_oblige(rule, target, operands) for rule in rules)
         plan = replace(plan_broadcast(operands, checked=False), fits=operands_fit(obligations))
@@ -303,30 +295,21 @@ def _expanded(aligned: Operands) -> Operands:
 
 def _declaration_broken(rule: Rule, target: Target, operands: Operands) -> Obligation | None:
     """The obligation, if what the file declares of the results alone breaks the rule."""
-    if not _judges_results(rule.requirement):
-        return None
-    spoken_of = rule.spoken_of(target.operand_names, operands)
-    judgement = rule.requirement.judge_results(spoken_of, target.declared_results)
-    if judgement is None:
-        return None
+    judgement = rule.judge_results(target.operand_names, operands, target.declared_results)
+    return None if judgement is None else _of_declaration(rule, target, operands, judgement)
+
+
+def _of_declaration(
+    rule: Rule, target: Target, operands: Operands, judgement: Judgement
+) -> Obligation:
     hint = "correct what the file declares of the result, or remove the declaration"
     return replace(_obligation(rule, target, operands, judgement), hint=hint)
-
-
-def _judges_results(requirement: Requirement) -> TypeGuard[JudgesResults]:
-    return _is_judge_of_results(type(requirement))
-
-
-# Asking a protocol takes longer than most rules, and there are few kinds of requirements.
-@functools.cache
-def _is_judge_of_results(kind: type) -> bool:
-    return issubclass(kind, JudgesResults)
 
 
 def _oblige(rule: Rule, target: Target, operands: Operands) -> Obligation:
     if not (target.asks_for_broadcasting and rule.requirement.subject is Subject.EQUAL_SHAPES):
         return _oblige_plainly(rule, target, operands)
-    judgement = rule.requirement.judge(rule.spoken_of(target.operand_names, operands))
+    judgement, _ = rule.judge(target.operand_names, operands)
     if judgement.status is not Status.VIOLATED:
         judgement = violated("the attribute broadcast=1 asks for legacy broadcasting")
     hint = _legacy_hint(rule, target, operands)
@@ -343,10 +326,10 @@ def _legacy_hint(rule: Rule, target: Target, operands: Operands) -> str:
 
 
 def _oblige_plainly(rule: Rule, target: Target, operands: Operands) -> Obligation:
-    judgement = rule.requirement.judge(rule.spoken_of(target.operand_names, operands))
-    broken = judgement.status is Status.VIOLATED
-    declared = None if broken else _declaration_broken(rule, target, operands)
-    return declared or _obligation(rule, target, operands, judgement)
+    judgement, declared = rule.judge(target.operand_names, operands, target.declared_results)
+    if declared:
+        return _of_declaration(rule, target, operands, judgement)
+    return _obligation(rule, target, operands, judgement)
 
 
 def _obligation(
@@ -363,19 +346,3 @@ def _obligation(
         hint=rule.requirement.hint(operands) if broken else "",
         path=target.path,
     )
-
-
-def _binding_rules(
-    target: Target, operands: Sequence[Operand], edition: Edition
-) -> tuple[Rule, ...]:
-    """The rules for the family of the operands' types; those of all families if it is unknown."""
-    contract = target.operator.contracts[edition]
-    deciding = [o for o in operands if o.name not in target.operator.operand_types]
-    for operand in deciding:
-        element_type = ElementType.named(operand.element_type)
-        if element_type is not None and element_type.family in contract:
-            return contract[element_type.family]
-    if any(operand.element_type is not None for operand in deciding):
-        # They break the first rule, which is about types.
-        return next(iter(contract.values()))
-    return tuple(dict.fromkeys(rule for rules in contract.values() for rule in rules))

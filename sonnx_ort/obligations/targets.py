@@ -1,8 +1,9 @@
 """The nodes that the profile constrains."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import onnx
 import onnx_ir as ir
@@ -25,7 +26,7 @@ _LEGACY_ATTRIBUTES = ("axis", "broadcast", "consumed_inputs")
 """What versions 1 and 6 of element-wise operators had besides their operands."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Target:
     """A node of an operator that the profile constrains.
 
@@ -46,17 +47,17 @@ class Target:
 
     @property
     def inputs(self) -> tuple[ir.Value, ...]:
-        """The operands, without those that are left out."""
+        """The operands as they are now, without those that are left out."""
         return tuple(value for value in self.node.inputs if value is not None)
 
-    @property
+    @cached_property
     def operand_names(self) -> tuple[str, ...]:
         """The names of these operands in the operator's document."""
         names = self.operator.operand_names(len(self.node.inputs))
         given = zip(names, self.node.inputs, strict=False)
         return tuple(name for name, value in given if value is not None)
 
-    @property
+    @cached_property
     def declared_results(self) -> tuple[Operand, ...]:
         """What the file declares of the outputs; knowledge of nothing but the file."""
         names = self.operator.result_names(len(self.node.outputs))
@@ -99,13 +100,10 @@ class Target:
         legacy = _LEGACY_ATTRIBUTES if self.operator.elementwise else ()
         return tuple(name for name in self.node.attributes if name not in legacy)
 
-    def attributes(self, names: Sequence[str]) -> dict[str, AttributeValue]:
-        """What the node's attributes say, as far as they are numbers or texts.
-
-        Args:
-            names: The names of the attributes.
-        """
-        return {name: attribute_value(self.node, name) for name in names}
+    @property
+    def attributes(self) -> dict[str, AttributeValue]:
+        """The node's attributes by name, as far as they are numbers or texts."""
+        return {name: attribute_value(self.node, name) for name in self.node.attributes}
 
     @property
     def limited_broadcasting(self) -> LimitedBroadcasting | None:

@@ -1,12 +1,13 @@
 """An operator as the profile constrains it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule, SeesShapes, Subject
+from sonnx_ort.profile.rule import AttributeValue, Rule, SeesShapes, Subject
 
 DOMAIN = "sonnx"
 """The domain; `Div` in it is the enforced `Div`."""
@@ -190,6 +191,35 @@ class Operator:
     def rules(self, edition: Edition, family: Family) -> tuple[Rule, ...]:
         """The rules that bind operands of that family of types, in order of decision."""
         return self.contracts[edition][family]
+
+    def rules_of_node(
+        self,
+        edition: Edition,
+        operands: Sequence[Operand],
+        attributes: Mapping[str, AttributeValue],
+    ) -> tuple[Rule, ...]:
+        """The rules that bind a node: those of its operands' family; of all, if that is unknown.
+
+        Args:
+            edition: The edition that the node is held to.
+            operands: What is known of its inputs.
+            attributes: Its attributes, by name.
+        """
+        rules = self._rules_of_operands(self.contracts[edition], operands)
+        return tuple(rule.of_node(attributes) for rule in rules)
+
+    def _rules_of_operands(
+        self, contract: Contract, operands: Sequence[Operand]
+    ) -> tuple[Rule, ...]:
+        deciding = [o for o in operands if o.name not in self.operand_types]
+        for operand in deciding:
+            element_type = ElementType.named(operand.element_type)
+            if element_type is not None and element_type.family in contract:
+                return contract[element_type.family]
+        if any(operand.element_type is not None for operand in deciding):
+            # They break the first rule, which is about types.
+            return next(iter(contract.values()))
+        return tuple(dict.fromkeys(rule for rules in contract.values() for rule in rules))
 
     def all_rules(self) -> Iterator[Rule]:
         """Every rule of every edition, each once."""

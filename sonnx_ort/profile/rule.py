@@ -1,10 +1,11 @@
 """A rule: its source, its requirement, and how it is judged."""
 
 import enum
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
@@ -327,6 +328,43 @@ class Rule:
             return self
         return replace(self, requirement=requirement.of_node(attributes))
 
+    def judge(
+        self, names: Sequence[str], operands: Sequence[Operand], results: Sequence[Operand] = ()
+    ) -> tuple[Judgement, bool]:
+        """Decide the rule before any run, for one node.
+
+        Args:
+            names: The names of all operands.
+            operands: What is known of them, in that order.
+            results: What the file declares of the outputs.
+
+        Returns:
+            The judgement, and whether the declarations alone violate the rule.
+        """
+        judgement = self.requirement.judge(self.spoken_of(names, operands))
+        if judgement.status is Status.VIOLATED:
+            return judgement, False
+        declared = self.judge_results(names, operands, results)
+        return (judgement, False) if declared is None else (declared, True)
+
+    def judge_results(
+        self, names: Sequence[str], operands: Sequence[Operand], results: Sequence[Operand]
+    ) -> Judgement | None:
+        """Say whether what the file declares of the outputs violates the rule.
+
+        Args:
+            names: The names of all operands.
+            operands: What is known of them, in that order.
+            results: What the file declares of the outputs.
+
+        Returns:
+            A violation; None if there is none.
+        """
+        requirement = self.requirement
+        if not results or not _judges_results(requirement):
+            return None
+        return requirement.judge_results(self.spoken_of(names, operands), results)
+
     def spoken_of(self, names: Sequence[str], operands: Sequence[T]) -> Sequence[T]:
         """Choose the operands that the rule speaks of, or whatever stands for each of them.
 
@@ -337,3 +375,13 @@ class Rule:
         if self.operands is None:
             return operands
         return [o for name, o in zip(names, operands, strict=True) if name in self.operands]
+
+
+def _judges_results(requirement: Requirement) -> TypeGuard[JudgesResults]:
+    return _is_judge_of_results(type(requirement))
+
+
+# Asking a protocol takes longer than most rules, and there are few kinds of requirements.
+@functools.cache
+def _is_judge_of_results(kind: type) -> bool:
+    return issubclass(kind, JudgesResults)

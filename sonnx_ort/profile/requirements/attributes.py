@@ -138,7 +138,7 @@ class AdmittedAttribute(DependsOnAttributes):
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
         """Decide what the node says."""
         (name,) = self.attributes
-        said = attributes[name]
+        said = attributes.get(name)
         value = self.assumed if said is None else said
         kept = isinstance(value, int | float) and self.admits(value)
         judgement = proved if kept else violated

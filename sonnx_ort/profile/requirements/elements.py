@@ -199,7 +199,7 @@ class HeldByTheIntegerType(DependsOnAttributes):
 
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
         """Give what is demanded where the type is known."""
-        to = attributes["to"]
+        to = attributes.get("to")
         return self if not isinstance(to, int) else _held_by(to)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:

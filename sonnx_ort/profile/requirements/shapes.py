@@ -217,7 +217,7 @@ class AxisNotEmpty(DependsOnAttributes):
 
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
         """Give what is demanded of a node."""
-        axis = attributes["axis"]
+        axis = attributes.get("axis")
         return AxisNotEmpty(axis if isinstance(axis, int) else 0)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
