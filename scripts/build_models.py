@@ -51,9 +51,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def check(files: Mapping[str, bytes]) -> int:
     """Compare the files in `models/` with what the code builds, and print the differences.
 
-    Args:
-        files: What the code builds, by path below `models/`.
-
     Returns:
         0 if there is no difference, else 1.
     """
@@ -66,11 +63,7 @@ def check(files: Mapping[str, bytes]) -> int:
 
 
 def write(files: Mapping[str, bytes]) -> None:
-    """Write the files that differ, and delete those that no code builds.
-
-    Args:
-        files: What the code builds, by path below `models/`.
-    """
+    """Write the files that differ, and delete those that no code builds."""
     (MODELS / "data").mkdir(exist_ok=True)
     stale, strays = _stale(files), _strays(files)
     for name in stale:

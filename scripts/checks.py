@@ -86,9 +86,6 @@ def check_types(environment: Environment) -> int:
     The sources of one package lie in three folders of the repository, where mypy cannot see them
     as one.
 
-    Args:
-        environment: The environment to build and check in.
-
     Returns:
         The exit status.
     """
@@ -106,11 +103,6 @@ def check_types(environment: Environment) -> int:
 
 def unpack_wheel(python: Path, root: Path, folder: Path) -> Path:
     """Build the wheel of the sources as they are now, and unpack it.
-
-    Args:
-        python: A Python with setuptools.
-        root: The repository, in which nothing is written.
-        folder: Where everything is put; created, or empty.
 
     Returns:
         The folder that stands for site-packages.
@@ -134,9 +126,6 @@ def install_node_packages() -> int:
 
 def run_checks(checks: Mapping[str, Check]) -> bool:
     """Run checks, each under a heading, and say of each in a line how it ended.
-
-    Args:
-        checks: The checks by name.
 
     Returns:
         Whether none failed.

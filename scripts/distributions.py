@@ -25,11 +25,6 @@ class Distributions:
 def build_distributions(python: Path, root: Path, folder: Path) -> Distributions:
     """Build the source distribution, and the wheel from nothing but that.
 
-    Args:
-        python: A Python with setuptools.
-        root: The repository, in which nothing is written.
-        folder: Where everything is put; created, or empty.
-
     Returns:
         The files, which lie in the folder.
 

@@ -19,9 +19,6 @@ UNUSABLE = 2
 def build(arguments: Sequence[str] = ()) -> int:
     """Build the site, strictly.
 
-    Args:
-        arguments: Further arguments of mkdocs.
-
     Returns:
         The exit status.
     """

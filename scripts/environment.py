@@ -153,9 +153,6 @@ def run_with_package(module: str, arguments: Sequence[str]) -> int:
 def exit_status(command: Callable[[], int]) -> int:
     """Run a command of this repository, and end it with a sentence where it cannot go on.
 
-    Args:
-        command: Gives an exit status.
-
     Returns:
         That status; 2 if the environment could not be made, 130 if the user interrupted.
     """

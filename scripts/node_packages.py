@@ -19,11 +19,7 @@ class NodeUnavailable(Exception):  # noqa: N818 - reads as what happened
 
 
 def what_is_missing(folder: Path = FOLDER) -> str | None:
-    """Say why nothing can be run in Node.js; None if it can.
-
-    Args:
-        folder: The package.
-    """
+    """Say why nothing can be run in Node.js; None if it can."""
     if shutil.which("node") is None:
         return "Node.js is not installed."
     # npm writes it last.
@@ -36,9 +32,6 @@ def what_is_missing(folder: Path = FOLDER) -> str | None:
 
 def install(folder: Path = FOLDER) -> int:
     """Install the packages of the lock file, unless they are there already.
-
-    Args:
-        folder: The package.
 
     Returns:
         The exit status of npm.

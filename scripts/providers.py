@@ -38,9 +38,6 @@ class BackendsDiffer(Exception):  # noqa: N818 - reads as what happened
 def run(arguments: Sequence[str]) -> int:
     """Try a provider and print.
 
-    Args:
-        arguments: The command line without the program.
-
     Returns:
         The exit status: 0 if the backends agree or nothing could be run, 1 if they do not.
     """
@@ -71,9 +68,6 @@ def why_not(provider: str) -> str | None:
     """Say why nothing can be run on a provider; None if it can.
 
     A provider that is built in is not enough: without a device ONNX Runtime falls back to the CPU.
-
-    Args:
-        provider: Its name.
     """
     version, offered = onnxruntime.__version__, onnxruntime.get_available_providers()
     if provider not in offered:

@@ -18,21 +18,13 @@ RECORDS = ROOT / "docs" / "records"
 
 
 def versions_of(packages: Iterable[str]) -> dict[str, str]:
-    """The versions of packages, of Python, and the kind of processor.
-
-    Args:
-        packages: The names of installed packages.
-    """
+    """The versions of packages, of Python, and the kind of processor."""
     found = {name: version(name) for name in packages}
     return found | {"python": platform.python_version(), "machine": platform.machine()}
 
 
 def digest_of(folders: Iterable[str]) -> str:
-    """A short digest of all Python files in some folders.
-
-    Args:
-        folders: Paths from the repository on.
-    """
+    """A short digest of all Python files in some folders."""
     digest = hashlib.sha256()
     for folder in folders:
         for file in sorted((ROOT / folder).rglob("*.py")):
@@ -47,10 +39,6 @@ def today() -> str:
 
 def write_record(path: Path, content: Mapping[str, Any]) -> None:
     """Write a record, whole or not at all.
-
-    Args:
-        path: The file; folders around it are made.
-        content: What JSON can hold.
 
     Raises:
         SonnxError: It cannot be written.

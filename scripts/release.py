@@ -53,20 +53,13 @@ def constraints(lock: str) -> str:
     """Take the versions out of a lock file, for pip to install no others.
 
     Hashes are left out: with them pip asks for those of the packages that the wheel only names.
-
-    Args:
-        lock: The content of the lock file.
     """
     pins = (line.removesuffix("\\").strip() for line in lock.splitlines())
     return "".join(f"{pin}\n" for pin in pins if pin and pin[0] not in "-#")
 
 
 def installations(page: str) -> list[str]:
-    """Find the lines by which a page has its reader install a copy of the repository.
-
-    Args:
-        page: The text of the page.
-    """
+    """Find the lines by which a page has its reader install a copy of the repository."""
     return _INSTALLATION.findall(page)
 
 

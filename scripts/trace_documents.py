@@ -17,9 +17,6 @@ from environment import exit_status, run_with_package
 def run(arguments: Sequence[str]) -> int:
     """Write the page, or compare the entries with the documents.
 
-    Args:
-        arguments: Those of the command.
-
     Returns:
         The exit status.
     """

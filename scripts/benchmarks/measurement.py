@@ -90,10 +90,6 @@ def choose_subjects(
 ) -> tuple[list[str], str]:
     """Choose what is compared.
 
-    Args:
-        backends: The backends that are measured.
-        find: Gives None for a package that is not installed.
-
     Returns:
         The names of the subjects, and a sentence on those left out for want of JAX.
     """

@@ -47,10 +47,6 @@ class NoFigures(Exception):  # noqa: N818 - reads as what happened
 def run(arguments: Sequence[str], find: Callable[[str], object | None] = find_spec) -> int:
     """Draw the figures.
 
-    Args:
-        arguments: The command line behind the name of the command.
-        find: Gives None for a package that is not installed.
-
     Returns:
         The exit status: 0, or 2 if there are no figures or matplotlib is missing.
     """
@@ -69,9 +65,6 @@ def run(arguments: Sequence[str], find: Callable[[str], object | None] = find_sp
 
 def read_panels(file: Path) -> Panels:
     """Read what `operators --json` wrote of single nodes.
-
-    Args:
-        file: The file.
 
     Raises:
         NoFigures: It holds no such figures.
@@ -112,11 +105,7 @@ def _draw(panels: Panels, file: Path) -> None:
 
 
 def for_both_grounds(picture: str) -> str:
-    """Let a picture that is black on white be light on dark for readers who prefer that.
-
-    Args:
-        picture: An SVG as matplotlib writes it.
-    """
+    """Let a picture that is black on white be light on dark for readers who prefer that."""
     before, end, rest = picture.partition(_STYLE_ENDS)
     return f"{before}{_DARK}{end}{rest}"
 

@@ -89,12 +89,7 @@ def new_file(text: str) -> Path:
 
 
 def describe_run(measurement: str, arguments: Sequence[str]) -> dict[str, str]:
-    """The versions and the machine that figures hold for, and the command that measures them.
-
-    Args:
-        measurement: What the first argument calls it.
-        arguments: The others.
-    """
+    """The versions and the machine that figures hold for, and the command that measures them."""
     installed = [*_PACKAGES, *filter(find_spec, _OPTIONAL_PACKAGES)]
     load = "unknown" if sys.platform == "win32" else f"{os.getloadavg()[0]:.2f} processes"
     return {

@@ -61,15 +61,7 @@ def run(arguments: Sequence[str]) -> int:
 def time_rewrites(
     content: bytes, seconds: float, backend: str, fewest: int = 1, operators: str = DEFAULT
 ) -> list[Turn]:
-    """Rewrite a model with `broadcast="explicit"`, and load it, in turns.
-
-    Args:
-        content: The model; its tensors are in it.
-        seconds: The time to spend on rewriting.
-        backend: What is to enforce the rules.
-        fewest: So many turns are taken even if that takes longer.
-        operators: The operators that are enforced, as for `rewrite`.
-    """
+    """Rewrite a model with `broadcast="explicit"`, and load it, in turns."""
     turns: list[Turn] = []
     while len(turns) < fewest or sum(turn[REWRITE] for turn in turns) < seconds:
         start = time.perf_counter()

@@ -105,14 +105,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def row(name: str, turns: Sequence[Turn], plain: Memory, ours: Memory) -> Row:
-    """What was taken for a model.
-
-    Args:
-        name: Of the model.
-        turns: The seconds of each start.
-        plain: What ONNX Runtime needs.
-        ours: What our session needs.
-    """
+    """What was taken for a model."""
     return {
         "model": name,
         **{f"{what}, ms": both(_milliseconds(turns, what)) for what in turns[0]},
@@ -124,10 +117,6 @@ def row(name: str, turns: Sequence[Turn], plain: Memory, ours: Memory) -> Row:
 
 def make_weighted(megabytes: float, folder: Path) -> tuple[Path, Path]:
     """Make a model of Div behind MatMul, with weights of a given size.
-
-    Args:
-        megabytes: The size of all weights.
-        folder: Where to write.
 
     Returns:
         A file with the weights in it, and one with the same weights as external data.

@@ -21,11 +21,7 @@ PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Measure all cases, or one of them; give 1 if the memory grows.
-
-    Args:
-        arguments: Those of the command.
-    """
+    """Measure all cases, or one of them; give 1 if the memory grows."""
     parser = argparse.ArgumentParser(prog="measure_memory.py")
     parser.add_argument("--runs", type=int, default=100_000, help="runs of one session")
     parser.add_argument("--sessions", type=int, default=10_000, help="sessions")

@@ -39,11 +39,7 @@ def _options() -> onnxruntime.SessionOptions:
 
 
 def runs(backend: str) -> Callable[[int], object]:
-    """Runs of one session, of which every fourth breaks a rule.
-
-    Args:
-        backend: The backend.
-    """
+    """Runs of one session, of which every fourth breaks a rule."""
     session = sonnx_ort.InferenceSession(_MODEL, _options(), backend=backend)
 
     def run(number: int) -> None:
@@ -58,11 +54,7 @@ def runs(backend: str) -> Callable[[int], object]:
 
 
 def sessions(backend: str) -> Callable[[int], object]:
-    """Sessions, each with a run that keeps the rules and one that breaks one.
-
-    Args:
-        backend: The backend.
-    """
+    """Sessions, each with a run that keeps the rules and one that breaks one."""
 
     def start(number: int) -> None:
         session = sonnx_ort.InferenceSession(_MODEL, _options(), backend=backend)

@@ -46,12 +46,7 @@ class Growth:
 
 
 def measure(repeated: Callable[[int], object], repetitions: int) -> Growth:
-    """Repeat something, and look at the memory of the process.
-
-    Args:
-        repeated: Takes the number of the repetition.
-        repetitions: How many there are.
-    """
+    """Repeat something, and look at the memory of the process."""
     distance = max(1, repetitions // _SAMPLES)
     samples = []
     for number in range(repetitions):

@@ -17,9 +17,6 @@ RECORD = RECORDS / "exhaustive.json"
 def run(arguments: Sequence[str]) -> int:
     """Go on, block by block, and keep the record.
 
-    Args:
-        arguments: The command line without the program.
-
     Returns:
         The exit status: 0 if nothing differs, 1 if something does, 2 if the record is of other
         versions.

@@ -48,11 +48,7 @@ class Entry:
         return self.blocks == BLOCKS
 
     def add(self, found: Mapping[Backend, Differences]) -> None:
-        """Count one more block.
-
-        Args:
-            found: What each backend computed otherwise.
-        """
+        """Count one more block."""
         self.pairs += PAIRS_PER_BLOCK
         self.date = today()
         for backend, differences in found.items():
@@ -66,10 +62,6 @@ class Record:
 
     def __init__(self, path: Path, *, anew: bool = False) -> None:
         """Read a record, or begin one.
-
-        Args:
-            path: The file; it need not be there.
-            anew: Whether to begin in any case.
 
         Raises:
             OtherVersions: It is there, and was made with other versions.
@@ -87,11 +79,7 @@ class Record:
         self._entries = {name: Entry(**entry) for name, entry in read["sweeps"].items()}
 
     def entry(self, sweep: Sweep) -> Entry:
-        """The entry of a sweep, a new one if there is none.
-
-        Args:
-            sweep: The sweep.
-        """
+        """The entry of a sweep, a new one if there is none."""
         return self._entries.setdefault(str(sweep), Entry())
 
     def save(self) -> None:

@@ -60,12 +60,7 @@ def expected_result(
 
 @np.errstate(all="ignore")
 def rounded(doubles: Doubles, element_type: ElementType) -> Doubles:
-    """Round to the nearest number of a type, of two the even one; all of them are doubles too.
-
-    Args:
-        doubles: What is rounded.
-        element_type: float16 or bfloat16.
-    """
+    """Round to the nearest number of a type, of two the even one; all of them are doubles too."""
     limits = FLOAT_FORMATS[element_type]
     smallest, largest = 2.0**limits.smallest_exponent, 2.0**limits.largest_exponent
     leading = (doubles.view(np.uint64) & _EXPONENT).view(np.float64)
@@ -77,13 +72,7 @@ def rounded(doubles: Doubles, element_type: ElementType) -> Doubles:
 
 @np.errstate(all="ignore")
 def differing(found: Array, expected: Array, element_type: ElementType) -> npt.NDArray[np.bool_]:
-    """Where results have other bits than they have to; for a NaN any quiet NaN is right.
-
-    Args:
-        found: The results.
-        expected: What they have to be, of the same shape and type.
-        element_type: Their type.
-    """
+    """Where results have other bits than they have to; for a NaN any quiet NaN is right."""
     precision = FLOAT_FORMATS[element_type].precision
     bits = np.dtype(f"u{element_type.dtype.itemsize}")
     quiet = bits.type(1 << (precision - 2))

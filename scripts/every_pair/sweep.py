@@ -79,31 +79,18 @@ class Sessions:
     """The sessions of a sweep, one for each backend."""
 
     def __init__(self, sweep: Sweep) -> None:
-        """Start them, on one thread each.
-
-        Args:
-            sweep: What they compute.
-        """
+        """Start them, on one thread each."""
         self._sweep = sweep
         self._sessions = {backend: _session(sweep, backend) for backend in Backend}
 
     def compare(self, block: int) -> Mapping[Backend, Differences]:
-        """Compute a block with every backend, and compare it with the correct rounding.
-
-        Args:
-            block: Its number, from 0 to `BLOCKS` - 1.
-        """
+        """Compute a block with every backend, and compare it with the correct rounding."""
         bits = np.arange(PATTERNS, dtype=np.uint16)
         seconds = bits[block * SECOND_OPERANDS : (block + 1) * SECOND_OPERANDS]
         return self.compare_pairs(np.tile(bits, seconds.size), np.repeat(seconds, bits.size))
 
     def compare_pairs(self, first: Array, second: Array) -> Mapping[Backend, Differences]:
-        """Compute some pairs with every backend, and compare them with the correct rounding.
-
-        Args:
-            first: The bits of the first operands, uint16.
-            second: Those of the second ones.
-        """
+        """Compute some pairs with every backend, and compare them with the correct rounding."""
         sweep = self._sweep
         a, b = (operand.view(sweep.element_type.dtype) for operand in (first, second))
         # In parts that stay in the cache.

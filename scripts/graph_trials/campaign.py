@@ -17,11 +17,7 @@ _BATCH = 1000
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Go on until so many graphs have been tried; give 1 if anything disagreed.
-
-    Args:
-        arguments: Those of the command.
-    """
+    """Go on until so many graphs have been tried; give 1 if anything disagreed."""
     parser = argparse.ArgumentParser(prog="try_graphs.py")
     parser.add_argument("--graphs", type=int, default=100_000, help="how many, with those recorded")
     parser.add_argument("--processes", type=int, default=1, help="how many work at once")

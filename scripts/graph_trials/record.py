@@ -57,11 +57,7 @@ class Record:
     """A file of parts, the newest last."""
 
     def __init__(self, path: Path) -> None:
-        """Read a record, or begin one.
-
-        Args:
-            path: The file; it need not be there.
-        """
+        """Read a record, or begin one."""
         self._path = path
         read = json.loads(path.read_text("utf-8"))["parts"] if path.is_file() else []
         self.parts = [Part(**part | {"counts": Counter(part["counts"])}) for part in read]

@@ -45,15 +45,7 @@ class Bundle:
 def bundle(
     name: str, shows: str, model: onnx.ModelProto, cases: Iterable[Case], *sources: Citation
 ) -> Bundle:
-    """Put a model and its entry together.
-
-    Args:
-        name: The name of the model.
-        shows: What it shows, in one sentence.
-        model: The model.
-        cases: Its cases.
-        *sources: Where its numbers come from.
-    """
+    """Put a model and its entry together."""
     return Bundle(Example(name, shows, sources, tuple(cases)), model)
 
 
@@ -107,15 +99,7 @@ def in_both_editions(expected: Expectation | Array, /, **inputs: Array) -> list[
 def runs(
     operator: str, a: Array, b: Array, what: str = "", compute: Compute = outcome
 ) -> list[Case]:
-    """Make two cases of one node, one per edition, that expect what the oracle says.
-
-    Args:
-        operator: "Div" or "Sub".
-        a: The operand fed as A.
-        b: The operand fed as B.
-        what: What the names of the cases begin with.
-        compute: Asks the oracle.
-    """
+    """Make two cases of one node, one per edition, that expect what the oracle says."""
     return [
         case(f"{what} {edition}".strip(), compute(operator, a, b, edition), edition, A=a, B=b)
         for edition in Edition

@@ -93,13 +93,7 @@ def _name(operator: str) -> str:
 
 
 def one_node(name: str, operator: str, *operands: Array) -> Case:
-    """Make a case of a model of one node that expects what the oracle says.
-
-    Args:
-        name: The name of the case.
-        operator: The operator of the node, which alone is enforced.
-        *operands: The operands to feed.
-    """
+    """Make a case of a model of one node that expects what the oracle says."""
     names = OPERATORS[operator].operand_names(len(operands))
     inputs = dict(zip(names, operands, strict=True))
     made = case(name, elementwise_outcome(operator, *operands), **inputs)

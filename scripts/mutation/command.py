@@ -214,12 +214,7 @@ def _entry(path: str, staged: str, listed: set[str]) -> tuple[Entry, set[str]]:
 
 
 def change(path: str, mutant: str) -> str:
-    """What tells a mutant from its original: "function: line as it is -> as it becomes".
-
-    Args:
-        path: The file, in the folder that mutmut works in.
-        mutant: Its name, as mutmut gives it.
-    """
+    """What tells a mutant from its original: "function: line as it is -> as it becomes"."""
     spans = MutantLineSpans.load(path)
     assert spans is not None  # noqa: S101 - mutmut writes them with the mutants
     names = generated_function_names(mutant)

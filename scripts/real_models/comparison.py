@@ -106,12 +106,6 @@ def compare(
 ) -> list[Comparison]:
     """Compare a model with its rewritten form, both without graph optimizations.
 
-    Args:
-        path: The model.
-        trials: What to run both with.
-        backend: What enforces the rules.
-        operators: The operators that are enforced, as for `rewrite`.
-
     Returns:
         One comparison for each trial, in order. A run that ends its process counts as failed.
 

@@ -43,10 +43,6 @@ class RegistryUnreachable(PackagesNotFetched):
 def download(requirements: Path, folder: Path) -> None:
     """Download wheels with pip, each checked against its hash.
 
-    Args:
-        requirements: The file that names them.
-        folder: Where they are put.
-
     Raises:
         RegistryUnreachable: There is no connection to the registry.
         PackagesNotFetched: pip failed otherwise.

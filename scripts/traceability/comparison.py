@@ -14,12 +14,7 @@ _NO_SENTENCE = re.compile(
 
 
 def false_quotations(documents: Sequence[Document], folder: Path) -> Iterator[str]:
-    """Find the quotations that a document does not have.
-
-    Args:
-        documents: The documents.
-        folder: The folder of their files.
-    """
+    """Find the quotations that a document does not have."""
     for document in documents:
         text = _plain((folder / document.file).read_text(encoding="utf-8"))
         for entry in document.entries:
@@ -28,12 +23,7 @@ def false_quotations(documents: Sequence[Document], folder: Path) -> Iterator[st
 
 
 def lines_without_entry(document: Document, folder: Path) -> Iterator[str]:
-    """Give the lines of a document of which no quotation has a part.
-
-    Args:
-        document: The document.
-        folder: The folder of its file.
-    """
+    """Give the lines of a document of which no quotation has a part."""
     parts = [part for entry in document.entries for q in entry.quotations for part in _parts(q)]
     for line in (folder / document.file).read_text(encoding="utf-8").splitlines():
         plain = _plain(line)

@@ -75,9 +75,6 @@ class Document:
 def read_documents(folder: Path = FOLDER) -> tuple[Document, ...]:
     """Read all entries.
 
-    Args:
-        folder: The folder of the entries.
-
     Raises:
         UnusableEntry: One is not as it has to be.
     """
@@ -92,11 +89,7 @@ def read_documents(folder: Path = FOLDER) -> tuple[Document, ...]:
 
 
 def all_entries(documents: Sequence[Document]) -> Iterator[Entry]:
-    """Give the entries of documents.
-
-    Args:
-        documents: The documents.
-    """
+    """Give the entries of documents."""
     return (entry for document in documents for entry in document.entries)
 
 

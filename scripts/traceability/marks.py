@@ -35,10 +35,6 @@ class Mark:
 def find_marks(folder: Path = ROOT / "tests", root: Path = ROOT) -> tuple[Mark, ...]:
     """Find every mark in the tests of a folder.
 
-    Args:
-        folder: The folder.
-        root: What the names of tests start from.
-
     Raises:
         ValueError: A mark is at no test, or names its entries by anything but texts.
     """
@@ -50,11 +46,7 @@ def find_marks(folder: Path = ROOT / "tests", root: Path = ROOT) -> tuple[Mark, 
 
 
 def by_entry(marks: Iterable[Mark]) -> Mapping[str, list[Mark]]:
-    """Sort marks by the entries that they name.
-
-    Args:
-        marks: The marks.
-    """
+    """Sort marks by the entries that they name."""
     found: dict[str, list[Mark]] = {}
     for mark in marks:
         found.setdefault(mark.entry, []).append(mark)

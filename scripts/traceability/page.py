@@ -34,12 +34,7 @@ line has one, but of the drafts.
 
 
 def page(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) -> str:
-    """Write the page.
-
-    Args:
-        documents: The documents.
-        marks: The tests that show each entry, by its id.
-    """
+    """Write the page."""
     lines = [_HEAD.format(summary=_summary(documents, marks))]
     for document in documents:
         lines.append(f"## {document.name}\n")

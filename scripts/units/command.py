@@ -18,9 +18,6 @@ RECORD = RECORDS / "units.json"
 def run(arguments: Sequence[str]) -> int:
     """Sweep all floats of each operator; a record of other versions is begun anew.
 
-    Args:
-        arguments: Those of the command.
-
     Returns:
         The exit status.
     """
@@ -37,11 +34,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The record, or an empty one where there is none of these versions.
-
-    Args:
-        path: Its file.
-    """
+    """The record, or an empty one where there is none of these versions."""
     versions = versions_of(("onnxruntime", "numpy"))
     if path.is_file():
         record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -51,12 +44,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def entry(record: dict[str, Any], operator: str) -> dict[str, Any]:
-    """What a record has of an operator.
-
-    Args:
-        record: The record.
-        operator: The operator.
-    """
+    """What a record has of an operator."""
     told: dict[str, Any] = record["operators"].setdefault(operator, {"floats": 0, "units": {}})
     return told
 

@@ -46,9 +46,6 @@ class Sweep:
     def block(self, start: int) -> Counter[int]:
         """Compute a block.
 
-        Args:
-            start: How many floats come before it.
-
         Returns:
             How many results miss by so many units, by these.
         """
@@ -76,10 +73,6 @@ class Sweep:
 
 def missed(found: Array, nearest: Array) -> Counter[int]:
     """Count by how many units results miss.
-
-    Args:
-        found: Floats.
-        nearest: What they should be.
 
     Raises:
         ValueError: One is NaN.
