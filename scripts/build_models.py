@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from model_builders.catalog import bundles
-from model_builders.training import train
+from model_builders.digits import train
 from model_builders.writer import contents
 
 MODELS = Path(__file__).resolve().parents[1] / "models"

@@ -5,8 +5,18 @@ from collections.abc import Iterator
 import numpy as np
 import onnx
 
-from model_builders.bundle import PRELIMINARY, Array, Bundle, bundle, case, float32, int32
-from model_builders.expected import differences, outcome, quotients
+from model_builders.bundle import (
+    PRELIMINARY,
+    Array,
+    Bundle,
+    bundle,
+    case,
+    differences,
+    float32,
+    int32,
+    outcome,
+    quotients,
+)
 from model_builders.graphs import parse
 from sonnx_ort.models import Outputs
 
@@ -24,7 +34,7 @@ def bundles() -> Iterator[Bundle]:
 
 
 def _if() -> Bundle:
-    refused = outcome("Sub", _A, _SHORT, PRELIMINARY)
+    refused = outcome("Sub", _A, _SHORT, edition=PRELIMINARY)
     then, otherwise = ({"condition": np.array(taken), "A": _A} for taken in (True, False))
     return bundle(
         "div_in_if",
@@ -62,7 +72,7 @@ def _loop() -> Bundle:
 def _if_in_loop() -> Bundle:
     x, d, zero = int32([100, -100, 7]), int32([5, 4, 3]), int32([0, 4, 3])
     expected = Outputs({"C": quotients(quotients(x, d), d), "D_last": d})
-    refused = outcome("Div", x, zero, PRELIMINARY)
+    refused = outcome("Div", x, zero, edition=PRELIMINARY)
     return bundle(
         "div_in_if_in_loop",
         "A Div two graphs deep, in an If in a Loop; the first of three iterations skips it.",
