@@ -11,17 +11,7 @@ from statistics import geometric_mean
 from typing import Any
 
 import onnx
-from benchmarks.report import (
-    Row,
-    add_backend,
-    add_markdown,
-    both,
-    describe_run,
-    heading,
-    make_parser,
-    markdown_table,
-    print_row,
-)
+from benchmarks import report
 from benchmarks.rewriting import LOAD, REWRITE, time_rewrites
 from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, seconds_of, take_turns
 from environment import ROOT
@@ -93,7 +83,7 @@ class ModelFigures:
             "not optimized": ratio_of(self.plain, REWRITTEN, ORIGINAL),
         }
 
-    def row(self) -> Row:
+    def row(self) -> report.Row:
         """Its row in the table."""
         outcomes = Counter(comparison.outcome for comparison in self.comparisons)
         milliseconds = seconds_of(self.rewriting, REWRITE).median * 1000
@@ -107,7 +97,7 @@ class ModelFigures:
             "guards": str(self.census.guards),
             "identical": f"{outcomes[Outcome.IDENTICAL]} of "
             f"{outcomes.total() - outcomes[Outcome.ORIGINAL_FAILS]}",
-            **{name: both(ratio, 2) for name, ratio in self.ratios().items()},
+            **{name: report.both(ratio, 2) for name, ratio in self.ratios().items()},
             "rewrite": f"{milliseconds:.0f} ms, {to_loading:.1f}x",
         }
 
@@ -121,7 +111,16 @@ def run(arguments: Sequence[str]) -> int:
     Returns:
         The exit status: 0, or 2 if there are no models.
     """
-    options = _parser().parse_args(arguments)
+    description = "Compare and time the models of other people's packages, rewritten and not."
+    parser = report.make_parser("models", description, 2.0, backend=True, markdown=True)
+    parser.add_argument(
+        "paths", nargs="*", type=Path, help="models, or folders (default: the published table's)"
+    )
+    parser.add_argument("--model", default="", help="only models whose names contain this")
+    parser.add_argument(
+        "--operators", default=DEFAULT, help="the operators that are enforced, as for rewrite"
+    )
+    options = parser.parse_args(arguments)
     try:
         models = _files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
     except PackagesNotFetched as error:
@@ -131,7 +130,7 @@ def run(arguments: Sequence[str]) -> int:
     if not chosen:
         print(f"There is no model whose name contains '{options.model}'.")
         return 2
-    print(f"{heading(describe_run('models', arguments))}\n\n{_EXPLANATION}\n", flush=True)
+    report.print_heading("models", arguments, f"{_EXPLANATION}\n")
     figures: list[ModelFigures] = []
     for name, path in chosen.items():
         try:
@@ -139,12 +138,12 @@ def run(arguments: Sequence[str]) -> int:
         except _NOT_MEASURED as error:
             print(f"{name} is left out: {error}", flush=True)
             continue
-        print_row(figures[-1].row(), titles=len(figures) == 1, first_width=52)
+        report.print_row(figures[-1].row(), titles=len(figures) == 1, first_width=52)
     if not figures:
         return 2
     print(f"\n{means(figures)}")
     if options.markdown is not None:
-        table = markdown_table([figure.row() for figure in figures])
+        table = report.markdown_table([figure.row() for figure in figures])
         options.markdown.write_text(f"{table}\n{means(figures)}\n", encoding="utf-8")
     return 0
 
@@ -226,21 +225,3 @@ def _time_runs(sessions: Mapping[str, Any], feeds: Feeds, seconds: float) -> lis
     for warm_up in runs.values():
         warm_up()
     return take_turns(runs, seconds, ORIGINAL)
-
-
-def _parser() -> argparse.ArgumentParser:
-    description = "Compare and time the models of other people's packages, rewritten and not."
-    parser = make_parser("models", description, 2.0)
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        type=Path,
-        help="models, or folders with models (default: those of the published table)",
-    )
-    parser.add_argument("--model", default="", help="only models whose names contain this")
-    parser.add_argument(
-        "--operators", default=DEFAULT, help="the operators that are enforced, as for rewrite"
-    )
-    add_backend(parser)
-    add_markdown(parser)
-    return parser
