@@ -49,11 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def check(files: Mapping[str, bytes]) -> int:
-    """Compare the files in `models/` with what the code builds, and print the differences.
-
-    Returns:
-        0 if there is no difference, else 1.
-    """
+    """Compare the files in `models/` with what the code builds, and print the differences."""
     differences = [f"{name} is not what the code builds" for name in sorted(_stale(files))]
     differences += [f"{name} is built by no code" for name in sorted(_strays(files))]
     print("\n".join(differences) or f"{len(files)} files are what the code builds")

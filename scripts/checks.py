@@ -85,9 +85,6 @@ def check_types(environment: Environment) -> int:
 
     The sources of one package lie in three folders of the repository, where mypy cannot see them
     as one.
-
-    Returns:
-        The exit status.
     """
     root, folder = environment.root, environment.folder / "typing"
     shutil.rmtree(folder, ignore_errors=True)
@@ -103,9 +100,6 @@ def check_types(environment: Environment) -> int:
 
 def unpack_wheel(python: Path, root: Path, folder: Path) -> Path:
     """Build the wheel of the sources as they are now, and unpack it.
-
-    Returns:
-        The folder that stands for site-packages.
 
     Raises:
         CalledProcessError: The sources make no wheel.
@@ -125,11 +119,7 @@ def install_node_packages() -> int:
 
 
 def run_checks(checks: Mapping[str, Check]) -> bool:
-    """Run checks, each under a heading, and say of each in a line how it ended.
-
-    Returns:
-        Whether none failed.
-    """
+    """Run checks, each under a heading, and say of each in a line how it ended."""
     statuses: dict[str, int] = {}
     for name, check in checks.items():
         print(f"\n[{name}]", flush=True)

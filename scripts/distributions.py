@@ -25,9 +25,6 @@ class Distributions:
 def build_distributions(python: Path, root: Path, folder: Path) -> Distributions:
     """Build the source distribution, and the wheel from nothing but that.
 
-    Returns:
-        The files, which lie in the folder.
-
     Raises:
         CalledProcessError: The sources make no distribution.
     """

@@ -33,9 +33,6 @@ def what_is_missing(folder: Path = FOLDER) -> str | None:
 def install(folder: Path = FOLDER) -> int:
     """Install the packages of the lock file, unless they are there already.
 
-    Returns:
-        The exit status of npm.
-
     Raises:
         NodeUnavailable: There is no Node.js, no npm or no connection to the registry.
     """

@@ -15,11 +15,7 @@ from environment import exit_status, run_with_package
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Write the page, or compare the entries with the documents.
-
-    Returns:
-        The exit status.
-    """
+    """Write the page, or compare the entries with the documents."""
     from traceability.comparison import false_quotations, lines_without_entry  # noqa: PLC0415
     from traceability.entries import read_documents  # noqa: PLC0415
     from traceability.marks import by_entry, find_marks  # noqa: PLC0415

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from model_builders.bundle import Array, Bundle, bundle, case, in_both_editions
+from model_builders import bundle as make
+from model_builders.bundle import Array, Bundle, bundle
 from model_builders.graphs import parse
 from sonnx_ort.models import Citation, Classification, Outputs
 
@@ -40,8 +41,8 @@ def bundles() -> Iterator[Bundle]:
         "A classifier trained on real digits: standardization with Sub and Div, then two layers.",
         _model(trained),
         [
-            *in_both_editions(accuracy, pixels=pixels),
-            case("predictions of scikit-learn", Outputs({"label": predicted}), pixels=pixels),
+            *make.in_both_editions(accuracy, pixels=pixels),
+            make.case("predictions of scikit-learn", Outputs({"label": predicted}), pixels=pixels),
         ],
         SOURCE,
     )
@@ -68,9 +69,6 @@ def _model(trained: Mapping[str, Array]) -> onnx.ModelProto:
 
 def train() -> str:
     """Train on scikit-learn's digits and write what `bundles` builds from.
-
-    Returns:
-        One sentence on the result.
 
     Raises:
         ImportError: scikit-learn is not installed.

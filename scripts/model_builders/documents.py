@@ -10,23 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from model_builders.bundle import (
-    NODE_NAMES,
-    PRELIMINARY,
-    Array,
-    Bundle,
-    binary,
-    bundle,
-    case,
-    explicit,
-    explicit_runs,
-    float32,
-    in_both_editions,
-    in_both_modes,
-    int32,
-    quotients,
-    rejections,
-)
+from model_builders import bundle as make
+from model_builders.bundle import Array, Bundle, bundle
 from model_builders.graphs import parse
 from sonnx_ort.models import Citation, Outputs
 
@@ -91,13 +76,13 @@ def _example(
 ) -> Bundle:
     """Give the model of an example that has one result in both editions."""
     a, b = operands
-    cases = in_both_editions(c, A=a, B=b)
-    return bundle(name, shows, binary(operator, c), cases, *sources)
+    cases = make.in_both_editions(c, A=a, B=b)
+    return bundle(name, shows, make.binary(operator, c), cases, *sources)
 
 
 def _div_examples() -> Iterator[Bundle]:
     for number, numbers in enumerate(_PRINTED["Div"], start=1):
-        for *operands, c in (map(float32, numbers), map(int32, numbers)):
+        for *operands, c in (map(make.float32, numbers), map(make.int32, numbers)):
             yield _example(
                 f"div_example_{number}_{c.dtype}",
                 f"The quotients of example {number} of both editions, in {c.dtype}.",
@@ -110,7 +95,7 @@ def _div_examples() -> Iterator[Bundle]:
     yield _example(
         "div_numpy_example",
         "The quotients of the document's numpy example, in double as numpy computes them.",
-        *("Div", (a, b), quotients(a, b)),
+        *("Div", (a, b), make.quotients(a, b)),
         Citation(_DIV_PRELIMINARY, "numpy example"),
     )
     a, b = np.array([[6.0, 9.0, 35.0]]), np.array([[3.0, 3.0, 0.0]])
@@ -121,9 +106,9 @@ def _div_examples() -> Iterator[Bundle]:
         Citation(_DIV_PRELIMINARY, "numpy example with a division by 0"),
     )
     section = "section FP16, FP32, FP64, BFLOAT16"
-    one, zero = (float32([[3, 4], [16, a], [25, 24]]) for a in (1, 0))
-    b = float32([[3, 2], [4, 0], [5, 4]])
-    inf, nan = (float32([[1.0, 2.0], [4.0, c], [5.0, 6.0]]) for c in (np.inf, np.nan))
+    one, zero = (make.float32([[3, 4], [16, a], [25, 24]]) for a in (1, 0))
+    b = make.float32([[3, 2], [4, 0], [5, 4]])
+    inf, nan = (make.float32([[1.0, 2.0], [4.0, c], [5.0, 6.0]]) for c in (np.inf, np.nan))
     yield _example(
         "div_zero_divisor",
         "1/0 is inf in both editions.",
@@ -133,10 +118,10 @@ def _div_examples() -> Iterator[Bundle]:
     yield bundle(
         "div_zero_by_zero",
         "0/0 is NaN in the typed edition, and inf by the formula of the preliminary one.",
-        binary("Div", b),
+        make.binary("Div", b),
         [
-            case("typed", nan, A=zero, B=b),
-            case("preliminary", inf, PRELIMINARY, A=zero, B=b),
+            make.case("typed", nan, A=zero, B=b),
+            make.case("preliminary", inf, make.PRELIMINARY, A=zero, B=b),
         ],
         Citation(_DIV_TYPED, f"{section}, second example"),
         Citation(_DIV_PRELIMINARY, "formula of C"),
@@ -145,7 +130,7 @@ def _div_examples() -> Iterator[Bundle]:
 
 def _sub_examples() -> Iterator[Bundle]:
     for number, numbers in enumerate(_PRINTED["Sub"], start=1):
-        for *operands, c in (map(float32, numbers), map(int32, numbers)):
+        for *operands, c in (map(make.float32, numbers), map(make.int32, numbers)):
             yield _example(
                 f"sub_example_{number}_{c.dtype}",
                 f"The differences of the document's example {number}, in {c.dtype}.",
@@ -162,7 +147,7 @@ def _sub_examples() -> Iterator[Bundle]:
 
 
 def _onnx_div_examples() -> Iterator[Bundle]:
-    a, b, c = map(float32, ([3, 4], [1, 2], [3, 2]))
+    a, b, c = map(make.float32, ([3, 4], [1, 2], [3, 2]))
     yield _example(
         "onnx_div_example",
         "The quotients of the ONNX page's first example.",
@@ -170,28 +155,28 @@ def _onnx_div_examples() -> Iterator[Bundle]:
         Citation(ONNX_DIV, "test_div_example"),
     )
     draw, shape = np.random.RandomState(_SEED), (3, 4, 5)
-    a, b = float32(draw.randn(*shape)), float32(draw.rand(*shape)) + np.float32(1)
+    a, b = make.float32(draw.randn(*shape)), make.float32(draw.rand(*shape)) + np.float32(1)
     yield _example(
         "onnx_div_random",
         "Sixty random quotients in float32, each the nearest to the exact one.",
-        *("Div", (a, b), quotients(a, b)),
+        *("Div", (a, b), make.quotients(a, b)),
         Citation(ONNX_DIV, "test_div"),
     )
     a, b = (draw.randint(24, size=shape, dtype=np.uint8) + np.uint8(least) for least in (0, 1))
     yield _example(
         "onnx_div_uint8",
         "Sixty random quotients in uint8, truncated.",
-        *("Div", (a, b), quotients(a, b)),
+        *("Div", (a, b), make.quotients(a, b)),
         Citation(ONNX_DIV, "test_div_uint8"),
     )
-    a, b = float32(draw.randn(*shape)), float32(draw.rand(shape[-1])) + np.float32(1)
+    a, b = make.float32(draw.randn(*shape)), make.float32(draw.rand(shape[-1])) + np.float32(1)
     yield bundle(
         "onnx_div_broadcast",
         "ONNX broadcasts (5,) to (3, 4, 5); the profile rejects it, or has it written out.",
-        binary("Div", a, a.shape, b.shape),
+        make.binary("Div", a, a.shape, b.shape),
         [
-            *rejections("Div.float.R1", "Div.R1 Div.R4"),
-            *explicit_runs("Div", a, b),
+            *make.rejections("Div.float.R1", "Div.R1 Div.R4"),
+            *make.explicit_runs("Div", a, b),
         ],
         Citation(ONNX_DIV, "test_div_bcast"),
     )
@@ -208,12 +193,14 @@ def older_versions() -> Iterator[Bundle]:
                 f"{operator} of opset {opset} on equal shapes runs{dropped}.",
                 parse(
                     f"""(float[3] A, float[3] B) => (float[3] C) {{
-                        [{NODE_NAMES[operator]}] C = {operator} {attributes} (A, B)
+                        [{make.NODE_NAMES[operator]}] C = {operator} {attributes} (A, B)
                     }}""",
                     opset=opset,
                     ir_version=_IR_VERSION,
                 ),
-                in_both_editions(float32(c), A=float32([6, 9, 35]), B=float32(b)),
+                make.in_both_editions(
+                    make.float32(c), A=make.float32([6, 9, 35]), B=make.float32(b)
+                ),
             )
         yield _broadcasts(opset)
         misfit = """(float[2,3,4,5] A, float[3,4] B) => (float[?,?,?,?] C) {
@@ -223,7 +210,7 @@ def older_versions() -> Iterator[Bundle]:
             f"div_opset_{opset}_misfit",
             "With broadcast=1 and no axis, (3, 4) is not the end of (2, 3, 4, 5): always rejected.",
             parse(misfit, opset=opset, ir_version=_IR_VERSION),
-            in_both_modes(*rejections("Div.float.R1")),
+            make.in_both_modes(*make.rejections("Div.float.R1")),
             Citation(ONNX_DIV, f"Div - {opset}"),
         )
     chain = """(float[2,3] X, float[2,3] mean, float[2,3] std) => (float[2,3] C) {
@@ -235,28 +222,28 @@ def older_versions() -> Iterator[Bundle]:
         "normalization_opset_6",
         "Sub, Div and another operator of opset 6 in one model.",
         parse(chain, opset=6, ir_version=_IR_VERSION),
-        in_both_editions(
-            float32([[0.0, 0.5, 0.0], [2.0, 0.0, 0.0]]),
-            X=float32([[1, 4, -9], [9, 0, 1]]),
-            mean=float32([[5, 2, 3], [5, 2, 3]]),
-            std=float32([[2, 4, 8], [2, 4, 8]]),
+        make.in_both_editions(
+            make.float32([[0.0, 0.5, 0.0], [2.0, 0.0, 0.0]]),
+            X=make.float32([[1, 4, -9], [9, 0, 1]]),
+            mean=make.float32([[5, 2, 3], [5, 2, 3]]),
+            std=make.float32([[2, 4, 8], [2, 4, 8]]),
         ),
     )
 
 
 def _broadcasts(opset: int) -> Bundle:
-    a = float32(np.resize(range(1, 8), (2, 3, 4, 5)))
+    a = make.float32(np.resize(range(1, 8), (2, 3, 4, 5)))
     inputs, outputs = {"A": a}, {}
     for what, (shape, aligned) in _ALIGNED.items():
-        b = inputs[f"B_{what}"] = float32(np.resize(range(1, 8), shape))
-        outputs[f"C_{what}"] = quotients(a, b.reshape(aligned))
+        b = inputs[f"B_{what}"] = make.float32(np.resize(range(1, 8), shape))
+        outputs[f"C_{what}"] = make.quotients(a, b.reshape(aligned))
     return bundle(
         f"div_opset_{opset}_broadcast",
         f"Every shape that Div of opset {opset} takes with broadcast=1: rejected or made explicit.",
         parse(_BROADCASTS, opset=opset, ir_version=_IR_VERSION),
         [
-            *rejections("Div.float.R1", "Div.R1 Div.R4", nodes=tuple(_ALIGNED)),
-            *explicit(case("typed", Outputs(outputs), **inputs)),
+            *make.rejections("Div.float.R1", "Div.R1 Div.R4", nodes=tuple(_ALIGNED)),
+            *make.explicit(make.case("typed", Outputs(outputs), **inputs)),
         ],
         Citation(ONNX_DIV, f"Div - {opset}"),
     )

@@ -11,19 +11,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from model_builders.bundle import (
-    NODE_NAMES,
-    Array,
-    Bundle,
-    binary,
-    bundle,
-    float32,
-    in_both_editions,
-    int32,
-    quotients,
-    rejections,
-    runs,
-)
+from model_builders import bundle as make
+from model_builders.bundle import Array, Bundle, bundle
 from model_builders.graphs import parse
 from sonnx_ort.models import Case, Outputs
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
@@ -72,7 +61,7 @@ def floats() -> Iterator[Bundle]:
             ),
         ):
             a, b = np.array(pairs).astype(dtype).T
-            cases = map(_at_the_edges, runs(operator, a, b))
+            cases = map(_at_the_edges, make.runs(operator, a, b))
             yield bundle(name, shows, _model(operator, a), cases)
 
 
@@ -85,36 +74,36 @@ def integers() -> Iterator[Bundle]:
     yield bundle(
         "div_constant_divisor",
         "A constant divisor without zeros keeps C1 in every run.",
-        _divided_by(int32([3, -4, 5])),
-        in_both_editions(int32([3, -2, -2]), A=int32([10, 10, -10])),
+        _divided_by(make.int32([3, -4, 5])),
+        make.in_both_editions(make.int32([3, -2, -2]), A=make.int32([10, 10, -10])),
     )
     yield bundle(
         "div_constant_zero_divisor",
         "A constant integer divisor with a zero in it is rejected before any run.",
-        _divided_by(int32([3, 0, 5])),
-        rejections("Div.int.C1", "Div.R5"),
+        _divided_by(make.int32([3, 0, 5])),
+        make.rejections("Div.int.C1", "Div.R5"),
     )
 
 
 def sparse_tensors() -> Iterator[Bundle]:
     """A sparse tensor, which the profile does not support."""
     model = parse("(float[3] A) => (float[3] C) { [divide] C = Div(A, B) }")
-    elements = numpy_helper.from_array(float32([3, 5]), "B")
+    elements = numpy_helper.from_array(make.float32([3, 5]), "B")
     indices = numpy_helper.from_array(np.array([0, 2], np.int64), "B_indices")
     model.graph.sparse_initializer.append(helper.make_sparse_tensor(elements, indices, [3]))
     yield bundle(
         "div_sparse_initializer",
         "A sparse divisor is rejected before any run.",
         model,
-        rejections("Div.float.RG1", "Div.R2"),
+        make.rejections("Div.float.RG1", "Div.R2"),
     )
 
 
 def products() -> Iterator[Bundle]:
     """What an optimizer would change."""
-    one, x, y = float32([1]), float32([49]), float32(range(1, 17))
+    one, x, y = make.float32([1]), make.float32([49]), make.float32(range(1, 17))
     # A double holds the product of two float32 exactly, so that the cast is the only rounding.
-    product = quotients(one, x).astype(np.float64) * y.astype(np.float64)
+    product = make.quotients(one, x).astype(np.float64) * y.astype(np.float64)
     text = """(float[1] x, float[n] y) => (float[n] C) {
         [divide] reciprocal = Div(one, x)
         C = Mul(reciprocal, y)
@@ -123,18 +112,18 @@ def products() -> Iterator[Bundle]:
         "reciprocal_product",
         "(1/x) * y is rounded twice; ONNX Runtime's optimizer may not make y/x of it.",
         parse(text, constants={"one": one}),
-        in_both_editions(product.astype(np.float32), x=x, y=y),
+        make.in_both_editions(product.astype(np.float32), x=x, y=y),
     )
 
 
 def _model(operator: str, operand: Array) -> onnx.ModelProto:
     if operand.dtype != _BFLOAT16:
-        return binary(operator, operand)
+        return make.binary(operator, operand)
     tensor = f"float[{operand.size}]"
     return parse(f"""({tensor} A, {tensor} B) => ({tensor} C) {{
         A_bfloat16 = Cast <to = {_TO_BFLOAT16}> (A)
         B_bfloat16 = Cast <to = {_TO_BFLOAT16}> (B)
-        [{NODE_NAMES[operator]}] C_bfloat16 = {operator}(A_bfloat16, B_bfloat16)
+        [{make.NODE_NAMES[operator]}] C_bfloat16 = {operator}(A_bfloat16, B_bfloat16)
         C = Cast <to = {_TO_FLOAT}> (C_bfloat16)
     }}""")
 
@@ -180,12 +169,12 @@ def _quotients(limits: np.iinfo) -> Bundle:
         pairs["smallest/-1"] = [[low, -7, low], [1, -1, -1]]
     cases = []
     for what, (a, b) in pairs.items():
-        cases += runs("Div", np.array(a, dtype), np.array(b, dtype), what)
+        cases += make.runs("Div", np.array(a, dtype), np.array(b, dtype), what)
     shows = " towards zero; x/0 and smallest/-1 are refused." if low else "; x/0 is refused."
     return bundle(
         f"div_{dtype}",
         f"Quotients in {dtype} are truncated{shows}",
-        binary("Div", np.array(0, dtype), ("n",)),
+        make.binary("Div", np.array(0, dtype), ("n",)),
         cases,
     )
 
@@ -197,8 +186,8 @@ def _differences(limits: np.iinfo) -> Bundle:
     return bundle(
         f"sub_{dtype}",
         f"Differences in {dtype} wrap modulo 2^{limits.bits}.",
-        binary("Sub", a, ("n",)),
-        runs("Sub", a, b),
+        make.binary("Sub", a, ("n",)),
+        make.runs("Sub", a, b),
     )
 
 

@@ -6,19 +6,8 @@ from dataclasses import replace
 import numpy as np
 import onnx
 
-from model_builders.bundle import (
-    NODE_NAMES,
-    Array,
-    Bundle,
-    bundle,
-    case,
-    element_type_of,
-    float32,
-    int32,
-    node_outcome,
-    only_output,
-    outcome,
-)
+from model_builders import bundle as make
+from model_builders.bundle import Array, Bundle, bundle
 from model_builders.graphs import OPSET, parse
 from sonnx_ort.models import Case, Outputs
 from sonnx_ort.profile.catalog import OPERATORS
@@ -26,33 +15,37 @@ from sonnx_ort.profile.catalog import OPERATORS
 _INF, _NAN = np.inf, np.nan
 _SMALLEST = -(2**31)
 _FALSE_AND_TRUE = np.array([False, False, True, True]), np.array([False, True, False, True])
-_BITS = int32([12, -1, 255, _SMALLEST]), int32([10, 7, -256, -1])
+_BITS = make.int32([12, -1, 255, _SMALLEST]), make.int32([10, 7, -256, -1])
 _FLOATS = (
-    float32([1, 2, 3, 0.0, -_INF, _INF, _NAN, _NAN]),
-    float32([3, 2, 1, -0.0, 1, _INF, 1, _NAN]),
+    make.float32([1, 2, 3, 0.0, -_INF, _INF, _NAN, _NAN]),
+    make.float32([3, 2, 1, -0.0, 1, _INF, 1, _NAN]),
 )
 _SUMMANDS = (
-    float32([1, 2**24, 3.0e38, _INF, -0.0, _NAN]),
-    float32([-1, 1, 3.0e38, -_INF, -0.0, 1]),
+    make.float32([1, 2**24, 3.0e38, _INF, -0.0, _NAN]),
+    make.float32([-1, 1, 3.0e38, -_INF, -0.0, 1]),
 )
 _THREE = (
-    float32([1, 5, -_INF, _NAN, 1]),
-    float32([3, 4, -2, 1, _NAN]),
-    float32([2, 6, -1, _INF, 9]),
+    make.float32([1, 5, -_INF, _NAN, 1]),
+    make.float32([3, 4, -2, 1, _NAN]),
+    make.float32([2, 6, -1, _INF, 9]),
 )
-_SLOPED = float32([1, -2, -0.5, 0, -_INF, _NAN]), float32([9, 0.25, -0.1, 9, 2, 0])
-_CHOICES = np.array([True, False, True, False]), int32([1, 2, 3, 4]), int32([-1, -2, -3, -4])
+_SLOPED = make.float32([1, -2, -0.5, 0, -_INF, _NAN]), make.float32([9, 0.25, -0.1, 9, 2, 0])
+_CHOICES = (
+    np.array([True, False, True, False]),
+    make.int32([1, 2, 3, 4]),
+    make.int32([-1, -2, -3, -4]),
+)
 
 _OF_ONE_SIZE: Mapping[str, tuple[str, tuple[Array, ...]]] = {
     "Add": ("Sums are rounded once; inf - inf is NaN.", _SUMMANDS),
     "Mul": (
         "Products wrap modulo 2^32.",
-        (int32([6, -7, 65536, _SMALLEST]), int32([7, 3, 65537, -1])),
+        (make.int32([6, -7, 65536, _SMALLEST]), make.int32([7, 3, 65537, -1])),
     ),
     "Max": ("The largest of three, and NaN where an operand is.", _THREE),
     "Min": (
         "The smallest of three integers.",
-        (int32([1, 5, _SMALLEST]), int32([3, 4, 2**31 - 1]), int32([2, 6, 0])),
+        (make.int32([1, 5, _SMALLEST]), make.int32([3, 4, 2**31 - 1]), make.int32([2, 6, 0])),
     ),
     "PRelu": ("Elements below zero times their slope, the others as they are.", _SLOPED),
     "And": ("Whether both conditions hold.", _FALSE_AND_TRUE),
@@ -82,12 +75,12 @@ def of_one_size() -> Iterator[Bundle]:
 
 def of_elements() -> Iterator[Bundle]:
     """Operators that have no result for some elements, and those that have one for all of them."""
-    x = int32([-7, 7, 0, _SMALLEST + 1])
+    x = make.int32([-7, 7, 0, _SMALLEST + 1])
     yield _one_node(
         "abs_int32",
         "The smallest integer has no magnitude in its type: ONNX Runtime gives it back, negative.",
         "Abs",
-        {"in the type": (x,), "smallest": (int32([1, _SMALLEST]),)},
+        {"in the type": (x,), "smallest": (make.int32([1, _SMALLEST]),)},
     )
     x, y, width = (np.array(a, np.uint8) for a in ([1, 1, 255, 0], [0, 7, 4, 7], [0, 7, 8, 9]))
     yield _one_node(
@@ -97,26 +90,26 @@ def of_elements() -> Iterator[Bundle]:
         {"within the width": (x, y), "by the width": (x, width), "n and 1": (x, y[:1])},
         '<direction = "LEFT">',
     )
-    a, b = int32([7, -7, 7, -7, _SMALLEST, -1]), int32([3, 3, -3, -3, 10, _SMALLEST])
+    a, b = make.int32([7, -7, 7, -7, _SMALLEST, -1]), make.int32([3, 3, -3, -3, 10, _SMALLEST])
     yield _one_node(
         "mod_int32",
         "x % 0 and smallest % -1 are refused; ONNX Runtime up to 1.31.1 dies of the latter.",
         "Mod",
         {
             "sign of the divisor": (a, b),
-            "x % 0": (int32([7, 8, 9]), int32([3, 0, 0])),
-            "smallest % -1": (int32([7, _SMALLEST]), int32([-1, -1])),
+            "x % 0": (make.int32([7, 8, 9]), make.int32([3, 0, 0])),
+            "smallest % -1": (make.int32([7, _SMALLEST]), make.int32([-1, -1])),
             "n and 1": (a, b[:1]),
         },
     )
-    x, y = int32([2, -3, 7, 0, -1]), int32([10, 3, 0, 0, 31])
+    x, y = make.int32([2, -3, 7, 0, -1]), make.int32([10, 3, 0, 0, 31])
     yield _one_node(
         "pow_int32",
         "Of 0 to the power -1 ONNX Runtime makes -2147483648; negative exponents are refused.",
         "Pow",
         {
             "small": (x, y),
-            "0 to the power -1": (int32([3, 2, 0]), int32([1, 0, -1])),
+            "0 to the power -1": (make.int32([3, 2, 0]), make.int32([1, 0, -1])),
             "n and 1": (x, y[:1]),
         },
     )
@@ -129,17 +122,33 @@ def of_elements() -> Iterator[Bundle]:
             operator,
             {"within int32": within, "beyond int32": beyond},
         )
-    yield _functions_of_floats()
+    # None with an irrational logarithm is among them: machines differ in the last bit of those.
+    x = make.float32([1, 0, -0.0, -1, _INF, -_INF, _NAN])
+    named = {"Neg": "Negative", "Reciprocal": "Inverse", "Sqrt": "Root", "Log": "Logarithm"}
+    results = {
+        name: make.only_output(make.outcome(operator, x)) for operator, name in named.items()
+    }
+    declared = ", ".join(f"float[n] {name}" for name in results)
+    nodes = (
+        f"[{make.NODE_NAMES[operator]}] {name} = {operator}(X)" for operator, name in named.items()
+    )
+    made = make.case("zeros, below zero, infinite, NaN", Outputs(results), X=x)
+    yield bundle(
+        "functions_of_every_float",
+        "Neg, Reciprocal, Sqrt and Log have a result for every float; none is refused.",
+        parse(f"(float[n] X) => ({declared}) {{ {' '.join(nodes)} }}"),
+        [replace(made, operators=",".join(named))],
+    )
     yield _one_node(
         "acos_float",
         "1.5 is no cosine: ONNX Runtime makes NaN of it without a word.",
         "Acos",
-        {"cosines": (float32([1, _NAN]),), "no cosine": (float32([0.5, 1.5]),)},
+        {"cosines": (make.float32([1, _NAN]),), "no cosine": (make.float32([0.5, 1.5]),)},
     )
     converted = {
-        "in the type": float32([-0.5, 2.75, -(2.0**31), 2147483520]),
-        "2^31": float32([1, 2147483648]),
-        "-3e9": float32([-3.0e9, 1]),
+        "in the type": make.float32([-0.5, 2.75, -(2.0**31), 2147483520]),
+        "2^31": make.float32([1, 2147483648]),
+        "-3e9": make.float32([-3.0e9, 1]),
     }
     yield bundle(
         "cast_float_to_int32",
@@ -151,14 +160,14 @@ def of_elements() -> Iterator[Bundle]:
 
 def of_single_operands() -> Iterator[Bundle]:
     """Operators whose rules speak of shapes of single operands, and of places on their axes."""
-    a, b = float32([[1, 2], [3, 4]]), float32([[5, 6], [7, 8]])
+    a, b = make.float32([[1, 2], [3, 4]]), make.float32([[5, 6], [7, 8]])
     factors = {"matrices": a, "stack": np.stack([a, b]), "vector": a[0]}
     yield bundle(
         "mat_mul_of_any_rank",
         "A stack of matrices is refused, which ONNX Runtime multiplies by one without a word.",
         parse(
             "(float[n] elements, int64[r] sizes, float[b, c] B) => (float[p, q] Y) "
-            f"{{ A = Reshape(elements, sizes) [{NODE_NAMES['MatMul']}] Y = MatMul(A, B) }}"
+            f"{{ A = Reshape(elements, sizes) [{make.NODE_NAMES['MatMul']}] Y = MatMul(A, B) }}"
         ),
         [
             replace(
@@ -169,11 +178,11 @@ def of_single_operands() -> Iterator[Bundle]:
         ],
     )
     # A variance of 3 and an epsilon of 1 have a root that is exact.
-    x, ones = float32([[1, 5], [-3, 0]]), float32([1, 1])
-    fixed = {"X": x, "scale": float32([2, 4]), "B": ones, "input_mean": ones}
+    x, ones = make.float32([[1, 5], [-3, 0]]), make.float32([1, 1])
+    fixed = {"X": x, "scale": make.float32([2, 4]), "B": ones, "input_mean": ones}
     inputs = ", ".join(f"float[c] {name}" for name in ("scale", "B", "input_mean", "input_var"))
     operator, attributes = "BatchNormalization", {"epsilon": 1.0}
-    variances = {"variances": float32([3, 3]), "negative variance": float32([3, -0.5])}
+    variances = {"variances": make.float32([3, 3]), "negative variance": make.float32([3, -0.5])}
     yield bundle(
         "batch_normalization_float",
         "A negative variance is refused: ONNX Runtime makes NaN of it without a word.",
@@ -189,7 +198,7 @@ def of_single_operands() -> Iterator[Bundle]:
             for name, variance in variances.items()
         ],
     )
-    x, low = float32([-2, 0.5, 7]), float32(0)
+    x, low = make.float32([-2, 0.5, 7]), make.float32(0)
     yield bundle(
         "clip_float",
         "A bound is a scalar: one of shape (1,), which ONNX Runtime takes too, is refused.",
@@ -197,12 +206,31 @@ def of_single_operands() -> Iterator[Bundle]:
             "float[n] input, float min, float max", "float[n] output", "Clip", "input, min, max"
         ),
         [
-            _case("scalars", "Clip", input=x, min=low, max=float32(1)),
-            _case("bound of shape (1,)", "Clip", input=x, min=low, max=float32([1])),
+            _case("scalars", "Clip", input=x, min=low, max=make.float32(1)),
+            _case("bound of shape (1,)", "Clip", input=x, min=low, max=make.float32([1])),
         ],
     )
-    yield _sliced()
-    x, attributes = float32([[1, 7, 7], [3, 2, 1]]), {"axis": 1, "keepdims": 0}
+    x, names = make.float32([10, 11, 12, 13]), ("starts", "ends", "axes", "steps")
+    places = {
+        "every second": [[1, 4, 0, 2]],
+        "backwards": [[-1, -5, 0, -1]],
+        "no axis named": np.empty((0, 4)),
+        "start behind the last": [[4, 4, 0, 1]],
+        "end beyond the axis": [[0, 2**31, 0, 1]],
+        "start behind the end": [[3, 1, 0, 1]],
+    }
+    cases = [
+        _case(name, "Slice", X=x, **dict(zip(names, np.array(chosen, np.int64).T, strict=True)))
+        for name, chosen in places.items()
+    ]
+    inputs = ", ".join(f"int64[k] {name}" for name in names)
+    yield bundle(
+        "slice_float",
+        "Places beyond an axis are refused: ONNX Runtime gives an empty tensor without a word.",
+        _model(f"float[n] X, {inputs}", "float[m] Y", "Slice", f"X, {', '.join(names)}"),
+        cases,
+    )
+    x, attributes = make.float32([[1, 7, 7], [3, 2, 1]]), {"axis": 1, "keepdims": 0}
     yield bundle(
         "arg_max_float",
         "Of the largest elements the place of the first; an axis that holds nothing is refused.",
@@ -217,45 +245,6 @@ def of_single_operands() -> Iterator[Bundle]:
     )
 
 
-def _functions_of_floats() -> Bundle:
-    # None with an irrational logarithm is among them: machines differ in the last bit of those.
-    x = float32([1, 0, -0.0, -1, _INF, -_INF, _NAN])
-    named = {"Neg": "Negative", "Reciprocal": "Inverse", "Sqrt": "Root", "Log": "Logarithm"}
-    results = {name: only_output(outcome(operator, x)) for operator, name in named.items()}
-    declared = ", ".join(f"float[n] {name}" for name in results)
-    nodes = (f"[{NODE_NAMES[operator]}] {name} = {operator}(X)" for operator, name in named.items())
-    made = case("zeros, below zero, infinite, NaN", Outputs(results), X=x)
-    return bundle(
-        "functions_of_every_float",
-        "Neg, Reciprocal, Sqrt and Log have a result for every float; none is refused.",
-        parse(f"(float[n] X) => ({declared}) {{ {' '.join(nodes)} }}"),
-        [replace(made, operators=",".join(named))],
-    )
-
-
-def _sliced() -> Bundle:
-    x, names = float32([10, 11, 12, 13]), ("starts", "ends", "axes", "steps")
-    places = {
-        "every second": [[1, 4, 0, 2]],
-        "backwards": [[-1, -5, 0, -1]],
-        "no axis named": np.empty((0, 4)),
-        "start behind the last": [[4, 4, 0, 1]],
-        "end beyond the axis": [[0, 2**31, 0, 1]],
-        "start behind the end": [[3, 1, 0, 1]],
-    }
-    cases = [
-        _case(name, "Slice", X=x, **dict(zip(names, np.array(chosen, np.int64).T, strict=True)))
-        for name, chosen in places.items()
-    ]
-    inputs = ", ".join(f"int64[k] {name}" for name in names)
-    return bundle(
-        "slice_float",
-        "Places beyond an axis are refused: ONNX Runtime gives an empty tensor without a word.",
-        _model(f"float[n] X, {inputs}", "float[m] Y", "Slice", f"X, {', '.join(names)}"),
-        cases,
-    )
-
-
 def _one_node(
     name: str,
     shows: str,
@@ -266,11 +255,11 @@ def _one_node(
     """A model of one element-wise node, with inputs of one size, and a case for each operands."""
     profiled, first = OPERATORS[operator], next(iter(operands.values()))
     names = profiled.operand_names(len(first))
-    types = [element_type_of(operand) for operand in first]
+    types = [make.element_type_of(operand) for operand in first]
     inputs = ", ".join(f"{t}[n] {name}" for t, name in zip(types, names, strict=True))
     result = f"{profiled.result_type or types[-1]}[n] {profiled.result}"
     cases = (
-        case(what, outcome(operator, *given), **dict(zip(names, given, strict=True)))
+        make.case(what, make.outcome(operator, *given), **dict(zip(names, given, strict=True)))
         for what, given in operands.items()
     )
     return bundle(
@@ -285,7 +274,7 @@ def _model(
     inputs: str, result: str, operator: str, operands: str, attributes: str = ""
 ) -> onnx.ModelProto:
     name = result.rpartition(" ")[2]
-    node = f"[{NODE_NAMES[operator]}] {name} = {operator} {attributes}({operands})"
+    node = f"[{make.NODE_NAMES[operator]}] {name} = {operator} {attributes}({operands})"
     opset = max(OPSET, OPERATORS[operator].versions[0])
     return parse(f"({inputs}) => ({result}) {{ {node} }}", opset=opset)
 
@@ -293,5 +282,5 @@ def _model(
 def _case(
     name: str, operator: str, attributes: Mapping[str, int | float] | None = None, **inputs: Array
 ) -> Case:
-    found = node_outcome(operator, inputs, attributes)
-    return replace(case(name, found, **inputs), operators=operator)
+    found = make.node_outcome(operator, inputs, attributes)
+    return replace(make.case(name, found, **inputs), operators=operator)
