@@ -21,9 +21,6 @@ MODELS = Path(__file__).resolve().parents[1] / "models"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build or check.
 
-    Args:
-        arguments: The command line; that of the process unless given.
-
     Returns:
         The exit status: 1 if `--check` finds a difference, else 0.
     """

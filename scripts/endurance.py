@@ -73,11 +73,7 @@ class Growth:
         return max(0, self.after - self.before)
 
     def exceeds(self, each: int = 0) -> bool:
-        """Whether it is more than allocators need.
-
-        Args:
-            each: KiB that are known to be left behind by each repetition.
-        """
+        """Whether it is more than allocators need."""
         return self.grown > ALLOWANCE + each * self.repetitions
 
 

@@ -87,12 +87,6 @@ def why_not(provider: str) -> str | None:
 def compare_backends(provider: str, operator: str, seed: int, models: int) -> dict[str, Any]:
     """Compare in a process of its own: an integer division that nothing stops can end it.
 
-    Args:
-        provider: The name of the execution provider for the native backend.
-        operator: One of `OPERATORS`.
-        seed: Decides the models and the feeds.
-        models: How many models are made.
-
     Returns:
         How many `models` ran, how many `runs` were compared, how many of these were `refused`, and
         as `assigned` how many nodes of an element type ran on a provider.

@@ -105,11 +105,6 @@ def choose_subjects(
 def measure(setting: Setting, names: Sequence[str], seconds: float) -> Measurement:
     """Measure in this process.
 
-    Args:
-        setting: What to run.
-        names: The subjects to measure; those that do not run such a model are left out.
-        seconds: The time that the subjects share, apart from ONNX Runtime itself.
-
     Raises:
         ValueError: A subject's results are not those of ONNX Runtime's own operator.
     """

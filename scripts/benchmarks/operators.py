@@ -38,9 +38,6 @@ has a divisor of its own; where all is proved, shapes are static and the divisor
 def run(arguments: Sequence[str]) -> int:
     """Measure and print.
 
-    Args:
-        arguments: The command line behind the name of the measurement.
-
     Returns:
         The exit status: 0, whether or not the targets were reached.
     """

@@ -67,12 +67,6 @@ def take_turns(
 
     Their order changes from turn to turn: whoever runs finds the caches and the heap as another
     has left them.
-
-    Args:
-        runs: What is timed, by the subject's name.
-        seconds: The time that is shared among all but the reference.
-        reference: The name of what the others are compared with; it takes every turn.
-        fewest: So many turns are taken even if that takes longer.
     """
     others = [name for name in runs if name != reference]
     share = seconds / len(others)

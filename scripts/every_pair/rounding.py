@@ -42,15 +42,7 @@ _COMPUTED: Mapping[str, Callable[..., Doubles]] = MappingProxyType(
 def expected_result(
     operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
 ) -> Array:
-    """What an operator has to give, in the type of its operands.
-
-    Args:
-        operator: "Div" or "Sub".
-        a: The first operand.
-        b: The second operand, of the same shape, or one that numpy broadcasts to it.
-        element_type: float16 or bfloat16, the type of both.
-        edition: Decides what a zero divisor gives.
-    """
+    """What an operator has to give, in the type of its operands."""
     divisors = b.astype(np.float64)
     doubles = _COMPUTED[operator](a.astype(np.float64), divisors)
     if operator == "Div" and edition is Edition.PRELIMINARY:

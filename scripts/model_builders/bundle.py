@@ -78,14 +78,7 @@ def bundle(
 def binary(
     operator: str, operand: Array, a: Dimensions = None, b: Dimensions = None
 ) -> onnx.ModelProto:
-    """Make a model of one node: `A, B -> operator -> C`.
-
-    Args:
-        operator: "Div" or "Sub".
-        operand: Has the element type of all three.
-        a: The declared shape of A; the operand's unless given.
-        b: That of B; A's, which is also C's, unless given.
-    """
+    """Make a model of one node: `A, B -> operator -> C`."""
     a = operand.shape if a is None else a
     c = a if b is None else (None,) * max(len(a), len(b))
     shapes = a, a if b is None else b, c

@@ -105,9 +105,6 @@ class ModelFigures:
 def run(arguments: Sequence[str]) -> int:
     """Measure and print.
 
-    Args:
-        arguments: The command line behind the name of the measurement.
-
     Returns:
         The exit status: 0, or 2 if there are no models.
     """

@@ -67,10 +67,6 @@ def download(requirements: Path, folder: Path) -> None:
 def fetch_models(folder: Path, requirements: Path = PACKAGES) -> dict[str, Path]:
     """Get the models, unless the folder has those of the same packages already.
 
-    Args:
-        folder: Where the models are kept. What it holds is replaced.
-        requirements: The file that names the packages.
-
     Returns:
         The files by the models' names: the package's name, a slash, and the file's without suffix.
 
