@@ -1,6 +1,7 @@
 """The virtual environments of this repository: `.venv`, made from its lock file, and others.
 
-Needs the standard library only: nothing else is there yet.
+Needs the standard library only: nothing else is there yet. nox would have to be installed first,
+with its hashes as here, and would only take the place of the list in checks.py.
 """
 
 import hashlib

@@ -1,6 +1,7 @@
-"""The entries: what each sentence of a document comes to in this project."""
+"""The entries: what each sentence of a document comes to, and whether the document has it."""
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,12 @@ ELLIPSIS = "…"
 """Stands in a quotation for what is left out of it."""
 
 _FIELDS = {"id", "places", "tag", "sentence", "also", "rules", "code", "met", "not_applicable"}
+
+_NO_SENTENCE = re.compile(
+    r"[\W\d_]*|#.*|```.*|.*\\(begin|end)\{.*|<a id=.*|[Ww]here"
+    r"|Version|Summary|Inputs|Outputs|Attributes|Type Constraints|Examples"
+)
+"""Lines that are none: headings, fences, matrices, signs alone."""
 
 
 class UnusableEntry(Exception):  # noqa: N818 - reads as what it is
@@ -133,3 +140,39 @@ def _defined(path: Path) -> set[str]:
             case ast.AnnAssign(target=ast.Name(id=name)):
                 names.add(name)
     return names
+
+
+def false_quotations(documents: Sequence[Document], folder: Path) -> Iterator[str]:
+    """Find the quotations that a document does not have."""
+    for document in documents:
+        text = _plain((folder / document.file).read_text(encoding="utf-8"))
+        for entry in document.entries:
+            missing = (q for q in entry.quotations if not _occurs(q, text))
+            yield from (f"{entry.id}: not in {document.file}: {q}" for q in missing)
+
+
+def lines_without_entry(document: Document, folder: Path) -> Iterator[str]:
+    """Give the lines of a document of which no quotation has a part."""
+    parts = [part for entry in document.entries for q in entry.quotations for part in _parts(q)]
+    for line in (folder / document.file).read_text(encoding="utf-8").splitlines():
+        plain = _plain(line)
+        quoted = any(part in plain or plain in part for part in parts)
+        if not quoted and not _NO_SENTENCE.fullmatch(plain):
+            yield plain
+
+
+def _occurs(quotation: str, text: str) -> bool:
+    position = 0
+    for part in _parts(quotation):
+        position = text.find(part, position)
+        if position < 0:
+            return False
+    return True
+
+
+def _parts(quotation: str) -> list[str]:
+    return [_plain(part) for part in quotation.split(ELLIPSIS)]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

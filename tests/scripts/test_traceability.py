@@ -3,10 +3,16 @@
 import dataclasses
 
 import pytest
-from traceability.comparison import false_quotations, lines_without_entry
-from traceability.entries import Document, Entry, UnusableEntry, all_entries, read_documents
-from traceability.marks import Mark, by_entry, find_marks
-from traceability.page import PAGE, page
+from traceability.entries import (
+    Document,
+    Entry,
+    UnusableEntry,
+    all_entries,
+    false_quotations,
+    lines_without_entry,
+    read_documents,
+)
+from traceability.page import PAGE, Mark, by_entry, find_marks, page
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.dense import Dense
