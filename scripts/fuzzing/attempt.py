@@ -50,8 +50,9 @@ def attempt(made: FuzzedModel, say: Say) -> list[str]:
         Fault: Neither a result nor an error that is documented came of one.
     """
     logging.getLogger("sonnx_ort").disabled = True
+    content, choices = made.content, made.choices
     stages: dict[str, Callable[[], str]] = {
-        "check": lambda: _check(made),
+        "check": lambda: "kept" if sonnx_ort.check(content, **choices).ok else "violated",
         "rewrite, python": lambda: _rewrite(made, "python"),
         "rewrite, native": lambda: _rewrite(made, "native"),
         f"session, {made.backend}": lambda: _run(made, say),
@@ -131,11 +132,6 @@ def _outcome(stage: str, perform: Callable[[], str]) -> str:
         raise Fault(f"{type(error).__name__} from {place}: {error}") from error
 
 
-def _check(made: FuzzedModel) -> str:
-    report = sonnx_ort.check(made.content, **made.choices)
-    return "kept" if report.ok else "violated"
-
-
 def _rewrite(made: FuzzedModel, backend: str) -> str:
     sonnx_ort.rewrite(made.content, backend=backend, **made.choices).SerializeToString()
     return "rewritten"
@@ -167,36 +163,29 @@ def _options() -> onnxruntime.SessionOptions:
 def _feeds(session: onnxruntime.InferenceSession, seed: int) -> dict[str, npt.NDArray[Any]] | None:
     """Small feeds of any kind; None if there can be none."""
     rng = random.Random(seed)  # noqa: S311 - no cryptography
-    symbols: dict[str, int] = {}
+    symbols: dict[object, int] = {}
     feeds = {}
     for declared in session.get_inputs():
-        shape = [_size(rng, dimension, symbols) for dimension in declared.shape]
+        shape = []
+        for size in declared.shape:
+            known = isinstance(size, int) and size >= 0
+            chosen = size if known else rng.choice((0, 1, 2, 3))
+            shape.append(symbols.setdefault(size, chosen) if isinstance(size, str) else chosen)
         kind = declared.type.removeprefix("tensor(").removesuffix(")")
-        if max(shape, default=0) > _LARGE or math.prod(shape) > _LARGE:
-            return None
-        if not declared.type.startswith("tensor("):
+        if not declared.type.startswith("tensor(") or max(shape, default=0) > _LARGE:
             return None
         try:
             dtype = np.dtype(_DTYPES.get(kind, kind))
         except TypeError:
             return None
-        feeds[declared.name] = _elements(rng, dtype, shape)
+        if math.prod(shape) > _LARGE:
+            return None
+        choices: tuple[Any, ...] = (0.0, -0.0, 1.0, -1.0, 0.5, float("nan"), float("inf"))
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            choices = tuple(number for number in _INTEGERS if number >= limits.min)
+            # A scalar may be how often a Loop is gone through.
+            choices += (int(limits.min), int(limits.max)) if shape else ()
+        elements = rng.choices(choices, k=math.prod(shape))
+        feeds[declared.name] = np.array(elements).astype(dtype).reshape(shape)
     return feeds
-
-
-def _size(rng: random.Random, declared: object, symbols: dict[str, int]) -> int:
-    if isinstance(declared, int) and declared >= 0:
-        return declared
-    size = rng.choice((0, 1, 2, 3))
-    return symbols.setdefault(declared, size) if isinstance(declared, str) else size
-
-
-def _elements(rng: random.Random, dtype: np.dtype[Any], shape: list[int]) -> npt.NDArray[Any]:
-    choices: tuple[Any, ...] = (0.0, -0.0, 1.0, -1.0, 0.5, float("nan"), float("inf"))
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        choices = tuple(number for number in _INTEGERS if number >= limits.min)
-        # A scalar may be how often a Loop is gone through.
-        choices += (int(limits.min), int(limits.max)) if shape else ()
-    count = math.prod(shape)
-    return np.array([rng.choice(choices) for _ in range(count)]).astype(dtype).reshape(shape)

@@ -155,21 +155,18 @@ def _files_by_name(paths: Sequence[Path]) -> dict[str, Path]:
 
 def means(figures: Sequence[ModelFigures]) -> str:
     """Say in two lines how long the rewritten models take on average."""
+    lines = []
     changed = [figure for figure in figures if figure.census.targets]
-    return "\n".join(
-        f"Geometric means over {len(chosen)} {what}: {_means(chosen)}."
-        for chosen, what in ((figures, "models"), (changed, "models with an enforced node"))
-        if chosen
-    )
-
-
-def _means(figures: Sequence[ModelFigures]) -> str:
-    ratios = [figure.ratios() for figure in figures]
-    return "; ".join(
-        f"{name} {geometric_mean(ratio[name].minimum for ratio in ratios):.2f}"
-        f" / {geometric_mean(ratio[name].median for ratio in ratios):.2f}"
-        for name in ratios[0]
-    )
+    for chosen, what in ((figures, "models"), (changed, "models with an enforced node")):
+        ratios = [figure.ratios() for figure in chosen]
+        told = (
+            f"{name} {geometric_mean(ratio[name].minimum for ratio in ratios):.2f}"
+            f" / {geometric_mean(ratio[name].median for ratio in ratios):.2f}"
+            for name in (ratios[0] if ratios else ())
+        )
+        if chosen:
+            lines.append(f"Geometric means over {len(chosen)} {what}: {'; '.join(told)}.")
+    return "\n".join(lines)
 
 
 def _measure(name: str, path: Path, options: argparse.Namespace) -> ModelFigures:
