@@ -136,6 +136,27 @@ class Environment:
         return digest.hexdigest()
 
 
+def captured(
+    command: Sequence[str | Path],
+    folder: Path | None = None,
+    *,
+    check: bool = False,
+    **variables: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command that reads nothing, away from the sources, and keep all that it writes."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={n: value for n, value in os.environ.items() if n != "PYTHONPATH"} | variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=check,
+    )
+
+
 def run_with_package(module: str, arguments: Sequence[str]) -> int:
     """Run what needs sonnx_ort; where this Python has none, call the script in the environment.
 

@@ -13,7 +13,7 @@ from typing import Any
 import onnxruntime
 from benchmarks.turns import Run, ratio_of, take_turns
 from benchmarks.workload import ELEMENT_TYPES, Feeds, Setting, make_feeds, make_model
-from environment import ROOT
+from environment import ROOT, captured
 
 from sonnx_ort import register, rewrite
 
@@ -184,5 +184,5 @@ def _device(provider: str) -> str:
     if provider != "CUDAExecutionProvider" or program is None:
         return "device not known"
     query = [program, "--query-gpu=name", "--format=csv,noheader"]
-    done = subprocess.run(query, capture_output=True, text=True, check=False)
+    done = captured(query)
     return done.stdout.partition("\n")[0].strip() or "device not known"

@@ -7,7 +7,6 @@
 import hashlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -15,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checks import SKIPPED
-from environment import ROOT
+from environment import ROOT, captured
 
 PACKAGES = Path(__file__).with_name("packages.txt")
 """The packages, pinned with their hashes."""
@@ -47,14 +46,8 @@ def download(requirements: Path, folder: Path) -> None:
         RegistryUnreachable: There is no connection to the registry.
         PackagesNotFetched: pip failed otherwise.
     """
-    done = subprocess.run(
-        [sys.executable, *_DOWNLOAD.split(), "--dest", folder, "--requirement", requirements],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
+    done = captured(
+        [sys.executable, *_DOWNLOAD.split(), "--dest", folder, "--requirement", requirements]
     )
     if done.returncode != 0 and re.search(_UNREACHABLE, done.stdout):
         raise RegistryUnreachable(

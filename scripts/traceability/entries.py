@@ -3,9 +3,10 @@
 import ast
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from environment import ROOT
 
@@ -16,8 +17,6 @@ FOLDER = Path(__file__).with_name("documents")
 
 ELLIPSIS = "…"
 """Stands in a quotation for what is left out of it."""
-
-_FIELDS = {"id", "places", "tag", "sentence", "also", "rules", "code", "met", "not_applicable"}
 
 _NO_SENTENCE = re.compile(
     r"[\W\d_]*|#.*|```.*|.*\\(begin|end)\{.*|<a id=.*|[Ww]here"
@@ -102,16 +101,16 @@ def all_entries(documents: Sequence[Document]) -> Iterator[Entry]:
 
 def _document(path: Path) -> Document:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
-    entries = tuple(map(_entry, content["entry"]))
-    return Document(content["document"], content["file"], entries, content.get("excerpts", False))
-
-
-def _entry(table: Mapping[str, object]) -> Entry:
-    unknown = sorted(table.keys() - _FIELDS)
-    if unknown:
-        raise UnusableEntry(f"{table.get('id')}: '{unknown[0]}' is unknown")
-    told = {name: tuple(v) if isinstance(v, list) else v for name, v in table.items()}
-    return Entry(**told)  # type: ignore[arg-type] # the types of a table's values are anything
+    entries = []
+    for table in content["entry"]:
+        if unknown := sorted(table.keys() - Entry.__dataclass_fields__.keys()):
+            raise UnusableEntry(f"{table.get('id')}: '{unknown[0]}' is unknown")
+        told: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in table.items()
+        }
+        entries.append(Entry(**told))
+    excerpts = content.get("excerpts", False)
+    return Document(content["document"], content["file"], tuple(entries), excerpts)
 
 
 def _check(entry: Entry) -> None:
