@@ -131,7 +131,7 @@ def sessions(backend: str) -> Callable[[int], object]:
 def _break_a_rule(session: sonnx_ort.InferenceSession, number: int) -> None:
     with contextlib.suppress(sonnx_ort.ContractViolation):
         session.run(None, _BROKEN[number % len(_BROKEN)])
-        raise AssertionError("a broken rule is not told")
+        raise AssertionError("a broken rule is not refused")
 
 
 CASES: dict[str, Callable[[str], Callable[[int], object]]] = {"runs": runs, "sessions": sessions}

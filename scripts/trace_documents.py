@@ -1,7 +1,7 @@
 """Write docs/traceability.md: `python3 scripts/trace_documents.py`.
 
 With `--documents FOLDER`, where the specification documents lie, it compares the entries with them
-instead, and tells with exit status 1 which quotations they do not have, and of which of their lines
+instead, and says with exit status 1 which quotations they do not have, and of which of their lines
 no entry quotes a part. The documents are not in this repository. Of the drafts of which only the
 constraints have entries, those that are not in the folder are left out.
 """
@@ -28,7 +28,7 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     # Of drafts that are excerpted, whoever compares need not have them all.
     there = [d for d in documents if not d.excerpts or (folder / d.file).is_file()]
-    told = [
+    found = [
         *entries.false_quotations(there, folder),
         *(
             f"{document.file}: no entry quotes: {line}"
@@ -37,9 +37,9 @@ def run(arguments: Sequence[str]) -> int:
             for line in entries.lines_without_entry(document, folder)
         ),
     ]
-    for line in told:
+    for line in found:
         print(line)
-    return 1 if told else 0
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

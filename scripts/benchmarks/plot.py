@@ -23,7 +23,7 @@ _SETTINGS = {
 }
 
 _COLOURS = ("#1f77b4", "#d9660a", "#2ca02c", "#d62728", "#9467bd")
-"""Those of the subjects, in their order: each can be told from a white and from a dark ground."""
+"""Those of the subjects, in their order: each is visible on a white and on a dark ground."""
 
 _DARK = """
 @media (prefers-color-scheme: dark) {

@@ -59,7 +59,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What starting a session takes, in bytes; None where the system does not tell it."""
+    """What starting a session takes, in bytes; None where the system does not say."""
 
     peak: int | None
     held: int | None

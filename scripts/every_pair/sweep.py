@@ -204,8 +204,8 @@ def run(arguments: Sequence[str]) -> int:
         entry = entries.setdefault(str(sweep), Entry())
         _go_on(sweep, entry, options.blocks, save)
         differences = ", ".join(f"{count:,} {name}" for name, count in entry.differences.items())
-        told = f"{sweep}: {entry.pairs:,} of {2**32:,} pairs, differences: {differences}"
-        print(told, *entry.examples, sep="\n    ", flush=True)
+        line = f"{sweep}: {entry.pairs:,} of {2**32:,} pairs, differences: {differences}"
+        print(line, *entry.examples, sep="\n    ", flush=True)
     return int(any(any(entries[str(sweep)].differences.values()) for sweep in chosen))
 
 

@@ -138,13 +138,13 @@ def try_batch(number: int, models: int) -> Record:
         batch.outcomes.update(ended.outcomes)
         if ended.end is End.RESULT:
             return
-        told = {"number": number, **asdict(ended)}
-        del told["outcomes"]
+        failure = {"number": number, **asdict(ended)}
+        del failure["outcomes"]
         if is_runtimes_own(made, ended):
-            batch.runtimes_own.append(told)
+            batch.runtimes_own.append(failure)
             return
         # The smallest one comes last.
-        batch.faults, smallest[0] = [told], made.content
+        batch.faults, smallest[0] = [failure], made.content
         raise Fault(f"{ended.end} in {ended.stage}: {ended.detail}")
 
     try:

@@ -2,7 +2,7 @@
 
 Results are as printed there, where they are printed; the `Broadcast` document has no numeric
 example. The random tensors of the ONNX page are drawn from a fixed seed. Behind them stand Div and
-Sub of opset 1 and 6, which the page tells of, and for which ONNX Runtime has no kernels.
+Sub of opset 1 and 6, which the page describes, and for which ONNX Runtime has no kernels.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -24,7 +24,7 @@ RECORD = RECORDS / "mutants.json"
 """The record that is kept in the repository."""
 
 EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
-"""The mutants that no test can tell from the original, and why."""
+"""The mutants that do what the original does, and why."""
 
 ROOMS = ("sonnx_ort/profile", "custom_ops", "sonnx_ort/analysis", "sonnx_ort/rewriting")
 """What mutants are made of."""
@@ -71,7 +71,7 @@ class Entry:
         source: A digest of the file.
         date: The day of the last trial, in UTC.
         mutants: How many there are.
-        killed: How many some test told from the original.
+        killed: How many some test failed on.
         timeouts: How many never came to an end.
         equivalent: How many survived that are listed, with the reason.
         survivors: The others.
@@ -141,8 +141,8 @@ def _mutmut_ends_well() -> bool:
             check=False,
         )
     if done.returncode != 0:
-        told = log.read_text("utf-8").splitlines()
-        print(*[line for line in told if line[:1].isascii()][-50:], sep="\n")
+        lines = log.read_text("utf-8").splitlines()
+        print(*[line for line in lines if line[:1].isascii()][-50:], sep="\n")
     return done.returncode == 0
 
 
@@ -215,7 +215,7 @@ def _entry(path: str, staged: str, listed: set[str]) -> tuple[Entry, set[str]]:
 
 
 def change(path: str, mutant: str) -> str:
-    """What tells a mutant from its original: "function: line as it is -> as it becomes"."""
+    """The difference of a mutant: "function: line as it is -> as it becomes"."""
     spans = MutantLineSpans.load(path)
     assert spans is not None  # noqa: S101 - mutmut writes them with the mutants
     names = generated_function_names(mutant)
@@ -236,11 +236,11 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _words(path: str, entry: Entry, stale: set[str]) -> str:
-    told = (
+    summary = (
         f"{path}: {entry.mutants} mutants, {entry.killed} killed, {entry.timeouts} without an end, "
         f"{entry.equivalent} equivalent, {len(entry.survivors)} survived"
     )
-    return "\n    ".join([told, *entry.survivors, *(f"listed in vain: {one}" for one in stale)])
+    return "\n    ".join([summary, *entry.survivors, *(f"listed in vain: {one}" for one in stale)])
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -159,13 +159,13 @@ def means(figures: Sequence[ModelFigures]) -> str:
     changed = [figure for figure in figures if figure.census.targets]
     for chosen, what in ((figures, "models"), (changed, "models with an enforced node")):
         ratios = [figure.ratios() for figure in chosen]
-        told = (
+        words = (
             f"{name} {geometric_mean(ratio[name].minimum for ratio in ratios):.2f}"
             f" / {geometric_mean(ratio[name].median for ratio in ratios):.2f}"
             for name in (ratios[0] if ratios else ())
         )
         if chosen:
-            lines.append(f"Geometric means over {len(chosen)} {what}: {'; '.join(told)}.")
+            lines.append(f"Geometric means over {len(chosen)} {what}: {'; '.join(words)}.")
     return "\n".join(lines)
 
 

@@ -105,10 +105,10 @@ def _document(path: Path) -> Document:
     for table in content["entry"]:
         if unknown := sorted(table.keys() - Entry.__dataclass_fields__.keys()):
             raise UnusableEntry(f"{table.get('id')}: '{unknown[0]}' is unknown")
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             name: tuple(v) if isinstance(v, list) else v for name, v in table.items()
         }
-        entries.append(Entry(**told))
+        entries.append(Entry(**fields))
     excerpts = content.get("excerpts", False)
     return Document(content["document"], content["file"], tuple(entries), excerpts)
 
