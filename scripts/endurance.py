@@ -10,12 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnxruntime
 from model_builders.graphs import parse
-from records import RECORDS, today, versions_of, write_record
+from records import RECORDS, known_record, today, versions_of, write_record
 from rich.progress import Progress
 
 import sonnx_ort
@@ -162,40 +161,23 @@ def run(arguments: Sequence[str]) -> int:
         logging.getLogger("sonnx_ort").disabled = True
         print(json.dumps(asdict(measure(CASES[case](backend), repetitions[case]))))
         return 0
-    record = _begun(options.record)
+    made_by = versions_of(PACKAGES)
+    begun: dict[str, Any] = {"made_by": made_by, "date": "", "unit": "KiB", "allowance": ALLOWANCE}
+    begun |= {"left_behind": LEFT_BEHIND, "cases": {}}
+    record = known_record(options.record, made_by) or begun
     with Progress() as progress:
         for case, backend in progress.track(CHOSEN, description="cases"):
             name = f"{case}, {backend}"
             known = record["cases"].get(name, {})
             if known.get("repetitions") == repetitions[case]:
                 continue
-            growth = _measured(case, backend, repetitions[case])
+            arguments = ["--case", case, backend, f"--{case}", str(repetitions[case])]
+            command = [sys.executable, sys.argv[0], *arguments]
+            ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            growth = Growth(**json.loads(ended.stdout))
             progress.console.print(f"{name}: {growth}", highlight=False)
             exceeds = growth.exceeds(LEFT_BEHIND[case])
             record["cases"][name] = asdict(growth) | {"grown": growth.grown, "exceeds": exceeds}
             record["date"] = today()
             write_record(options.record, record)
     return 1 if any(case["exceeds"] for case in record["cases"].values()) else 0
-
-
-def _begun(path: Path) -> dict[str, Any]:
-    """The record that is gone on with; a new one where other versions made it."""
-    made_by = versions_of(PACKAGES)
-    if path.is_file():
-        known: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        if known["made_by"] == made_by:
-            return known
-    return {
-        "made_by": made_by,
-        "date": "",
-        "unit": "KiB",
-        "allowance": ALLOWANCE,
-        "left_behind": LEFT_BEHIND,
-        "cases": {},
-    }
-
-
-def _measured(case: str, backend: str, repetitions: int) -> Growth:
-    command = [sys.executable, sys.argv[0], "--case", case, backend, f"--{case}", str(repetitions)]
-    ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return Growth(**json.loads(ended.stdout))

@@ -37,6 +37,12 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
+def known_record(path: Path, made_by: Mapping[str, str], key: str = "made_by") -> dict[str, Any]:
+    """What a record holds; nothing where there is none, or where others made it."""
+    known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return known if known.get(key) == made_by else {}
+
+
 def write_record(path: Path, content: Mapping[str, Any]) -> None:
     """Write a record, whole or not at all.
 

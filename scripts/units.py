@@ -1,7 +1,6 @@
 """By how many units in the last place ONNX Runtime misses the nearest number, of all floats."""
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 from model_builders.graphs import parse
-from records import RECORDS, versions_of, write_record
+from records import RECORDS, known_record, versions_of, write_record
 
 Array = npt.NDArray[Any]
 
@@ -92,9 +91,7 @@ def run(arguments: Sequence[str]) -> int:
         arguments
     )
     versions = versions_of(("onnxruntime", "numpy"))
-    record: dict[str, Any] = json.loads(RECORD.read_text("utf-8")) if RECORD.is_file() else {}
-    if record.get("versions") != versions:
-        record = {"versions": versions, "operators": {}}
+    record = known_record(RECORD, versions, "versions") or {"versions": versions, "operators": {}}
     for operator in OPERATORS:
         sweep = Sweep(operator)
         entry = record["operators"].setdefault(operator, {"floats": 0, "units": {}})

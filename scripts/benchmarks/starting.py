@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import helper, numpy_helper
+from model_builders.graphs import parse
 
 from benchmarks import report
 from benchmarks.turns import Run, Turn, apart, ratio_of, seconds_of, take_turns
@@ -114,24 +113,14 @@ def make_weighted(megabytes: float, folder: Path) -> tuple[Path, Path]:
     """
     size = max(int((megabytes * 2**20 / 4 / _LAYERS) ** 0.5), 1)
     random = np.random.default_rng(0)
-    weights = [
-        numpy_helper.from_array(random.standard_normal((size, size), np.float32), f"w{layer}")
-        for layer in range(_LAYERS)
-    ]
-    values = ["x", *(f"x{layer}" for layer in range(_LAYERS))]
-    nodes: list[onnx.NodeProto] = []
-    for layer, (before, after) in enumerate(pairwise(values)):
-        nodes.append(helper.make_node("MatMul", [before, f"w{layer}"], [f"h{layer}"]))
-        nodes.append(helper.make_node("Div", [f"h{layer}", "y"], [after], name=f"d{layer}"))
-    declare = partial(helper.make_tensor_value_info, elem_type=onnx.TensorProto.FLOAT)
-    graph = helper.make_graph(
-        nodes,
-        "weighted",
-        [declare("x", shape=["n", size]), declare("y", shape=["m", size])],
-        [declare(values[-1], shape=None)],
-        weights,
+    weights = {f"w{n}": random.standard_normal((size, size), np.float32) for n in range(_LAYERS)}
+    nodes = (f"h{n} = MatMul(x{n}, w{n}) [d{n}] x{n + 1} = Div(h{n}, y)" for n in range(_LAYERS))
+    model = parse(
+        f"(float[n,{size}] x0, float[m,{size}] y) => (float[] x{_LAYERS}) {{ {' '.join(nodes)} }}",
+        opset=21,
+        constants=weights,
+        ir_version=10,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     whole, external = folder / "whole.onnx", folder / "external.onnx"
     onnx.save(model, whole)
     onnx.save(model, external, save_as_external_data=True, location="external.data")
@@ -157,13 +146,16 @@ def _subjects(files: Sequence[Path], megabytes: float) -> Iterator[list[Subject]
 
 def _starts(subject: Subject, backend: str) -> dict[str, Run]:
     source = subject.source()
-    enforced = rewrite(source, broadcast="explicit", backend=backend).SerializeToString()
+
+    def rewritten() -> onnx.ModelProto:
+        return rewrite(source, broadcast="explicit", backend=backend)
+
+    enforced = rewritten().SerializeToString()
+    start = partial(onnxruntime.InferenceSession, providers=_PROVIDERS)
     return {
-        PLAIN: lambda: onnxruntime.InferenceSession(source, _options(), providers=_PROVIDERS),
-        REWRITTEN: lambda: onnxruntime.InferenceSession(
-            enforced, register(_options()), providers=_PROVIDERS
-        ),
-        REWRITE: lambda: rewrite(source, broadcast="explicit", backend=backend),
+        PLAIN: lambda: start(source, _options()),
+        REWRITTEN: lambda: start(enforced, register(_options())),
+        REWRITE: rewritten,
         OURS: partial(_start_ours, source, backend),
     }
 

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -16,7 +15,7 @@ import hypothesis
 from counting import counting
 from environment import ROOT
 from hypothesis.database import DirectoryBasedExampleDatabase
-from records import RECORDS, digest_of, today, versions_of, write_record
+from records import RECORDS, digest_of, known_record, today, versions_of, write_record
 
 import sonnx_ort
 from fuzzing.attempt import attempt, attempt_alone
@@ -59,11 +58,8 @@ class Record:
     def read(cls, path: Path) -> "Record":
         """Go on with a record that was made by the same sources and versions, or begin one."""
         made_by = versions_of(_PACKAGES) | {"sources": digest_of(_SOURCES)}
-        if path.is_file():
-            known = json.loads(path.read_text("utf-8"))
-            if known["made_by"] == made_by:
-                return cls(**known | {"outcomes": Counter(known["outcomes"])})
-        return cls(made_by)
+        known = known_record(path, made_by) or {"made_by": made_by}
+        return cls(**known | {"outcomes": Counter(known.get("outcomes", {}))})
 
     def add(self, batch: "Record") -> None:
         """Count what came of further models."""

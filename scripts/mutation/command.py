@@ -18,7 +18,7 @@ from environment import ROOT
 from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
 from mutmut.mutation.diff_apply import generated_function_names
 from mutmut.utils.format_utils import orig_function_and_class_names_from_key
-from records import RECORDS, today, versions_of, write_record
+from records import RECORDS, known_record, today, versions_of, write_record
 
 RECORD = RECORDS / "mutants.json"
 """The record that is kept in the repository."""
@@ -105,10 +105,12 @@ def run(arguments: Sequence[str]) -> int:
     """Try mutants and keep the record; give 1 if one survived that is not listed."""
     options = _parser().parse_args(arguments)
     made_with = versions_of(_PACKAGES)
-    known = json.loads(options.record.read_text("utf-8")) if options.record.exists() else {}
-    if options.anew or known.get("made_with", made_with) != made_with:
-        known = {}
+    known = {} if options.anew else known_record(options.record, made_with, "made_with")
+    # What mutmut knows already outlives a call that is interrupted before there is a record.
+    stamp = _STAGE.with_suffix(".json")
+    if options.anew or not known_record(stamp, made_with, "made_with"):
         shutil.rmtree(_STAGE, ignore_errors=True)
+        write_record(stamp, {"made_with": made_with})
     files = {path: _staged(path) for path in _files(options.only)}
     _make_stage(options.only, options.tests)
     with contextlib.chdir(_STAGE):
