@@ -24,7 +24,7 @@ from real_models.comparison import (
     compare,
     start_session,
 )
-from real_models.feeds import Feeds, UnknownInput, make_feeds, trials_for
+from real_models.feeds import Feeds, Trial, UnknownInput, make_feeds, trials_for
 from real_models.packages import CACHE, PackagesNotFetched, fetch_models
 from sonnx_ort import SonnxError
 from sonnx_ort.loading.choice import DEFAULT
@@ -173,16 +173,18 @@ def _measure(name: str, path: Path, options: argparse.Namespace) -> ModelFigures
     form = (options.backend, options.operators)
     census = take_census(path, *form)
     comparisons = compare(path, trials_for(onnx.load(path)), *form)
-    if all(comparison.outcome is Outcome.ORIGINAL_FAILS for comparison in comparisons):
+    ran = [each.trial for each in comparisons if each.outcome is not Outcome.ORIGINAL_FAILS]
+    if not ran:
         raise RunsInNoTrial(f"it runs in none of its trials: {comparisons[0].detail}")
-    return ModelFigures(name, census, comparisons, *apart(_time, path, *form, options.seconds))
+    times = apart(_time, path, *form, options.seconds, ran[0])
+    return ModelFigures(name, census, comparisons, *times)
 
 
 def _time(
-    path: Path, backend: str, operators: str, seconds: float
+    path: Path, backend: str, operators: str, seconds: float, trial: Trial
 ) -> tuple[list[Turn], list[Turn], list[Turn]]:
     """Time a model in both kinds of sessions, and the rewrite, for so long each."""
-    feeds = _first_that_runs(path)
+    feeds = make_feeds(onnx.load(path), trial)
     optimized = {
         ORIGINAL: start_session(path, optimized=True, enforcing=True),
         DEFAULTS: start_session(path, optimized=True),
@@ -197,19 +199,6 @@ def _time(
         _time_runs(plain, feeds, seconds),
         time_rewrites(path.read_bytes(), seconds, backend, _FEWEST_REWRITES, operators),
     )
-
-
-def _first_that_runs(path: Path) -> Feeds:
-    model = onnx.load(path)
-    session = start_session(path, optimized=False)
-    for trial in trials_for(model):
-        feeds = make_feeds(model, trial)
-        try:
-            session.run(None, feeds)
-        except Exception:  # noqa: BLE001, S112 - those of onnxruntime have no base of their own
-            continue
-        return feeds
-    raise RunsInNoTrial("it runs in none of its trials")
 
 
 def _time_runs(sessions: Mapping[str, Any], feeds: Feeds, seconds: float) -> list[Turn]:
