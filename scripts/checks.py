@@ -124,14 +124,8 @@ def run_checks(checks: Mapping[str, Check]) -> bool:
     for name, check in checks.items():
         print(f"\n[{name}]", flush=True)
         statuses[name] = check()
-    width = max(map(len, statuses))
-    print(
-        "", *(f"{name:{width}}  {_verdict(status)}" for name, status in statuses.items()), sep="\n"
-    )
+    width, verdicts = max(map(len, statuses)), {0: "passed", SKIPPED: "skipped, see above"}
+    print()
+    for name, status in statuses.items():
+        print(f"{name:{width}}  {verdicts.get(status, f'FAILED (exit status {status})')}")
     return all(status in {0, SKIPPED} for status in statuses.values())
-
-
-def _verdict(status: int) -> str:
-    if status == SKIPPED:
-        return "skipped, see above"
-    return f"FAILED (exit status {status})" if status else "passed"

@@ -66,21 +66,6 @@ _ALIGNED: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 
 def examples() -> Iterator[Bundle]:
     """The numeric examples."""
-    yield from _div_examples()
-    yield from _sub_examples()
-    yield from _onnx_div_examples()
-
-
-def _example(
-    name: str, shows: str, operator: str, operands: Sequence[Array], c: Array, *sources: Citation
-) -> Bundle:
-    """Give the model of an example that has one result in both editions."""
-    a, b = operands
-    cases = make.in_both_editions(c, A=a, B=b)
-    return bundle(name, shows, make.binary(operator, c), cases, *sources)
-
-
-def _div_examples() -> Iterator[Bundle]:
     for number, numbers in enumerate(_PRINTED["Div"], start=1):
         for *operands, c in (map(make.float32, numbers), map(make.int32, numbers)):
             yield _example(
@@ -126,9 +111,6 @@ def _div_examples() -> Iterator[Bundle]:
         Citation(_DIV_TYPED, f"{section}, second example"),
         Citation(_DIV_PRELIMINARY, "formula of C"),
     )
-
-
-def _sub_examples() -> Iterator[Bundle]:
     for number, numbers in enumerate(_PRINTED["Sub"], start=1):
         for *operands, c in (map(make.float32, numbers), map(make.int32, numbers)):
             yield _example(
@@ -137,16 +119,13 @@ def _sub_examples() -> Iterator[Bundle]:
                 *("Sub", operands, c),
                 Citation(_SUB_PRELIMINARY, f"Example {number}"),
             )
-    a, b = [[1, 2], [3, 4], [5, 6]], [[11, 22], [33, -44], [-55, 0]]
+    a, b = np.array([[1, 2], [3, 4], [5, 6]]), np.array([[11, 22], [33, -44], [-55, 0]])
     yield _example(
         "sub_numpy_example",
         "The differences of the document's numpy example, in int64 as numpy computes them.",
-        *("Sub", (np.array(a), np.array(b)), np.array([[-10, -20], [-30, 48], [60, 6]])),
+        *("Sub", (a, b), np.array([[-10, -20], [-30, 48], [60, 6]])),
         Citation(_SUB_PRELIMINARY, "numpy example"),
     )
-
-
-def _onnx_div_examples() -> Iterator[Bundle]:
     a, b, c = map(make.float32, ([3, 4], [1, 2], [3, 2]))
     yield _example(
         "onnx_div_example",
@@ -162,11 +141,12 @@ def _onnx_div_examples() -> Iterator[Bundle]:
         *("Div", (a, b), make.quotients(a, b)),
         Citation(ONNX_DIV, "test_div"),
     )
-    a, b = (draw.randint(24, size=shape, dtype=np.uint8) + np.uint8(least) for least in (0, 1))
+    drawn = (draw.randint(24, size=shape, dtype=np.uint8) for _ in range(2))
+    x, y = (array + np.uint8(least) for least, array in enumerate(drawn))
     yield _example(
         "onnx_div_uint8",
         "Sixty random quotients in uint8, truncated.",
-        *("Div", (a, b), make.quotients(a, b)),
+        *("Div", (x, y), make.quotients(x, y)),
         Citation(ONNX_DIV, "test_div_uint8"),
     )
     a, b = make.float32(draw.randn(*shape)), make.float32(draw.rand(shape[-1])) + np.float32(1)
@@ -180,6 +160,15 @@ def _onnx_div_examples() -> Iterator[Bundle]:
         ],
         Citation(ONNX_DIV, "test_div_bcast"),
     )
+
+
+def _example(
+    name: str, shows: str, operator: str, operands: Sequence[Array], c: Array, *sources: Citation
+) -> Bundle:
+    """Give the model of an example that has one result in both editions."""
+    a, b = operands
+    cases = make.in_both_editions(c, A=a, B=b)
+    return bundle(name, shows, make.binary(operator, c), cases, *sources)
 
 
 def older_versions() -> Iterator[Bundle]:
