@@ -98,7 +98,7 @@ import os
 from fuzzing.child import End, Ended, Fault, call_in_child
 
 def fault():
-    raise Fault("told")
+    raise Fault("words")
 
 def endless():
     while True:
@@ -112,7 +112,7 @@ def ended(call):
     return call_in_child(attempt, seconds=1)
 
 assert ended(str) == Ended(End.RESULT, ("ok",))
-assert ended(fault) == Ended(End.FAULT, stage="stage", detail="told")
+assert ended(fault) == Ended(End.FAULT, stage="stage", detail="words")
 assert ended(os.abort) == Ended(End.DEATH, stage="stage", detail="SIGABRT")
 assert ended(endless) == Ended(End.HANG, stage="stage", detail="it works on and on")
 assert ended(lambda: bytearray(1 << 40)) == Ended(End.FAULT, stage="stage", detail="MemoryError: ")
