@@ -10,7 +10,7 @@ from model_builders.graphs import parse
 from benchmarks import report
 from benchmarks.turns import Run, Turn, apart, ratio_of, seconds_of, take_turns
 from sonnx_ort import rewrite
-from sonnx_ort.loading.choice import DEFAULT
+from sonnx_ort.options import DEFAULT
 
 REWRITE = "rewrite"
 LOAD = "load"

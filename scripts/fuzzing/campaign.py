@@ -22,7 +22,7 @@ from fuzzing.attempt import attempt, attempt_alone
 from fuzzing.child import End, Ended, Fault, call_in_child
 from fuzzing.handmade import handmade_models
 from fuzzing.models import FuzzedModel, fuzzed_models
-from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.options import Backend
 
 RECORD = RECORDS / "fuzzing.json"
 _FOUND = ROOT / "build" / "fuzzing"

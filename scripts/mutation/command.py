@@ -46,7 +46,7 @@ _OPTIONS = (
     *("-p", "no:cacheprovider", "-p", "no:faulthandler"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
     *("--deselect", "tests/custom_ops/test_kernel_paths.py::test_mutant_is_told_from_the_kernel"),
-    *("--deselect", "tests/rewriting/test_guards_in_turn.py"),
+    *("--deselect", "tests/enforcing/test_guards_in_turn.py"),
 )
 """How tests are run; some have mutants of their own, or lay out the package by themselves."""
 

@@ -12,8 +12,8 @@ from onnx import helper
 import sonnx_ort
 from sonnx_ort.oracle import Violation, broadcast
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Status
 from support.backends import on_each_backend
 from support.broadcasting import outcome, shapes_of_tensors
 from support.graphs import Dimensions, model, tensor

@@ -13,7 +13,7 @@ import pytest
 from endurance import ALLOWANCE, LEFT_BEHIND, Growth
 
 import sonnx_ort
-from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.options import Backend
 from support.child import SCRIPTS, run_program, run_python
 from support.graphs import binary_model
 from support.sessions import quiet

@@ -2,7 +2,7 @@
 
 import onnxruntime as ort
 
-from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.options import Backend
 from sonnx_ort.runtime.registration import prepare
 
 _Level = ort.GraphOptimizationLevel

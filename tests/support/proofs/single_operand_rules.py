@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import z3
 
-from sonnx_ort.profile.requirements.axis_not_empty import AxisNotEmpty
-from sonnx_ort.profile.requirements.own_rank import OwnRank
+from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement
 from support.proofs.tensors import Tensor, for_all, length_of, term

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import sonnx_ort
-from sonnx_ort.analysis.report import Report
-from sonnx_ort.profile.judgement import Status
+from sonnx_ort.obligations.report import Report
+from sonnx_ort.profile.rule import Status
 from support.soundness import exact_results, rules, single_operands
 from support.soundness.arrays import Array
 from support.soundness.evaluator import Missing, Value, Visit

@@ -11,7 +11,7 @@ from typing import Any
 
 from onnx import defs
 
-from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES
+from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
 from support.soundness.nodes import elementwise, layout, products, sizes
 from support.soundness.nodes.elementwise import like_first
 from support.soundness.nodes.maker import Attributes, Inputs, Maker

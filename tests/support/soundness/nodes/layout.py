@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES
+from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
 from support.soundness.nodes.maker import Array, Attributes, Made, Maker
 
 
