@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from model_builders.catalog import bundles
-from model_builders.training import train
+from model_builders.digits import train
 from model_builders.writer import contents
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
@@ -20,9 +20,6 @@ MODELS = Path(__file__).resolve().parents[1] / "models"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build or check.
-
-    Args:
-        arguments: The command line; that of the process unless given.
 
     Returns:
         The exit status: 1 if `--check` finds a difference, else 0.
@@ -49,14 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def check(files: Mapping[str, bytes]) -> int:
-    """Compare the files in `models/` with what the code builds, and print the differences.
-
-    Args:
-        files: What the code builds, by path below `models/`.
-
-    Returns:
-        0 if there is no difference, else 1.
-    """
+    """Compare the files in `models/` with what the code builds, and print the differences."""
     differences = [f"{name} is not what the code builds" for name in sorted(_stale(files))]
     differences += [f"{name} is built by no code" for name in sorted(_strays(files))]
     print("\n".join(differences) or f"{len(files)} files are what the code builds")
@@ -66,11 +56,7 @@ def check(files: Mapping[str, bytes]) -> int:
 
 
 def write(files: Mapping[str, bytes]) -> None:
-    """Write the files that differ, and delete those that no code builds.
-
-    Args:
-        files: What the code builds, by path below `models/`.
-    """
+    """Write the files that differ, and delete those that no code builds."""
     (MODELS / "data").mkdir(exist_ok=True)
     stale, strays = _stale(files), _strays(files)
     for name in stale:

@@ -85,12 +85,6 @@ def check_types(environment: Environment) -> int:
 
     The sources of one package lie in three folders of the repository, where mypy cannot see them
     as one.
-
-    Args:
-        environment: The environment to build and check in.
-
-    Returns:
-        The exit status.
     """
     root, folder = environment.root, environment.folder / "typing"
     shutil.rmtree(folder, ignore_errors=True)
@@ -106,14 +100,6 @@ def check_types(environment: Environment) -> int:
 
 def unpack_wheel(python: Path, root: Path, folder: Path) -> Path:
     """Build the wheel of the sources as they are now, and unpack it.
-
-    Args:
-        python: A Python with setuptools.
-        root: The repository, in which nothing is written.
-        folder: Where everything is put; created, or empty.
-
-    Returns:
-        The folder that stands for site-packages.
 
     Raises:
         CalledProcessError: The sources make no wheel.
@@ -133,26 +119,13 @@ def install_node_packages() -> int:
 
 
 def run_checks(checks: Mapping[str, Check]) -> bool:
-    """Run checks, each under a heading, and say of each in a line how it ended.
-
-    Args:
-        checks: The checks by name.
-
-    Returns:
-        Whether none failed.
-    """
+    """Run checks, each under a heading, and say of each in a line how it ended."""
     statuses: dict[str, int] = {}
     for name, check in checks.items():
         print(f"\n[{name}]", flush=True)
         statuses[name] = check()
-    width = max(map(len, statuses))
-    print(
-        "", *(f"{name:{width}}  {_verdict(status)}" for name, status in statuses.items()), sep="\n"
-    )
+    width, verdicts = max(map(len, statuses)), {0: "passed", SKIPPED: "skipped, see above"}
+    print()
+    for name, status in statuses.items():
+        print(f"{name:{width}}  {verdicts.get(status, f'FAILED (exit status {status})')}")
     return all(status in {0, SKIPPED} for status in statuses.values())
-
-
-def _verdict(status: int) -> str:
-    if status == SKIPPED:
-        return "skipped, see above"
-    return f"FAILED (exit status {status})" if status else "passed"

@@ -5,11 +5,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 def counting(*, on_terminals_alone: bool = False) -> Progress:
-    """Make a bar that nothing is counted on yet.
-
-    Args:
-        on_terminals_alone: Whether to show nothing where the output goes elsewhere.
-    """
+    """Make a bar that nothing is counted on yet."""
     console = Console()
     return Progress(
         TextColumn("{task.description}"),

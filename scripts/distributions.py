@@ -1,22 +1,17 @@
 """The files of a release: the source distribution, and the wheel that it makes."""
 
-import os
-import subprocess
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from environment import captured
 
 _BUILD = "import sys; from setuptools import build_meta as b; getattr(b, sys.argv[1])(sys.argv[2])"
 
 
 @dataclass(frozen=True, slots=True)
 class Distributions:
-    """The two files that a release consists of.
-
-    Attributes:
-        source: The source distribution.
-        wheel: The wheel.
-    """
+    """The two files that a release consists of: the source distribution, and the wheel."""
 
     source: Path
     wheel: Path
@@ -24,14 +19,6 @@ class Distributions:
 
 def build_distributions(python: Path, root: Path, folder: Path) -> Distributions:
     """Build the source distribution, and the wheel from nothing but that.
-
-    Args:
-        python: A Python with setuptools.
-        root: The repository, in which nothing is written.
-        folder: Where everything is put; created, or empty.
-
-    Returns:
-        The files, which lie in the folder.
 
     Raises:
         CalledProcessError: The sources make no distribution.
@@ -67,12 +54,5 @@ def _build(kind: str, python: Path, root: Path, folder: Path) -> None:
         f"[build]\nbuild_base = {folder / 'build'}\n[egg_info]\negg_base = {folder}\n",
         encoding="utf-8",
     )
-    subprocess.run(
-        [python, "-I", "-c", _BUILD, kind, folder],
-        cwd=root,
-        env=os.environ | {"DIST_EXTRA_CONFIG": str(configuration)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=True,
-    )
+    command: list[str | Path] = [python, "-I", "-c", _BUILD, kind, folder]
+    captured(command, root, check=True, DIST_EXTRA_CONFIG=str(configuration))

@@ -17,14 +17,7 @@ UNUSABLE = 2
 
 
 def build(arguments: Sequence[str] = ()) -> int:
-    """Build the site, strictly.
-
-    Args:
-        arguments: Further arguments of mkdocs.
-
-    Returns:
-        The exit status.
-    """
+    """Build the site, strictly."""
     if importlib.util.find_spec("material") is None:
         print("mkdocs-material is not installed: pip install -e '.[docs]'", file=sys.stderr)
         return UNUSABLE

@@ -1,6 +1,7 @@
 """The virtual environments of this repository: `.venv`, made from its lock file, and others.
 
-Needs the standard library only: nothing else is there yet.
+Needs the standard library only: nothing else is there yet. nox would have to be installed first,
+with its hashes as here, and would only take the place of the list in checks.py.
 """
 
 import hashlib
@@ -135,6 +136,27 @@ class Environment:
         return digest.hexdigest()
 
 
+def captured(
+    command: Sequence[str | Path],
+    folder: Path | None = None,
+    *,
+    check: bool = False,
+    **variables: str,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command that reads nothing, away from the sources, and keep all that it writes."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={n: value for n, value in os.environ.items() if n != "PYTHONPATH"} | variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=check,
+    )
+
+
 def run_with_package(module: str, arguments: Sequence[str]) -> int:
     """Run what needs sonnx_ort; where this Python has none, call the script in the environment.
 
@@ -152,9 +174,6 @@ def run_with_package(module: str, arguments: Sequence[str]) -> int:
 
 def exit_status(command: Callable[[], int]) -> int:
     """Run a command of this repository, and end it with a sentence where it cannot go on.
-
-    Args:
-        command: Gives an exit status.
 
     Returns:
         That status; 2 if the environment could not be made, 130 if the user interrupted.

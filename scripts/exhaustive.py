@@ -13,4 +13,4 @@ import sys
 from environment import exit_status, run_with_package
 
 if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run_with_package("every_pair.command", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run_with_package("every_pair.sweep", sys.argv[1:])))

@@ -10,4 +10,4 @@ import sys
 from environment import exit_status, run_with_package
 
 if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run_with_package("endurance.campaign", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run_with_package("endurance", sys.argv[1:])))

@@ -10,4 +10,4 @@ import sys
 from environment import exit_status, run_with_package
 
 if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run_with_package("units.command", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run_with_package("units", sys.argv[1:])))

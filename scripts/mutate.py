@@ -1,10 +1,10 @@
 """Try the mutants of the package: `python3 scripts/mutate.py`.
 
-Makes each change that mutmut knows to each function of the profile, of the kernels, of the analysis
-and of the rewriting, one at a time, and runs the tests that reach it, which have to fail. What came
-of them is recorded in docs/records/mutants.json; a second call tries what survived, and what has
-changed since. Those that do what the original does are listed in scripts/mutation/equivalents.toml.
-Ends with status 1 if another one survives.
+mutmut makes each change that it knows to each function of the profile, of the kernels, of the
+analysis and of the rewriting, one at a time, and runs the tests that call it, which have to fail.
+What came of them is recorded in docs/records/mutants.json; a second call tries what survived, and
+what has changed since. Those that do what the original does are listed in
+scripts/mutation/equivalents.toml. Ends with status 1 if another one survives.
 """
 
 import sys

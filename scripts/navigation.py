@@ -12,21 +12,13 @@ Entry = str | dict[str, Any]
 
 
 def on_config(config: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Write the navigation out; mkdocs calls it with what mkdocs.yml says.
-
-    Args:
-        config: The configuration.
-    """
+    """Write the navigation out; mkdocs calls it with what mkdocs.yml says."""
     config["nav"] = expanded(config["nav"], Path(config["docs_dir"]))
     return config
 
 
 def expanded(nav: list[Entry], folder: Path) -> list[Entry]:
     """Put pages in the place of the patterns of a navigation, by name.
-
-    Args:
-        nav: The navigation.
-        folder: Where the pages lie.
 
     Returns:
         The navigation, in which a page that is listed by itself stands there alone.
@@ -35,11 +27,7 @@ def expanded(nav: list[Entry], folder: Path) -> list[Entry]:
 
 
 def pages(nav: list[Entry]) -> Iterator[str]:
-    """The pages and patterns of a navigation, in its order.
-
-    Args:
-        nav: The navigation.
-    """
+    """The pages and patterns of a navigation, in its order."""
     for entry in nav:
         for part in [entry] if isinstance(entry, str) else entry.values():
             yield from pages(part) if isinstance(part, list) else (part,)

@@ -2,10 +2,9 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
-from environment import ROOT
+from environment import ROOT, captured
 
 FOLDER = ROOT / "tests" / "node"
 """The package whose lock file pins what is installed, each with its hash."""
@@ -19,11 +18,7 @@ class NodeUnavailable(Exception):  # noqa: N818 - reads as what happened
 
 
 def what_is_missing(folder: Path = FOLDER) -> str | None:
-    """Say why nothing can be run in Node.js; None if it can.
-
-    Args:
-        folder: The package.
-    """
+    """Say why nothing can be run in Node.js; None if it can."""
     if shutil.which("node") is None:
         return "Node.js is not installed."
     # npm writes it last.
@@ -37,12 +32,6 @@ def what_is_missing(folder: Path = FOLDER) -> str | None:
 def install(folder: Path = FOLDER) -> int:
     """Install the packages of the lock file, unless they are there already.
 
-    Args:
-        folder: The package.
-
-    Returns:
-        The exit status of npm.
-
     Raises:
         NodeUnavailable: There is no Node.js, no npm or no connection to the registry.
     """
@@ -51,16 +40,8 @@ def install(folder: Path = FOLDER) -> int:
     npm = shutil.which("npm")
     if shutil.which("node") is None or npm is None:
         raise NodeUnavailable("Node.js or npm is not installed, so no model is run in Node.js.")
-    done = subprocess.run(
-        [npm, "ci", "--no-progress", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    options = ("--no-progress", "--fetch-retries=1", "--fetch-retry-mintimeout=1000")
+    done = captured([npm, "ci", *options], folder)
     if done.returncode != 0 and re.search(_UNREACHABLE, done.stdout):
         raise NodeUnavailable(
             "The registry of Node.js packages cannot be reached, so no model is run in Node.js."

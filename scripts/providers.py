@@ -7,12 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import onnxruntime
 from benchmarks.turns import Run, ratio_of, take_turns
 from benchmarks.workload import ELEMENT_TYPES, Feeds, Setting, make_feeds, make_model
-from environment import ROOT
+from environment import ROOT, captured
 
 from sonnx_ort import register, rewrite
 
@@ -38,13 +39,21 @@ class BackendsDiffer(Exception):  # noqa: N818 - reads as what happened
 def run(arguments: Sequence[str]) -> int:
     """Try a provider and print.
 
-    Args:
-        arguments: The command line without the program.
-
     Returns:
         The exit status: 0 if the backends agree or nothing could be run, 1 if they do not.
     """
-    options = _parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(
+        prog="gpu.py", description="Try the native backend on an execution provider."
+    )
+    number = partial(parser.add_argument, type=int)
+    parser.add_argument("--provider", default="CUDA", help="CUDA, CPU, ... (default: %(default)s)")
+    number("--seed", default=0, help="decides the random models and feeds")
+    number("--models", default=200, help="random models of each operator (default: 200)")
+    number("--elements", nargs="+", default=_ELEMENTS, metavar="N", help="sizes that are timed")
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, help="time for one ratio (default: %(default)s)"
+    )
+    options = parser.parse_args(arguments)
     provider = f"{options.provider}ExecutionProvider"
     reason = why_not(provider)
     if reason is not None:
@@ -61,9 +70,8 @@ def run(arguments: Sequence[str]) -> int:
     print(_EXPLANATION)
     for element_type in ELEMENT_TYPES:
         for elements in options.elements:
-            print(
-                _ratio_row(Setting(element_type, elements), provider, options.seconds), flush=True
-            )
+            setting = Setting(element_type, elements)
+            print(_ratio_row(setting, provider, options.seconds), flush=True)
     return 0
 
 
@@ -71,9 +79,6 @@ def why_not(provider: str) -> str | None:
     """Say why nothing can be run on a provider; None if it can.
 
     A provider that is built in is not enough: without a device ONNX Runtime falls back to the CPU.
-
-    Args:
-        provider: Its name.
     """
     version, offered = onnxruntime.__version__, onnxruntime.get_available_providers()
     if provider not in offered:
@@ -93,12 +98,6 @@ def why_not(provider: str) -> str | None:
 def compare_backends(provider: str, operator: str, seed: int, models: int) -> dict[str, Any]:
     """Compare in a process of its own: an integer division that nothing stops can end it.
 
-    Args:
-        provider: The name of the execution provider for the native backend.
-        operator: One of `OPERATORS`.
-        seed: Decides the models and the feeds.
-        models: How many models are made.
-
     Returns:
         How many `models` ran, how many `runs` were compared, how many of these were `refused`, and
         as `assigned` how many nodes of an element type ran on a provider.
@@ -107,15 +106,10 @@ def compare_backends(provider: str, operator: str, seed: int, models: int) -> di
         BackendsDiffer: They do not agree.
     """
     module = ["-m", "support.provider_agreement", provider, operator, str(seed), str(models)]
-    done = subprocess.run(
-        [sys.executable, *module],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join((f"{ROOT / 'tests'}", f"{ROOT / 'scripts'}"))},
-    )
+    variables = {"PYTHONPATH": os.pathsep.join((f"{ROOT / 'tests'}", f"{ROOT / 'scripts'}"))}
+    options: dict[str, Any] = {"capture_output": True, "text": True, "errors": "replace"}
+    command = [sys.executable, *module]
+    done = subprocess.run(command, check=False, env=os.environ | variables, **options)
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).splitlines()[-_SHOWN_LINES:])
         raise BackendsDiffer(f"exit status {done.returncode}\n{last}")
@@ -142,10 +136,8 @@ def _ratio_row(setting: Setting, provider: str, seconds: float) -> str:
         onnxruntime.InferenceSession(made.SerializeToString(), options, providers=[provider])
         for made, options in ((model, _options()), (enforced, register(_options())))
     )
-    runs = {
-        "plain": _bound_run(plain, feeds, provider),
-        "guarded": _bound_run(guarded, feeds, provider),
-    }
+    sessions = {"plain": plain, "guarded": guarded}
+    runs = {name: _bound_run(session, feeds, provider) for name, session in sessions.items()}
     spread = ratio_of(take_turns(runs, seconds, "plain"), "guarded", "plain")
     ratio = f"{spread.minimum:.2f} / {spread.median:.2f}"
     on_cpu = ", ".join(_operators_on(guarded, "CPUExecutionProvider")) or "none"
@@ -192,28 +184,5 @@ def _device(provider: str) -> str:
     if provider != "CUDAExecutionProvider" or program is None:
         return "device not known"
     query = [program, "--query-gpu=name", "--format=csv,noheader"]
-    done = subprocess.run(query, capture_output=True, text=True, check=False)
+    done = captured(query)
     return done.stdout.partition("\n")[0].strip() or "device not known"
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="gpu.py", description="Try the native backend on an execution provider."
-    )
-    parser.add_argument("--provider", default="CUDA", help="CUDA, CPU, ... (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="decides the random models and feeds")
-    parser.add_argument(
-        "--models", type=int, default=200, help="random models of each operator (default: 200)"
-    )
-    parser.add_argument(
-        "--elements",
-        type=int,
-        nargs="+",
-        default=_ELEMENTS,
-        metavar="N",
-        help="numbers of elements of the operands that are timed",
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=1.0, help="time for one ratio (default: %(default)s)"
-    )
-    return parser

@@ -18,21 +18,13 @@ RECORDS = ROOT / "docs" / "records"
 
 
 def versions_of(packages: Iterable[str]) -> dict[str, str]:
-    """The versions of packages, of Python, and the kind of processor.
-
-    Args:
-        packages: The names of installed packages.
-    """
+    """The versions of packages, of Python, and the kind of processor."""
     found = {name: version(name) for name in packages}
     return found | {"python": platform.python_version(), "machine": platform.machine()}
 
 
 def digest_of(folders: Iterable[str]) -> str:
-    """A short digest of all Python files in some folders.
-
-    Args:
-        folders: Paths from the repository on.
-    """
+    """A short digest of all Python files in some folders."""
     digest = hashlib.sha256()
     for folder in folders:
         for file in sorted((ROOT / folder).rglob("*.py")):
@@ -45,12 +37,14 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
+def known_record(path: Path, made_by: Mapping[str, str], key: str = "made_by") -> dict[str, Any]:
+    """What a record holds; nothing where there is none, or where others made it."""
+    known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return known if known.get(key) == made_by else {}
+
+
 def write_record(path: Path, content: Mapping[str, Any]) -> None:
     """Write a record, whole or not at all.
-
-    Args:
-        path: The file; folders around it are made.
-        content: What JSON can hold.
 
     Raises:
         SonnxError: It cannot be written.

@@ -14,16 +14,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from distributions import Distributions, build_distributions
-from environment import ROOT, Environment, exit_status
+from environment import ROOT, Environment, captured, exit_status
 
 FORMATS = ("text", "json", "sarif", "junit", "html")
 """The forms of a report, each of which may need files of the package."""
 
 _INSTALLATION = re.compile(r"^(?: {4})?(pip install \.)(?= |$)", re.MULTILINE)
 """A line by which a page has its reader install a copy of the repository."""
+
+_run = partial(captured, check=True)
 
 _VERSION_AND_MODEL = """
 import sonnx_ort
@@ -45,7 +49,10 @@ def main() -> int:
         except subprocess.CalledProcessError as error:
             print(error.output or "", error, sep="\n", file=sys.stderr)
             return 1
-        _keep(built, ROOT / "dist")
+        shutil.rmtree(ROOT / "dist", ignore_errors=True)
+        (ROOT / "dist").mkdir()
+        for file in (built.source, built.wheel):
+            shutil.copy(file, ROOT / "dist")
     return 0
 
 
@@ -53,20 +60,13 @@ def constraints(lock: str) -> str:
     """Take the versions out of a lock file, for pip to install no others.
 
     Hashes are left out: with them pip asks for those of the packages that the wheel only names.
-
-    Args:
-        lock: The content of the lock file.
     """
     pins = (line.removesuffix("\\").strip() for line in lock.splitlines())
     return "".join(f"{pin}\n" for pin in pins if pin and pin[0] not in "-#")
 
 
 def installations(page: str) -> list[str]:
-    """Find the lines by which a page has its reader install a copy of the repository.
-
-    Args:
-        page: The text of the page.
-    """
+    """Find the lines by which a page has its reader install a copy of the repository."""
     return _INSTALLATION.findall(page)
 
 
@@ -97,7 +97,7 @@ def _try(built: Distributions, lock: Path, folder: Path) -> Iterator[str]:
     for line in installations((ROOT / "README.md").read_text("utf-8")):
         _run([*pip, "uninstall", "-q", "-y", "sonnx_ort"], elsewhere)
         program, *arguments = shlex.split(line)
-        chosen = {"PIP_CONSTRAINT": str(versions), "PIP_ONLY_BINARY": ":all:"}
+        chosen: dict[str, Any] = {"PIP_CONSTRAINT": str(versions), "PIP_ONLY_BINARY": ":all:"}
         _run([commands / program, *arguments], sources, **chosen)
         version, _ = _imported(python, environment, elsewhere)
         yield f"{line} installs sonnx_ort {version}."
@@ -109,34 +109,11 @@ def _imported(python: Sequence[str | Path], environment: Path, elsewhere: Path) 
     Raises:
         CalledProcessError: It cannot be imported, or is not that of the environment.
     """
-    version, model = _run([*python, "-c", _VERSION_AND_MODEL], elsewhere).splitlines()[-2:]
+    done = _run([*python, "-c", _VERSION_AND_MODEL], elsewhere)
+    version, model = done.stdout.splitlines()[-2:]
     if not Path(model).is_relative_to(environment):
         raise subprocess.CalledProcessError(1, "import sonnx_ort", f"{model} lies elsewhere")
     return version, model
-
-
-def _run(command: Sequence[str | Path], folder: Path, **variables: str) -> str:
-    """Run a command that has to succeed, away from the sources; give what it wrote.
-
-    Raises:
-        CalledProcessError: It failed.
-    """
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env={n: value for n, value in os.environ.items() if n != "PYTHONPATH"} | variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        check=True,
-    ).stdout
-
-
-def _keep(built: Distributions, folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for file in (built.source, built.wheel):
-        shutil.copy(file, folder)
 
 
 if __name__ == "__main__":

@@ -22,29 +22,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         usage="%(prog)s [options] [argument of pytest ...]", description=__doc__, allow_abbrev=False
     )
-    parser.add_argument("--fresh", action="store_true", help="make the environment anew")
-    parser.add_argument("--static", action="store_true", help="run ruff and mypy only, no tests")
-    parser.add_argument("--thorough", action="store_true", help="run the long tests too")
-    parser.add_argument(
-        "--models",
-        action="store_true",
-        help="download packages with models and try these; skipped without a network",
-    )
+    for name, what in (
+        ("fresh", "make the environment anew"),
+        ("static", "run ruff and mypy only, no tests"),
+        ("thorough", "run the long tests too"),
+        ("models", "download packages with models and try these; skipped without a network"),
+    ):
+        parser.add_argument(f"--{name}", action="store_true", help=what)
     versions = parser.add_mutually_exclusive_group()
     for name, what in (
         ("lowest", "run the soundness tests on the oldest packages"),
         ("newest", "run what rests on other packages on the newest ones"),
     ):
         versions.add_argument(
-            f"--{name}",
-            dest="versions",
-            action="store_const",
-            const=name,
-            default="locked",
-            help=what,
+            f"--{name}", dest="versions", action="store_const", const=name, help=what
         )
     options, pytest_arguments = parser.parse_known_args()
-    environment = Environment(versions=options.versions)
+    environment = Environment(versions=options.versions or "locked")
     environment.prepare(fresh=options.fresh)
     checks = choose_checks(
         environment,

@@ -1,7 +1,7 @@
 """Write docs/traceability.md: `python3 scripts/trace_documents.py`.
 
 With `--documents FOLDER`, where the specification documents lie, it compares the entries with them
-instead, and tells with exit status 1 which quotations they do not have, and of which of their lines
+instead, and says with exit status 1 which quotations they do not have, and of which of their lines
 no entry quotes a part. The documents are not in this repository. Of the drafts of which only the
 constraints have entries, those that are not in the folder are left out.
 """
@@ -15,40 +15,31 @@ from environment import exit_status, run_with_package
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Write the page, or compare the entries with the documents.
-
-    Args:
-        arguments: Those of the command.
-
-    Returns:
-        The exit status.
-    """
-    from traceability.comparison import false_quotations, lines_without_entry  # noqa: PLC0415
-    from traceability.entries import read_documents  # noqa: PLC0415
-    from traceability.marks import by_entry, find_marks  # noqa: PLC0415
-    from traceability.page import PAGE, page  # noqa: PLC0415
+    """Write the page, or compare the entries with the documents."""
+    from traceability import entries  # noqa: PLC0415 - a bare Python has not what they need
+    from traceability.page import PAGE, by_entry, find_marks, page  # noqa: PLC0415
 
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--documents", type=Path, metavar="FOLDER")
     folder = parser.parse_args(arguments).documents
-    documents = read_documents()
+    documents = entries.read_documents()
     if folder is None:
         PAGE.write_text(page(documents, by_entry(find_marks())), encoding="utf-8")
         return 0
     # Of drafts that are excerpted, whoever compares need not have them all.
     there = [d for d in documents if not d.excerpts or (folder / d.file).is_file()]
-    told = [
-        *false_quotations(there, folder),
+    found = [
+        *entries.false_quotations(there, folder),
         *(
             f"{document.file}: no entry quotes: {line}"
             for document in there
             if not document.excerpts
-            for line in lines_without_entry(document, folder)
+            for line in entries.lines_without_entry(document, folder)
         ),
     ]
-    for line in told:
+    for line in found:
         print(line)
-    return 1 if told else 0
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

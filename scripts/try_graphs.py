@@ -13,4 +13,4 @@ from environment import ROOT, exit_status, run_with_package
 if __name__ == "__main__":
     # The graphs and what is asked of them belong to the tests.
     sys.path.append(str(ROOT / "tests"))
-    sys.exit(exit_status(lambda: run_with_package("graph_trials.campaign", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run_with_package("graph_trials", sys.argv[1:])))

@@ -90,10 +90,6 @@ def choose_subjects(
 ) -> tuple[list[str], str]:
     """Choose what is compared.
 
-    Args:
-        backends: The backends that are measured.
-        find: Gives None for a package that is not installed.
-
     Returns:
         The names of the subjects, and a sentence on those left out for want of JAX.
     """
@@ -108,11 +104,6 @@ def choose_subjects(
 
 def measure(setting: Setting, names: Sequence[str], seconds: float) -> Measurement:
     """Measure in this process.
-
-    Args:
-        setting: What to run.
-        names: The subjects to measure; those that do not run such a model are left out.
-        seconds: The time that the subjects share, apart from ONNX Runtime itself.
 
     Raises:
         ValueError: A subject's results are not those of ONNX Runtime's own operator.

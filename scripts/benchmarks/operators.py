@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from benchmarks import report
 from benchmarks.measurement import (
     BASELINES,
     ONNXRUNTIME,
@@ -15,20 +16,7 @@ from benchmarks.measurement import (
     choose_subjects,
     measure,
 )
-from benchmarks.report import (
-    BACKENDS,
-    Row,
-    add_markdown,
-    both,
-    describe_run,
-    heading,
-    make_parser,
-    markdown_table,
-    new_file,
-    positive,
-    print_row,
-    write_json,
-)
+from benchmarks.report import Row, both
 from benchmarks.targets import TARGETS, Target
 from benchmarks.turns import apart
 from benchmarks.workload import CHAIN_ELEMENTS, CHAIN_NODES, ELEMENT_TYPES, ELEMENTS, Setting
@@ -50,16 +38,12 @@ has a divisor of its own; where all is proved, shapes are static and the divisor
 def run(arguments: Sequence[str]) -> int:
     """Measure and print.
 
-    Args:
-        arguments: The command line behind the name of the measurement.
-
     Returns:
         The exit status: 0, whether or not the targets were reached.
     """
     options = _parser().parse_args(arguments)
     subjects, notice = choose_subjects(options.backend)
-    described = describe_run("operators", arguments)
-    print("\n".join([heading(described), "", _EXPLANATION, *filter(None, [notice])]), flush=True)
+    described = report.print_heading("operators", arguments, _EXPLANATION, notice)
     start = time.perf_counter()
     measurements = list(_measured(options, subjects))
     print(f"\nTargets, decided by the median ({time.perf_counter() - start:.0f} s in all)")
@@ -68,7 +52,7 @@ def run(arguments: Sequence[str]) -> int:
     if options.markdown is not None:
         options.markdown.write_text(markdown_tables(measurements), encoding="utf-8")
     if options.json is not None:
-        write_json(options.json, described, record(measurements))
+        report.write_json(options.json, described, record(measurements))
     return 0
 
 
@@ -78,13 +62,13 @@ def _measured(options: argparse.Namespace, subjects: Sequence[str]) -> Iterator[
         for elements in options.elements:
             setting = Setting(element_type, elements, positive=options.divisors == "positive")
             measurement = apart(measure, setting, subjects, options.seconds)
-            print_row(ratio_row(measurement), titles=elements == options.elements[0])
+            report.print_row(ratio_row(measurement), titles=elements == options.elements[0])
             yield measurement
     print(f"\nchain of {CHAIN_NODES} Div on {CHAIN_ELEMENTS} elements", flush=True)
     for index, (element_type, proved) in enumerate(itertools.product(options.types, (False, True))):
         setting = Setting(element_type, CHAIN_ELEMENTS, CHAIN_NODES, proved)
         measurement = apart(measure, setting, subjects, options.seconds)
-        print_row(chain_row(measurement), titles=index == 0)
+        report.print_row(chain_row(measurement), titles=index == 0)
         yield measurement
 
 
@@ -114,7 +98,7 @@ def markdown_tables(measurements: Sequence[Measurement]) -> str:
         [{"one Div": m.setting.element_type, **ratio_row(m)} for m in singles],
         [chain_row(m) for m in measurements if m.setting.nodes > 1],
     )
-    return "\n".join(markdown_table(rows) for rows in tables if rows)
+    return "\n".join(report.markdown_table(rows) for rows in tables if rows)
 
 
 def target_row(target: Target, measurements: Sequence[Measurement]) -> str:
@@ -159,31 +143,23 @@ def _compared(measurement: Measurement) -> list[str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = make_parser("operators", "Measure what the SONNX profile costs in ONNX Runtime.", 2.0)
-    parser.add_argument(
-        "--elements",
-        type=positive(int),
-        nargs="+",
-        default=ELEMENTS,
-        metavar="N",
-        help="numbers of elements (default: 1 to 10,000,000, which takes about 2 GB of memory)",
-    )
-    parser.add_argument(
-        "--types", nargs="+", choices=ELEMENT_TYPES, default=ELEMENT_TYPES, help="element types"
-    )
-    parser.add_argument(
-        "--backend",
-        nargs="+",
-        choices=BACKENDS,
-        default=BACKENDS,
-        help="what enforces the rules in the rewritten models (default: all of these)",
-    )
+    description = "Measure what the SONNX profile costs in ONNX Runtime."
+    parser = report.make_parser("operators", description, 2.0, markdown=True)
+    default = "(default: 1 to 10,000,000, which takes about 2 GB of memory)"
+    report.add_numbers(parser, "--elements", ELEMENTS, f"numbers of elements {default}")
+    for option, choices, what in (
+        ("--types", ELEMENT_TYPES, "element types"),
+        ("--backend", report.BACKENDS, "what enforces the rules in the rewritten models"),
+    ):
+        default = f"{what} (default: all of these)"
+        parser.add_argument(option, nargs="+", choices=choices, default=choices, help=default)
     parser.add_argument(
         "--divisors",
         choices=("both", "positive"),
         default="both",
         help="the signs of the divisors of a single Div (default: %(default)s)",
     )
-    parser.add_argument("--json", type=new_file, metavar="FILE", help="write the figures to FILE")
-    add_markdown(parser)
+    parser.add_argument(
+        "--json", type=report.new_file, metavar="FILE", help="write the figures to FILE"
+    )
     return parser

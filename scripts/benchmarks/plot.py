@@ -23,9 +23,7 @@ _SETTINGS = {
 }
 
 _COLOURS = ("#1f77b4", "#d9660a", "#2ca02c", "#d62728", "#9467bd")
-"""Those of the subjects, in their order: each can be told from a white and from a dark ground."""
-
-_STYLE_ENDS = "</style>"
+"""Those of the subjects, in their order: each is visible on a white and on a dark ground."""
 
 _DARK = """
 @media (prefers-color-scheme: dark) {
@@ -47,14 +45,15 @@ class NoFigures(Exception):  # noqa: N818 - reads as what happened
 def run(arguments: Sequence[str], find: Callable[[str], object | None] = find_spec) -> int:
     """Draw the figures.
 
-    Args:
-        arguments: The command line behind the name of the command.
-        find: Gives None for a package that is not installed.
-
     Returns:
         The exit status: 0, or 2 if there are no figures or matplotlib is missing.
     """
-    options = _parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(
+        prog="benchmark.py plot", description="Plot overhead against size, from what --json wrote."
+    )
+    parser.add_argument("results", type=Path, metavar="RESULTS.json", help="what --json wrote")
+    parser.add_argument("picture", type=_svg, metavar="PICTURE.svg", help="where to draw")
+    options = parser.parse_args(arguments)
     try:
         panels = read_panels(options.results)
     except NoFigures as error:
@@ -69,9 +68,6 @@ def run(arguments: Sequence[str], find: Callable[[str], object | None] = find_sp
 
 def read_panels(file: Path) -> Panels:
     """Read what `operators --json` wrote of single nodes.
-
-    Args:
-        file: The file.
 
     Raises:
         NoFigures: It holds no such figures.
@@ -108,17 +104,9 @@ def _draw(panels: Panels, file: Path) -> None:
         figure.legend(handles, titles, loc="outside upper center", ncols=len(titles))
         picture = io.StringIO()
         figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
-    file.write_text(for_both_grounds(picture.getvalue()), encoding="utf-8")
-
-
-def for_both_grounds(picture: str) -> str:
-    """Let a picture that is black on white be light on dark for readers who prefer that.
-
-    Args:
-        picture: An SVG as matplotlib writes it.
-    """
-    before, end, rest = picture.partition(_STYLE_ENDS)
-    return f"{before}{_DARK}{end}{rest}"
+    # Black on white becomes light on dark for readers who prefer that.
+    drawn = picture.getvalue().replace("</style>", f"{_DARK}</style>", 1)
+    file.write_text(drawn, encoding="utf-8")
 
 
 def _draw_panel(axes: Any, element_type: str, lines: Mapping[str, Mapping[int, float]]) -> None:
@@ -130,16 +118,6 @@ def _draw_panel(axes: Any, element_type: str, lines: Mapping[str, Mapping[int, f
             points = sorted(lines[subject].items())
             title = SUBJECTS[subject].title
             axes.plot(*zip(*points, strict=True), style, color=_COLOURS[place], label=title)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="benchmark.py plot",
-        description="Plot overhead against size, from the figures of the measurement operators.",
-    )
-    parser.add_argument("results", type=Path, metavar="RESULTS.json", help="what --json wrote")
-    parser.add_argument("picture", type=_svg, metavar="PICTURE.svg", help="where to draw")
-    return parser
 
 
 def _svg(text: str) -> Path:

@@ -27,14 +27,15 @@ _OPTIONAL_PACKAGES = ("jax", "jaxlib")
 _WIDTH, _GAP = 16, 2
 
 
-def make_parser(measurement: str, description: str, seconds: float) -> argparse.ArgumentParser:
-    """Make the parser of a measurement, with the argument that all have.
-
-    Args:
-        measurement: What the first argument calls it.
-        description: What it measures.
-        seconds: The time that it takes for one line of the table unless told otherwise.
-    """
+def make_parser(
+    measurement: str,
+    description: str,
+    seconds: float,
+    *,
+    backend: bool = False,
+    markdown: bool = False,
+) -> argparse.ArgumentParser:
+    """Make the parser of a measurement, with the arguments that several have."""
     parser = argparse.ArgumentParser(prog=f"benchmark.py {measurement}", description=description)
     parser.add_argument(
         "--seconds",
@@ -42,23 +43,26 @@ def make_parser(measurement: str, description: str, seconds: float) -> argparse.
         default=seconds,
         help="time for each thing that is measured (default: %(default)s)",
     )
+    if backend:
+        parser.add_argument(
+            "--backend",
+            choices=BACKENDS,
+            default=BACKENDS[-1],
+            help="what enforces the rules in the rewritten model (default: %(default)s)",
+        )
+    if markdown:
+        parser.add_argument(
+            "--markdown", type=new_file, metavar="FILE", help="write the tables to FILE"
+        )
     return parser
 
 
-def add_backend(parser: argparse.ArgumentParser) -> None:
-    """Let a backend be chosen."""
+def add_numbers(
+    parser: argparse.ArgumentParser, option: str, default: Sequence[int], text: str
+) -> None:
+    """Let whole numbers be chosen."""
     parser.add_argument(
-        "--backend",
-        choices=BACKENDS,
-        default=BACKENDS[-1],
-        help="what enforces the rules in the rewritten model (default: %(default)s)",
-    )
-
-
-def add_markdown(parser: argparse.ArgumentParser) -> None:
-    """Let a file be named for the tables."""
-    parser.add_argument(
-        "--markdown", type=new_file, metavar="FILE", help="write the tables to FILE"
+        option, type=positive(int), nargs="+", default=default, metavar="N", help=text
     )
 
 
@@ -89,12 +93,7 @@ def new_file(text: str) -> Path:
 
 
 def describe_run(measurement: str, arguments: Sequence[str]) -> dict[str, str]:
-    """The versions and the machine that figures hold for, and the command that measures them.
-
-    Args:
-        measurement: What the first argument calls it.
-        arguments: The others.
-    """
+    """The versions and the machine that figures hold for, and the command that measures them."""
     installed = [*_PACKAGES, *filter(find_spec, _OPTIONAL_PACKAGES)]
     load = "unknown" if sys.platform == "win32" else f"{os.getloadavg()[0]:.2f} processes"
     return {
@@ -108,9 +107,12 @@ def describe_run(measurement: str, arguments: Sequence[str]) -> dict[str, str]:
     }
 
 
-def heading(described: Mapping[str, str]) -> str:
-    """The lines above all figures."""
-    return "\n".join(f"{name:<24}{value}" for name, value in described.items())
+def print_heading(measurement: str, arguments: Sequence[str], *explanations: str) -> dict[str, str]:
+    """Print and give what figures hold for, and print what there is to say of them."""
+    described = describe_run(measurement, arguments)
+    lines = (f"{name:<24}{value}" for name, value in described.items())
+    print("\n".join([*lines, "", *filter(None, explanations)]), flush=True)
+    return described
 
 
 def number(figure: float) -> str:

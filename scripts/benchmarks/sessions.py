@@ -1,6 +1,7 @@
 """Makes ready what is timed: each function gives a call that computes the outputs of a model."""
 
 import os
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,14 @@ def start_onnxruntime(setting: Setting, feeds: Feeds) -> Run:
     return _run_of(make_model(setting), _options(), feeds)
 
 
-def start_native(setting: Setting, feeds: Feeds) -> Run:
-    """The model rewritten with the native backend, in ONNX Runtime."""
-    return _start_rewritten(setting, feeds, "native")
+def start_rewritten(setting: Setting, feeds: Feeds, backend: str) -> Run:
+    """The model rewritten with a backend, in ONNX Runtime."""
+    model = rewrite(make_model(setting).SerializeToString(), backend=backend)
+    return _run_of(model, register(_options()), feeds)
 
 
-def start_python(setting: Setting, feeds: Feeds) -> Run:
-    """The model rewritten with the python backend, in ONNX Runtime."""
-    return _start_rewritten(setting, feeds, "python")
+start_native = partial(start_rewritten, backend="native")
+start_python = partial(start_rewritten, backend="python")
 
 
 def start_session(setting: Setting, feeds: Feeds) -> Run:
@@ -43,7 +44,7 @@ def start_session(setting: Setting, feeds: Feeds) -> Run:
     session = InferenceSession(
         make_model(setting), _options(), backend="native", providers=_PROVIDERS
     )
-    return lambda: session.run(None, feeds)
+    return partial(session.run, None, feeds)
 
 
 def start_plain(setting: Setting, feeds: Feeds) -> Run:
@@ -59,8 +60,7 @@ def start_plain(setting: Setting, feeds: Feeds) -> Run:
 
 def start_reference(setting: Setting, feeds: Feeds) -> Run:
     """The model in the reference evaluator of ONNX, which numpy computes."""
-    evaluator = ReferenceEvaluator(make_model(setting))
-    return lambda: evaluator.run(None, feeds)
+    return partial(ReferenceEvaluator(make_model(setting)).run, None, feeds)
 
 
 def start_jit(setting: Setting, feeds: Feeds) -> Run:
@@ -85,14 +85,9 @@ def start_checkify(setting: Setting, feeds: Feeds) -> Run:
     return run
 
 
-def _start_rewritten(setting: Setting, feeds: Feeds, backend: str) -> Run:
-    model = rewrite(make_model(setting).SerializeToString(), backend=backend)
-    return _run_of(model, register(_options()), feeds)
-
-
 def _run_of(model: onnx.ModelProto, options: onnxruntime.SessionOptions, feeds: Feeds) -> Run:
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=_PROVIDERS)
-    return lambda: session.run(None, feeds)
+    return partial(session.run, None, feeds)
 
 
 def _options() -> onnxruntime.SessionOptions:

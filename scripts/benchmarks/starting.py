@@ -1,35 +1,20 @@
 """`benchmark.py sessions`: what it takes to start a session, in time and in memory."""
 
-import argparse
 import re
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import helper, numpy_helper
+from model_builders.graphs import parse
 
-from benchmarks.report import (
-    Row,
-    add_backend,
-    add_markdown,
-    both,
-    describe_run,
-    heading,
-    make_parser,
-    markdown_table,
-    number,
-    positive,
-    print_row,
-)
-from benchmarks.turns import FEWEST_TURNS, Run, Spread, Turn, apart, ratio_of, seconds_of
+from benchmarks import report
+from benchmarks.turns import Run, Turn, apart, ratio_of, seconds_of, take_turns
 from sonnx_ort import InferenceSession, models, register, rewrite
 
 PLAIN = "ONNX Runtime"
@@ -73,50 +58,48 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What starting a session takes, in bytes; None where the system does not tell it."""
+    """What starting a session takes, in bytes; None where the system does not say."""
 
     peak: int | None
     held: int | None
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Measure each model and print it.
-
-    Args:
-        arguments: The command line behind the name of the measurement.
-
-    Returns:
-        The exit status.
-    """
-    options = _parser().parse_args(arguments)
-    print(f"{heading(describe_run('sessions', arguments))}\n\n{_EXPLANATION}\n", flush=True)
-    rows: list[Row] = []
+    """Measure each model and print it."""
+    description = "Measure what it takes to start a session on bundled, given and large models."
+    parser = report.make_parser("sessions", description, 3.0, backend=True, markdown=True)
+    parser.add_argument(
+        "models", nargs="*", type=Path, metavar="MODEL", help="more models: files, or folders"
+    )
+    parser.add_argument(
+        "--megabytes",
+        type=report.positive(float),
+        default=1000.0,
+        metavar="N",
+        help="the weights of the large model (default: %(default)s; takes four times as much disk "
+        "and memory)",
+    )
+    options = parser.parse_args(arguments)
+    report.print_heading("sessions", arguments, f"{_EXPLANATION}\n")
+    rows: list[report.Row] = []
     with _subjects(options.models, options.megabytes) as subjects:
         for subject in subjects:
             turns = apart(_time, subject, options.backend, options.seconds)
-            memory = {
-                name: apart(_memory, subject, name, options.backend) for name in (PLAIN, OURS)
-            }
-            rows.append(row(subject.name, turns, memory[PLAIN], memory[OURS]))
-            print_row(rows[-1], titles=len(rows) == 1, first_width=40)
+            plain, ours = (apart(_memory, subject, n, options.backend) for n in (PLAIN, OURS))
+            rows.append(row(subject.name, turns, plain, ours))
+            report.print_row(rows[-1], titles=len(rows) == 1, first_width=40)
     if options.markdown is not None:
-        options.markdown.write_text(markdown_table(rows), encoding="utf-8")
+        options.markdown.write_text(report.markdown_table(rows), encoding="utf-8")
     return 0
 
 
-def row(name: str, turns: Sequence[Turn], plain: Memory, ours: Memory) -> Row:
-    """What was taken for a model.
-
-    Args:
-        name: Of the model.
-        turns: The seconds of each start.
-        plain: What ONNX Runtime needs.
-        ours: What our session needs.
-    """
+def row(name: str, turns: Sequence[Turn], plain: Memory, ours: Memory) -> report.Row:
+    """What was taken for a model: the seconds of each start, and the memory of both sessions."""
+    figures = {what: seconds_of(turns, what).times(1e3) for what in turns[0]}
     return {
         "model": name,
-        **{f"{what}, ms": both(_milliseconds(turns, what)) for what in turns[0]},
-        "over ONNX Runtime": both(ratio_of(turns, OURS, PLAIN), 2),
+        **{f"{what}, ms": report.both(figure) for what, figure in figures.items()},
+        "over ONNX Runtime": report.both(ratio_of(turns, OURS, PLAIN), 2),
         "peak, MB": f"{_megabytes(plain.peak)} -> {_megabytes(ours.peak)}",
         "held, MB": f"{_megabytes(plain.held)} -> {_megabytes(ours.held)}",
     }
@@ -125,33 +108,19 @@ def row(name: str, turns: Sequence[Turn], plain: Memory, ours: Memory) -> Row:
 def make_weighted(megabytes: float, folder: Path) -> tuple[Path, Path]:
     """Make a model of Div behind MatMul, with weights of a given size.
 
-    Args:
-        megabytes: The size of all weights.
-        folder: Where to write.
-
     Returns:
         A file with the weights in it, and one with the same weights as external data.
     """
     size = max(int((megabytes * 2**20 / 4 / _LAYERS) ** 0.5), 1)
     random = np.random.default_rng(0)
-    weights = [
-        numpy_helper.from_array(random.standard_normal((size, size), np.float32), f"w{layer}")
-        for layer in range(_LAYERS)
-    ]
-    values = ["x", *(f"x{layer}" for layer in range(_LAYERS))]
-    nodes: list[onnx.NodeProto] = []
-    for layer, (before, after) in enumerate(pairwise(values)):
-        nodes.append(helper.make_node("MatMul", [before, f"w{layer}"], [f"h{layer}"]))
-        nodes.append(helper.make_node("Div", [f"h{layer}", "y"], [after], name=f"d{layer}"))
-    declare = partial(helper.make_tensor_value_info, elem_type=onnx.TensorProto.FLOAT)
-    graph = helper.make_graph(
-        nodes,
-        "weighted",
-        [declare("x", shape=["n", size]), declare("y", shape=["m", size])],
-        [declare(values[-1], shape=None)],
-        weights,
+    weights = {f"w{n}": random.standard_normal((size, size), np.float32) for n in range(_LAYERS)}
+    nodes = (f"h{n} = MatMul(x{n}, w{n}) [d{n}] x{n + 1} = Div(h{n}, y)" for n in range(_LAYERS))
+    model = parse(
+        f"(float[n,{size}] x0, float[m,{size}] y) => (float[] x{_LAYERS}) {{ {' '.join(nodes)} }}",
+        opset=21,
+        constants=weights,
+        ir_version=10,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     whole, external = folder / "whole.onnx", folder / "external.onnx"
     onnx.save(model, whole)
     onnx.save(model, external, save_as_external_data=True, location="external.data")
@@ -177,13 +146,16 @@ def _subjects(files: Sequence[Path], megabytes: float) -> Iterator[list[Subject]
 
 def _starts(subject: Subject, backend: str) -> dict[str, Run]:
     source = subject.source()
-    enforced = rewrite(source, broadcast="explicit", backend=backend).SerializeToString()
+
+    def rewritten() -> onnx.ModelProto:
+        return rewrite(source, broadcast="explicit", backend=backend)
+
+    enforced = rewritten().SerializeToString()
+    start = partial(onnxruntime.InferenceSession, providers=_PROVIDERS)
     return {
-        PLAIN: lambda: onnxruntime.InferenceSession(source, _options(), providers=_PROVIDERS),
-        REWRITTEN: lambda: onnxruntime.InferenceSession(
-            enforced, register(_options()), providers=_PROVIDERS
-        ),
-        REWRITE: lambda: rewrite(source, broadcast="explicit", backend=backend),
+        PLAIN: lambda: start(source, _options()),
+        REWRITTEN: lambda: start(enforced, register(_options())),
+        REWRITE: rewritten,
         OURS: partial(_start_ours, source, backend),
     }
 
@@ -198,18 +170,7 @@ def _time(subject: Subject, backend: str, seconds: float) -> list[Turn]:
     starts = _starts(subject, backend)
     for start in starts.values():
         start()
-    random = np.random.default_rng(0)
-    turns: list[Turn] = []
-    spent = 0.0
-    while spent < seconds or len(turns) < FEWEST_TURNS:
-        turn: dict[str, float] = {}
-        for name in random.permutation(list(starts)):
-            begun = time.perf_counter()
-            starts[name]()
-            turn[str(name)] = time.perf_counter() - begun
-        turns.append({name: turn[name] for name in starts})
-        spent += sum(turn.values())
-    return turns
+    return take_turns(starts, seconds, PLAIN)
 
 
 def _memory(subject: Subject, name: str, backend: str) -> Memory:
@@ -251,32 +212,5 @@ def _options() -> onnxruntime.SessionOptions:
     return options
 
 
-def _milliseconds(turns: Sequence[Turn], subject: str) -> Spread:
-    return seconds_of(turns, subject).times(1e3)
-
-
 def _megabytes(size: int | None) -> str:
-    return "unknown" if size is None else number(size / 2**20)
-
-
-def _parser() -> argparse.ArgumentParser:
-    description = "Measure what it takes to start a session on bundled, given and large models."
-    parser = make_parser("sessions", description, 3.0)
-    parser.add_argument(
-        "models",
-        nargs="*",
-        type=Path,
-        metavar="MODEL",
-        help="more models: files, or folders that are searched for them",
-    )
-    parser.add_argument(
-        "--megabytes",
-        type=positive(float),
-        default=1000.0,
-        metavar="N",
-        help="the weights of the large model (default: %(default)s; takes four times as much disk "
-        "and memory)",
-    )
-    add_backend(parser)
-    add_markdown(parser)
-    return parser
+    return "unknown" if size is None else report.number(size / 2**20)

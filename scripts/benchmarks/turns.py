@@ -1,4 +1,7 @@
-"""Paired timing: what is compared takes turns, so that all of it sees the same machine."""
+"""Paired timing: what is compared takes turns, so that all of it sees the same machine.
+
+pyperf and pytest-benchmark time one thing after the other, and cannot pair the runs of two.
+"""
 
 import math
 import multiprocessing
@@ -17,8 +20,6 @@ FEWEST_TURNS = 5
 
 _TURN_SECONDS = 2e-4
 """Runs that are shorter are repeated within a turn for about that long in the reference."""
-
-_SEED = 0
 
 Run = Callable[[], Any]
 
@@ -47,51 +48,43 @@ def seconds_of(turns: Sequence[Turn], subject: str) -> Spread:
 
 
 def ratio_of(turns: Sequence[Turn], subject: str, reference: str) -> Spread:
-    """How many times as long a subject took as another.
+    """How many times as long a subject took as another: of the shortest, and turn by turn.
 
-    Returns:
-        The quotient of the shortest times, and the median of the quotients turn by turn. The
-        smallest of those would be that of a turn in which the reference was disturbed.
+    The smallest ratio of a turn would be that of one in which the reference was disturbed.
     """
     return _compare(operator.truediv, turns, subject, reference)
 
 
 def difference_of(turns: Sequence[Turn], subject: str, reference: str) -> Spread:
-    """How many seconds longer a subject took than another.
-
-    Returns:
-        The difference of the shortest times, and the median of the differences turn by turn.
-    """
+    """How many seconds longer a subject took than another: of the shortest, and turn by turn."""
     return _compare(operator.sub, turns, subject, reference)
 
 
-def take_turns(runs: Mapping[str, Run], seconds: float, reference: str) -> list[Turn]:
+def take_turns(
+    runs: Mapping[str, Run], seconds: float, reference: str, fewest: int = FEWEST_TURNS
+) -> list[Turn]:
     """Time the subjects in turns until each but the reference has used up its share.
 
     Their order changes from turn to turn: whoever runs finds the caches and the heap as another
     has left them.
-
-    Args:
-        runs: What is timed, by the subject's name.
-        seconds: The time that is shared among all but the reference.
-        reference: The name of what the others are compared with; it takes every turn.
     """
     others = [name for name in runs if name != reference]
     share = seconds / len(others)
-    repetitions = math.ceil(_TURN_SECONDS / min(_timed(runs[reference], 1) for _ in range(10)))
+    shortest = _timed(runs[reference], 1)
+    if shortest < _TURN_SECONDS:
+        shortest = min(_timed(runs[reference], 1) for _ in range(10))
+    repetitions = math.ceil(_TURN_SECONDS / shortest)
     spent = dict.fromkeys(others, 0.0)
-    random = np.random.default_rng(_SEED)
+    random = np.random.default_rng(0)
     turns: list[Turn] = []
-    while True:
-        taking_part = [n for n in others if spent[n] < share or len(turns) < FEWEST_TURNS]
-        if not taking_part:
-            return turns
-        names = [reference, *taking_part]
+    while names := [n for n in others if spent[n] < share or len(turns) < fewest]:
+        names = [reference, *names]
         order = [names[index] for index in random.permutation(len(names))]
         turn = {name: _timed(runs[name], repetitions) for name in order}
-        for name in taking_part:
+        for name in names[1:]:
             spent[name] += turn[name] * repetitions
         turns.append({name: turn[name] for name in names})
+    return turns
 
 
 def apart(function: Callable[..., Result], *arguments: Any) -> Result:

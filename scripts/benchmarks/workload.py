@@ -84,9 +84,6 @@ def make_model(setting: Setting) -> onnx.ModelProto:
 def make_feeds(setting: Setting) -> Feeds:
     """Make the inputs; no divisor is zero.
 
-    Args:
-        setting: What the model is.
-
     Returns:
         Random dividends and divisors. Ones for a chain, so that no quotient grows
         or vanishes.

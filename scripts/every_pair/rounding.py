@@ -42,15 +42,7 @@ _COMPUTED: Mapping[str, Callable[..., Doubles]] = MappingProxyType(
 def expected_result(
     operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
 ) -> Array:
-    """What an operator has to give, in the type of its operands.
-
-    Args:
-        operator: "Div" or "Sub".
-        a: The first operand.
-        b: The second operand, of the same shape, or one that numpy broadcasts to it.
-        element_type: float16 or bfloat16, the type of both.
-        edition: Decides what a zero divisor gives.
-    """
+    """What an operator has to give, in the type of its operands."""
     divisors = b.astype(np.float64)
     doubles = _COMPUTED[operator](a.astype(np.float64), divisors)
     if operator == "Div" and edition is Edition.PRELIMINARY:
@@ -60,12 +52,7 @@ def expected_result(
 
 @np.errstate(all="ignore")
 def rounded(doubles: Doubles, element_type: ElementType) -> Doubles:
-    """Round to the nearest number of a type, of two the even one; all of them are doubles too.
-
-    Args:
-        doubles: What is rounded.
-        element_type: float16 or bfloat16.
-    """
+    """Round to the nearest number of a type, of two the even one; all of them are doubles too."""
     limits = FLOAT_FORMATS[element_type]
     smallest, largest = 2.0**limits.smallest_exponent, 2.0**limits.largest_exponent
     leading = (doubles.view(np.uint64) & _EXPONENT).view(np.float64)
@@ -77,13 +64,7 @@ def rounded(doubles: Doubles, element_type: ElementType) -> Doubles:
 
 @np.errstate(all="ignore")
 def differing(found: Array, expected: Array, element_type: ElementType) -> npt.NDArray[np.bool_]:
-    """Where results have other bits than they have to; for a NaN any quiet NaN is right.
-
-    Args:
-        found: The results.
-        expected: What they have to be, of the same shape and type.
-        element_type: Their type.
-    """
+    """Where results have other bits than they have to; for a NaN any quiet NaN is right."""
     precision = FLOAT_FORMATS[element_type].precision
     bits = np.dtype(f"u{element_type.dtype.itemsize}")
     quiet = bits.type(1 << (precision - 2))

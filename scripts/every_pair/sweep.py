@@ -1,14 +1,19 @@
-"""A sweep: all pairs of one type through one operator with both backends, block by block."""
+"""Sweeps all pairs through both backends, block by block, and keeps the record of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+from counting import counting
 from model_builders.graphs import binary
+from records import RECORDS, today, versions_of, write_record
 
 import sonnx_ort
 from every_pair.rounding import differing, expected_result
@@ -32,6 +37,14 @@ PAIRS_PER_BLOCK = PATTERNS * SECOND_OPERANDS
 
 _OPSET = 21
 _SHOWN = 3
+
+_PACKAGES = ("sonnx_ort", "onnxruntime", "onnxruntime-extensions", "numpy", "ml_dtypes")
+"""What decides the results; behind the first one."""
+
+_MOST_EXAMPLES = 10
+
+RECORD = RECORDS / "exhaustive.json"
+"""The record that is kept in the repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,48 +89,28 @@ def sweeps() -> Iterator[Sweep]:
 
 
 class Sessions:
-    """The sessions of a sweep, one for each backend."""
+    """The sessions of a sweep, one for each backend, on one thread each."""
 
     def __init__(self, sweep: Sweep) -> None:
-        """Start them, on one thread each.
-
-        Args:
-            sweep: What they compute.
-        """
         self._sweep = sweep
         self._sessions = {backend: _session(sweep, backend) for backend in Backend}
 
     def compare(self, block: int) -> Mapping[Backend, Differences]:
-        """Compute a block with every backend, and compare it with the correct rounding.
-
-        Args:
-            block: Its number, from 0 to `BLOCKS` - 1.
-        """
+        """Compute a block, from 0 to `BLOCKS` - 1, and compare it with the correct rounding."""
         bits = np.arange(PATTERNS, dtype=np.uint16)
         seconds = bits[block * SECOND_OPERANDS : (block + 1) * SECOND_OPERANDS]
         return self.compare_pairs(np.tile(bits, seconds.size), np.repeat(seconds, bits.size))
 
     def compare_pairs(self, first: Array, second: Array) -> Mapping[Backend, Differences]:
-        """Compute some pairs with every backend, and compare them with the correct rounding.
-
-        Args:
-            first: The bits of the first operands, uint16.
-            second: Those of the second ones.
-        """
+        """Compute pairs, given by their bits, and compare them with the correct rounding."""
         sweep = self._sweep
         a, b = (operand.view(sweep.element_type.dtype) for operand in (first, second))
         # In parts that stay in the cache.
-        parts = range(0, a.size, PATTERNS)
+        parts = (slice(start, start + PATTERNS) for start in range(0, a.size, PATTERNS))
         expected = np.concatenate(
             [
-                expected_result(
-                    sweep.operator,
-                    a[start : start + PATTERNS],
-                    b[start : start + PATTERNS],
-                    sweep.element_type,
-                    sweep.edition,
-                )
-                for start in parts
+                expected_result(sweep.operator, a[p], b[p], sweep.element_type, sweep.edition)
+                for p in parts
             ]
         )
         values = {"A": to_ort_value(a), "B": to_ort_value(b)}
@@ -146,3 +139,104 @@ def _told(wrong: npt.NDArray[np.bool_], arrays: Sequence[Array]) -> Differences:
         a, b, got, expected = (f"{array.view(np.uint16)[place]:#06x}" for array in arrays)
         examples.append(f"A {a}, B {b}: {got} and not {expected}")
     return Differences(places.size, tuple(examples))
+
+
+@dataclass(slots=True)
+class Entry:
+    """How far a sweep is.
+
+    Attributes:
+        pairs: How many pairs were compared, those of whole blocks.
+        differences: How many of them a backend computed otherwise, by backend.
+        examples: Some of those.
+        date: The day of the last block, in UTC.
+    """
+
+    pairs: int = 0
+    differences: dict[str, int] = field(default_factory=lambda: dict.fromkeys(Backend, 0))
+    examples: list[str] = field(default_factory=list)
+    date: str = ""
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks were compared."""
+        return self.pairs // PAIRS_PER_BLOCK
+
+    def add(self, found: Mapping[Backend, Differences]) -> None:
+        """Count one more block: what each backend computed otherwise."""
+        self.pairs += PAIRS_PER_BLOCK
+        self.date = today()
+        for backend, differences in found.items():
+            self.differences[backend] += differences.count
+            room = _MOST_EXAMPLES - len(self.examples)
+            self.examples += [f"{backend}: {text}" for text in differences.examples[:room]]
+
+
+def versions() -> dict[str, str]:
+    """What decides the results: the packages, Python and the kind of processor."""
+    return versions_of(_PACKAGES)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Go on with every sweep that is not complete, block by block, and keep the record.
+
+    Returns:
+        The exit status: 0 if nothing differs, 1 if something does, 2 if the record is of other
+        versions.
+    """
+    options = _parser().parse_args(arguments)
+    path, made_with = options.record, versions()
+    known = json.loads(path.read_text("utf-8")) if path.exists() and not options.anew else {}
+    if known.get("versions", made_with) != made_with:
+        print(
+            f"{path} was made with {_words(known['versions'])}; here are {_words(made_with)}. "
+            "Begin another record with --record, or this one again with --anew."
+        )
+        return 2
+    entries = {name: Entry(**entry) for name, entry in known.get("sweeps", {}).items()}
+
+    def save() -> None:
+        sweeps = {name: asdict(entry) for name, entry in entries.items()}
+        write_record(path, {"versions": made_with, "sweeps": sweeps})
+
+    chosen = [sweep for sweep in sweeps() if options.only in str(sweep)]
+    for sweep in chosen:
+        entry = entries.setdefault(str(sweep), Entry())
+        _go_on(sweep, entry, options.blocks, save)
+        differences = ", ".join(f"{count:,} {name}" for name, count in entry.differences.items())
+        line = f"{sweep}: {entry.pairs:,} of {2**32:,} pairs, differences: {differences}"
+        print(line, *entry.examples, sep="\n    ", flush=True)
+    return int(any(any(entries[str(sweep)].differences.values()) for sweep in chosen))
+
+
+def _go_on(sweep: Sweep, entry: Entry, most: int, save: Callable[[], None]) -> None:
+    last = min(BLOCKS, entry.blocks + most)
+    if entry.blocks >= last:
+        return
+    sessions = Sessions(sweep)
+    with counting(on_terminals_alone=True) as bar:
+        task = bar.add_task(str(sweep), total=BLOCKS, completed=entry.blocks)
+        for block in range(entry.blocks, last):
+            entry.add(sessions.compare(block))
+            save()
+            bar.advance(task)
+
+
+def _words(found: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in found.items())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="exhaustive.py", description="Try every pair of 16-bit floats with both backends."
+    )
+    default = "%(default)s by default"
+    parser.add_argument("--record", type=Path, default=RECORD, help=f"the record, {default}")
+    parser.add_argument("--anew", action="store_true", help="begin the record again")
+    parser.add_argument(
+        "--only", default="", help='the sweeps whose name has this in it, such as "Div float16"'
+    )
+    parser.add_argument(
+        "--blocks", type=int, default=BLOCKS, help="how many blocks of each at most, of %(default)s"
+    )
+    return parser

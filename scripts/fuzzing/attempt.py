@@ -5,7 +5,6 @@ import math
 import random
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from onnx import helper
 
 import sonnx_ort
 import sonnx_ort.custom_ops
-from fuzzing.mutations import mutated
-from fuzzing.seeds import seed
+from fuzzing.child import Fault, Say
+from fuzzing.models import FuzzedModel
 from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
@@ -40,54 +39,9 @@ _OLDEST_KERNELS = 7
 _OF_BROADCASTING = ("axis", "broadcast", "consumed_inputs")
 """Attributes of arithmetic in older versions."""
 
-Say = Callable[[str], None]
-"""Takes the name of the stage that begins."""
 
-
-class Fault(Exception):  # noqa: N818 - reads as what it is
-    """Something other than a result or a `SonnxError` came out; it is the cause."""
-
-
-@dataclass(frozen=True, slots=True)
-class FuzzedModel:
-    """A mutated model, and what is asked of it.
-
-    Attributes:
-        kind: What kind of model was mutated.
-        content: Its bytes.
-        backend: The backend of the session.
-        choices: The edition, the way of broadcasting, and the operators that are enforced.
-    """
-
-    kind: str
-    content: bytes
-    backend: str
-    choices: dict[str, Any]
-
-
-def make(number: int) -> FuzzedModel:
-    """Make the model of a number: the same everywhere, with the same versions of the packages.
-
-    Args:
-        number: The number.
-    """
-    rng = random.Random(number)  # noqa: S311 - no cryptography
-    choices = {
-        "edition": rng.choice(("typed", "typed", "preliminary")),
-        "broadcast": rng.choice(("reject", "explicit")),
-        "operators": rng.choice(("default", "all")),
-    }
-    backend = rng.choice(("python", "native"))
-    kind, model = seed(rng)
-    return FuzzedModel(kind, mutated(rng, model), backend, choices)
-
-
-def attempt(number: int, say: Say) -> list[str]:
+def attempt(made: FuzzedModel, say: Say) -> list[str]:
     """Check, rewrite, start and run a model.
-
-    Args:
-        number: The model's number.
-        say: Is told of each stage before it begins.
 
     Returns:
         What came of each stage: "check: InvalidModel".
@@ -96,12 +50,12 @@ def attempt(number: int, say: Say) -> list[str]:
         Fault: Neither a result nor an error that is documented came of one.
     """
     logging.getLogger("sonnx_ort").disabled = True
-    made = make(number)
+    content, choices = made.content, made.choices
     stages: dict[str, Callable[[], str]] = {
-        "check": lambda: _check(made),
+        "check": lambda: "kept" if sonnx_ort.check(content, **choices).ok else "violated",
         "rewrite, python": lambda: _rewrite(made, "python"),
         "rewrite, native": lambda: _rewrite(made, "native"),
-        f"session, {made.backend}": lambda: _run(made, number, say),
+        f"session, {made.backend}": lambda: _run(made, say),
     }
     outcomes = []
     for stage, perform in stages.items():
@@ -114,20 +68,14 @@ def attempt(number: int, say: Say) -> list[str]:
     return outcomes
 
 
-def attempt_alone(number: int, say: Say) -> list[str]:
-    """Start and run a model in ONNX Runtime, without this project.
-
-    Args:
-        number: The model's number.
-        say: Is told of each stage before it begins.
-    """
-    made = make(number)
+def attempt_alone(made: FuzzedModel, say: Say) -> list[str]:
+    """Start and run a model in ONNX Runtime, without this project."""
     say("alone")
     try:
         session = onnxruntime.InferenceSession(
             as_runtime_takes_it(made.content), _options(), providers=["CPUExecutionProvider"]
         )
-        feeds = _feeds(session, number)
+        feeds = _feeds(session, made.feeds)
         if feeds is not None:
             session.run(None, feeds)
     except Exception:  # noqa: BLE001 - it survives, which is all that is asked
@@ -140,9 +88,6 @@ def as_runtime_takes_it(content: bytes) -> bytes:
 
     Each Broadcast hands its operands on, and operators of the profile are of the first version that
     ONNX Runtime has kernels for, which knows no attributes of broadcasting.
-
-    Args:
-        content: The bytes of a model.
     """
     model = onnx.load_from_string(content)
     for entry in model.opset_import:
@@ -187,17 +132,12 @@ def _outcome(stage: str, perform: Callable[[], str]) -> str:
         raise Fault(f"{type(error).__name__} from {place}: {error}") from error
 
 
-def _check(made: FuzzedModel) -> str:
-    report = sonnx_ort.check(made.content, **made.choices)
-    return "kept" if report.ok else "violated"
-
-
 def _rewrite(made: FuzzedModel, backend: str) -> str:
     sonnx_ort.rewrite(made.content, backend=backend, **made.choices).SerializeToString()
     return "rewritten"
 
 
-def _run(made: FuzzedModel, number: int, say: Say) -> str:
+def _run(made: FuzzedModel, say: Say) -> str:
     session = sonnx_ort.InferenceSession(
         made.content,
         _options(),
@@ -205,7 +145,7 @@ def _run(made: FuzzedModel, number: int, say: Say) -> str:
         providers=["CPUExecutionProvider"],
         **made.choices,
     )
-    feeds = _feeds(session, number)
+    feeds = _feeds(session, made.feeds)
     if feeds is None:
         return "started"
     say(f"run, {made.backend}")
@@ -220,41 +160,32 @@ def _options() -> onnxruntime.SessionOptions:
     return options
 
 
-def _feeds(
-    session: onnxruntime.InferenceSession, number: int
-) -> dict[str, npt.NDArray[Any]] | None:
+def _feeds(session: onnxruntime.InferenceSession, seed: int) -> dict[str, npt.NDArray[Any]] | None:
     """Small feeds of any kind; None if there can be none."""
-    rng = random.Random(number)  # noqa: S311 - no cryptography
-    symbols: dict[str, int] = {}
+    rng = random.Random(seed)  # noqa: S311 - no cryptography
+    symbols: dict[object, int] = {}
     feeds = {}
     for declared in session.get_inputs():
-        shape = [_size(rng, dimension, symbols) for dimension in declared.shape]
+        shape = []
+        for size in declared.shape:
+            known = isinstance(size, int) and size >= 0
+            chosen = size if known else rng.choice((0, 1, 2, 3))
+            shape.append(symbols.setdefault(size, chosen) if isinstance(size, str) else chosen)
         kind = declared.type.removeprefix("tensor(").removesuffix(")")
-        if max(shape, default=0) > _LARGE or math.prod(shape) > _LARGE:
-            return None
-        if not declared.type.startswith("tensor("):
+        if not declared.type.startswith("tensor(") or max(shape, default=0) > _LARGE:
             return None
         try:
             dtype = np.dtype(_DTYPES.get(kind, kind))
         except TypeError:
             return None
-        feeds[declared.name] = _elements(rng, dtype, shape)
+        if math.prod(shape) > _LARGE:
+            return None
+        choices: tuple[Any, ...] = (0.0, -0.0, 1.0, -1.0, 0.5, float("nan"), float("inf"))
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            choices = tuple(number for number in _INTEGERS if number >= limits.min)
+            # A scalar may be how often a Loop is gone through.
+            choices += (int(limits.min), int(limits.max)) if shape else ()
+        elements = rng.choices(choices, k=math.prod(shape))
+        feeds[declared.name] = np.array(elements).astype(dtype).reshape(shape)
     return feeds
-
-
-def _size(rng: random.Random, declared: object, symbols: dict[str, int]) -> int:
-    if isinstance(declared, int) and declared >= 0:
-        return declared
-    size = rng.choice((0, 1, 2, 3))
-    return symbols.setdefault(declared, size) if isinstance(declared, str) else size
-
-
-def _elements(rng: random.Random, dtype: np.dtype[Any], shape: list[int]) -> npt.NDArray[Any]:
-    choices: tuple[Any, ...] = (0.0, -0.0, 1.0, -1.0, 0.5, float("nan"), float("inf"))
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        choices = tuple(number for number in _INTEGERS if number >= limits.min)
-        # A scalar may be how often a Loop is gone through.
-        choices += (int(limits.min), int(limits.max)) if shape else ()
-    count = math.prod(shape)
-    return np.array([rng.choice(choices) for _ in range(count)]).astype(dtype).reshape(shape)

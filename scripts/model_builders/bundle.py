@@ -1,6 +1,6 @@
-"""A bundled model as code gives it, and short ways to write one down."""
+"""A bundled model as code gives it, and short ways to write one down, with the oracle's results."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,65 +9,76 @@ import numpy.typing as npt
 import onnx
 
 from model_builders import graphs
-from model_builders.expected import NODE_NAMES, element_type_of, explicit_outcome, outcome
 from model_builders.graphs import Dimensions
-from sonnx_ort.models import (
-    Case,
-    Citation,
-    Example,
-    Expectation,
-    Outputs,
-    Rejection,
-    StaticViolation,
-)
+from sonnx_ort import models as m
+from sonnx_ort import oracle
+from sonnx_ort.models import Case, Expectation
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
-Compute = Callable[[str, Array, Array, Edition], Expectation]
+Outcome = m.Outputs | m.RunViolation
+Compute = Callable[..., Expectation]
 
 TYPED = Edition.TYPED
 PRELIMINARY = Edition.PRELIMINARY
 
+NODE_NAMES = {
+    "Div": "divide",
+    "Sub": "subtract",
+    "Broadcast": "spread",
+    "Add": "add",
+    "Mul": "multiply",
+    "Max": "take_largest",
+    "Min": "take_smallest",
+    "PRelu": "scale_below_zero",
+    "And": "require_both",
+    "Or": "require_any",
+    "Xor": "require_one",
+    "BitwiseAnd": "mask_bits",
+    "BitwiseOr": "set_bits",
+    "BitwiseXor": "flip_bits",
+    **dict.fromkeys(("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"), "compare"),
+    "Where": "choose",
+    "Mod": "take_remainder",
+    "Pow": "raise",
+    "BitShift": "shift_bits",
+    "Abs": "take_magnitude",
+    "Neg": "negate",
+    "Reciprocal": "invert",
+    "Sqrt": "take_root",
+    "Log": "take_logarithm",
+    "Acos": "take_angle",
+    "Cast": "convert",
+    "Clip": "clip",
+    "MatMul": "multiply_matrices",
+    "BatchNormalization": "normalize",
+    "Slice": "cut_out",
+    "ArgMax": "find_largest",
+}
+"""What the nodes are called, unless a model has several of one operator."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bundle:
-    """A model with its entry in the manifest.
+    """A model with its entry in the manifest."""
 
-    Attributes:
-        example: The entry.
-        model: The model.
-    """
-
-    example: Example
+    example: m.Example
     model: onnx.ModelProto
 
 
 def bundle(
-    name: str, shows: str, model: onnx.ModelProto, cases: Iterable[Case], *sources: Citation
+    name: str, shows: str, model: onnx.ModelProto, cases: Iterable[Case], *sources: m.Citation
 ) -> Bundle:
-    """Put a model and its entry together.
-
-    Args:
-        name: The name of the model.
-        shows: What it shows, in one sentence.
-        model: The model.
-        cases: Its cases.
-        *sources: Where its numbers come from.
-    """
-    return Bundle(Example(name, shows, sources, tuple(cases)), model)
+    """Put a model and its entry together: its cases, and where its numbers come from."""
+    return Bundle(m.Example(name, shows, sources, tuple(cases)), model)
 
 
 def binary(
     operator: str, operand: Array, a: Dimensions = None, b: Dimensions = None
 ) -> onnx.ModelProto:
-    """Make a model of one node: `A, B -> operator -> C`.
-
-    Args:
-        operator: "Div" or "Sub".
-        operand: Has the element type of all three.
-        a: The declared shape of A; the operand's unless given.
-        b: That of B; A's, which is also C's, unless given.
-    """
+    """Make a model of one node: `A, B -> operator -> C`."""
     a = operand.shape if a is None else a
     c = a if b is None else (None,) * max(len(a), len(b))
     shapes = a, a if b is None else b, c
@@ -77,15 +88,8 @@ def binary(
 def case(
     name: str, expected: Expectation | Array, edition: Edition = TYPED, /, **inputs: Array
 ) -> Case:
-    """Make a case of the operators enforced by default, without explicit broadcasting.
-
-    Args:
-        name: Its name.
-        expected: What must come of it; an array is that of the output C.
-        edition: The edition that the model is held to.
-        **inputs: The arrays to feed.
-    """
-    outputs = Outputs({"C": expected}) if isinstance(expected, np.ndarray) else expected
+    """Make a case of the operators enforced by default; an expected array is that of C."""
+    outputs = m.Outputs({"C": expected}) if isinstance(expected, np.ndarray) else expected
     return Case(name, edition, "reject", "default", inputs, outputs)
 
 
@@ -104,20 +108,70 @@ def in_both_editions(expected: Expectation | Array, /, **inputs: Array) -> list[
     return [case(edition.value, expected, edition, **inputs) for edition in Edition]
 
 
+def outcome(operator: str, *operands: Array, edition: Edition = TYPED, node: str = "") -> Outcome:
+    """What comes of a node of an element-wise operator: its output, or the rule it breaks."""
+    found = oracle.outcome(operator, operands, element_type_of(operands[-1]), edition)
+    if isinstance(found, oracle.Violation):
+        return _violation(found, operator, operands, node)
+    return m.Outputs({OPERATORS[operator].result: found})
+
+
+def node_outcome(
+    operator: str, inputs: Mapping[str, Array], attributes: Mapping[str, int | float] | None = None
+) -> Outcome:
+    """What comes of a node of any operator, whose operands have the names of the profile."""
+    profiled = OPERATORS[operator]
+    operands = [inputs.get(name) for name in profiled.operands]
+    kind = element_type_of(inputs[profiled.operands[0]])
+    found = oracle.outcome(operator, operands, kind, TYPED, attributes or {})
+    if isinstance(found, oracle.Violation):
+        looked_at = [inputs[name] for name in profiled.looked_at if name in inputs]
+        return _violation(found, operator, looked_at)
+    return m.Outputs({profiled.result: found})
+
+
+def explicit_outcome(operator: str, a: Array, b: Array, edition: Edition = TYPED) -> Outcome:
+    """What comes of a node in front of which a Broadcast is inserted."""
+    repeated = oracle.broadcast(a, b)
+    if isinstance(repeated, oracle.Violation):
+        return _violation(repeated, "Broadcast", (a, b), NODE_NAMES[operator])
+    return outcome(operator, *repeated, edition=edition)
+
+
+def broadcast_outcome(*tensors: Array) -> Outcome:
+    """What comes of a model's own Broadcast: its outputs Z0, Z1, ..., or the rule it breaks."""
+    found = oracle.broadcast(*tensors)
+    if isinstance(found, oracle.Violation):
+        return _violation(found, "Broadcast", tensors)
+    return m.Outputs({f"Z{index}": array for index, array in enumerate(found)})
+
+
+def quotients(a: Array, b: Array) -> Array:
+    """Divide in the typed edition, after an explicit Broadcast."""
+    return only_output(explicit_outcome("Div", a, b))
+
+
+def differences(a: Array, b: Array) -> Array:
+    """Subtract after an explicit Broadcast."""
+    return only_output(explicit_outcome("Sub", a, b))
+
+
+def only_output(found: Outcome) -> Array:
+    """The output of an outcome that has to have one."""
+    if isinstance(found, m.Outputs):
+        (array,) = found.values.values()
+        return array
+    raise ValueError(f"the operands break {found.rule}")
+
+
 def runs(
     operator: str, a: Array, b: Array, what: str = "", compute: Compute = outcome
 ) -> list[Case]:
-    """Make two cases of one node, one per edition, that expect what the oracle says.
-
-    Args:
-        operator: "Div" or "Sub".
-        a: The operand fed as A.
-        b: The operand fed as B.
-        what: What the names of the cases begin with.
-        compute: Asks the oracle.
-    """
+    """Make two cases of Div or Sub, one per edition, that expect what the oracle computes."""
     return [
-        case(f"{what} {edition}".strip(), compute(operator, a, b, edition), edition, A=a, B=b)
+        case(
+            f"{what} {edition}".strip(), compute(operator, a, b, edition=edition), edition, A=a, B=b
+        )
         for edition in Edition
     ]
 
@@ -135,17 +189,21 @@ def rejections(typed: str = "", preliminary: str = "", nodes: Sequence[str] = ("
         preliminary: Those in the preliminary edition.
         nodes: The nodes that break them all; those of the rules' operators unless given.
     """
-    return [
-        case(
-            edition.value, Rejection(tuple(_violation(r, n) for n in nodes for r in rules)), edition
+    cases = []
+    for edition, rules in ((TYPED, typed.split()), (PRELIMINARY, preliminary.split())):
+        broken = (
+            m.StaticViolation(rule, node or NODE_NAMES[rule.partition(".")[0]])
+            for node in nodes
+            for rule in rules
         )
-        for edition, rules in ((TYPED, typed.split()), (PRELIMINARY, preliminary.split()))
-        if rules
-    ]
+        if rules:
+            cases.append(case(edition.value, m.Rejection(tuple(broken)), edition))
+    return cases
 
 
-def _violation(rule: str, node: str) -> StaticViolation:
-    return StaticViolation(rule, node or NODE_NAMES[rule.partition(".")[0]])
+def element_type_of(array: Array) -> ElementType:
+    """The element type of an array."""
+    return next(t for t in ElementType if t.dtype == array.dtype)
 
 
 def float32(elements: npt.ArrayLike) -> Array:
@@ -156,3 +214,11 @@ def float32(elements: npt.ArrayLike) -> Array:
 def int32(elements: npt.ArrayLike) -> Array:
     """Make an int32 tensor of elements nested by axis."""
     return np.array(elements, np.int32)
+
+
+def _violation(
+    found: oracle.Violation, operator: str, operands: Sequence[Array], node: str = ""
+) -> m.RunViolation:
+    shapes = tuple(operand.shape for operand in operands)
+    name = node or NODE_NAMES[operator]
+    return m.RunViolation(found.rule, operator, name, shapes, found.index, found.values)

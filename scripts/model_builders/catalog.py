@@ -2,42 +2,19 @@
 
 from collections.abc import Iterator
 
-from model_builders import (
-    broadcast_operator,
-    broadcasting,
-    control_flow,
-    digits,
-    documents,
-    elements,
-    elementwise,
-    floats,
-    integers,
-    legacy,
-    optimizer,
-    single_operands,
-    sparse,
-)
+from model_builders import broadcasting, control_flow, digits, documents, numbers, operators
 from model_builders.bundle import Bundle
 
 SUBJECTS = (
-    documents,
-    floats,
-    integers,
-    broadcasting,
-    broadcast_operator,
-    control_flow,
-    legacy,
-    sparse,
-    optimizer,
-    elementwise,
-    elements,
-    single_operands,
-    digits,
+    *(documents.examples, numbers.floats, numbers.integers),
+    *(broadcasting.of_div_and_sub, broadcasting.own_broadcasts, control_flow.bundles),
+    *(documents.older_versions, numbers.sparse_tensors, numbers.products),
+    *(operators.of_one_size, operators.of_elements, operators.of_single_operands, digits.bundles),
 )
-"""The modules that give models. A new subject is one more entry."""
+"""What gives models. A new subject is one more entry."""
 
 
 def bundles() -> Iterator[Bundle]:
     """Give every model."""
     for subject in SUBJECTS:
-        yield from subject.bundles()
+        yield from subject()

@@ -1,4 +1,4 @@
-"""A classifier of handwritten digits, trained on real data by `training.py`.
+"""A classifier of handwritten digits, trained on real data.
 
 The graph standardizes the pixels with Sub and Div, whose constants are written out to the shape of
 the pixels with Expand, so that nothing is broadcast implicitly.
@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from model_builders.bundle import Array, Bundle, bundle, case, in_both_editions
+from model_builders import bundle as make
+from model_builders.bundle import Array, Bundle, bundle
 from model_builders.graphs import parse
 from sonnx_ort.models import Citation, Classification, Outputs
 
@@ -23,6 +24,8 @@ SOURCE = Citation(
     "test part, as scikit-learn distributes it",
     "CC BY 4.0",
 )
+
+HELD_OUT, HIDDEN_UNITS, RANDOM_STATE = 0.2, 32, 0
 
 CONSTANTS = ("mean", "std", "weights_1", "bias_1", "weights_2", "bias_2")
 
@@ -38,8 +41,8 @@ def bundles() -> Iterator[Bundle]:
         "A classifier trained on real digits: standardization with Sub and Div, then two layers.",
         _model(trained),
         [
-            *in_both_editions(accuracy, pixels=pixels),
-            case("predictions of scikit-learn", Outputs({"label": predicted}), pixels=pixels),
+            *make.in_both_editions(accuracy, pixels=pixels),
+            make.case("predictions of scikit-learn", Outputs({"label": predicted}), pixels=pixels),
         ],
         SOURCE,
     )
@@ -62,3 +65,45 @@ def _model(trained: Mapping[str, Array]) -> onnx.ModelProto:
         }""",
         constants={name: trained[name] for name in CONSTANTS},
     )
+
+
+def train() -> str:
+    """Train on scikit-learn's digits and write what `bundles` builds from.
+
+    Raises:
+        ImportError: scikit-learn is not installed.
+    """
+    from sklearn.datasets import load_digits  # noqa: PLC0415 - an optional dependency
+    from sklearn.model_selection import train_test_split  # noqa: PLC0415
+    from sklearn.neural_network import MLPClassifier  # noqa: PLC0415
+
+    pixels, labels = load_digits(return_X_y=True)
+    learnt, held_out, learnt_labels, held_out_labels = train_test_split(
+        pixels.astype(np.float32),
+        labels,
+        test_size=HELD_OUT,
+        random_state=RANDOM_STATE,
+        stratify=labels,
+    )
+    mean, std = learnt.mean(axis=0), learnt.std(axis=0)
+    # A pixel that is the same in every image carries nothing; dividing it by 1 keeps it finite.
+    std[std == 0] = 1
+    classifier = MLPClassifier((HIDDEN_UNITS,), random_state=RANDOM_STATE, max_iter=400)
+    classifier.fit((learnt - mean) / std, learnt_labels)
+    predicted = classifier.predict((held_out - mean) / std)
+    (weights_1, weights_2), (bias_1, bias_2) = classifier.coefs_, classifier.intercepts_
+    TRAINED.parent.mkdir(exist_ok=True)
+    np.savez(
+        TRAINED,
+        mean=mean,
+        std=std,
+        weights_1=weights_1.astype(np.float32),
+        bias_1=bias_1.astype(np.float32),
+        weights_2=weights_2.astype(np.float32),
+        bias_2=bias_2.astype(np.float32),
+        pixels=held_out.astype(np.uint8),
+        labels=held_out_labels.astype(np.int64),
+        predicted=predicted.astype(np.int64),
+    )
+    correct = int(np.sum(predicted == held_out_labels))
+    return f"trained on {len(learnt)} images; {correct} of {len(held_out)} held-out ones are right"

@@ -45,12 +45,7 @@ def parse(
 
 
 def declared(element_type: str, shape: Dimensions) -> str:
-    """Write a type down: "float[2,n,?]".
-
-    Args:
-        element_type: The ONNX name of the element type.
-        shape: The shape.
-    """
+    """Write a type down: "float[2,n,?]"."""
     if shape is None:
         return f"{element_type}[]"
     sizes = ",".join("?" if size is None else str(size) for size in shape)
@@ -65,15 +60,7 @@ def binary(
     *,
     opset: int = OPSET,
 ) -> onnx.ModelProto:
-    """Make a model of one node: `A, B -> operator -> C`.
-
-    Args:
-        operator: "Div" or "Sub".
-        element_type: The ONNX name of the element type of all three.
-        shapes: The declared shapes of A, B and C.
-        node: The name of the node.
-        opset: The version of the default domain.
-    """
+    """Make a model of one node: `A, B -> operator -> C`."""
     a, b, c = (declared(element_type, shape) for shape in shapes)
     made = parse(f"({a} A, {b} B) => ({c} C) {{ C = {operator}(A, B) }}", opset=opset)
     made.graph.node[0].name = node

@@ -66,9 +66,6 @@ class _TensorFile:
 def contents(bundles: Iterable[Bundle]) -> dict[str, bytes]:
     """Give the bundled files.
 
-    Args:
-        bundles: The models.
-
     Returns:
         The content of each file by its path below `models/`.
 

@@ -1,1 +1,1 @@
-"""Mutants of the package, and the tests that tell them from it."""
+"""Mutants of the package, by mutmut, and the tests that have to fail on them."""

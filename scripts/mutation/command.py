@@ -1,28 +1,30 @@
-"""What `mutate.py` does: tries the mutants of each file that the record does not have."""
+"""What `mutate.py` does: lets mutmut try the mutants of a copy, and keeps the record."""
 
 import argparse
+import contextlib
+import hashlib
+import json
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import accumulate, takewhile
+from dataclasses import asdict, dataclass, field
+from itertools import takewhile
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self, cast
 
 from environment import ROOT
+from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
+from mutmut.mutation.diff_apply import generated_function_names
+from mutmut.utils.format_utils import orig_function_and_class_names_from_key
+from records import RECORDS, known_record, today, versions_of, write_record
 
-from mutation.equivalents import by_path
-from mutation.isolation import Outcome
-from mutation.mutants import Mutant, SourceFile, files
-from mutation.record import Entry, Record, digest
-from mutation.survey import Survey
-from mutation.surveys import TABLES, TESTS, survey
-from mutation.trials import VARIABLES, Trial
-
-RECORD = ROOT / "docs" / "records" / "mutants.json"
+RECORD = RECORDS / "mutants.json"
 """The record that is kept in the repository."""
+
+EQUIVALENTS = Path(__file__).with_name("equivalents.toml")
+"""The mutants that do what the original does, and why."""
 
 ROOMS = (
     "sonnx_ort/profile",
@@ -37,222 +39,243 @@ ROOMS = (
 )
 """What mutants are made of."""
 
-_BUDGETS = {"live": 60.0, "fresh": 10.0}
-"""How long the tests of a mutant may take together, in seconds: the quickest ones are run.
+TESTS = (
+    *(
+        "tests/profile",
+        "tests/custom_ops",
+        "tests/knowledge",
+        "tests/obligations",
+        "tests/enforcing",
+    ),
+    "tests/reporting/test_rules_pages.py",
+)
+"""What mutants are tried with, without the tests that take long."""
 
-Those of a whole room, behind a mutant that ran while modules were imported, get less.
-"""
+_PACKAGES = ("mutmut", "libcst", "pytest", "hypothesis", "numpy", "onnx", "onnx-ir", "onnxruntime")
+_STAGE = ROOT / "build" / "mutants"
+_NOT_COPIED = ("build", "mutants", "node_modules", ".*", "*.egg-info")
+_INSIDE = ("custom_ops", "models")
+"""Folders of the repository that are packages inside `sonnx_ort`, where mutmut has to see them."""
 
+_OPTIONS = (
+    *("-m", "not thorough and not models", "-p", "mutation.plugin", "-p", "no:xdist"),
+    *("-p", "no:cacheprovider", "-p", "no:faulthandler"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+    *("--deselect", "tests/custom_ops/test_kernel_paths.py::test_mutant_is_told_from_the_kernel"),
+    *("--deselect", "tests/enforcing/test_guards_in_turn.py"),
+)
+"""How tests are run; some have mutants of their own, or lay out the package by themselves."""
 
-class OriginalFails(Exception):  # noqa: N818 - reads as what happened
-    """Tests fail where nothing is changed; the message says of which file."""
+_PRELOADED = (
+    *("onnx", "onnx.parser", "onnx.reference", "onnx_ir", "onnx_ir.passes.common", "onnxruntime"),
+    *("numpy", "ml_dtypes", "hypothesis", "hypothesis.extra.numpy", "rich.console", "typer"),
+)
+"""What the package and its tests import, and each process would import again."""
 
+_LEFT_ALONE = [r"\bcast\(", r"\bzip\(", r"\bstrict="]
+"""Lines whose mutants say nothing in a run: what all lengths are is asserted, not decided."""
 
-class TrierEnded(Exception):  # noqa: N818 - reads as what happened
-    """A process that tries mutants ended before all were tried; the message says which."""
-
-
-class Trier:
-    """A process that tries mutants, started when the first one is there."""
-
-    def __init__(self, kind: str, tests: Sequence[str] = ()) -> None:
-        self._command = [sys.executable, "-m", "mutation.trials", kind, *tests]
-        self._process: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._process is not None:
-            self._process.communicate()
-
-    def outcome(self, trial: Trial) -> Outcome:
-        """Try a mutant.
-
-        Args:
-            trial: The mutant and its tests.
-
-        Raises:
-            TrierEnded: The process did; tests that cannot be collected are why.
-        """
-        if self._process is None:
-            self._process = subprocess.Popen(
-                self._command,
-                cwd=ROOT,
-                env=os.environ | VARIABLES,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        to, back = cast(IO[str], self._process.stdin), cast(IO[str], self._process.stdout)
-        to.write(trial.to_line())
-        to.flush()
-        told = back.readline().strip()
-        if not told:
-            raise TrierEnded(f"{' '.join(self._command)} ended; what it wrote stands above")
-        return Outcome(told)
+_SURVIVED, _ENDLESS = {0, 5, 33}, {24, -24, 36, 152}
+"""Exit statuses as mutmut has them; it gives 255 where tests could not be collected, too."""
 
 
-class Trials:
-    """Tries mutants, first in functions as they are, then while all is imported."""
+@dataclass(slots=True)
+class Entry:
+    """What came of the mutants of a file.
 
-    def __init__(self, known: Survey, live: Trier, fresh: Trier) -> None:
-        self._known = known
-        self._live = live
-        self._fresh = fresh
-        self._kept: set[tuple[str, ...]] = set()
+    Attributes:
+        source: A digest of the file.
+        date: The day of the last trial, in UTC.
+        mutants: How many there are.
+        killed: How many some test failed on.
+        timeouts: How many never came to an end.
+        equivalent: How many survived that are listed, with the reason.
+        survivors: The others.
+    """
 
-    def check(self) -> None:
-        """Have all tests pass in a fork in which nothing is changed.
+    source: str
+    date: str = field(default_factory=today)
+    mutants: int = 0
+    killed: int = 0
+    timeouts: int = 0
+    equivalent: int = 0
+    survivors: list[str] = field(default_factory=list)
 
-        Raises:
-            OriginalFails: They do not.
-            TrierEnded: A process that tries mutants ended.
-        """
-        tests = sorted(self._known.seconds, key=self._known.seconds.__getitem__)
-        trial = Trial("", "", 0, "", *self._within(tests, "live", starting=60))
-        if self._live.outcome(trial) is not Outcome.SURVIVED:
-            raise OriginalFails("tests fail in a fork without a mutant")
 
-    def outcome(self, mutant: Mutant) -> Outcome:
-        """What comes of a mutant.
+@dataclass(frozen=True, slots=True)
+class Equivalent:
+    """Mutants of a file that do what the original does, as `change` writes them, and why."""
 
-        Args:
-            mutant: The mutant.
+    path: str
+    mutants: tuple[str, ...]
+    reason: str
 
-        Raises:
-            OriginalFails: The tests that are tried while all is imported fail without it too.
-            TrierEnded: A process that tries mutants ended.
-        """
-        tests = self._known.reaching(mutant.path, mutant.lines)
-        outcome = Outcome.SURVIVED
-        if tests:
-            outcome = self._live.outcome(self._trial(mutant, tests, "live"))
-        at_import = self._known.runs_at_import(mutant.path, mutant.lines)
-        if outcome is Outcome.NOT_TRIED or (outcome is Outcome.SURVIVED and at_import):
-            outcome = self._outcome_at_import(mutant)
-        return outcome
 
-    def _outcome_at_import(self, mutant: Mutant) -> Outcome:
-        """What comes of a mutant that may run while modules are imported and tests collected."""
-        outcome = Outcome.SURVIVED
-        # Few tests look at all that is made then; most mutants need no others.
-        for tests in (self._known.in_modules(TABLES), self._known.around(mutant.path)):
-            if outcome is Outcome.SURVIVED and tests:
-                trial = self._trial(mutant, tests, "fresh", starting=30)
-                self._check_original(trial)
-                outcome = self._fresh.outcome(trial)
-        return outcome
-
-    def _check_original(self, trial: Trial) -> None:
-        """Have the same tests pass without a mutant: what fails anyway tells nothing."""
-        tests = tuple(trial.tests)
-        if tests in self._kept:
-            return
-        original = replace(trial, source=trial.file.read_text("utf-8"))
-        if self._fresh.outcome(original) is not Outcome.SURVIVED:
-            raise OriginalFails(f"tests of {trial.path} fail without a mutant")
-        self._kept.add(tests)
-
-    def _trial(self, mutant: Mutant, tests: Sequence[str], kind: str, starting: int = 5) -> Trial:
-        chosen, seconds = self._within(tests, kind, starting)
-        return Trial(
-            mutant.path,
-            mutant.change.function,
-            mutant.function_line,
-            mutant.source,
-            chosen,
-            seconds,
-        )
-
-    def _within(self, tests: Sequence[str], kind: str, starting: int) -> tuple[list[str], int]:
-        """The quickest tests, and how long they may compute together."""
-        sums = accumulate(self._known.seconds[test] for test in tests)
-        pairs = takewhile(lambda pair: pair[1] < _BUDGETS[kind], zip(tests, sums, strict=True))
-        chosen = [test for test, _ in pairs]
-        return chosen, int(starting + 3 * sum(self._known.seconds[test] for test in chosen))
+def equivalents(path: Path = EQUIVALENTS) -> list[Equivalent]:
+    """All that are listed."""
+    listed = tomllib.loads(path.read_text("utf-8")).get("equivalent", [])
+    return [Equivalent(e["path"], tuple(e["mutants"]), e["reason"]) for e in listed]
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Try mutants, file by file, and keep the record.
-
-    Args:
-        arguments: The command line without the program.
-
-    Returns:
-        The exit status: 0 if no mutant survived that is not listed, else 1.
-    """
+    """Try mutants and keep the record; give 1 if one survived that is not listed."""
     options = _parser().parse_args(arguments)
-    record = Record(options.record, anew=options.anew)
-    listed = by_path()
-    good = True
-    with Trier("live", options.tests) as live, Trier("fresh") as fresh:
-        trials = Trials(survey(options.tests), live, fresh)
-        trials.check()
-        for file in files(*(options.only or ROOMS)):
-            known = record.entries.get(file.path)
-            entry, stale = _tried(file, known, listed.get(file.path, set()), trials)
-            record.entries[file.path] = entry
-            record.save()
-            print(_words(file.path, entry, stale), flush=True)
+    made_with = versions_of(_PACKAGES)
+    known = {} if options.anew else known_record(options.record, made_with, "made_with")
+    # What mutmut knows already outlives a call that is interrupted before there is a record.
+    stamp = _STAGE.with_suffix(".json")
+    if options.anew or not known_record(stamp, made_with, "made_with"):
+        shutil.rmtree(_STAGE, ignore_errors=True)
+        write_record(stamp, {"made_with": made_with})
+    files = {path: _staged(path) for path in _files(options.only)}
+    _make_stage(options.only, options.tests)
+    with contextlib.chdir(_STAGE):
+        _forget_survivors(files.values())
+        if not _mutmut_ends_well():
+            return 2
+        entries, good = known.get("files", {}), True
+        for path, staged in files.items():
+            listed = {one for e in equivalents() if e.path == path for one in e.mutants}
+            entry, stale = _entry(path, staged, listed)
+            entries[path] = asdict(entry)
             good &= not entry.survivors and not stale
+            print(_words(path, entry, stale), flush=True)
+    files_by_name = dict(sorted(entries.items()))
+    write_record(options.record, {"made_with": made_with, "files": files_by_name})
     return 0 if good else 1
 
 
-def _tried(
-    file: SourceFile, known: Entry | None, listed: set[str], trials: Trials
-) -> tuple[Entry, set[str]]:
+def _mutmut_ends_well() -> bool:
+    """Run mutmut, whose progress is for terminals; say what it wrote last where it fails."""
+    variables = {"PYTHONPATH": str(ROOT / "scripts"), "SONNX_ORT_EXAMPLES": "20"}
+    mutmut, log = Path(sys.executable).with_name("mutmut"), _STAGE / "mutmut.log"
+    print(f"mutmut tries the mutants; its progress is in {log.relative_to(ROOT)}.", flush=True)
+    with log.open("w", encoding="utf-8") as output:
+        done = subprocess.run(
+            [mutmut, "run"],
+            env=os.environ | variables,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    if done.returncode != 0:
+        lines = log.read_text("utf-8").splitlines()
+        print(*[line for line in lines if line[:1].isascii()][-50:], sep="\n")
+    return done.returncode == 0
+
+
+def _files(places: Sequence[str]) -> list[str]:
+    """The Python files at places, from the repository's root."""
+    paths = (ROOT / place for place in places)
+    found = {f for path in paths for f in (path.rglob("*.py") if path.is_dir() else [path])}
+    return sorted(file.relative_to(ROOT).as_posix() for file in found)
+
+
+def _staged(path: str) -> str:
+    return f"sonnx_ort/{path}" if path.startswith(_INSIDE) else path
+
+
+def _make_stage(rooms: Sequence[str], tests: Sequence[str]) -> None:
+    """Copy the repository as the package is installed, beside what mutmut knows already."""
+    _STAGE.mkdir(parents=True, exist_ok=True)
+    for old in _STAGE.iterdir():
+        if old.name != "mutants":
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+    shutil.copytree(ROOT, _STAGE, ignore=shutil.ignore_patterns(*_NOT_COPIED), dirs_exist_ok=True)
+    for name in _INSIDE:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, _STAGE / "sonnx_ort" / name)
+    staged = [_staged(room) for room in rooms]
+    settings = {
+        "source_paths": sorted({Path(room).parts[0] for room in staged}),
+        "only_mutate": [room if room.endswith(".py") else f"{room}/*" for room in staged],
+        "do_not_mutate_patterns": _LEFT_ALONE,
+        "also_copy": sorted(path.name for path in ROOT.iterdir() if (_STAGE / path.name).exists()),
+        "pytest_add_cli_args": _OPTIONS,
+        "pytest_add_cli_args_test_selection": tests,
+    }
+    settings["also_copy"] = sorted({*settings["also_copy"]} - {*settings["source_paths"]})
+    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+    # Each mutant is tried in a process that has imported nothing of the package before.
+    lines += ['process_isolation = "forkserver"', 'forkserver_warmup = "import"']
+    lines += ['preload_modules_file = "preloaded.txt"', "timeout_multiplier = 3.0"]
+    lines += ["timeout_constant = 10.0"]  # to import all, besides the tests
+    with (_STAGE / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write("\n".join(["", "[tool.mutmut]", *lines, ""]))
+    (_STAGE / "preloaded.txt").write_text("\n".join(_PRELOADED), encoding="utf-8")
+
+
+def _forget_survivors(staged: Iterable[str]) -> None:
+    """Have mutmut try them again: there may be other tests."""
+    for path in staged:
+        data = SourceFileMutationData(path=path)
+        data.load()
+        if data.exit_code_by_key:
+            for name, code in data.exit_code_by_key.items():
+                if code in _SURVIVED:
+                    data.exit_code_by_key[name] = None
+            data.save()
+
+
+def _entry(path: str, staged: str, listed: set[str]) -> tuple[Entry, set[str]]:
     """What came of a file's mutants, and what is listed of it in vain."""
-    source = digest(ROOT / file.path)
-    mutants = list(file.mutants())
-    again = mutants
-    if known is not None and known.source == source:
-        again = [mutant for mutant in mutants if str(mutant.change) in {*known.survivors, *listed}]
-    entry = Entry(source, mutants=len(mutants))
-    found = set()
-    for mutant in again:
-        outcome = trials.outcome(mutant)
-        entry.timeouts += outcome is Outcome.TIMEOUT
-        if outcome is Outcome.SURVIVED:
-            change = str(mutant.change)
-            found.add(change)
-            entry.equivalent += change in listed
-            entry.survivors += [] if change in listed else [change]
-    if known is not None and again is not mutants:
-        entry.timeouts += known.timeouts
-    entry.killed = entry.mutants - entry.timeouts - entry.equivalent - len(entry.survivors)
-    return entry, listed - found
+    entry = Entry(hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16])
+    data = SourceFileMutationData(path=staged)
+    data.load()
+    codes = data.exit_code_by_key
+    survived = {change(staged, name) for name, code in codes.items() if code in _SURVIVED}
+    entry.mutants = len(codes)
+    entry.timeouts = sum(code in _ENDLESS for code in codes.values())
+    entry.killed = sum(code not in _SURVIVED | _ENDLESS for code in codes.values())
+    entry.survivors = sorted(survived - listed)
+    entry.equivalent = entry.mutants - entry.timeouts - entry.killed - len(entry.survivors)
+    return entry, listed - survived
 
 
-def _words(path: str, entry: Entry, stale: Iterable[str]) -> str:
-    told = (
+def change(path: str, mutant: str) -> str:
+    """The difference of a mutant: "function: line as it is -> as it becomes"."""
+    spans = MutantLineSpans.load(path)
+    assert spans is not None  # noqa: S101 - mutmut writes them with the mutants
+    names = generated_function_names(mutant)
+    function, class_name = orig_function_and_class_names_from_key(mutant)
+    sources = zip(spans.read_function_sources(names), names, strict=True)
+    old, new = (source.replace(name, function).splitlines() for source, name in sources)
+    start = _common(old, new)
+    end = min(_common(old[::-1], new[::-1]), min(len(old), len(new)) - start)
+    before, after = (
+        " ".join(" ".join(lines[start : len(lines) - end]).split()) for lines in (old, new)
+    )
+    return f"{class_name + '.' if class_name else ''}{function}: {before} -> {after}"
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    pairs = zip(one, other, strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+
+def _words(path: str, entry: Entry, stale: set[str]) -> str:
+    summary = (
         f"{path}: {entry.mutants} mutants, {entry.killed} killed, {entry.timeouts} without an end, "
         f"{entry.equivalent} equivalent, {len(entry.survivors)} survived"
     )
-    return "\n    ".join([told, *entry.survivors, *(f"listed in vain: {one}" for one in stale)])
+    return "\n    ".join([summary, *entry.survivors, *(f"listed in vain: {one}" for one in stale)])
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mutate.py", description="Try the mutants of the package with its tests."
     )
-    parser.add_argument(
-        "--record", type=Path, default=RECORD, help="the record, %(default)s by default"
-    )
+    default = ", %(default)s by default"
+    parser.add_argument("--record", type=Path, default=RECORD, help=f"the record{default}")
     parser.add_argument("--anew", action="store_true", help="begin the record again")
     parser.add_argument(
-        "--only", nargs="+", metavar="FILE", help="these files or folders, all rooms by default"
+        *("--only",), nargs="+", metavar="FILE", default=ROOMS, help=f"files or folders{default}"
     )
     parser.add_argument(
-        "--tests",
+        *("--tests",),
         nargs="+",
         metavar="FILE",
         default=TESTS,
-        help="try them with these tests, %(default)s by default",
+        help=f"the tests{default}",
     )
     return parser

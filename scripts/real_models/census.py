@@ -43,11 +43,6 @@ class Census:
 def take_census(path: Path, backend: str, operators: str = DEFAULT) -> Census:
     """Count the nodes of a model and of its rewritten form.
 
-    Args:
-        path: The model.
-        backend: What enforces the rules.
-        operators: The operators that are enforced, as for `rewrite`.
-
     Raises:
         SonnxError: As for `rewrite` with `broadcast="explicit"`.
     """
@@ -71,9 +66,6 @@ def _computing(nodes: Iterable[onnx.NodeProto]) -> int:
 
 def refusals(path: Path) -> list[Refusal]:
     """What `broadcast="reject"` refuses of a model, in the order of the report.
-
-    Args:
-        path: The model.
 
     Returns:
         Every violation; none if the model is accepted.

@@ -3,7 +3,7 @@
 import enum
 import functools
 import multiprocessing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -73,19 +73,7 @@ def start_session(
     optimized: bool,
     enforcing: bool = False,
 ) -> onnxruntime.InferenceSession:
-    """Start a session of ONNX Runtime on a model, on one thread.
-
-    Args:
-        path: The model.
-        backend: What enforces the rules, after `rewrite` with `broadcast="explicit"`; empty for the
-            model as it is.
-        operators: The operators that are enforced, as for `rewrite`.
-        optimized: Whether ONNX Runtime may optimize the graph.
-        enforcing: Whether to set the options that a rewritten model needs for any other, too.
-
-    Raises:
-        SonnxError: As for `rewrite`.
-    """
+    """Start a session of ONNX Runtime on a model, on one thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = _FATAL
@@ -95,9 +83,8 @@ def start_session(
         register(options)
     model: Path | bytes = path
     if backend:
-        model = rewrite(
-            path, broadcast="explicit", operators=operators, backend=backend
-        ).SerializeToString()
+        made = rewrite(path, broadcast="explicit", operators=operators, backend=backend)
+        model = made.SerializeToString()
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
@@ -105,12 +92,6 @@ def compare(
     path: Path, trials: Sequence[Trial], backend: str, operators: str = DEFAULT
 ) -> list[Comparison]:
     """Compare a model with its rewritten form, both without graph optimizations.
-
-    Args:
-        path: The model.
-        trials: What to run both with.
-        backend: What enforces the rules.
-        operators: The operators that are enforced, as for `rewrite`.
 
     Returns:
         One comparison for each trial, in order. A run that ends its process counts as failed.
@@ -120,17 +101,17 @@ def compare(
     """
     comparisons: list[Comparison] = []
     context = multiprocessing.get_context("spawn")
+    forms = (path, "", DEFAULT), (path, backend, operators)
     while len(comparisons) < len(trials):
         with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
-            started = _call(executor, _start, path, backend, operators)
-            if isinstance(started, _Failure):
-                raise ModelNotTried(started.reason)
+            for form in forms:
+                started = _call(executor, _start, *form)
+                if isinstance(started, _Failure):
+                    raise ModelNotTried(started.reason)
             for trial in trials[len(comparisons) :]:
-                expected = _call(executor, _run, path, "", DEFAULT, trial)
-                failed = isinstance(expected, _Failure)
-                actual = (
-                    expected if failed else _call(executor, _run, path, backend, operators, trial)
-                )
+                expected = actual = _call(executor, _run, *forms[0], trial)
+                if not isinstance(expected, _Failure):
+                    actual = _call(executor, _run, *forms[1], trial)
                 comparisons.append(_judge(trial, expected, actual))
                 if isinstance(actual, _Failure) and actual.ended:
                     break
@@ -138,43 +119,32 @@ def compare(
 
 
 def difference(expected: Any, actual: Any) -> str | None:
-    """Find where two outputs are not the same, bit by bit.
+    """Find where two outputs are not the same, bit by bit: the signs of zeros, and NaNs, too.
 
     Args:
         expected: An output of one session: an array, a number, a text, or a list or dict of them.
         actual: The same output of the other.
-
-    Returns:
-        What differs, in words; None if nothing does. Zeros of different signs differ, and so do
-        NaNs of different bits.
     """
     if type(expected) is not type(actual):
         return f"{type(expected).__name__} against {type(actual).__name__}"
     match expected:
-        case np.ndarray():
-            return _array_difference(expected, actual)
-        case list():
-            return _item_difference(dict(enumerate(expected)), dict(enumerate(actual)))
-        case dict():
-            return _item_difference(expected, actual)
-        case float():
+        case np.ndarray() | float():
             return _array_difference(np.asarray(expected), np.asarray(actual))
-        case _:
-            return None if expected == actual else f"{expected!r} against {actual!r}"
-
-
-def _item_difference(expected: Mapping[Any, Any], actual: Mapping[Any, Any]) -> str | None:
-    if expected.keys() != actual.keys():
-        return f"items {list(expected)} against {list(actual)}"
-    found = ((key, difference(item, actual[key])) for key, item in expected.items())
-    return next((f"item {key}: {what}" for key, what in found if what is not None), None)
+        case list():
+            return difference(dict(enumerate(expected)), dict(enumerate(actual)))
+        case dict() if expected.keys() != actual.keys():
+            return f"items {list(expected)} against {list(actual)}"
+        case dict():
+            found = ((key, difference(item, actual[key])) for key, item in expected.items())
+            return next((f"item {key}: {what}" for key, what in found if what is not None), None)
+    return None if expected == actual else f"{expected!r} against {actual!r}"
 
 
 def _array_difference(expected: np.ndarray, actual: np.ndarray) -> str | None:
-    if expected.dtype != actual.dtype:
-        return f"dtype {expected.dtype} against {actual.dtype}"
-    if expected.shape != actual.shape:
-        return f"shape {expected.shape} against {actual.shape}"
+    for what in ("dtype", "shape"):
+        one, other = getattr(expected, what), getattr(actual, what)
+        if one != other:
+            return f"{what} {one} against {other}"
     if expected.dtype == object:
         return difference(expected.ravel().tolist(), actual.ravel().tolist())
     if expected.tobytes() == actual.tobytes():
@@ -214,7 +184,7 @@ def _call(executor: ProcessPoolExecutor, function: Callable[..., Any], *argument
 
 def _start(path: Path, backend: str, operators: str) -> _Failure | None:
     try:
-        _session(path, "", DEFAULT), _session(path, backend, operators)
+        _session(path, backend, operators)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is to be reported
         return _Failure(f"{type(error).__name__}: {error}")
     return None

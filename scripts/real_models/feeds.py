@@ -53,34 +53,25 @@ class Trial:
         return f"batch of {self.batch}, {' x '.join(map(str, self.extents))}, {self.data}"
 
 
+_ZEROS = Data.ZEROS
+
+# Of speech, a second and a frame of a voice detector with its context come first.
 SEQUENCES: Sequence[Trial] = (
-    Trial(1, (16000,)),  # a second of speech
-    Trial(2, (24000,)),
-    Trial(2, (8000,), Data.ZEROS),
-    Trial(1, (576,)),  # a frame of a voice detector with its context
-    Trial(2, (512,)),
-    Trial(2, (576,), Data.ZEROS),
-    Trial(3, (64,)),
+    *(Trial(1, (16000,)), Trial(2, (24000,)), Trial(2, (8000,), _ZEROS), Trial(1, (576,))),
+    *(Trial(2, (512,)), Trial(2, (576,), _ZEROS), Trial(3, (64,))),
 )
 """For sound, text and everything else with axes in a row; realistic sizes come first."""
 
 TEXTS: Sequence[Trial] = (
-    Trial(1, (100,)),  # a sentence
-    Trial(2, (24,)),
-    Trial(3, (64,)),
-    Trial(2, (500,)),
-    Trial(1, (100,), Data.ZEROS),  # zero is in every vocabulary
-    Trial(2, (24,), Data.ZEROS),
+    *(Trial(1, (100,)), Trial(2, (24,)), Trial(3, (64,)), Trial(2, (500,))),
+    *(Trial(1, (100,), _ZEROS), Trial(2, (24,), _ZEROS)),  # zero is in every vocabulary
 )
 """For inputs of integers alone; what looks at all pairs of places cannot take much longer ones."""
 
 IMAGES: Sequence[Trial] = (
-    Trial(1, (48, 320)),  # a line of text
-    Trial(1, (320, 480)),  # a page; much larger ones need more memory than a small machine has
-    Trial(2, (48, 192)),
-    Trial(2, (64, 96)),
-    Trial(1, (32, 64), Data.ZEROS),
-    Trial(1, (48, 192), Data.ZEROS),
+    # A line of text and a page; much larger ones need more memory than a small machine has.
+    *(Trial(1, (48, 320)), Trial(1, (320, 480)), Trial(2, (48, 192)), Trial(2, (64, 96))),
+    *(Trial(1, (32, 64), _ZEROS), Trial(1, (48, 192), _ZEROS)),
 )
 """For inputs of four axes; realistic sizes come first."""
 
@@ -135,10 +126,6 @@ def trials_for(model: onnx.ModelProto) -> Sequence[Trial]:
 
 def make_feeds(model: onnx.ModelProto, trial: Trial) -> Feeds:
     """Make inputs for a model, the same ones for the same trial.
-
-    Args:
-        model: The model.
-        trial: The sizes of its open axes, and what the inputs hold.
 
     Raises:
         UnknownInput: An input is no tensor of numbers or booleans.

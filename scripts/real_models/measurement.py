@@ -11,17 +11,7 @@ from statistics import geometric_mean
 from typing import Any
 
 import onnx
-from benchmarks.report import (
-    Row,
-    add_backend,
-    add_markdown,
-    both,
-    describe_run,
-    heading,
-    make_parser,
-    markdown_table,
-    print_row,
-)
+from benchmarks import report
 from benchmarks.rewriting import LOAD, REWRITE, time_rewrites
 from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, seconds_of, take_turns
 from environment import ROOT
@@ -34,7 +24,7 @@ from real_models.comparison import (
     compare,
     start_session,
 )
-from real_models.feeds import Feeds, UnknownInput, make_feeds, trials_for
+from real_models.feeds import Feeds, Trial, UnknownInput, make_feeds, trials_for
 from real_models.packages import CACHE, PackagesNotFetched, fetch_models
 from sonnx_ort import SonnxError
 from sonnx_ort.options import DEFAULT
@@ -93,7 +83,7 @@ class ModelFigures:
             "not optimized": ratio_of(self.plain, REWRITTEN, ORIGINAL),
         }
 
-    def row(self) -> Row:
+    def row(self) -> report.Row:
         """Its row in the table."""
         outcomes = Counter(comparison.outcome for comparison in self.comparisons)
         milliseconds = seconds_of(self.rewriting, REWRITE).median * 1000
@@ -107,7 +97,7 @@ class ModelFigures:
             "guards": str(self.census.guards),
             "identical": f"{outcomes[Outcome.IDENTICAL]} of "
             f"{outcomes.total() - outcomes[Outcome.ORIGINAL_FAILS]}",
-            **{name: both(ratio, 2) for name, ratio in self.ratios().items()},
+            **{name: report.both(ratio, 2) for name, ratio in self.ratios().items()},
             "rewrite": f"{milliseconds:.0f} ms, {to_loading:.1f}x",
         }
 
@@ -115,13 +105,19 @@ class ModelFigures:
 def run(arguments: Sequence[str]) -> int:
     """Measure and print.
 
-    Args:
-        arguments: The command line behind the name of the measurement.
-
     Returns:
         The exit status: 0, or 2 if there are no models.
     """
-    options = _parser().parse_args(arguments)
+    description = "Compare and time the models of other people's packages, rewritten and not."
+    parser = report.make_parser("models", description, 2.0, backend=True, markdown=True)
+    parser.add_argument(
+        "paths", nargs="*", type=Path, help="models, or folders (default: the published table's)"
+    )
+    parser.add_argument("--model", default="", help="only models whose names contain this")
+    parser.add_argument(
+        "--operators", default=DEFAULT, help="the operators that are enforced, as for rewrite"
+    )
+    options = parser.parse_args(arguments)
     try:
         models = _files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
     except PackagesNotFetched as error:
@@ -131,7 +127,7 @@ def run(arguments: Sequence[str]) -> int:
     if not chosen:
         print(f"There is no model whose name contains '{options.model}'.")
         return 2
-    print(f"{heading(describe_run('models', arguments))}\n\n{_EXPLANATION}\n", flush=True)
+    report.print_heading("models", arguments, f"{_EXPLANATION}\n")
     figures: list[ModelFigures] = []
     for name, path in chosen.items():
         try:
@@ -139,12 +135,12 @@ def run(arguments: Sequence[str]) -> int:
         except _NOT_MEASURED as error:
             print(f"{name} is left out: {error}", flush=True)
             continue
-        print_row(figures[-1].row(), titles=len(figures) == 1, first_width=52)
+        report.print_row(figures[-1].row(), titles=len(figures) == 1, first_width=52)
     if not figures:
         return 2
     print(f"\n{means(figures)}")
     if options.markdown is not None:
-        table = markdown_table([figure.row() for figure in figures])
+        table = report.markdown_table([figure.row() for figure in figures])
         options.markdown.write_text(f"{table}\n{means(figures)}\n", encoding="utf-8")
     return 0
 
@@ -159,37 +155,36 @@ def _files_by_name(paths: Sequence[Path]) -> dict[str, Path]:
 
 def means(figures: Sequence[ModelFigures]) -> str:
     """Say in two lines how long the rewritten models take on average."""
+    lines = []
     changed = [figure for figure in figures if figure.census.targets]
-    return "\n".join(
-        f"Geometric means over {len(chosen)} {what}: {_means(chosen)}."
-        for chosen, what in ((figures, "models"), (changed, "models with an enforced node"))
-        if chosen
-    )
-
-
-def _means(figures: Sequence[ModelFigures]) -> str:
-    ratios = [figure.ratios() for figure in figures]
-    return "; ".join(
-        f"{name} {geometric_mean(ratio[name].minimum for ratio in ratios):.2f}"
-        f" / {geometric_mean(ratio[name].median for ratio in ratios):.2f}"
-        for name in ratios[0]
-    )
+    for chosen, what in ((figures, "models"), (changed, "models with an enforced node")):
+        ratios = [figure.ratios() for figure in chosen]
+        words = (
+            f"{name} {geometric_mean(ratio[name].minimum for ratio in ratios):.2f}"
+            f" / {geometric_mean(ratio[name].median for ratio in ratios):.2f}"
+            for name in (ratios[0] if ratios else ())
+        )
+        if chosen:
+            lines.append(f"Geometric means over {len(chosen)} {what}: {'; '.join(words)}.")
+    return "\n".join(lines)
 
 
 def _measure(name: str, path: Path, options: argparse.Namespace) -> ModelFigures:
     form = (options.backend, options.operators)
     census = take_census(path, *form)
     comparisons = compare(path, trials_for(onnx.load(path)), *form)
-    if all(comparison.outcome is Outcome.ORIGINAL_FAILS for comparison in comparisons):
+    ran = [each.trial for each in comparisons if each.outcome is not Outcome.ORIGINAL_FAILS]
+    if not ran:
         raise RunsInNoTrial(f"it runs in none of its trials: {comparisons[0].detail}")
-    return ModelFigures(name, census, comparisons, *apart(_time, path, *form, options.seconds))
+    times = apart(_time, path, *form, options.seconds, ran[0])
+    return ModelFigures(name, census, comparisons, *times)
 
 
 def _time(
-    path: Path, backend: str, operators: str, seconds: float
+    path: Path, backend: str, operators: str, seconds: float, trial: Trial
 ) -> tuple[list[Turn], list[Turn], list[Turn]]:
     """Time a model in both kinds of sessions, and the rewrite, for so long each."""
-    feeds = _first_that_runs(path)
+    feeds = make_feeds(onnx.load(path), trial)
     optimized = {
         ORIGINAL: start_session(path, optimized=True, enforcing=True),
         DEFAULTS: start_session(path, optimized=True),
@@ -206,19 +201,6 @@ def _time(
     )
 
 
-def _first_that_runs(path: Path) -> Feeds:
-    model = onnx.load(path)
-    session = start_session(path, optimized=False)
-    for trial in trials_for(model):
-        feeds = make_feeds(model, trial)
-        try:
-            session.run(None, feeds)
-        except Exception:  # noqa: BLE001, S112 - those of onnxruntime have no base of their own
-            continue
-        return feeds
-    raise RunsInNoTrial("it runs in none of its trials")
-
-
 def _time_runs(sessions: Mapping[str, Any], feeds: Feeds, seconds: float) -> list[Turn]:
     runs: dict[str, Run] = {
         name: partial(session.run, None, feeds) for name, session in sessions.items()
@@ -226,21 +208,3 @@ def _time_runs(sessions: Mapping[str, Any], feeds: Feeds, seconds: float) -> lis
     for warm_up in runs.values():
         warm_up()
     return take_turns(runs, seconds, ORIGINAL)
-
-
-def _parser() -> argparse.ArgumentParser:
-    description = "Compare and time the models of other people's packages, rewritten and not."
-    parser = make_parser("models", description, 2.0)
-    parser.add_argument(
-        "paths",
-        nargs="*",
-        type=Path,
-        help="models, or folders with models (default: those of the published table)",
-    )
-    parser.add_argument("--model", default="", help="only models whose names contain this")
-    parser.add_argument(
-        "--operators", default=DEFAULT, help="the operators that are enforced, as for rewrite"
-    )
-    add_backend(parser)
-    add_markdown(parser)
-    return parser

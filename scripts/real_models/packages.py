@@ -7,7 +7,6 @@
 import hashlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -15,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from checks import SKIPPED
-from environment import ROOT
+from environment import ROOT, captured
 
 PACKAGES = Path(__file__).with_name("packages.txt")
 """The packages, pinned with their hashes."""
@@ -43,22 +42,12 @@ class RegistryUnreachable(PackagesNotFetched):
 def download(requirements: Path, folder: Path) -> None:
     """Download wheels with pip, each checked against its hash.
 
-    Args:
-        requirements: The file that names them.
-        folder: Where they are put.
-
     Raises:
         RegistryUnreachable: There is no connection to the registry.
         PackagesNotFetched: pip failed otherwise.
     """
-    done = subprocess.run(
-        [sys.executable, *_DOWNLOAD.split(), "--dest", folder, "--requirement", requirements],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
+    done = captured(
+        [sys.executable, *_DOWNLOAD.split(), "--dest", folder, "--requirement", requirements]
     )
     if done.returncode != 0 and re.search(_UNREACHABLE, done.stdout):
         raise RegistryUnreachable(
@@ -70,10 +59,6 @@ def download(requirements: Path, folder: Path) -> None:
 
 def fetch_models(folder: Path, requirements: Path = PACKAGES) -> dict[str, Path]:
     """Get the models, unless the folder has those of the same packages already.
-
-    Args:
-        folder: Where the models are kept. What it holds is replaced.
-        requirements: The file that names the packages.
 
     Returns:
         The files by the models' names: the package's name, a slash, and the file's without suffix.

@@ -1,10 +1,12 @@
-"""The entries: what each sentence of a document comes to in this project."""
+"""The entries: what each sentence of a document comes to, and whether the document has it."""
 
 import ast
+import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from environment import ROOT
 
@@ -16,7 +18,11 @@ FOLDER = Path(__file__).with_name("documents")
 ELLIPSIS = "…"
 """Stands in a quotation for what is left out of it."""
 
-_FIELDS = {"id", "places", "tag", "sentence", "also", "rules", "code", "met", "not_applicable"}
+_NO_SENTENCE = re.compile(
+    r"[\W\d_]*|#.*|```.*|.*\\(begin|end)\{.*|<a id=.*|[Ww]here"
+    r"|Version|Summary|Inputs|Outputs|Attributes|Type Constraints|Examples"
+)
+"""Lines that are none: headings, fences, matrices, signs alone."""
 
 
 class UnusableEntry(Exception):  # noqa: N818 - reads as what it is
@@ -75,9 +81,6 @@ class Document:
 def read_documents(folder: Path = FOLDER) -> tuple[Document, ...]:
     """Read all entries.
 
-    Args:
-        folder: The folder of the entries.
-
     Raises:
         UnusableEntry: One is not as it has to be.
     """
@@ -92,26 +95,22 @@ def read_documents(folder: Path = FOLDER) -> tuple[Document, ...]:
 
 
 def all_entries(documents: Sequence[Document]) -> Iterator[Entry]:
-    """Give the entries of documents.
-
-    Args:
-        documents: The documents.
-    """
+    """Give the entries of documents."""
     return (entry for document in documents for entry in document.entries)
 
 
 def _document(path: Path) -> Document:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
-    entries = tuple(map(_entry, content["entry"]))
-    return Document(content["document"], content["file"], entries, content.get("excerpts", False))
-
-
-def _entry(table: Mapping[str, object]) -> Entry:
-    unknown = sorted(table.keys() - _FIELDS)
-    if unknown:
-        raise UnusableEntry(f"{table.get('id')}: '{unknown[0]}' is unknown")
-    told = {name: tuple(v) if isinstance(v, list) else v for name, v in table.items()}
-    return Entry(**told)  # type: ignore[arg-type] # the types of a table's values are anything
+    entries = []
+    for table in content["entry"]:
+        if unknown := sorted(table.keys() - Entry.__dataclass_fields__.keys()):
+            raise UnusableEntry(f"{table.get('id')}: '{unknown[0]}' is unknown")
+        fields: dict[str, Any] = {
+            name: tuple(v) if isinstance(v, list) else v for name, v in table.items()
+        }
+        entries.append(Entry(**fields))
+    excerpts = content.get("excerpts", False)
+    return Document(content["document"], content["file"], tuple(entries), excerpts)
 
 
 def _check(entry: Entry) -> None:
@@ -140,3 +139,39 @@ def _defined(path: Path) -> set[str]:
             case ast.AnnAssign(target=ast.Name(id=name)):
                 names.add(name)
     return names
+
+
+def false_quotations(documents: Sequence[Document], folder: Path) -> Iterator[str]:
+    """Find the quotations that a document does not have."""
+    for document in documents:
+        text = _plain((folder / document.file).read_text(encoding="utf-8"))
+        for entry in document.entries:
+            missing = (q for q in entry.quotations if not _occurs(q, text))
+            yield from (f"{entry.id}: not in {document.file}: {q}" for q in missing)
+
+
+def lines_without_entry(document: Document, folder: Path) -> Iterator[str]:
+    """Give the lines of a document of which no quotation has a part."""
+    parts = [part for entry in document.entries for q in entry.quotations for part in _parts(q)]
+    for line in (folder / document.file).read_text(encoding="utf-8").splitlines():
+        plain = _plain(line)
+        quoted = any(part in plain or plain in part for part in parts)
+        if not quoted and not _NO_SENTENCE.fullmatch(plain):
+            yield plain
+
+
+def _occurs(quotation: str, text: str) -> bool:
+    position = 0
+    for part in _parts(quotation):
+        position = text.find(part, position)
+        if position < 0:
+            return False
+    return True
+
+
+def _parts(quotation: str) -> list[str]:
+    return [_plain(part) for part in quotation.split(ELLIPSIS)]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

@@ -1,17 +1,24 @@
-"""The page of all entries, with what meets and shows each: `docs/traceability.md`."""
+"""The page of all entries, with what meets them and the tests that show them."""
 
+import ast
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from environment import ROOT
 
 from sonnx_ort.profile.catalog import RULES
 from traceability.entries import Document, Entry, all_entries
-from traceability.marks import Mark
 
 PAGE = ROOT / "docs" / "traceability.md"
 """The page."""
+
+MARKER = "satisfies"
+"""The marker's name: `@pytest.mark.satisfies("Div.typed.float.R1")`."""
+
+PROOFS = "tests/proofs/"
+"""Where tests are proofs."""
 
 _HEAD = """\
 # Traceability
@@ -33,13 +40,83 @@ line has one, but of the drafts.
 """
 
 
-def page(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) -> str:
-    """Write the page.
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A test that shows an entry.
 
-    Args:
-        documents: The documents.
-        marks: The tests that show each entry, by its id.
+    Attributes:
+        entry: The id of the entry.
+        test: The test as pytest names it, from the repository's folder on.
     """
+
+    entry: str
+    test: str
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether the test is a proof."""
+        return self.test.startswith(PROOFS)
+
+
+def find_marks(folder: Path = ROOT / "tests", root: Path = ROOT) -> tuple[Mark, ...]:
+    """Find every mark in the tests of a folder.
+
+    Raises:
+        ValueError: A mark is at no test, or names its entries by anything but texts.
+    """
+    return tuple(
+        mark
+        for path in sorted(folder.rglob("test_*.py"))
+        for mark in _marks_in(path, path.relative_to(root).as_posix())
+    )
+
+
+def by_entry(marks: Iterable[Mark]) -> Mapping[str, list[Mark]]:
+    """Sort marks by the entries that they name."""
+    found: dict[str, list[Mark]] = {}
+    for mark in marks:
+        found.setdefault(mark.entry, []).append(mark)
+    return found
+
+
+def _marks_in(path: Path, name: str) -> Iterator[Mark]:
+    text = path.read_text(encoding="utf-8")
+    if f"mark.{MARKER}" not in text:
+        return
+    tree = ast.parse(text)
+    at_tests = list(_decorating(tree, name))
+    everywhere = {id(mark) for mark in _marks_among(ast.walk(tree))}
+    if everywhere != {id(call) for call, _ in at_tests}:
+        raise ValueError(f"{name}: a mark '{MARKER}' decorates no test")
+    for call, test in at_tests:
+        for argument in call.args:
+            match argument:
+                case ast.Constant(value=str() as entry):
+                    yield Mark(entry, test)
+                case _:
+                    raise ValueError(f"{test}: a mark '{MARKER}' names an entry by no text")
+
+
+def _decorating(tree: ast.AST, name: str) -> Iterator[tuple[ast.Call, str]]:
+    """The marks that decorate tests, and classes of them, with the tests' names."""
+    for node in ast.iter_child_nodes(tree):
+        match node:
+            case ast.FunctionDef() | ast.ClassDef() if node.name.lower().startswith("test"):
+                test = f"{name}::{node.name}"
+                yield from ((call, test) for call in _marks_among(node.decorator_list))
+                if isinstance(node, ast.ClassDef):
+                    yield from _decorating(node, test)
+
+
+def _marks_among(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(attr=attribute)) if attribute == MARKER:
+                yield node
+
+
+def page(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) -> str:
+    """Write the page."""
     lines = [_HEAD.format(summary=_summary(documents, marks))]
     for document in documents:
         lines.append(f"## {document.name}\n")
@@ -51,7 +128,7 @@ def page(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) -> 
 def _summary(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) -> str:
     entries = list(all_entries(documents))
     tests = {mark.test for entry in entries for mark in marks.get(entry.id, ())}
-    proofs = sum(test.startswith("tests/proofs/") for test in tests)
+    proofs = sum(test.startswith(PROOFS) for test in tests)
     applicable = sum(not entry.not_applicable for entry in entries)
     shown = f"{len(tests) - proofs} tests" + (f" and {proofs} proofs" if proofs else "")
     return (

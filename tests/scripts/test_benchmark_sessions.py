@@ -46,7 +46,7 @@ def test_large_model_is_the_same_with_its_weights_in_the_file_and_outside(tmp_pa
     for path in (whole, external):
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
         size = session.get_inputs()[0].shape[1]
-        feeds = {name: np.ones((2, size), np.float32) for name in ("x", "y")}
+        feeds = {name: np.ones((2, size), np.float32) for name in ("x0", "y")}
         results.append(session.run(None, feeds)[0])
     np.testing.assert_array_equal(*results)
 

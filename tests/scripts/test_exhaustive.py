@@ -5,10 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from every_pair import record, sweep
-from every_pair.command import RECORD, run
+from every_pair import sweep
 from every_pair.rounding import differing, expected_result
-from every_pair.sweep import PAIRS_PER_BLOCK, Sessions, sweeps
+from every_pair.sweep import PAIRS_PER_BLOCK, RECORD, Sessions, run, sweeps
 
 from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import ElementType
@@ -102,8 +101,8 @@ def test_record_of_other_versions_is_refused_unless_it_is_begun_again(
 ):
     path = tmp_path / "record.json"
     assert run(arguments(path)) == 0
-    other = record.versions() | {"onnxruntime": "1.0"}
-    monkeypatch.setattr(record, "versions", lambda: other)
+    other = sweep.versions() | {"onnxruntime": "1.0"}
+    monkeypatch.setattr(sweep, "versions", lambda: other)
     assert run(arguments(path)) == 2
     assert "here are" in capsys.readouterr().out
     assert run(arguments(path, "--anew")) == 0

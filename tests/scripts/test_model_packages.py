@@ -96,7 +96,7 @@ UNREACHABLE = RegistryUnreachable(
 )
 def test_missing_network_is_told_from_other_failures(monkeypatch, requirements, output, expected):
     failed = subprocess.CompletedProcess([], 1, output)
-    monkeypatch.setattr(packages.subprocess, "run", lambda *_, **__: failed)
+    monkeypatch.setattr(packages, "captured", lambda _: failed)
     with pytest.raises(PackagesNotFetched) as raised:
         download(requirements, requirements.parent)
     assert repr(raised.value) == repr(expected)

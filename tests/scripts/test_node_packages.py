@@ -27,14 +27,14 @@ def npm(monkeypatch, folder):
 
     calls = Npm()
 
-    def run(command, **options):
-        calls.append((command, options["cwd"]))
+    def run(command, where):
+        calls.append((command, where))
         (folder / "node_modules").mkdir(exist_ok=True)
         if calls.status == 0:
             (folder / "node_modules" / ".package-lock.json").touch()
         return subprocess.CompletedProcess(command, calls.status, calls.words)
 
-    monkeypatch.setattr(node_packages.subprocess, "run", run)
+    monkeypatch.setattr(node_packages, "captured", run)
     monkeypatch.setattr(
         node_packages.shutil, "which", lambda name: name if name in calls.programs else None
     )

@@ -3,10 +3,9 @@
 import dataclasses
 
 import pytest
-from traceability.comparison import false_quotations, lines_without_entry
+from traceability import entries as module
 from traceability.entries import Document, Entry, UnusableEntry, all_entries, read_documents
-from traceability.marks import Mark, by_entry, find_marks
-from traceability.page import PAGE, page
+from traceability.page import PAGE, Mark, by_entry, find_marks, page
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.attributes import Dense
@@ -159,15 +158,17 @@ def folder(tmp_path):
 
 
 def test_quotations_that_the_document_has_are_no_false_ones(folder):
-    assert list(false_quotations([QUOTING], folder)) == []
+    assert list(module.false_quotations([QUOTING], folder)) == []
 
 
 @pytest.mark.parametrize("sentence", ["A and D", "the same shape … A and"])
 def test_quotation_that_the_document_does_not_have_is_told_of(folder, sentence):
     entry = dataclasses.replace(QUOTING.entries[0], sentence=sentence)
     document = dataclasses.replace(QUOTING, entries=(entry,))
-    assert list(false_quotations([document], folder)) == [f"Div.R1: not in div.md: {sentence}"]
+    assert list(module.false_quotations([document], folder)) == [
+        f"Div.R1: not in div.md: {sentence}"
+    ]
 
 
 def test_line_that_no_entry_quotes_is_told_of(folder):
-    assert list(lines_without_entry(QUOTING, folder)) == ["Nothing is zero."]
+    assert list(module.lines_without_entry(QUOTING, folder)) == ["Nothing is zero."]

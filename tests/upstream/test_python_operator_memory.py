@@ -14,7 +14,7 @@ pytestmark = [
 SESSIONS = """
 import gc
 import numpy as np, onnxruntime as ort, sonnx_ort
-from endurance.growth import measure
+from endurance import measure
 from support.graphs import binary_model
 
 model = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])

@@ -1,17 +1,24 @@
-"""What came of the random graphs so far, in a file of the repository."""
+"""Tries random graphs by number, and records what comes of them: what `try_graphs.py` runs."""
 
+import argparse
+import importlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from counting import counting
 from environment import ROOT
-from records import digest_of, today, versions_of, write_record
+from records import RECORDS, digest_of, today, versions_of, write_record
 
+RECORD = RECORDS / "random_graphs.json"
+_TRIALS = "support.soundness.trials"
 _PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
 _SOURCES = ("sonnx_ort", "custom_ops", "tests/support/soundness")
+_BATCH = 1000
+"""How many graphs are tried before the record is written."""
 
 
 @dataclass(slots=True)
@@ -40,12 +47,7 @@ class Part:
         return self.first + self.graphs
 
     def add(self, lines: Iterable[Mapping[str, Any]], failures: Iterable[str]) -> None:
-        """Count what came of further graphs.
-
-        Args:
-            lines: What came of each, as `support.soundness.isolated` says it.
-            failures: What disagreed.
-        """
+        """Count what came of further graphs, as `support.soundness.isolated` gives it."""
         for line in lines:
             self.graphs += 1
             self.counts.update(line.get("result", {}))
@@ -54,14 +56,9 @@ class Part:
 
 
 class Record:
-    """A file of parts, the newest last."""
+    """A file of parts, the newest last; begun where there is none."""
 
     def __init__(self, path: Path) -> None:
-        """Read a record, or begin one.
-
-        Args:
-            path: The file; it need not be there.
-        """
         self._path = path
         read = json.loads(path.read_text("utf-8"))["parts"] if path.is_file() else []
         self.parts = [Part(**part | {"counts": Counter(part["counts"])}) for part in read]
@@ -80,7 +77,31 @@ class Record:
 
     def save(self) -> None:
         """Write the file, whole or not at all."""
-        parts = [
-            asdict(part) | {"counts": dict(sorted(part.counts.items()))} for part in self.parts
-        ]
+        parts = [asdict(p) | {"counts": dict(sorted(p.counts.items()))} for p in self.parts]
         write_record(self._path, {"graphs": self.graphs, "parts": parts})
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Go on until so many graphs have been tried; give 1 if anything disagreed."""
+    parser = argparse.ArgumentParser(prog="try_graphs.py")
+    parser.add_argument("--graphs", type=int, default=100_000, help="how many, with those recorded")
+    parser.add_argument("--processes", type=int, default=1, help="how many work at once")
+    parser.add_argument("--record", type=Path, default=RECORD, help="the file that is gone on with")
+    options = parser.parse_args(arguments)
+    isolated = importlib.import_module("support.soundness.isolated")
+    record = Record(options.record)
+    with counting() as progress:
+        task = progress.add_task("graphs", total=options.graphs, completed=record.graphs)
+        while record.graphs < options.graphs:
+            part = record.current()
+            numbers = range(part.stop, min(part.stop + _BATCH, options.graphs))
+            lines = isolated.run_attempts(f"{_TRIALS}:attempt", numbers, options.processes)
+            failures = isolated.failures_of(lines, f"{_TRIALS}:shrunk")
+            part.add(lines, failures)
+            record.save()
+            progress.update(task, completed=record.graphs)
+            for failure in failures:
+                progress.console.print(failure, markup=False, highlight=False)
+    failed = [failure for part in record.parts for failure in part.failures]
+    print(f"{record.graphs} graphs, {len(failed)} disagreed: {options.record}")
+    return 1 if failed else 0

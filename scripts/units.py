@@ -1,27 +1,32 @@
-"""Computes a block of floats in ONNX Runtime, and counts by how much each result misses."""
+"""By how many units in the last place ONNX Runtime misses the nearest number, of all floats."""
 
+import argparse
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 from model_builders.graphs import parse
+from records import RECORDS, known_record, versions_of, write_record
 
 Array = npt.NDArray[Any]
 
-BLOCK = 1 << 22
+RECORD = RECORDS / "units.json"
+"""What was counted."""
+
+_BLOCK = 1 << 22
 """How many floats a block has."""
 
 _ONE, _INFINITY, _NEGATIVE = 0x3F800000, 0x7F800000, 0x80000000
-_REFERENCES: Mapping[str, np.ufunc] = MappingProxyType({"Log": np.log, "Acos": np.arccos})
-_RANGES: Mapping[str, tuple[tuple[int, int], ...]] = MappingProxyType(
-    {"Log": ((1, _INFINITY),), "Acos": ((0, _ONE + 1), (_NEGATIVE, _NEGATIVE + _ONE + 1))}
-)
+_REFERENCES: dict[str, np.ufunc] = {"Log": np.log, "Acos": np.arccos}
+_RANGES: dict[str, tuple[tuple[int, int], ...]] = {
+    "Log": ((1, _INFINITY),),
+    "Acos": ((0, _ONE + 1), (_NEGATIVE, _NEGATIVE + _ONE + 1)),
+}
 """The bit patterns of the floats that have a finite result."""
 
 OPERATORS = tuple(_RANGES)
@@ -30,11 +35,7 @@ OPERATORS = tuple(_RANGES)
 
 @dataclass(frozen=True)
 class Sweep:
-    """All floats of one operator.
-
-    Attributes:
-        operator: Its name.
-    """
+    """All floats of one operator."""
 
     operator: str
 
@@ -44,24 +45,16 @@ class Sweep:
         return sum(stop - start for start, stop in _RANGES[self.operator])
 
     def block(self, start: int) -> Counter[int]:
-        """Compute a block.
-
-        Args:
-            start: How many floats come before it.
-
-        Returns:
-            How many results miss by so many units, by these.
-        """
+        """Compute the floats behind the first ones, and count by how many units results miss."""
         with np.errstate(all="ignore"):
             x = self._patterns(start).view(np.float32)
             nearest = _REFERENCES[self.operator](x.astype(np.float64)).astype(np.float32)
-        found = self._session.run(None, {"X": x})[0]
-        return missed(found, nearest)
+        return missed(self._session.run(None, {"X": x})[0], nearest)
 
     def _patterns(self, start: int) -> npt.NDArray[np.uint32]:
         for first, stop in _RANGES[self.operator]:
             if start < stop - first:
-                last = min(first + start + BLOCK, stop)
+                last = min(first + start + _BLOCK, stop)
                 return np.arange(first + start, last, dtype=np.uint32)
             start -= stop - first
         raise ValueError(f"{self.operator} has no such block")
@@ -75,11 +68,7 @@ class Sweep:
 
 
 def missed(found: Array, nearest: Array) -> Counter[int]:
-    """Count by how many units results miss.
-
-    Args:
-        found: Floats.
-        nearest: What they should be.
+    """Count by how many units results miss what they should be.
 
     Raises:
         ValueError: One is NaN.
@@ -94,3 +83,23 @@ def _places(array: Array) -> npt.NDArray[np.int64]:
     """Where floats stand on the line; both zeros are at one place."""
     bits = array.view(np.int32).astype(np.int64)
     return np.where(bits < 0, -(bits + (1 << 31)), bits)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Sweep all floats of each operator; a record of other versions is begun anew."""
+    argparse.ArgumentParser(description="By how many units Log and Acos miss.").parse_args(
+        arguments
+    )
+    versions = versions_of(("onnxruntime", "numpy"))
+    record = known_record(RECORD, versions, "versions") or {"versions": versions, "operators": {}}
+    for operator in OPERATORS:
+        sweep = Sweep(operator)
+        entry = record["operators"].setdefault(operator, {"floats": 0, "units": {}})
+        while entry["floats"] < sweep.floats:
+            counted = sweep.block(entry["floats"])
+            units = Counter({int(unit): count for unit, count in entry["units"].items()}) + counted
+            entry["units"] = {str(unit): units[unit] for unit in sorted(units)}
+            entry["floats"] += counted.total()
+            write_record(RECORD, record)
+        print(operator, entry["units"])
+    return 0

@@ -1,1 +1,0 @@
-"""Long use of sessions, and the memory that it leaves."""

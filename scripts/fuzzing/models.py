@@ -1,0 +1,318 @@
+"""Hypothesis strategies for models: bundled, handmade, random ones, and what mutations make."""
+
+import functools
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+from hypothesis import strategies as st
+from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
+
+from fuzzing.handmade import handmade_models
+from sonnx_ort import models
+from sonnx_ort.loading.traversal import all_nodes
+
+_LARGE = 1 << 16
+"""Bundled models of more bytes are left out: a mutation would mostly meet weights."""
+
+_EXTREME = (2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63), -(2**31), 100, -100)
+_FLOATS = (0.0, 1.0, -1.0, 0.5, 1e30, float("nan"), float("inf"))
+_TEXTS = (
+    *("", "a", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "ij,jk->ik", "...i,i...", "linear"),
+    *("float", "bidirectional", "reverse", "DCR", "mean", "none", "constant", "LEFT", "é", "\0"),
+)
+_POOLS: dict[str, tuple[Any, ...]] = {
+    "op_type": (
+        *("Div", "Sub", "Mod", "Add", "Relu", "Slice", "Reshape", "If", "Loop", "Scan", "Cast"),
+    ),
+    "domain": ("", "sonnx", "ai.onnx", "local", "com.microsoft"),
+    "elem_type": (0, 1, 1, 6, 7, 8, 9, 10, 11, 16, 3, 23, 99),
+    "data_type": (0, 1, 6, 7, 8, 11, 77),
+    "version": (*range(1, 27), 0, -1, 99, 2**62),
+    "ir_version": (0, 1, 3, 7, 8, 10, 11, 13, 99),
+}
+"""What fields of a name are set to, where any other value would be refused at once."""
+
+_FIELDS = {
+    "NodeProto": ("input", "input", "output", "op_type", "domain", "name"),
+    "GraphProto": ("node", "node", "input", "output", "initializer", "value_info"),
+    "FunctionProto": ("node", "input", "output"),
+    "Tensor": ("elem_type", "shape"),
+    "TensorShapeProto": ("dim",),
+    "Dimension": ("dim_value",),
+    "TensorProto": ("data_type", "dims", "int64_data", "raw_data"),
+    "OperatorSetIdProto": ("version", "domain"),
+    "ModelProto": ("ir_version", "opset_import", "functions"),
+}
+"""The fields that are changed most: a change of any other is seldom more than refused."""
+
+_RANGES = {
+    FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
+    FieldDescriptor.CPPTYPE_INT64: (-(2**63), 2**63 - 1),
+    FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
+}
+"""What fields hold that are integers."""
+
+_DOMAINS = ("", "ai.onnx.ml")
+_SCHEMAS = sorted(
+    (s for s in defs.get_all_schemas_with_history() if s.domain in _DOMAINS and not s.deprecated),
+    key=lambda schema: (schema.domain, schema.name, schema.since_version),
+)
+_TYPES = {f"tensor({name.lower()})": number for name, number in TensorProto.DataType.items()}
+_USUAL = ("tensor(float)", "tensor(int64)")
+_SHAPES: Sequence[tuple[int, ...]] = ((), (0,), (1,), (1,), (2,), (3,), (4,), (2, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class FuzzedModel:
+    """A mutated model, and what is asked of it.
+
+    Attributes:
+        content: Its bytes.
+        backend: The backend of the session.
+        choices: The edition, the way of broadcasting, and the operators that are enforced.
+        feeds: Decides what it is fed with.
+    """
+
+    content: bytes = field(repr=False)
+    backend: str
+    choices: dict[str, Any]
+    feeds: int
+
+
+def integers(smallest: int = -(2**63), largest: int = 2**63 - 1) -> st.SearchStrategy[int]:
+    """Integers of a range: mostly small ones, and those at which arithmetic goes wrong."""
+    known = st.one_of(st.integers(-3, 5), st.integers(-3, 5), st.sampled_from(_EXTREME))
+    return known.map(lambda number: max(smallest, min(largest, number)))
+
+
+@st.composite
+def fuzzed_models(draw: st.DrawFn) -> FuzzedModel:
+    """Mutated models of every kind, with what is asked of them."""
+    model = onnx.ModelProto()
+    model.CopyFrom(draw(_seeds()))
+    for _ in range(draw(st.sampled_from((0, 1, 1, 1, 2, 3)))):
+        draw(st.sampled_from((_change_field, _change_field, _change_attribute, _add_claim)))(
+            draw, model
+        )
+    content: bytes = model.SerializeToString()
+    if draw(st.integers(0, 9)) == 9:
+        start = draw(st.integers(0, len(content)))
+        stop = start + draw(st.sampled_from((0, 1, 1, 4, 64, len(content))))
+        content = content[:start] + draw(st.binary(max_size=8)) + content[stop:]
+    choices = {
+        "edition": draw(st.sampled_from(("typed", "typed", "preliminary"))),
+        "broadcast": draw(st.sampled_from(("reject", "explicit"))),
+        "operators": draw(st.sampled_from(("default", "all"))),
+    }
+    backend = draw(st.sampled_from(("python", "native")))
+    return FuzzedModel(content, backend, choices, draw(st.integers(0, 2**32)))
+
+
+@functools.cache
+def _seeds() -> st.SearchStrategy[onnx.ModelProto]:
+    paths = (Path(models.path(name)) for name in models.names())
+    bundled = [onnx.load(path) for path in paths if path.stat().st_size <= _LARGE]
+    random_model = importlib.import_module("support.soundness.models").random_model
+    graphs = st.randoms(use_true_random=False).map(lambda random: random_model(random).proto)
+    small = st.sampled_from([*handmade_models().values()])
+    return st.one_of(
+        small, st.sampled_from(bundled), graphs, graphs, operator_models(), operator_models()
+    )
+
+
+@st.composite
+def operator_models(draw: st.DrawFn) -> onnx.ModelProto:
+    """Models of one node of any operator and version, some with a Div behind its first output."""
+    schema = draw(st.sampled_from(_SCHEMAS))
+    node = onnx.NodeProto(op_type=schema.name, domain=schema.domain)
+    for name, attribute in schema.attributes.items():
+        if attribute.required or draw(st.booleans()):
+            node.attribute.extend(draw(_attributes(name, attribute.type)))
+    inputs, constants = _operands(draw, schema, node)
+    most = max(schema.min_output, min(schema.max_output, 4))
+    count = draw(st.integers(schema.min_output, most))
+    node.output.extend(f"y{index}" for index in range(max(1, count)))
+    nodes = [node]
+    if draw(st.integers(0, 2)):
+        kind = _TYPES[draw(st.sampled_from(_USUAL))]
+        inputs.append(helper.make_tensor_value_info("divisor", kind, draw(_shapes())))
+        nodes.append(helper.make_node("Div", [node.output[0], "divisor"], ["quotient"]))
+    outputs = [helper.make_tensor_value_info(n, 1, None) for n in nodes[-1].output]
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, constants)
+    versions = {"": 17} | {schema.domain: schema.since_version}
+    imports = [helper.make_opsetid(*version) for version in versions.items()]
+    return helper.make_model(graph, ir_version=8, opset_imports=imports)
+
+
+def _attributes(name: str, kind: defs.OpSchema.AttrType) -> st.SearchStrategy[list[AttributeProto]]:
+    """An attribute of any value of a type; none of graphs and the like."""
+    texts = st.sampled_from(_TEXTS)
+    values: dict[int, st.SearchStrategy[Any]] = {
+        AttributeProto.INT: integers(),
+        AttributeProto.INTS: st.lists(integers(), max_size=5),
+        AttributeProto.FLOAT: st.sampled_from(_FLOATS),
+        AttributeProto.FLOATS: st.lists(st.sampled_from(_FLOATS), max_size=4),
+        AttributeProto.STRING: texts,
+        AttributeProto.STRINGS: st.lists(texts, max_size=4),
+        AttributeProto.TENSOR: st.sampled_from([1, 7]).flatmap(lambda t: _constants("t", t)),
+    }
+    number = AttributeProto.AttributeType.Value(str(kind).rpartition(".")[2])
+    if number not in values:
+        return st.just([])
+    return values[number].map(lambda v: [helper.make_attribute(name, v, attr_type=number)])
+
+
+def _operands(
+    draw: st.DrawFn, schema: defs.OpSchema, node: onnx.NodeProto
+) -> tuple[list[onnx.ValueInfoProto], list[TensorProto]]:
+    """Give a node inputs of allowed types: those of the graph, and its initializers."""
+    options = defs.OpSchema.FormalParameterOption
+    parameters = list(schema.inputs)
+    if parameters and parameters[-1].option == options.Variadic:
+        parameters += [parameters[-1]] * draw(st.integers(0, 3))
+    chosen: dict[str, str] = {}
+    for constraint in schema.type_constraints:
+        known = [kind for kind in constraint.allowed_type_strs if kind in _TYPES]
+        usual = [kind for kind in known if kind in _USUAL]
+        if known:
+            mostly_usual = draw(st.integers(0, 2)) > 0
+            some = usual if usual and mostly_usual else known
+            chosen[constraint.type_param_str] = draw(st.sampled_from(some))
+    inputs, constants = [], []
+    for index, parameter in enumerate(parameters):
+        kind = _TYPES.get(chosen.get(parameter.type_str, parameter.type_str))
+        if kind is None or (parameter.option == options.Optional and draw(st.integers(0, 2)) == 2):
+            node.input.append("")
+            continue
+        node.input.append(f"x{index}")
+        if index and kind != TensorProto.STRING and draw(st.booleans()):
+            constants.append(draw(_constants(f"x{index}", kind)))
+        else:
+            inputs.append(helper.make_tensor_value_info(f"x{index}", kind, draw(_shapes())))
+    while node.input and not node.input[-1]:
+        node.input.pop()
+    return inputs, constants
+
+
+def _shapes() -> st.SearchStrategy[list[int | str | None] | None]:
+    sizes = st.integers(0, 5)
+    odd = st.one_of(st.none(), st.just("n"), integers())
+    shapes = st.lists(st.one_of(sizes, sizes, sizes, sizes, odd), max_size=5)
+    return st.one_of(*[shapes] * 9, st.none())
+
+
+@st.composite
+def _constants(draw: st.DrawFn, name: str, kind: int) -> TensorProto:
+    shape = draw(st.sampled_from(_SHAPES))
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
+    element = st.integers(0, 3)
+    if dtype.kind in "iu":
+        element = integers(int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    elements = [draw(element) for _ in range(int(np.prod(shape)))]
+    return numpy_helper.from_array(np.array(elements).astype(dtype).reshape(shape), name)
+
+
+def _change_attribute(draw: st.DrawFn, model: onnx.ModelProto) -> None:
+    """Give an attribute that some operator of the model has any value."""
+    version = max((entry.version for entry in model.opset_import if not entry.domain), default=17)
+    known = [(node, _schema(node, version)) for node in all_nodes(model)]
+    having = [(node, schema) for node, schema in known if schema and schema.attributes]
+    if having:
+        node, schema = draw(st.sampled_from(having))
+        name = draw(st.sampled_from(sorted(schema.attributes)))
+        kept = [attribute for attribute in node.attribute if attribute.name != name]
+        made = draw(_attributes(name, schema.attributes[name].type))
+        del node.attribute[:]
+        node.attribute.extend([*kept, *made])
+
+
+def _schema(node: onnx.NodeProto, version: int) -> defs.OpSchema | None:
+    try:
+        return defs.get_schema(node.op_type, min(version, 2**31 - 1), node.domain)
+    except (defs.SchemaError, TypeError):
+        return None
+
+
+def _add_claim(draw: st.DrawFn, model: onnx.ModelProto) -> None:
+    """Claim a type and a shape of a value inside the graph."""
+    names = [name for node in model.graph.node for name in node.output]
+    if names:
+        kind = draw(st.sampled_from((1, 1, 6, 7, 11)))
+        shape = draw(st.lists(integers(), max_size=3))
+        claim = helper.make_tensor_value_info(draw(st.sampled_from(names)), kind, shape)
+        model.graph.value_info.append(claim)
+
+
+def _change_field(draw: st.DrawFn, model: onnx.ModelProto) -> None:
+    """Change one field of one message anywhere in the model."""
+    messages = list(_messages(model))
+    kinds = sorted({message.DESCRIPTOR.name for message in messages} & _FIELDS.keys())
+    kind = draw(st.sampled_from((*kinds, "")))
+    some = [m for m in messages if kind in {"", m.DESCRIPTOR.name}]
+    message = draw(st.sampled_from(some))
+    names = _FIELDS[kind] if kind else sorted(message.DESCRIPTOR.fields_by_name)
+    described = message.DESCRIPTOR.fields_by_name[draw(st.sampled_from(names))]
+    value = getattr(message, described.name)
+    if described.is_repeated:
+        _change_repeated(draw, value, described, model)
+    elif draw(st.integers(0, 3)) == 3:
+        message.ClearField(described.name)
+    elif described.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
+        value.SetInParent()
+    else:
+        setattr(message, described.name, draw(_scalars(described, model)))
+
+
+def _change_repeated(
+    draw: st.DrawFn, elements: Any, described: FieldDescriptor, model: onnx.ModelProto
+) -> None:
+    kept = list(elements)
+    place, other = (draw(st.integers(0, max(0, len(kept) - 1))) for _ in range(2))
+    is_message = described.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE
+    match draw(st.integers(0, 4)):
+        case 0 if kept:
+            del kept[place]
+        case 1 if kept:
+            kept.append(kept[place])
+        case 2 if kept:
+            kept[place], kept[other] = kept[other], kept[place]
+        case 3 if kept and not is_message:
+            kept[place] = draw(_scalars(described, model))
+        case _:
+            new = None if is_message else draw(_scalars(described, model))
+            kept.append(elements.add() if is_message else new)
+    del elements[:]
+    elements.extend(kept)
+
+
+def _scalars(described: FieldDescriptor, model: onnx.ModelProto) -> st.SearchStrategy[Any]:
+    if described.name in _POOLS:
+        return st.sampled_from(_POOLS[described.name])
+    if described.cpp_type in _RANGES:
+        return integers(*_RANGES[described.cpp_type])
+    if described.type == FieldDescriptor.TYPE_BYTES:
+        return st.binary(max_size=8)
+    if described.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+        names = [name for node in all_nodes(model) for name in (*node.input, *node.output)]
+        return st.sampled_from([*names, *names, "", "nowhere", "é", "a" * 300])
+    if described.enum_type is not None:
+        return st.sampled_from([value.number for value in described.enum_type.values])
+    return st.sampled_from(_FLOATS[:6])
+
+
+def _messages(message: Message) -> Iterator[Message]:
+    """A message and all messages in it."""
+    pending = [message]
+    while pending:
+        current = pending.pop()
+        yield current
+        for described, value in current.ListFields():
+            if described.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
+                pending.extend(value if described.is_repeated else [value])

@@ -1,1 +1,0 @@
-"""A recorded campaign of random graphs."""
