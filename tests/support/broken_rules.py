@@ -1,7 +1,7 @@
 """Whether a model that is refused breaks the rule for which it is refused, by its own operands.
 
 The operands are what plain ONNX Runtime computes of the original model; what breaks a rule is
-written down anew in `support.soundness.rules`.
+the exact oracle's to say.
 """
 
 import copy
@@ -16,11 +16,11 @@ from onnx import helper
 
 import sonnx_ort
 from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Shape
 from support.onnx_backend import run_with_any_types
 from support.sessions import on_one_thread
-from support.soundness import single_operands
 from support.soundness.arrays import Array
 from support.soundness.rules import decided_rules
 
@@ -122,14 +122,15 @@ def _said_to_break(breach: Breach, node: onnx.NodeProto) -> bool:
 
 def _breaks(rule: str, node: onnx.NodeProto, operands: Sequence[Array | None]) -> bool:
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    if node.op_type in single_operands.OPERATORS:
-        return single_operands.decided_rules(node.op_type, operands, attributes).get(rule, False)
+    if not OPERATORS[node.op_type].elementwise:
+        return decided_rules(node.op_type, operands, "typed", attributes).get(rule, False)
     given = [operand for operand in operands if operand is not None]
     if rule.endswith(_ABOUT_SHAPES):
         return len({operand.shape for operand in given}) > 1
     if rule.endswith(_ABOUT_TYPES):
         types = {operand.dtype for operand in given}
         return len(types) > 1 or not types <= _OF_THE_PROFILE
+    given = list(np.broadcast_arrays(*given))
     return decided_rules(node.op_type, given, "typed", attributes).get(rule, False)
 
 

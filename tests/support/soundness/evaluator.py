@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
-from support.soundness import rules
+from sonnx_ort.oracle import Violation
+from sonnx_ort.profile.catalog import OPERATORS
 from support.soundness.arrays import Array
 from support.soundness.exact_results import Enclosed
 from support.soundness.leaves import LARGEST, Abandoned, LeafError, compute_leaf
 from support.soundness.liveness import needed_nodes, operators_within
+from support.soundness.rules import result_of
 
 LONGEST = 8
 """Loops of more iterations end an evaluation."""
@@ -151,7 +153,7 @@ class Evaluation:
             self._nodes(function.node, local, function.output, inner, live=live)
             return [local[name] for name in function.output]
         try:
-            if node.op_type in rules.OPERATORS:
+            if node.op_type in OPERATORS:
                 decided = self.decide(self._visit(node, arrays, path, live=live))
                 return _all_missing(node) if isinstance(decided, Missing) else decided
             return compute_leaf(node, arrays, self._opset)
@@ -341,16 +343,17 @@ def _other_ranks(body: onnx.GraphProto, states: Sequence[Value], after: Sequence
 
 def lenient(visit: Visit) -> list[Array] | Missing:
     """What ONNX computes, which broadcasts; a zero divisor of an integer gives 0."""
-    if visit.operator not in {"Div", "Sub", rules.BROADCAST}:
+    if visit.operator not in {"Div", "Sub", "Broadcast"}:
         return visit.standard(visit.operands)
     try:
         operands = np.broadcast_arrays(*visit.operands)
     except ValueError:
         return Missing()
-    if visit.operator == rules.BROADCAST:
+    if visit.operator == "Broadcast":
         return [np.array(operand) for operand in operands]
     a, b = operands
     if visit.operator == "Div" and a.dtype.kind in "iu":
         b = np.where(b == 0, b.dtype.type(1), b)
         b = np.where((b == -1) & (a == np.iinfo(a.dtype).min), b.dtype.type(1), b)
-    return [rules.divide_or_subtract(visit.operator, a, b, "typed")]
+    result = result_of(visit.operator, [a, b], "typed")
+    return Missing() if isinstance(result, Violation) else [result]

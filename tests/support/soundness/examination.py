@@ -11,9 +11,10 @@ import onnxruntime as ort
 import sonnx_ort
 from sonnx_ort.analysis.report import Report
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from support.conformity import assert_admitted
 from support.sessions import LEVELS, on_one_thread, set_for
-from support.soundness import exact_results, rules
+from support.soundness import exact_results
 from support.soundness.arrays import Array
 from support.soundness.evaluator import Evaluation, Missing, Value
 from support.soundness.judge import Judge, Tally
@@ -54,7 +55,7 @@ class Trial(Sample):
     lies: bool
     edition: str
     broadcast: str
-    operators: frozenset[str] = rules.DEFAULT_OPERATORS
+    operators: frozenset[str] = DEFAULT_OPERATORS
 
     def __str__(self) -> str:
         """Give all that is needed to look at it again."""

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 import sonnx_ort
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.rule import Subject
 from support.soundness.arrays import Array
-from support.soundness.rules import ELEMENT_RULES
 
 Outcome = Sequence[Array | None] | Exception
 
@@ -63,8 +64,9 @@ def assert_alike(one: Outcome, other: Outcome, *, uncertain: bool) -> None:
 
 
 def _rests_on_elements(outcome: Outcome) -> bool:
-    violated = isinstance(outcome, sonnx_ort.ContractViolation)
-    return violated and outcome.rule in ELEMENT_RULES
+    if not isinstance(outcome, sonnx_ort.ContractViolation):
+        return False
+    return RULES[outcome.rule].requirement.subject is Subject.ELEMENTS
 
 
 def _is_its_own(outcome: Outcome) -> bool:
