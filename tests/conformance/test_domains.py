@@ -4,18 +4,21 @@ import numpy as np
 import pytest
 
 import sonnx_ort
-from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.oracle import Violation, outcome
+from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Subject
 from support import ort_values
 from support.child import run_python
-from support.domains import BOUNDARIES, Crossing, crossings
+from support.elementwise import Crossing, crossings
+from support.operator_cases import OPERATOR_CASES
 from support.sessions import on_one_thread
 
 EACH = pytest.mark.parametrize("crossing", list(crossings()), ids=str)
 BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
 
-HELD_ELSEWHERE = {"Div", "Max", "Min", "BatchNormalization", "Slice"}
-"""Operators whose rules about elements have tests of their own."""
+BY_SHAPE = {name for name in STANDARD_OPERATORS if not OPERATORS[name].elementwise}
+"""Operators whose rules about elements `test_single_operands.py` tries."""
 
 
 def opened(model, backend: str, level: str = "none") -> sonnx_ort.InferenceSession:
@@ -25,19 +28,34 @@ def opened(model, backend: str, level: str = "none") -> sonnx_ort.InferenceSessi
 
 def assert_refused(session: sonnx_ort.InferenceSession, crossing: Crossing, shape, place) -> None:
     feeds = crossing.operands(shape, place)
-    index = np.unravel_index(place, shape)
+    single = crossing.single
+    expected = outcome(
+        single.operator.name,
+        list(feeds.values()),
+        single.element_type,
+        Edition.TYPED,
+        single.attributes,
+    )
+    assert isinstance(expected, Violation)
+    assert expected.index == tuple(map(int, np.unravel_index(place, shape)))
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         ort_values.run(session, feeds)
     found = caught.value
     assert (found.rule, found.node) == (crossing.boundary.rule, "the_node")
-    assert found.index == tuple(map(int, index))
-    np.testing.assert_equal(found.values, tuple(array[index].item() for array in feeds.values()))
+    assert (found.rule, found.index) == (expected.rule, expected.index)
+    np.testing.assert_equal(found.values, expected.values)
 
 
-@pytest.mark.parametrize("name", [n for n in OPERATORS if n not in HELD_ELSEWHERE])
+def test_table_has_every_operator() -> None:
+    assert OPERATOR_CASES.keys() == STANDARD_OPERATORS
+
+
+@pytest.mark.parametrize("name", [n for n in OPERATOR_CASES if n not in BY_SHAPE])
 def test_table_has_every_rule_about_elements(name: str) -> None:
-    rules = (r for r in OPERATORS[name].all_rules() if r.requirement.subject is Subject.ELEMENTS)
-    assert {r.id for r in rules} == {b.rule for b in BOUNDARIES if b.rule.startswith(f"{name}.")}
+    contracts = OPERATORS[name].contracts[Edition.TYPED]
+    rules = (rule for rules in contracts.values() for rule in rules)
+    about_elements = {r.id for r in rules if r.requirement.subject is Subject.ELEMENTS}
+    assert about_elements == {b.rule for b in OPERATOR_CASES[name].boundaries}
 
 
 @pytest.mark.satisfies(

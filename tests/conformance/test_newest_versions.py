@@ -13,8 +13,8 @@ from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support import ort_values
 from support.conformity import assert_conforms, keeping_the_rules
-from support.domains import Crossing, crossings
-from support.elementwise import NEWEST, Single, singles
+from support.elementwise import Crossing, Single, crossings, singles
+from support.operator_cases import NEWEST
 from support.sessions import on_one_thread
 from support.values import all_combinations, special_values
 

@@ -15,7 +15,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.elementwise import Single, singles
-from support.oracle_cases import TYPES_OF
+from support.operator_cases import OPERATOR_CASES
 from support.proofs.alignments import LinedUp
 from support.proofs.bodies import InBranch, Place, as_one_graph, inside
 from support.proofs.broadcasts import Broadcasting
@@ -44,7 +44,7 @@ def forms() -> Iterator[Form]:
         yield from (Guarded(single, ranks, single.opset) for ranks in Ranks)
     for name in ("MatMul", "BatchNormalization", "Clip", "Slice", "ArgMax"):
         attributes = {"axis": 1} if name == "ArgMax" else {}
-        for kind in TYPES_OF[name]:
+        for kind in OPERATOR_CASES[name].kernels:
             yield SingleOperands(name, kind, attributes=attributes)
     pairs = ("float[] A, float[] B", "float[?,?] A, float[?] B", "float[?] A, float[1] B")
     for inputs in (*pairs, "float[2,3] A, float[?] B", "float A, float[?] B"):

@@ -15,8 +15,8 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
-from support.elementwise import written
 from support.graphs import declared, parse
+from support.operator_cases import written
 from support.proofs.guards import reaching
 from support.proofs.interpreter import Values
 from support.proofs.nodes import NAME, as_given, told_in_order
