@@ -257,7 +257,7 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     "BitShift": OperatorCase(
         (T.UINT8, T.UINT32, T.UINT64),
         newer_kernels=(*SIGNED_INTEGERS, T.UINT16),
-        attributes={Family.INTEGER: {"direction": "LEFT"}},
+        attributes={family: {"direction": "LEFT"} for family in Family},
         boundaries=(
             Boundary(
                 "BitShift.int.C1",
