@@ -47,12 +47,7 @@ class Place(enum.StrEnum):
 
 
 def inside(model: onnx.ModelProto, place: Place) -> onnx.ModelProto:
-    """Put the one node of a model into a body, where it reads what were the inputs of the model.
-
-    Args:
-        model: The model.
-        place: The body.
-    """
+    """Put the one node of a model into a body, where it reads what were the inputs of the model."""
     moved = onnx.ModelProto()
     moved.CopyFrom(model)
     graph = moved.graph

@@ -170,13 +170,7 @@ def computed(steps: Steps, function: np.ufunc, dtype: DType, *terms: z3.ArithRef
 
 
 def seen_as(term: z3.ArithRef, own: DType, dtype: DType) -> z3.ArithRef:
-    """The integer of a type that has the bits of one of another.
-
-    Args:
-        term: The integer.
-        own: Its type.
-        dtype: The other type.
-    """
+    """The integer of a type that has the bits of one of another."""
     if own.kind not in "iu" or dtype.kind not in "iu" or own.itemsize != dtype.itemsize:
         raise NotInterpreted(f"a view of {own} as {dtype}")
     return wrapped(term, dtype)

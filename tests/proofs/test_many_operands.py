@@ -28,11 +28,7 @@ Step = tuple[str, tuple[str, ...], str]
 
 
 def of_same_shape(number: int) -> Iterator[Step]:
-    """What lets operands of one known rank through where they have one shape.
-
-    Args:
-        number: How many operands there are.
-    """
+    """What lets operands of one known rank through where they have one shape."""
     yield from _shapes(number)
     yield "Constant", (), "code"
     yield from (("Equal", ("shape 0", f"shape {k}"), f"is equal {k}") for k in range(1, number))

@@ -95,10 +95,6 @@ def is_truncated_quotient(quotient: Quotient, element_type: ElementType) -> z3.B
     an integer of as many bits as the significand has as it is. No number here is subnormal or
     beyond the type. Everything is said of numbers multiplied by b, which is positive: then it is
     linear, and Z3 decides it at once.
-
-    Args:
-        quotient: What is computed.
-        element_type: The type of the operands.
     """
     precision = PRECISIONS[quotient.computed_in]
     most = 1 << (bits_of(element_type) - 1)
@@ -118,12 +114,7 @@ def is_truncated_quotient(quotient: Quotient, element_type: ElementType) -> z3.B
 
 
 def is_bitwise_quotient(quotient: Quotient, element_type: ElementType) -> z3.BoolRef:
-    """The same, bit by bit in the theory of floats: for operands `a` and `b` that keep the rules.
-
-    Args:
-        quotient: What is computed.
-        element_type: The type of the operands.
-    """
+    """The same, bit by bit in the theory of floats: for `a` and `b` that keep the rules."""
     bits = bits_of(element_type)
     a, b = z3.BitVecs("a b", bits)
     kind = _TYPES[quotient.computed_in]

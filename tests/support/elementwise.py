@@ -110,12 +110,7 @@ class Single:
         return parse(text, opset=opset or self.opset, constants=constants)
 
     def operands(self, size: int, seed: int) -> dict[str, Array]:
-        """Operands of one shape: special values, and any bit patterns.
-
-        Args:
-            size: How many elements each has.
-            seed: Decides which.
-        """
+        """Operands of one shape: special values, and any bit patterns."""
         generator = np.random.default_rng(seed)
         feeds = {}
         for name, kind in zip(self.names, self.types(), strict=True):
@@ -136,11 +131,7 @@ class Single:
 
 
 def singles(families: Sequence[Family] = tuple(Family)) -> Iterator[Single]:
-    """Every element-wise operator of the profile in every type that ONNX Runtime computes it in.
-
-    Args:
-        families: Only of types of these.
-    """
+    """Every element-wise operator of the profile in every type that ONNX Runtime computes it in."""
     for name, case in sorted(OPERATOR_CASES.items()):
         operator = OPERATORS[name]
         if not operator.elementwise:

@@ -49,11 +49,7 @@ class Breach:
 
 
 def breaches_of(error: Exception | None) -> list[Breach]:
-    """What an error says is broken; nothing if it is of another kind.
-
-    Args:
-        error: The error.
-    """
+    """What an error says is broken; nothing if it is of another kind."""
     match error:
         case sonnx_ort.ModelRejected():
             found = error.report.violations
@@ -152,12 +148,7 @@ def _operands(
 
 
 def run_node_by_node(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
-    """Compute a model without optional values, sequences and bodies that read what is around them.
-
-    Args:
-        model: The model.
-        feeds: Its inputs by name.
-    """
+    """Compute a model without optional values, sequences and bodies that read outer values."""
     known = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer} | dict(feeds)
     for node in model.graph.node:
         known.update(zip(node.output, _outputs(model, node, known), strict=True))
@@ -194,12 +185,7 @@ class Reference:
     """
 
     def __init__(self, suite: Suite, name: str) -> None:
-        """Run a case.
-
-        Args:
-            suite: The cases.
-            name: The case.
-        """
+        """Run a case."""
         self._suite, self.name = suite, name
         self._refusals: dict[tuple[Breach, ...], str] = {}
         self.unoptimized = suite.try_case(name, plain)
@@ -207,13 +193,7 @@ class Reference:
         self.model = self.unoptimized.trace.model
 
     def compared(self, trial: Trial, backend: str, level: str) -> str:
-        """Say in a word what enforcement made of the case, and behind it what is to be known.
-
-        Args:
-            trial: What came of the enforced model.
-            backend: What enforces it.
-            level: The level of optimization.
-        """
+        """Say in a word what enforcement made of the case, and behind it what is to be known."""
         breaches = tuple(breaches_of(trial.error))
         if breaches:
             return self._refused(breaches)

@@ -59,11 +59,7 @@ class Enforced:
     """
 
     def __init__(self, choices: Choices) -> None:
-        """Start nothing yet.
-
-        Args:
-            choices: How the model is enforced.
-        """
+        """Start nothing yet."""
         self._choices = choices
         self._options = on_one_thread()
         self._session: sonnx_ort.InferenceSession | None = None

@@ -46,11 +46,7 @@ CASES: dict[str, tuple[str, Callable[[z3.BoolRef], bool]]] = {
 
 
 def decide(case: str) -> bool:
-    """Have a claim decided, unless it is; give whether it is proved.
-
-    Args:
-        case: The operator and the type.
-    """
+    """Have a claim decided, unless it is; give whether it is proved."""
     operator, kind = case.split()
     rounding = Rounding(operator, ElementType(kind))
     package, by_solver = CASES[case]

@@ -77,23 +77,13 @@ def _cut(demand: SliceDemand, x: Tensor, *places: Tensor) -> z3.BoolRef:
 
 
 def kept(rule: Rule, names: Sequence[str], operands: Sequence[Tensor]) -> z3.BoolRef:
-    """Whether operands keep a rule that a run decides.
-
-    Args:
-        rule: The rule.
-        names: The operands' names.
-        operands: The operands.
-    """
+    """Whether operands keep a rule that a run decides."""
     spoken_of = rule.spoken_of(tuple(names), tuple(operands))
     return demanded(rule.requirement, spoken_of)
 
 
 def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef:
     """Whether operands are as a requirement demands.
-
-    Args:
-        requirement: The requirement.
-        operands: The operands that it speaks of.
 
     Raises:
         NotInterpreted: There is no formula for it.

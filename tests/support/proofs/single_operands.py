@@ -109,11 +109,7 @@ class SingleOperands:
         return self._question(self.emitted, operands, whole=True)
 
     def small(self, model: onnx.ModelProto) -> Iterator[Question]:
-        """The same of few axes and few elements, of a model in which something is wrong.
-
-        Args:
-            model: The model.
-        """
+        """The same of few axes and few elements, of a model in which something is wrong."""
         tensors = [name for name in self.names if name not in INDICES]
         for places in range(3) if INDICES & set(self.names) else (0,):
             for ranks in product(range(4 - len(tensors) // 2), repeat=len(tensors)):

@@ -45,9 +45,6 @@ _DATA: Mapping[str, Sequence[int]] = {
 def attempt(number: int) -> dict[str, Any] | None:
     """Try one node.
 
-    Args:
-        number: Decides everything.
-
     Returns:
         `refused`, why ONNX Runtime did not run it; or `misfit`, what contradicts an interval, and
         which of its ends were `reached`. None for a model that `check` refuses, or of which
