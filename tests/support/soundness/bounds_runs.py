@@ -21,7 +21,7 @@ from sonnx_ort.loading.canonical import load
 from sonnx_ort.profile.operand import Bounds
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
-from support.soundness.nodes.catalog import VERSIONS, NodeCase, random_case
+from support.soundness.nodes import VERSIONS, NodeCase, random_case
 
 OPERATORS = sorted(BOUNDS_RULES)
 ATTEMPTS = 1000

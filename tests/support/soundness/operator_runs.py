@@ -19,7 +19,7 @@ from sonnx_ort.profile.operand import Shape
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.node_cases import misfit
-from support.soundness.nodes.catalog import NodeCase, random_case
+from support.soundness.nodes import NodeCase, random_case
 
 OPERATORS = sorted(SHAPE_RULES)
 ATTEMPTS = 1000
