@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import defs
+from onnx import defs, helper
 
 from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES
 from support.soundness.arrays import Array
@@ -580,6 +580,40 @@ class NodeCase:
     inputs: Inputs
     attributes: Attributes = field(default_factory=dict)
     outputs: int = 1
+
+    def model(
+        self,
+        names: Sequence[str],
+        inputs: Sequence[onnx.ValueInfoProto],
+        constants: Sequence[onnx.TensorProto],
+        before: Sequence[onnx.NodeProto] = (),
+    ) -> onnx.ModelProto:
+        """A model whose outputs are of the types that the schema tells, and of any shape.
+
+        Args:
+            names: What the node reads in the places of its inputs; empty for what is left out.
+            inputs: The inputs of the model.
+            constants: Its initializers.
+            before: Nodes in front of the node.
+        """
+        read = list(names)
+        while read and not read[-1]:
+            read.pop()
+        results = [f"y{index}" for index in range(self.outputs)]
+        node = helper.make_node(self.operator, read, results)
+        schema = defs.get_schema(self.operator, self.opset)
+        for name, value in self.attributes.items():
+            kind = schema.attributes[name].type.value
+            node.attribute.append(helper.make_attribute(name, value, attr_type=kind))
+        outputs = [onnx.ValueInfoProto(name=name) for name in results]
+        graph = helper.make_graph([*before, node], "case", inputs, outputs, constants)
+        imports = [helper.make_opsetid("", self.opset)]
+        ir_version = min(10, helper.find_min_ir_version_for(imports, ignore_unknown=True) + 3)
+        model = helper.make_model(graph, opset_imports=imports, ir_version=max(ir_version, 8))
+        model = onnx.shape_inference.infer_shapes(model)
+        for output in model.graph.output:
+            output.type.tensor_type.ClearField("shape")
+        return model
 
 
 def random_case(rng: random.Random, operator: str) -> NodeCase:
