@@ -3,20 +3,19 @@
 import numpy as np
 import pytest
 
-import sonnx_ort
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support import ort_values
+from support.backends import BACKENDS
 from support.conformity import assert_admitted
 from support.operator_cases import OPERATOR_CASES
 from support.oracle_cases import Case, cases
-from support.sessions import on_one_thread
+from support.sessions import enforced
 
 CASES = 12
 QUICK = (ElementType.FLOAT, ElementType.INT64, ElementType.BOOL)
 """The types of which no operator waits for the thorough tests."""
 
-BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
 EACH = pytest.mark.parametrize(
     ("operator", "element_type"),
     [
@@ -29,9 +28,7 @@ EACH = pytest.mark.parametrize(
 
 
 def run(case: Case, backend: str) -> np.ndarray:
-    options = on_one_thread("none")
-    session = sonnx_ort.InferenceSession(case.model(), options, backend=backend, operators="all")
-    (result,) = ort_values.run(session, case.feeds)
+    (result,) = ort_values.run(enforced(case.model(), backend), case.feeds)
     return result
 
 

@@ -9,21 +9,16 @@ from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Subject
 from support import ort_values
+from support.backends import BACKENDS
 from support.child import run_python
 from support.elementwise import Crossing, crossings
 from support.operator_cases import OPERATOR_CASES
-from support.sessions import on_one_thread
+from support.sessions import enforced
 
 EACH = pytest.mark.parametrize("crossing", list(crossings()), ids=str)
-BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
 
 BY_SHAPE = {name for name in STANDARD_OPERATORS if not OPERATORS[name].elementwise}
 """Operators whose rules about elements `test_single_operands.py` tries."""
-
-
-def opened(model, backend: str, level: str = "none") -> sonnx_ort.InferenceSession:
-    options = on_one_thread(level)
-    return sonnx_ort.InferenceSession(model, options, backend=backend, operators="all")
 
 
 def assert_refused(session: sonnx_ort.InferenceSession, crossing: Crossing, shape, place) -> None:
@@ -66,7 +61,7 @@ def test_table_has_every_rule_about_elements(name: str) -> None:
 @EACH
 @BACKENDS
 def test_element_outside_is_refused_where_it_stands(crossing: Crossing, backend: str) -> None:
-    session = opened(crossing.single.model(), backend)
+    session = enforced(crossing.single.model(), backend)
     for size, place in ((1, 0), (5, 3), (5, 4), (400, 398)):
         ort_values.run(session, crossing.operands((size,)))
         assert_refused(session, crossing, (size,), place)
@@ -76,7 +71,7 @@ def test_element_outside_is_refused_where_it_stands(crossing: Crossing, backend:
 @EACH
 @BACKENDS
 def test_rank_is_open(crossing: Crossing, backend: str) -> None:
-    session = opened(crossing.single.model([0] * len(crossing.single.names)), backend, "all")
+    session = enforced(crossing.single.model([0] * len(crossing.single.names)), backend, "all")
     for shape, place in (((), 0), ((2, 3), 4), ((1, 1, 1), 0)):
         ort_values.run(session, crossing.operands(shape))
         assert_refused(session, crossing, shape, place)

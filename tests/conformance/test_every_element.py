@@ -17,16 +17,16 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind
 from support import ort_values
+from support.backends import BACKENDS
 from support.conformity import assert_expected, broken_places, editions_of, expected_of
 from support.elementwise import Single, crossings, singles
-from support.sessions import on_one_thread
+from support.sessions import enforced, on_one_thread
 from support.values import all_combinations, from_bits
 
 EIGHT_BITS = (ElementType.INT8, ElementType.UINT8)
 FURTHER = {"Mod": [("fmod", 1)], "BitShift": [("direction", "RIGHT")]}
 """Attributes of further nodes."""
 
-BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
 pytestmark = pytest.mark.usefixtures("without_log")
 
 
@@ -92,9 +92,7 @@ def tried(number: int):
 def test_what_keeps_the_rules_gives_what_the_oracle_does(number, backend):
     single, edition = CASES[number]
     _, kept, expected = tried(number)
-    session = sonnx_ort.InferenceSession(
-        single.model(), on_one_thread(), operators="all", backend=backend, edition=edition
-    )
+    session = enforced(single.model(), backend, "all", edition=edition)
     (found,) = ort_values.run(session, dict(zip(single.names, kept, strict=True)))
     assert_expected(single, found, expected)
 
@@ -110,9 +108,9 @@ def test_what_breaks_a_rule_is_refused_for_it(number, backend):
     assert broken
     operands, rules = elements(single), list(broken.items())
     # A session of ONNX Runtime's own does not ask why a run failed, which takes long.
-    enforced = sonnx_ort.rewrite(single.model(), operators="all", backend=backend, edition=edition)
+    model = sonnx_ort.rewrite(single.model(), operators="all", backend=backend, edition=edition)
     session = ort.InferenceSession(
-        enforced.SerializeToString(), sonnx_ort.register(on_one_thread("none"))
+        model.SerializeToString(), sonnx_ort.register(on_one_thread("none"))
     )
     for place, rule in rules[:: 1 + len(rules) // 9000]:
         alone = [operand[place : place + 1] for operand in operands]

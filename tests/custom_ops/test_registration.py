@@ -13,11 +13,11 @@ from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.profile.element_type import ElementType
 from support.child import run_python
 from support.graphs import enforced_model
+from support.sessions import quiet
 
 
 def session(model, **options):
-    session_options = ort.SessionOptions()
-    session_options.log_severity_level = 4
+    session_options = quiet()
     session_options.register_custom_ops_library(LIBRARY_PATH)
     for name, value in options.items():
         setattr(session_options, name, value)

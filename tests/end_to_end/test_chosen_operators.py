@@ -5,6 +5,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.text_report import text_report
+from support.backends import BACKENDS
 from support.graphs import parse
 
 MADE = """
@@ -18,7 +19,6 @@ CALLING = parse(
     '<domain: "local", opset_import: ["": 17]> f (p, q) => (r) { r = Sub(p, q) }',
     domains={"local": 1},
 )
-BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
 
 
 def operators(made, **choices) -> list[str]:

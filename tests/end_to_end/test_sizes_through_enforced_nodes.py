@@ -16,6 +16,7 @@ from _pytest.mark.structures import ParameterSet
 
 import sonnx_ort
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
+from support.backends import BACKENDS
 from support.graphs import parse
 from support.sessions import on_one_thread
 
@@ -167,7 +168,7 @@ def test_every_operator_that_can_compute_sizes_is_tried() -> None:
     assert COMPUTED.keys() | FLOATS_OR_CONDITIONS == STANDARD_OPERATORS
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 @pytest.mark.parametrize(("operator", "way"), cases())
 def test_shape_of_what_sizes_give_is_its_own(operator: str, way: str, backend: str) -> None:
     original = graph(operator, way)
@@ -200,7 +201,7 @@ REPEATED_KEYS = """
 }"""
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 @pytest.mark.parametrize("level", LEVELS)
 def test_quotient_of_two_sizes_takes_the_memory_of_no_vector_of_two(
     level: str, backend: str

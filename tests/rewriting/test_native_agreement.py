@@ -9,6 +9,7 @@ import pytest
 
 import sonnx_ort
 from support.graphs import parse
+from support.sessions import quiet
 
 CHAIN = """(float[n, k] x, float[n, k] y, float[n] w)
     => (float[] p, float[] q) {
@@ -24,8 +25,7 @@ def enforced() -> onnx.ModelProto:
 
 
 def plain_session() -> ort.InferenceSession:
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
+    options = quiet()
     return ort.InferenceSession(enforced().SerializeToString(), options)
 
 

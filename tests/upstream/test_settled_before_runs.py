@@ -9,6 +9,7 @@ from sonnx_ort.profile.catalog import ELEMENTWISE_OPERATORS, OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support.graphs import parse
 from support.operator_cases import OPERATOR_CASES, called
+from support.sessions import quiet
 
 pytestmark = pytest.mark.upstream
 
@@ -37,8 +38,7 @@ def started(name, types):
     inputs = ", ".join(f"{t}[3] {x}" for t, x in zip(operands, letters, strict=True))
     node = called(name, ElementType(types[0]).family, letters)
     text = f"({inputs}) => ({result}[3] y) {{ y = {node} }}"
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
+    options = quiet()
     model = parse(text, opset=22).SerializeToString()
     return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
