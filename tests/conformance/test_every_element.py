@@ -56,9 +56,7 @@ def each_case(chosen, slow):
         "number",
         [
             pytest.param(
-                number,
-                id=f"{single}-{edition}",
-                marks=pytest.mark.thorough if slow(single) else (),
+                number, id=f"{single}-{edition}", marks=pytest.mark.thorough if slow(single) else ()
             )
             for number, (single, edition) in enumerate(CASES)
             if chosen(single)

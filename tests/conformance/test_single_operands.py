@@ -143,10 +143,7 @@ TABLES = {
     "Slice of any rank": Table(
         SLICE.replace("INDEX", "int64").replace("T[n, m] X", "T[] X").replace("T[p, q]", "T[]"),
         ("float", "int8"),
-        [
-            sliced(FIRST, (-1, -4, -1, -2)),
-            {"X": ROWS[0], **places((-1, -4, -1, -1))},
-        ],
+        [sliced(FIRST, (-1, -4, -1, -2)), {"X": ROWS[0], **places((-1, -4, -1, -1))}],
         [
             ("R2", sliced(FIRST, (0, 4, 1, 1), (0, 1, 2, 1))),
             ("R2", sliced(FIRST, (0, 4, 1, 1), (0, 4, -1, 1))),

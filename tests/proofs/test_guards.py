@@ -67,9 +67,7 @@ def marked(cases: Sequence[tuple[object, ...]], quick: Sequence[bool]) -> list[o
     """Parameters of tests, of which all but the quick ones are thorough."""
     return [
         pytest.param(
-            *case,
-            id=" | ".join(map(str, case)),
-            marks=() if at_once else (pytest.mark.thorough,),
+            *case, id=" | ".join(map(str, case)), marks=() if at_once else (pytest.mark.thorough,)
         )
         for case, at_once in zip(cases, quick, strict=True)
     ]

@@ -92,10 +92,7 @@ def facts_of_xor(x: Any, y: Any, found: Any) -> list[z3.BoolRef]:
     """What is true of the exclusive or of two signed integers, of bit-vectors or of numbers."""
     facts = [(found < 0) == ((x < 0) != (y < 0))]
     for one, other in ((x, y), (y, x)):
-        facts += [
-            z3.Implies(one == 0, found == other),
-            z3.Implies(one == -1, found == -1 - other),
-        ]
+        facts += [z3.Implies(one == 0, found == other), z3.Implies(one == -1, found == -1 - other)]
     return facts
 
 

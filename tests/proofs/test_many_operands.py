@@ -157,9 +157,7 @@ def test_operands_of_some_ranks_pass_exactly_if_they_fit(node: str, ranks: tuple
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("ranks", list(product(range(1, 4), repeat=4)), ids=str)
-def test_four_operands_of_every_small_rank_pass_exactly_if_they_fit(
-    ranks: tuple[int, ...],
-) -> None:
+def test_four_operands_of_every_small_rank_pass_exactly_if_they_fit(ranks: tuple[int, ...]) -> None:
     for node in OPERATORS_OF_ANY:
         proves(broadcast(node, ranks))
 

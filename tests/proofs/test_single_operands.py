@@ -84,10 +84,7 @@ def quick(form: SingleOperands) -> bool:
 ALL = [pytest.param(f, id=str(f), marks=() if quick(f) else pytest.mark.thorough) for f in forms()]
 TWINS = [
     pytest.param(
-        form,
-        fault,
-        id=f"{form} | {fault}",
-        marks=() if quick(form) else pytest.mark.thorough,
+        form, fault, id=f"{form} | {fault}", marks=() if quick(form) else pytest.mark.thorough
     )
     for form in (
         SingleOperands("MatMul", T.FLOAT),

@@ -161,11 +161,7 @@ class LinedUp:
         return Broadcastable().violation([a, aligned]) is None
 
     def _operands(
-        self,
-        model: onnx.ModelProto,
-        *,
-        backwards: bool,
-        ranks: Sequence[int | None] = (None, None),
+        self, model: onnx.ModelProto, *, backwards: bool, ranks: Sequence[int | None] = (None, None)
     ) -> list[Operand]:
         made = []
         for declared, rank in zip(model.graph.input, ranks, strict=True):

@@ -58,11 +58,7 @@ def decide(case: str) -> bool:
         print(f"{case}: not proved by {package}")
         return False
     seconds = round(time.monotonic() - start)
-    entry: Entry = {
-        "graph": graph,
-        "solver": f"{package} {version(package)}",
-        "seconds": seconds,
-    }
+    entry: Entry = {"graph": graph, "solver": f"{package} {version(package)}", "seconds": seconds}
     record = recorded() | {case: entry}
     RECORD.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", "utf-8")
     return True

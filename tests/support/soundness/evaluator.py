@@ -226,14 +226,7 @@ class Evaluation:
         label = path + node.name
         self._visited.append(label)
         return Visit(
-            label,
-            node.op_type,
-            operands,
-            live,
-            node.output[0],
-            tuple(arrays),
-            numbers,
-            standard,
+            label, node.op_type, operands, live, node.output[0], tuple(arrays), numbers, standard
         )
 
     def _leave_out(self, node: onnx.NodeProto) -> None:

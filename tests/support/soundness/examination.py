@@ -241,11 +241,7 @@ def _enforced(trial: Trial, report: Report, backend: str, tally: Tally) -> onnx.
 
 
 def _examine_run(
-    trial: Trial,
-    feeds: Feeds,
-    report: Report,
-    sessions: Sessions,
-    tally: Tally,
+    trial: Trial, feeds: Feeds, report: Report, sessions: Sessions, tally: Tally
 ) -> None:
     refusals = [s for s in sessions.own.values() if isinstance(s, sonnx_ort.ContractViolation)]
     refused = frozenset((refusal.node, refusal.rule) for refusal in refusals)
