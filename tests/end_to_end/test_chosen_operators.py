@@ -59,12 +59,6 @@ def test_function_without_a_chosen_operator_stays_a_call(backend: str) -> None:
     assert operators(CALLING, operators="Div", backend=backend) == ["local::f"]
 
 
-@BACKENDS
-def test_rewriting_again_changes_nothing(backend: str) -> None:
-    once = sonnx_ort.rewrite(parse(MADE), operators="Sub", backend=backend)
-    assert sonnx_ort.rewrite(once, operators="Sub", backend=backend) == once
-
-
 def test_python_backend_adds_operators_to_an_enforced_model() -> None:
     once = sonnx_ort.rewrite(parse(MADE), operators="Sub")
     assert operators(once) == [
