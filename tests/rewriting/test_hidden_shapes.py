@@ -64,6 +64,13 @@ def test_kernels_see_the_tensors_themselves(graph: str) -> None:
     assert loops(enforced(graph, "python")) == 0
 
 
+@pytest.mark.parametrize("graph", BELIEVED)
+@pytest.mark.parametrize("broadcast", ["reject", "explicit"])
+def test_rewriting_twice_changes_nothing(graph: str, broadcast: str) -> None:
+    once = enforced(graph, broadcast=broadcast)
+    assert sonnx_ort.rewrite(once, backend="native", broadcast=broadcast) == once
+
+
 def test_violation_that_onnxruntime_does_not_believe_in_is_told() -> None:
     session = sonnx_ort.InferenceSession(
         parse(BELIEVED[0].values[0], domains=DOMAINS), backend="native"
