@@ -11,7 +11,7 @@ from typing import Any
 
 from environment import ROOT
 
-from sonnx_ort.rewriting.whole_file import write_text
+from sonnx_ort.files import write_text
 
 RECORDS = ROOT / "docs" / "records"
 """Where they are kept."""

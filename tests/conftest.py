@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import sonnx_ort
-from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.options import Backend
 
 settings.register_profile(
     "reproducible",

@@ -20,7 +20,7 @@ from benchmarks.report import (
 )
 from benchmarks.turns import Turn, apart, ratio_of, seconds_of
 from sonnx_ort import rewrite
-from sonnx_ort.loading.choice import DEFAULT
+from sonnx_ort.options import DEFAULT
 
 REWRITE = "rewrite"
 LOAD = "load"

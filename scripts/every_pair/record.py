@@ -9,7 +9,7 @@ from typing import Any
 from records import today, versions_of, write_record
 
 from every_pair.sweep import BLOCKS, PAIRS_PER_BLOCK, Differences, Sweep
-from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.options import Backend
 
 _PACKAGES = ("sonnx_ort", "onnxruntime", "onnxruntime-extensions", "numpy", "ml_dtypes")
 """What decides the results; behind the first one."""

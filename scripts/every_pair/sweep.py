@@ -12,10 +12,10 @@ from model_builders.graphs import binary
 
 import sonnx_ort
 from every_pair.rounding import differing, expected_result
-from sonnx_ort.differencing.tensors import to_array, to_ort_value
+from sonnx_ort.comparing.isolated_run import to_array, to_ort_value
+from sonnx_ort.options import Backend
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.rewriting.options import Backend
 
 Array = npt.NDArray[Any]
 

@@ -22,7 +22,7 @@ from fuzzing.seeds import seed
 from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.domain import DOMAIN, STANDARD_DOMAIN
+from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 
 _FATAL = 4
 _LARGE = 1 << 12

@@ -7,11 +7,11 @@ from pathlib import Path
 import onnx
 
 from sonnx_ort import ModelRejected, check, rewrite
-from sonnx_ort.loading.choice import DEFAULT
 from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.options import DEFAULT
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import STANDARD_OPERATORS
-from sonnx_ort.profile.domain import STANDARD_DOMAIN
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 _GUARD = " breaks the SONNX profile"
 """What the name of every guard says."""

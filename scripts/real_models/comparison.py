@@ -16,7 +16,7 @@ import onnxruntime
 
 from real_models.feeds import Trial, make_feeds
 from sonnx_ort import register, rewrite
-from sonnx_ort.loading.choice import DEFAULT
+from sonnx_ort.options import DEFAULT
 
 _PATIENCE = 300.0
 """Seconds that one run may take."""

@@ -37,7 +37,7 @@ from real_models.comparison import (
 from real_models.feeds import Feeds, UnknownInput, make_feeds, trials_for
 from real_models.packages import CACHE, PackagesNotFetched, fetch_models
 from sonnx_ort import SonnxError
-from sonnx_ort.loading.choice import DEFAULT
+from sonnx_ort.options import DEFAULT
 
 ORIGINAL = "original"
 DEFAULTS = "defaults"

@@ -7,12 +7,12 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.checking import check_with_outline
 from sonnx_ort.reporting.explanation import explain, list_rules
 from sonnx_ort.reporting.formats import ReportFormat
 from sonnx_ort.reporting.html_report import html_report
 from sonnx_ort.reporting.text_report import text_report
 from support.command import command
+from support.examined import check_with_outline
 from support.graphs import binary_model
 
 HINT = 'rewrite with broadcast="explicit", which inserts a Broadcast of B from (1,) to (3,)'

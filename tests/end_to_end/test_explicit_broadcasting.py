@@ -9,8 +9,8 @@ import pytest
 import sonnx_ort
 from sonnx_ort.oracle import broadcast
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
-from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Status
 from support.backends import on_each_backend, on_python
 from support.broadcasting import numbered, results, violation
 from support.graphs import binary_model, parse

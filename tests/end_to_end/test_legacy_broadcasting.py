@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sonnx_ort
-from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.rule import Status
 from support.backends import on_each_backend
 from support.broadcasting import legacy_model, numbered, outcome, results, violation
 from support.graphs import tensor

@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from sonnx_ort.loading.detachment import LARGE, detached
+from sonnx_ort.loading.external_data import LARGE, detached
 from support.graphs import parse
 
 PLACE = "there"

@@ -2,7 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from sonnx_ort.models.comparison import differing_elements, same_elements
+from sonnx_ort.models.example import differing_elements, same_elements
 
 QUIET_NAN, OTHER_NAN = (
     np.array([bits], np.uint32).view(np.float32) for bits in (0x7FC00000, 0xFFC00001)

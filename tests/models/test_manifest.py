@@ -5,8 +5,8 @@ import pytest
 
 from sonnx_ort import models
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.choice import choose_operators
 from sonnx_ort.models import manifest
+from sonnx_ort.options import choose_operators
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.rule import Subject
 

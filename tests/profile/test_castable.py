@@ -5,9 +5,9 @@ import onnx
 import pytest
 
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
-from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Operand
-from sonnx_ort.profile.requirements.castable import HeldByTheIntegerType
+from sonnx_ort.profile.requirements.elements import HeldByTheIntegerType
+from sonnx_ort.profile.rule import Judgement, Status, Violation
 
 REQUIREMENT = HeldByTheIntegerType()
 INTEGERS = [kind for kind in ElementType if kind.family is Family.INTEGER]

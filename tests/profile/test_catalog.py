@@ -9,10 +9,9 @@ import pytest
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.judgement import Judgement, Status
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Standing, Words
+from sonnx_ort.profile.rule import Judgement, Standing, Status, Words
 
 DECIDED = {
     (Edition.TYPED, "Div", Family.FLOAT): {"Div.float.R1", "Div.float.R2", "Div.float.RG1"},

@@ -8,8 +8,8 @@ import pytest
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Bounds, Operand
+from sonnx_ort.profile.rule import Judgement, Status, Violation
 from support.values import FLOATS, INTEGERS, SIGNED_INTEGERS
 
 NONZERO = "Div.int.C1"

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Bounds, Operand
-from sonnx_ort.profile.requirements.interval import WithinInterval
-from sonnx_ort.profile.rule import Illustration
+from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.rule import Illustration, Judgement, Status, Violation
 
 REQUIREMENT = WithinInterval(
     ("X", "Y"), 1, lambda _: (0, 7), "no octal digit", Illustration("X", "Y", "mend it")

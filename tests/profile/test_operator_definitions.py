@@ -7,8 +7,8 @@ import pytest
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import require_distinct
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.interval import WithinInterval
-from sonnx_ort.profile.requirements.own_rank import OwnRank
+from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.shapes import OwnRank
 
 CLIP, DIV, SQRT = (OPERATORS[name] for name in ("Clip", "Div", "Sqrt"))
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.judgement import Judgement, Status, Violation
 from sonnx_ort.profile.operand import Operand, Shape
-from sonnx_ort.profile.requirements.broadcastable import SCALAR_INPUTS
-from sonnx_ort.profile.rule import AttributeValue
+from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
+from sonnx_ort.profile.rule import AttributeValue, Judgement, Status, Violation
 
 
 def operand(name: str, shape: Shape | None, constant: list[int] | None = None, **known) -> Operand:

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.judgement import Status
 from sonnx_ort.profile.operand import Bounds, Operand
-from sonnx_ort.profile.requirements.within_int32 import WithinInt32
+from sonnx_ort.profile.requirements.elements import WithinInt32
+from sonnx_ort.profile.rule import Status
 
 LARGEST = 2**31 - 1
 

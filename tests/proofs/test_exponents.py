@@ -17,7 +17,7 @@ from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.broadcastable import Broadcastable
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable
 from sonnx_ort.profile.rule import Rule, Subject
 from support.proofs.agreement import Array
 from support.proofs.broadcasts import NAME, Broadcasting, has_common_shape, known_rank

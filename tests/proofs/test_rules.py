@@ -7,7 +7,7 @@ import pytest
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
+from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import Rule, Subject
 from support import legacy as document
 from support.elementwise import Single, singles

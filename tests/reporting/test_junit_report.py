@@ -6,8 +6,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis.checked_model import Check, FailOn
-from sonnx_ort.reporting.junit_report import junit_report
+from sonnx_ort.reporting.checked_models import Check, FailOn
+from sonnx_ort.reporting.formats import junit_report
 from support.checks import alone, mixed, together
 from support.graphs import model, tensor
 

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from sonnx_ort.analysis.graph_outline import GraphOutline
-from sonnx_ort.checking import check_with_outline
+from sonnx_ort.reporting.checked_models import GraphOutline
 from sonnx_ort.reporting.graph_drawing import draw
-from sonnx_ort.reporting.layout.layered import Layout, Point, Size, lay_out
+from sonnx_ort.reporting.layout import Layout, Point, Size, lay_out
+from support.examined import check_with_outline
 from support.graphs import parse
 
 Graph = tuple[list[Size], list[tuple[int, int]]]

@@ -6,8 +6,8 @@ import time
 import pytest
 from rich.console import Console
 
-from sonnx_ort.reporting import progress as module
-from sonnx_ort.reporting.progress import progress
+from sonnx_ort.cli import check as module
+from sonnx_ort.cli.check import progress
 
 
 def shown(*, terminal: bool, delay: float, monkeypatch: pytest.MonkeyPatch) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.general import RESTRICTIONS
-from sonnx_ort.reporting.operator_description import describe_operator
+from sonnx_ort.reporting.explanation import describe_operator
 from sonnx_ort.reporting.rules_pages import rules_pages, write_rules_pages
 
 DOCUMENTATION = Path(__file__).resolve().parents[2] / "docs"

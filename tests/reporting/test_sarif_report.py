@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.analysis.checked_model import Check, FailOn
+from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.sarif_report import sarif_report
 from support.checks import alone, mixed, together

@@ -11,9 +11,9 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.profile.optimizer import Optimizer
+from sonnx_ort.profile.operator import Optimizer
 from sonnx_ort.runtime import registration
-from sonnx_ort.runtime.optimization import canaries
+from sonnx_ort.runtime import registration as canaries
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
     OPTIMIZERS_OF_GUARDS,

@@ -14,7 +14,7 @@ from endurance.cases import LEFT_BEHIND
 from endurance.growth import ALLOWANCE, Growth
 
 import sonnx_ort
-from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.options import Backend
 from support.child import SCRIPTS, run_program, run_python
 from support.graphs import binary_model
 from support.sessions import quiet

@@ -19,7 +19,7 @@ from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.runtime.optimization.recorded import RecordedOptimization, recorded_optimization
+from sonnx_ort.runtime.optimized_graph import RecordedOptimization, recorded_optimization
 from sonnx_ort.runtime.session_options import switch_off_optimizers
 from support.fusions import FUSIONS
 from support.graphs import model, parse, tensor

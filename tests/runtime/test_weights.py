@@ -13,7 +13,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import sonnx_ort
-from sonnx_ort.loading.detachment import LARGE
+from sonnx_ort.loading.external_data import LARGE
 from support.backends import on_each_backend
 from support.graphs import parse
 from support.sessions import quiet

@@ -9,7 +9,7 @@ from traceability.marks import Mark, by_entry, find_marks
 from traceability.page import PAGE, page
 
 from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.requirements.dense import Dense
+from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.rule import Standing
 
 DOCUMENTS = read_documents()
@@ -90,7 +90,10 @@ ENTRY = '[[entry]]\nid = "Div.R1"\nplaces = ["Restrictions"]\nsentence = "A must
         ),
         (f'{ENTRY}rules = ["Div.R9"]\n', "there is no rule Div.R9"),
         (f'{ENTRY}code = ["sonnx_ort/no.py"]\n', "there is no file sonnx_ort/no.py"),
-        (f'{ENTRY}code = ["custom_ops/div.py:no"]\n', "custom_ops/div.py defines no no"),
+        (
+            f'{ENTRY}code = ["custom_ops/arithmetic.py:no"]\n',
+            "custom_ops/arithmetic.py defines no no",
+        ),
         (f'{ENTRY}rule = "Div.R1"\n', "'rule' is unknown"),
         (f'{ENTRY}rules = ["Div.R1"]\n' * 2, "there are two entries of this name"),
     ],

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import sonnx_ort
-from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.rule import Status
 from support.graphs import parse
 from support.sessions import LEVELS
 from support.soundness.kernel_truth import judge, operands_at_each_level

@@ -3,7 +3,7 @@
 import onnx
 
 import sonnx_ort
-from sonnx_ort.analysis.checked_model import Check, CheckedModel, FailOn
+from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn
 from support.graphs import binary_model, parse
 
 MIXED = """

@@ -11,11 +11,11 @@ import sonnx_ort
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation
+from sonnx_ort.options import Backend
 from sonnx_ort.oracle import Violation
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.rewriting.options import Backend
 from support.broadcasting import run
 from support.elementwise import Single
 from support.kernels import kernel_of

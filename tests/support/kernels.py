@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy.typing as npt
 
+from sonnx_ort.custom_ops.arithmetic import Arithmetic
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.definition import Kernel
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE
-from sonnx_ort.custom_ops.kernel import Arithmetic, make_kernel
+from sonnx_ort.custom_ops.kernel import make_kernel
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.profile.element_type import ElementType
 

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from sonnx_ort.oracle import Enclosure, Violation, enclosure
-from sonnx_ort.oracle.conversion import TYPES
+from sonnx_ort.oracle.elements import TYPES
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition

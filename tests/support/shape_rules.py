@@ -9,10 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES
-from sonnx_ort.analysis.shapes.rule import KnownInputs, Unknown
-from sonnx_ort.analysis.shapes.size import PartialSizes, Size, Sizes, Symbolic
-from sonnx_ort.analysis.shapes.sizes import CONTENTS, constant_sizes
+from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
+from sonnx_ort.knowledge.shapes.rule import (
+    KnownInputs,
+    PartialSizes,
+    Size,
+    Sizes,
+    Symbolic,
+    Unknown,
+)
+from sonnx_ort.knowledge.shapes.sizes import CONTENTS, constant_sizes
 
 Declared = tuple[int | str, ...]
 """A shape: numbers, and the names of open sizes."""

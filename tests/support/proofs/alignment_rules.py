@@ -2,7 +2,7 @@
 
 import z3
 
-from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
+from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from support.proofs.tensors import Index, Length, Vector, length_of, reduced, term
 
 

@@ -11,7 +11,7 @@ import z3
 
 import sonnx_ort
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.requirements.broadcastable import Broadcastable
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable
 from support.graphs import parse
 from support.proofs.agreement import Array
 from support.proofs.guards import reaching

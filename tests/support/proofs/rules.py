@@ -5,19 +5,15 @@ from collections.abc import Sequence
 import z3
 
 from sonnx_ort.profile.element_type import Family, smallest_value
-from sonnx_ort.profile.requirements.axis_not_empty import AxisNotEmpty
-from sonnx_ort.profile.requirements.broadcastable import Broadcastable
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
     NonZeroDivisor,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.interval import WithinInterval
-from sonnx_ort.profile.requirements.limited_broadcasting import LimitedBroadcasting
-from sonnx_ort.profile.requirements.own_rank import OwnRank
-from sonnx_ort.profile.requirements.same_shape import SameShape
+from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
-from sonnx_ort.profile.requirements.within_int32 import WithinInt32
 from sonnx_ort.profile.rule import Requirement, Rule
 from support.proofs.alignment_rules import lines_up
 from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term

@@ -8,9 +8,8 @@ from sonnx_ort.profile.requirements.division import (
     NonZeroDivisor,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.interval import WithinInterval
-from sonnx_ort.profile.requirements.same_shape import SameShape
-from sonnx_ort.profile.requirements.within_int32 import WithinInt32
+from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Requirement
 from support.proofs.mutation import Mutation, left_out, number, off_by, operator, swapped
 from support.proofs.nodes import Guarded

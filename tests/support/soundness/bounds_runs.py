@@ -13,11 +13,10 @@ import onnx
 import onnxruntime as ort
 from onnx import helper, numpy_helper
 
-from sonnx_ort.analysis.bounds.catalog import BOUNDS_RULES
-from sonnx_ort.analysis.bounds.propagation import integer_bounds
-from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.canonical import load
+from sonnx_ort.knowledge.bounds.propagation import BOUNDS_RULES, integer_bounds
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.profile.operand import Bounds
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array

@@ -9,8 +9,8 @@ import onnx
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.analysis.report import Report
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
+from sonnx_ort.obligations.report import Report
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, RULES
 from sonnx_ort.profile.rule import Subject
 from support.conformity import assert_admitted

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import sonnx_ort
-from sonnx_ort.analysis.report import Report
+from sonnx_ort.obligations.report import Report
 from sonnx_ort.oracle import Violation as Breach
 from sonnx_ort.oracle import broadcast
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
-from sonnx_ort.profile.judgement import Status
+from sonnx_ort.profile.rule import Status
 from support.soundness import exact_results, rules
 from support.soundness.arrays import Array
 from support.soundness.evaluator import Missing, Value, Visit

@@ -14,8 +14,8 @@ import onnx
 import onnxruntime as ort
 
 import sonnx_ort
-from sonnx_ort.profile.judgement import Status
-from sonnx_ort.rewriting.options import Backend
+from sonnx_ort.options import Backend
+from sonnx_ort.profile.rule import Status
 from support.sessions import LEVELS, on_one_thread, set_for
 from support.soundness.arrays import Array
 from support.soundness.shrinking import Feeds, Sample

@@ -12,9 +12,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from sonnx_ort.analysis.facts import Facts
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.canonical import load
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.profile.operand import Dimension, Shape
 from support.soundness.arrays import Array
 

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from sonnx_ort.analysis.shapes.catalog import SHAPE_RULES
+from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
 from support.soundness.arrays import Array
 
 Inputs = Sequence[Array | None]

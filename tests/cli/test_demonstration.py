@@ -1,0 +1,137 @@
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sonnx_ort import models
+from sonnx_ort.cli.demo import Row, Verdict, demonstrate, run_case
+from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
+from sonnx_ort.options import Backend
+
+
+@pytest.fixture(
+    scope="module",
+    params=[Backend.NATIVE, pytest.param(Backend.PYTHON, marks=pytest.mark.thorough)],
+    ids=str,
+)
+def rows(request):
+    return list(demonstrate(request.param))
+
+
+def bundled(name, case_name):
+    example = models.example(name)
+    return example, next(case for case in example.cases if case.name == case_name)
+
+
+def test_every_case_is_a_row_in_the_order_of_the_manifest(rows):
+    manifest = [(e.name, case.name, e.shows) for e in models.examples() for case in e.cases]
+    assert [(row.model, row.case, row.shows) for row in rows] == manifest
+
+
+def test_every_case_is_kept(rows):
+    assert [row for row in rows if not row.kept] == []
+
+
+def test_what_is_kept_reads_as_expected(rows):
+    assert [(row.expected, row.got) for row in rows if row.expected != row.got] == []
+
+
+def test_texts_fit_a_table(rows):
+    assert max(len(text) for row in rows for text in (row.model, row.case)) <= 40
+    assert max(len(text) for row in rows for text in (row.shows, row.got)) <= 200
+
+
+@pytest.mark.parametrize(
+    ("name", "case_name", "expected"),
+    [
+        ("div_zero_by_zero", "typed", "C = [1, 2, 4, nan, 5, 6]"),
+        (
+            "normalization_broadcast",
+            "typed",
+            "rejected: Sub.float.R1 at subtract; Div.float.R1 at divide",
+        ),
+        ("div_int32", "x/0 typed", "refused in the run: Div.int.C1 at divide, -5 and 0 at [1]"),
+        ("digits", "typed", "352 of 360 right, before and after"),
+    ],
+)
+def test_row_says_what_was_expected(name, case_name, expected):
+    example, case = bundled(name, case_name)
+    row = run_case(example, case)
+    assert row == Row(name, case_name, example.shows, expected, expected, Verdict.KEPT)
+
+
+def with_expectation(name, case_name, expected):
+    example, case = bundled(name, case_name)
+    return example, replace(case, expected=expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "case_name", "expected", "got"),
+    [
+        (
+            "div_example_1_float32",
+            "typed",
+            Outputs({"C": np.float32([2, 3, 8])}),
+            "C[2] = 7, not 8",
+        ),
+        (
+            "div_example_1_float32",
+            "typed",
+            Outputs({"C": np.float32([2, 3, 7]), "D": np.float32([1])}),
+            "there is no output D",
+        ),
+        (
+            "div_example_1_float32",
+            "typed",
+            Rejection((StaticViolation("Div.float.R1", "divide"),)),
+            "C = [2, 3, 7]",
+        ),
+        (
+            "onnx_div_broadcast",
+            "preliminary",
+            Rejection((StaticViolation("Div.R1", "divide"),)),
+            "rejected: Div.R1 at divide; Div.R4 at divide",
+        ),
+        (
+            "div_int32",
+            "x/0 typed",
+            RunViolation("Div.int.C1", "Div", "divide", ((3,), (3,)), (2,), (0, 0)),
+            "refused in the run: Div.int.C1 at divide, -5 and 0 at [1]",
+        ),
+    ],
+    ids=["element", "missing output", "not rejected", "further violation", "other element"],
+)
+def test_what_is_not_as_expected_fails_and_says_what_came(name, case_name, expected, got):
+    row = run_case(*with_expectation(name, case_name, expected))
+    assert (row.got, row.verdict) == (got, Verdict.FAILED)
+    assert not row.kept
+
+
+def test_classification_with_another_count_fails():
+    example, case = bundled("digits", "typed")
+    row = run_case(example, replace(case, expected=replace(case.expected, correct=351)))
+    assert (row.expected, row.got, row.verdict) == (
+        "351 of 360 right, before and after",
+        "352 of 360 right, before and after",
+        Verdict.FAILED,
+    )
+
+
+def test_error_that_nobody_expects_is_a_failed_row():
+    example, case = bundled("div_example_1_float32", "typed")
+    row = run_case(example, replace(case, broadcast="never"))
+    assert row.verdict is Verdict.FAILED
+    assert row.got.startswith("SonnxError: ")
+
+
+def test_violations_are_not_printed(capfd):
+    run_case(*bundled("div_int32", "x/0 typed"))
+    run_case(*bundled("div_open_sizes", "3 and 1 typed"))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_handlers_of_the_application_still_get_violations(caplog):
+    with caplog.at_level(logging.ERROR, "sonnx_ort"):
+        run_case(*bundled("div_int32", "x/0 typed"))
+    assert [record.name for record in caplog.records] == ["sonnx_ort"]

@@ -1,0 +1,125 @@
+"""Two models side by side: the first difference, violations, and deaths of the process."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort.comparing.difference import Comparison, compare
+from sonnx_ort.errors import SonnxError
+from support.backends import BACKENDS
+from support.graphs import binary_model, parse
+
+CHAIN = """(float[3] x, float[3] y) => (float[3] z) {{
+    [first] a = Div(x, y)
+    [second] b = {operator}(a, y)
+    [last] z = Relu(b)
+}}"""
+
+FEEDS = {"x": np.array([1, 2, 3], np.float32), "y": np.array([4, 0.5, 1], np.float32)}
+
+
+def chain(operator: str) -> onnx.ModelProto:
+    return parse(CHAIN.format(operator=operator))
+
+
+@pytest.fixture(scope="module")
+def changed() -> Comparison:
+    return compare(chain("Mul"), chain("Add"), FEEDS)
+
+
+def test_first_difference_is_that_of_the_first_node(changed: Comparison) -> None:
+    assert list(changed.nodes) == ["a", "b", "z"]
+    assert changed.same == ("a",)
+    assert [m.name for m in changed.mismatches] == ["b", "z"]
+    first = changed.mismatches[0]
+    assert (first.node, first.index, first.count) == ("Mul 'second'", (0,), 3)
+    assert first.elements == (1.0, 4.25)
+    assert not changed.equal
+
+
+@BACKENDS
+@pytest.mark.parametrize("name", ["normalization_broadcast", "div_in_if"])
+def test_rewritten_model_computes_the_same(name: str, backend: str) -> None:
+    original = sonnx_ort.models.load(name)
+    enforced = sonnx_ort.rewrite(original, broadcast="explicit", backend=backend)
+    comparison = compare(original, enforced, {}, seed=3)
+    assert comparison.equal
+    assert len(comparison.same) == sum(len(node.output) for node in original.graph.node)
+
+
+def integers(b: list[int]) -> Mapping[str, np.ndarray]:
+    return {"A": np.array([6, -(2**31)], np.int32), "B": np.array(b, np.int32)}
+
+
+@pytest.mark.upstream
+def test_original_that_ends_the_process_is_a_line_beside_the_violation() -> None:
+    original = binary_model("Div", "int32", [2], [2])
+    comparison = compare(original, sonnx_ort.rewrite(original), integers([3, -1]))
+    died, refused = comparison.stops
+    assert died is not None
+    assert refused is not None
+    assert (died.node, died.reason, died.violated) == (
+        *("Div 'the_node'", "the process is killed by SIGFPE"),
+        False,
+    )
+    assert refused.violated
+    assert refused.reason.startswith("Div 'the_node' breaks Div.int.C2: a quotient beyond the type")
+    assert not comparison.equal
+
+
+@BACKENDS
+def test_what_was_computed_before_a_violation_is_compared(backend: str) -> None:
+    original = parse(
+        """(int32[2] A, int32[2] B) => (int32[2] z) {
+            [before] a = Sub(A, B) [division] b = Div(a, B) [behind] z = Neg(b) }"""
+    )
+    enforced = sonnx_ort.rewrite(original, backend=backend)
+    comparison = compare(original, enforced, integers([3, 0]))
+    assert comparison.same == ("a",)
+    first, second = comparison.stops
+    assert first is not None
+    assert first.node == "Div 'division'"
+    assert second is not None
+    assert second.violated
+    assert "Div 'division' breaks Div.int.C1" in second.reason
+
+
+def test_shapes_that_differ_have_no_index() -> None:
+    one = parse("(float[3] x) => (float[3] y) { y = Relu(x) }")
+    other = parse("(float[3] x) => (float[1] y) { y = ReduceSum(x) }")
+    comparison = compare(one, other, {})
+    (mismatch,) = comparison.mismatches
+    assert (mismatch.index, mismatch.count) == (None, 0)
+    with pytest.raises(ValueError, match="has no elements that can be set side by side"):
+        _ = mismatch.elements
+
+
+def test_outputs_of_one_model_only_are_a_difference() -> None:
+    one = parse("(float[3] x) => (float[3] y) { y = Relu(x) }")
+    other = parse("(float[3] x) => (float[3] z) { y = Relu(x) z = Identity(y) }")
+    comparison = compare(one, other, {})
+    assert comparison.unshared_outputs == ("y", "z")
+    assert comparison.same == ("y",)
+    assert not comparison.equal
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ("(float[3] x) => (float[3] z) { z = Relu(x) }", "float 'x'"),
+        ("(float[3] x, int32[3] y) => (float[3] z) { z = Relu(x) }", "float 'x', int32 'y'"),
+    ],
+)
+def test_models_with_other_inputs(other: str, told: str) -> None:
+    with pytest.raises(SonnxError) as caught:
+        compare(chain("Mul"), parse(other), {})
+    assert str(caught.value) == f"the two models have other inputs: float 'x', float 'y'; {told}"
+
+
+def test_inputs_that_onnx_runtime_refuses() -> None:
+    feeds = FEEDS | {"x": np.ones((2, 2), np.float32)}
+    with pytest.raises(SonnxError, match=r"ONNX Runtime refuses: .*Invalid rank for input: x"):
+        compare(chain("Mul"), chain("Mul"), feeds)

@@ -1,0 +1,160 @@
+"""Which sizes of inputs are looked at once, and for which nodes."""
+
+import onnx_ir as ir
+import pytest
+
+from sonnx_ort.enforcing.native.inputs import Agreement, find_agreements, settle
+from sonnx_ort.loading.canonical import load_canonical as load
+from sonnx_ort.obligations.examination import Examination, examine_loaded
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
+from sonnx_ort.profile.options import Broadcasting, Demands, Edition
+from sonnx_ort.profile.rule import Status
+from support.graphs import parse
+
+
+def examined(
+    graph: str, broadcasting: Broadcasting = Broadcasting.REJECT
+) -> tuple[ir.Model, Examination]:
+    loaded = load(parse(graph))
+    demands = Demands(Edition.TYPED, broadcasting, DEFAULT_OPERATORS)
+    return loaded.graph_model, examine_loaded(loaded, demands)
+
+
+def agreements(graph: str, broadcasting: Broadcasting = Broadcasting.REJECT) -> list[Agreement]:
+    model, examination = examined(graph, broadcasting)
+    return list(find_agreements(model, examination.nodes, examination.facts))
+
+
+def described(found: Agreement) -> str:
+    axes = " ".join(f"{place.value.name}[{place.axis}]" for place in found.axes)
+    holders = " ".join(node.target.label for node in found.holders)
+    resting = " ".join(node.target.label for node in found.resting)
+    return f"{found.symbol}: {axes} held by {holders} for {resting}"
+
+
+@pytest.mark.parametrize(
+    ("graph", "expected"),
+    [
+        pytest.param(
+            "(float[n] x, float[n] y) => (float[] p, float[] q)"
+            " { [d] p = Div(x, y) [s] q = Sub(x, y) }",
+            ["n: x[0] y[0] held by d s for d s"],
+            id="two nodes, one symbol",
+        ),
+        pytest.param(
+            "(float[n, m] x, float[n, m] y) => (float[] p, float[] q)"
+            " { [d] p = Div(x, y) a = Mul(p, p) [s] q = Sub(a, y) }",
+            ["n: x[0] y[0] held by d for d s", "m: x[1] y[1] held by d for d s"],
+            id="two symbols, the second node by way of the first",
+        ),
+        pytest.param(
+            "(float[n] x, float[n] y, float[n] z) => (float[] p, float[] q, float[] r)"
+            " { [d] p = Div(x, y) [e] q = Div(y, z) [f] r = Div(x, z) }",
+            ["n: x[0] y[0] z[0] held by d e f for d e f"],
+            id="three inputs",
+        ),
+        pytest.param(
+            "(float[n] x, float[n] y, float[n] z) => (float[] p, float[] q, float[] r)"
+            " { [d] p = Div(x, y) a = Mul(p, p) [e] q = Div(a, y) r = Neg(z) }",
+            ["n: x[0] y[0] held by d for d e"],
+            id="an input of the same symbol that no node divides by",
+        ),
+        pytest.param(
+            "(float[n, n] x) => (float[] p, float[] q)"
+            " { t = Transpose(x) [d] p = Div(x, t) [e] q = Sub(t, x) }",
+            [],
+            id="two axes of one input come to one node together",
+        ),
+        pytest.param(
+            "(float[3, n] x, float[3, n] y) => (float[] p, float[] q)"
+            " { [d] p = Div(x, y) [s] q = Sub(x, y) }",
+            ["n: x[1] y[1] held by d s for d s"],
+            id="an axis of a fixed size is no part of it",
+        ),
+        pytest.param(
+            "(float[n, m] x, float[n, m] y) => (float[] p, float[] q, float[] r)"
+            " <int64[4] more = {1, 0, 0, 0}> { [e] r = Sub(x, y)"
+            " a = Pad(x, more) b = Pad(y, more) [d] p = Div(a, b) [s] q = Sub(a, b) }",
+            ["n: x[0] y[0] held by e for e d s", "m: x[1] y[1] held by e d s for e d s"],
+            id="a size that is computed from a symbol holds nothing, another of the node does",
+        ),
+    ],
+)
+def test_sizes_are_looked_at_once_for_all_nodes_that_rest_on_them(
+    graph: str, expected: list[str]
+) -> None:
+    assert [described(found) for found in agreements(graph)] == expected
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pytest.param(
+            "(float[n] x, float[n] y) => (float[] p) { p = Div(x, y) }",
+            id="a node alone looks at its operands",
+        ),
+        pytest.param(
+            "(float[n] x, float[m] y) => (float[] p, float[] q) { p = Div(x, y) q = Sub(x, y) }",
+            id="two symbols that may differ",
+        ),
+        pytest.param(
+            "(float[n] x) => (float[] p, float[] q) { a = Neg(x) p = Div(a, x) q = Sub(a, x) }",
+            id="one axis alone is proved",
+        ),
+        pytest.param(
+            "(float[n] x, float[n] y) => (float[] p) { p = Div(x, y) q = Sub(x, y) }",
+            id="a dead node rests on nothing",
+        ),
+        pytest.param(
+            "(float[n] x, float[n] y, float[n] z) => (float[] p, float[] q)"
+            " { a = Mean(x, y) p = Div(a, z) q = Sub(a, z) }",
+            id="Mean may broadcast x or y, and no rule be broken",
+        ),
+        pytest.param(
+            "(float[n] x, float[n] y, bool c) => (float[] p) { p = If(c) <"
+            " then_branch = t () => (float[] a) { h = Div(x, y) a = Sub(h, y) },"
+            " else_branch = e () => (float[] b) { b = Neg(x) }> }",
+            id="not every run reaches a branch",
+        ),
+        pytest.param(
+            "(float[n, m] x, float[n, k] y) => (float[] p, float[] q)"
+            " { p = Div(x, y) q = Sub(x, y) }",
+            id="equal symbols alone do not make the shapes equal",
+        ),
+    ],
+)
+def test_nothing_is_looked_at_that_no_node_of_every_run_holds_to_each_other(graph: str) -> None:
+    assert agreements(graph) == []
+
+
+def test_explicit_mode_rests_on_agreements_too() -> None:
+    graph = (
+        "(float[n] x, float[n] y) => (float[] p, float[] q) { [d] p = Div(x, y) [s] q = Sub(x, y) }"
+    )
+    (found,) = agreements(graph, Broadcasting.EXPLICIT)
+    assert described(found) == "n: x[0] y[0] held by d s for d s"
+
+
+def test_what_a_broadcast_makes_equal_is_not_held_to_each_other() -> None:
+    graph = (
+        "(float[n, 1] x, float[n, 3] y) => (float[] p, float[] q) { p = Div(x, y) q = Sub(x, y) }"
+    )
+    assert agreements(graph, Broadcasting.EXPLICIT) == []
+
+
+def test_settled_is_what_is_said_of_shapes_that_only_a_run_would_tell() -> None:
+    graph = "(int32[n] x, int32[n] y) => (int32[] p, int32[] q) { p = Div(x, y) q = Div(p, y) }"
+    _, examination = examined(graph)
+    nodes = examination.nodes
+    told = [(o.rule.id, o.status, o.evidence) for node in nodes for o in node.obligations]
+    of_shapes = [place for place, (rule, *_) in enumerate(told) if rule == "Div.int.R1"]
+    assert [told[place][1] for place in of_shapes] == [Status.RUNTIME, Status.PROVED]
+    told[of_shapes[0]] = (
+        "Div.int.R1",
+        Status.PROVED,
+        "the inputs agree on what the shapes rest on, which is checked once",
+    )
+    settled = [settle(node) for node in nodes]
+    assert [node.target for node in settled] == [node.target for node in nodes]
+    assert told == [(o.rule.id, o.status, o.evidence) for n in settled for o in n.obligations]
+    assert Status.RUNTIME in {status for _, status, _ in told}

@@ -1,0 +1,51 @@
+"""What `rewrite` makes of small models, word for word.
+
+A file in `emitted` has a model and what each backend makes of it. After a change that is wanted,
+`python3 scripts/record_emitted.py` writes the files anew.
+"""
+
+from pathlib import Path
+
+import pytest
+
+import sonnx_ort
+from sonnx_ort.pipeline import reference_of
+from support.backends import on_each_backend
+from support.emitted import FOLDER, Emitted
+
+FILES = sorted(FOLDER.glob("*.txt"))
+
+LOSING = (
+    *("output_claims", "where_opaque", "functions_with_constants"),
+    "explicit_three_known_ranks",
+)
+"""Here a claim about an output is lost on the way, or what a function calls a constant."""
+
+on_each_model = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+
+
+def test_there_are_files():
+    assert FILES
+
+
+@on_each_backend
+@on_each_model
+def test_emitted_nodes_are_those_on_record(path: Path, backend: str) -> None:
+    emitted = Emitted.read(path)
+    assert emitted.told(backend) == emitted.made[backend]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.stem not in LOSING], ids=lambda path: path.stem
+)
+def test_native_model_gives_the_python_backends_back(path: Path) -> None:
+    emitted = Emitted.read(path)
+    native = emitted.rewritten("native").SerializeToString()
+    assert reference_of(native) == emitted.rewritten("python")
+
+
+@on_each_model
+def test_native_model_is_recognized(path: Path) -> None:
+    emitted = Emitted.read(path)
+    native = emitted.rewritten("native")
+    assert sonnx_ort.rewrite(native, backend="native", **emitted.choices) == native

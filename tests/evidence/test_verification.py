@@ -1,0 +1,371 @@
+"""`verify` tells whether a model is one that was recorded, and what is not as it was."""
+
+import dataclasses
+import datetime as dt
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import sonnx_ort
+from sonnx_ort.evidence import record as files
+from sonnx_ort.evidence import verification
+from sonnx_ort.evidence.cyclonedx import cyclonedx, serial_number
+from sonnx_ort.evidence.verification import RecordedAs, read_record
+from sonnx_ort.obligations import waiving as waivers
+from sonnx_ort.profile.requirements.shapes import SameShape
+from sonnx_ort.profile.rule import at_run_time
+from support.graphs import model, parse, tensor
+
+GRAPH = "(float[3] x, float[3] y) => (float[3] z) { [divide] z = Div(x, y) }"
+OTHER = "(float[4] x, float[4] y) => (float[4] z) { [divide] z = Div(x, y) }"
+BROKEN = "(float[3] x, float[1] y) => (float[3] z) { [divide] z = Div(x, y) }"
+
+
+@pytest.fixture(params=["python", "native"])
+def made(request, tmp_path) -> tuple[Path, Path, Path]:
+    """A model, what was made of it, and the record of that."""
+    paths = tuple(tmp_path / name for name in ("model.onnx", "enforced.onnx", "record.json"))
+    source, target, record = paths
+    onnx.save(parse(GRAPH), source)
+    sonnx_ort.rewrite_file(source, target, record=record, backend=request.param)
+    return paths
+
+
+def test_original_is_kept(made):
+    source, _, record = made
+    found = sonnx_ort.verify(source, record)
+    assert found == verification.Verification(RecordedAs.ORIGINAL, ())
+    assert found.kept
+
+
+def test_rewritten_model_is_kept(made):
+    _, target, record = made
+    assert sonnx_ort.verify(target, record) == verification.Verification(RecordedAs.REWRITTEN, ())
+
+
+def test_names_and_places_of_files_make_no_difference(made, tmp_path):
+    source, _, record = made
+    moved = tmp_path / "elsewhere" / "other.onnx"
+    moved.parent.mkdir()
+    source.rename(moved)
+    assert sonnx_ort.verify(moved, record).kept
+
+
+def test_another_model_is_neither(made, tmp_path):
+    _, _, record = made
+    other = tmp_path / "other.onnx"
+    onnx.save(parse(OTHER), other)
+    found = sonnx_ort.verify(other, record)
+    assert (found.recorded_as, found.kept) == (None, False)
+    assert "recorded is" in found.differences[0]
+
+
+def test_one_changed_byte_is_noticed(made):
+    source, _, record = made
+    content = bytearray(source.read_bytes())
+    content[-1] ^= 1
+    source.write_bytes(content)
+    assert not sonnx_ort.verify(source, record).kept
+
+
+def test_model_that_had_nothing_to_enforce_is_the_original(tmp_path):
+    source, target, record = (tmp_path / n for n in ("a.onnx", "b.onnx", "record.json"))
+    onnx.save(parse("(float[3] x) => (float[3] y) { y = Relu(x) }"), source)
+    sonnx_ort.rewrite_file(source, target, record=record)
+    assert sonnx_ort.verify(target, record).recorded_as is RecordedAs.ORIGINAL
+
+
+def test_recorded_check_is_kept(tmp_path):
+    source, record = tmp_path / "model.onnx", tmp_path / "record.json"
+    onnx.save(parse(BROKEN), source)
+    sonnx_ort.check(source, record=record)
+    assert sonnx_ort.verify(source, record).kept
+
+
+def test_obligation_that_is_decided_otherwise_is_told_of(made, monkeypatch):
+    source, _, record = made
+    monkeypatch.setattr(SameShape, "judge", lambda *_: at_run_time("it may rain"))
+    differences = sonnx_ort.verify(source, record).differences
+    assert (
+        "Div.float.R1 at Div 'divide': status recorded as 'proved', today 'runtime'" in differences
+    )
+    (evidence,) = [d for d in differences if "evidence recorded as" in d]
+    assert evidence.endswith("today 'it may rain'")
+
+
+def test_obligation_that_is_gone_and_one_that_is_new_are_told_of(made):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    change_report(document, rename_first_obligation)
+    rewrite_record(record, document)
+    differences = sonnx_ort.verify(source, record).differences
+    assert "Div.float.R2 at Div 'other': recorded as proved, and not found today" in differences
+    assert "Div.float.R2 at Div 'divide': proved today, and not recorded" in differences
+
+
+def rename_first_obligation(report: dict) -> None:
+    report["obligations"][0]["node"] = "other"
+
+
+def change_report(document: dict, change) -> None:
+    """Change what is recorded of the original."""
+    (evidence,) = [
+        e for e in document["declarations"]["evidence"] if e["bom-ref"] == "report:original"
+    ]
+    attachment = evidence["data"][0]["contents"]["attachment"]
+    report = json.loads(attachment["content"])
+    change(report)
+    attachment["content"] = json.dumps(report)
+
+
+def rewrite_record(record: Path, document: dict) -> None:
+    """Write a record as if it had been so from the first."""
+    document["serialNumber"] = serial_number(document)
+    record.write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_claim_that_does_not_follow_is_told_of(made):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    document["declarations"]["claims"][0]["reasoning"] = "It is so."
+    rewrite_record(record, document)
+    assert sonnx_ort.verify(source, record).differences == (
+        "the record: what it claims does not follow from the reports in it",
+    )
+
+
+def test_record_that_was_laid_out_otherwise_is_kept(made):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    record.write_text(json.dumps(document, sort_keys=True), encoding="utf-8")
+    assert sonnx_ort.verify(source, record).kept
+
+
+def test_finding_and_operator_that_differ_are_told_of(made):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+
+    def change(report):
+        report["findings"] = [{"restriction": "GR2", "place": "value 'q'", "detail": "no type"}]
+        report["coverage"][0]["nodes"] = 7
+
+    change_report(document, change)
+    rewrite_record(record, document)
+    assert sonnx_ort.verify(source, record).differences == (
+        "finding recorded, and not found today: restriction GR2, place value 'q', detail no type",
+        "operator recorded, and not found today: operator Div, nodes 7, extent enforced",
+        "operator found today, and not recorded: operator Div, nodes 1, extent enforced",
+    )
+
+
+def test_rewriting_that_gives_another_model_is_told_of(tmp_path, monkeypatch):
+    source, target, record = (tmp_path / n for n in ("a.onnx", "b.onnx", "record.json"))
+    onnx.save(parse(GRAPH), source)
+    sonnx_ort.rewrite_file(source, target, record=record)
+    original_choices = verification.Choices.of
+    monkeypatch.setattr(
+        verification.Choices,
+        "of",
+        lambda *given, **more: original_choices(*given[:3], "native", **more),
+    )
+    first, *others = sonnx_ort.verify(source, record).differences
+    assert first.startswith("rewriting it today gives another model: SHA-256 recorded as ")
+    (gone,) = others
+    assert gone.startswith(
+        "change recorded, and not found today: Div 'divide': sonnx::CheckedDiv 'divide'"
+    )
+
+
+def test_rewriting_that_fails_today_is_told_of(tmp_path):
+    source, record = tmp_path / "model.onnx", tmp_path / "record.json"
+    onnx.save(parse(GRAPH), source)
+    sonnx_ort.rewrite_file(source, tmp_path / "enforced.onnx", record=record)
+    document = json.loads(record.read_text(encoding="utf-8"))
+    onnx.save(parse(BROKEN), source)
+    digest = sonnx_ort.check(source).identity.sha256
+    ancestor = document["metadata"]["component"]["pedigree"]["ancestors"][0]
+    ancestor["hashes"][0]["content"] = digest
+    rewrite_record(record, document)
+    assert (
+        sonnx_ort.verify(source, record)
+        .differences[-1]
+        .startswith("it cannot be rewritten today: the model breaks the SONNX profile")
+    )
+
+
+def test_other_versions_are_told_of_and_make_no_difference(made):
+    source, _, record = made
+    told = read_record(record)
+    older = dataclasses.replace(told, versions={**told.versions, "onnx": "1.2.3"})
+    record.write_text(cyclonedx(older), encoding="utf-8")
+    found = sonnx_ort.verify(source, record)
+    assert found.kept
+    assert found.versions == (f"onnx: 1.2.3 when it was recorded, {onnx.__version__} today",)
+
+
+def test_waiver_that_expired_since_is_told_of(tmp_path, monkeypatch):
+    source, record = tmp_path / "model.onnx", tmp_path / "record.json"
+    onnx.save(parse(BROKEN), source)
+    waiver = sonnx_ort.Waiver(
+        "Div.float.R1", "divide", "B is one number", "safety board", dt.date(2099, 12, 31)
+    )
+    sonnx_ort.check(source, waivers=[waiver], record=record)
+    assert sonnx_ort.verify(source, record).kept
+    monkeypatch.setattr(verification, "_today", lambda: dt.date(2100, 1, 1))
+    assert sonnx_ort.verify(source, record).differences == (
+        "Div.float.R1 at Div 'divide': its waiver expired on 2099-12-31",
+    )
+
+
+@pytest.fixture(params=["python", "native"])
+def made_with_a_waiver(request, tmp_path) -> tuple[Path, Path, Path]:
+    paths = tuple(tmp_path / name for name in ("model.onnx", "enforced.onnx", "record.json"))
+    source, target, record = paths
+    onnx.save(parse(BROKEN), source)
+    waiver = sonnx_ort.Waiver(
+        "Div.float.R1", "divide", "B is one number", "safety board", dt.date(2099, 12, 31)
+    )
+    sonnx_ort.rewrite_file(source, target, record=record, backend=request.param, waivers=[waiver])
+    return paths
+
+
+EXPIRED = (
+    "the waiver of Div.float.R1 at node 'divide' expired on 2099-12-31; mend the model, or have "
+    "the waiver renewed"
+)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "enforced.onnx"])
+def test_model_that_was_rewritten_with_a_waiver_is_kept(made_with_a_waiver, name):
+    source, _, record = made_with_a_waiver
+    assert sonnx_ort.verify(source.with_name(name), record).differences == ()
+
+
+def test_record_of_rewriting_tells_of_its_waivers(made_with_a_waiver):
+    _, _, record = made_with_a_waiver
+    told = read_record(record)
+    (option,) = json.loads(told.options["waivers"])
+    assert (option["rule"], option["node"]) == ("Div.float.R1", "divide")
+    (waived,) = (o["waiver"] for o in told.original.obligations if o["waiver"] is not None)
+    assert waived == {
+        "reason": "B is one number",
+        "who": "safety board",
+        "until": "2099-12-31",
+        "expired": False,
+    }
+
+
+def test_waiver_of_a_rewriting_that_expired_since_is_told_of(made_with_a_waiver, monkeypatch):
+    source, _, record = made_with_a_waiver
+    for module in (verification, waivers):
+        monkeypatch.setattr(module, "_today", lambda: dt.date(2100, 1, 1))
+    assert sonnx_ort.verify(source, record).differences == (
+        "Div.float.R1 at Div 'divide': its waiver expired on 2099-12-31",
+        f"it cannot be rewritten today: {EXPIRED}",
+    )
+
+
+@pytest.fixture
+def with_data(tmp_path):
+    """A model with external data in a folder, what was made of it elsewhere, and the record."""
+    weights = numpy_helper.from_array(np.array([1, 2, 4, 8], np.float32), "w")
+    nodes = [helper.make_node("Div", ["a", "w"], ["c"], name="div")]
+    vector = {"shape": [4], "element_type": "float"}
+    made = model(nodes, [tensor("a", **vector)], [tensor("c", **vector)], initializers=[weights])
+    source, target = tmp_path / "source" / "model.onnx", tmp_path / "target" / "enforced.onnx"
+    for path in (source, target):
+        path.parent.mkdir()
+    onnx.save(made, source, save_as_external_data=True, location="w.bin", size_threshold=0)
+    record = tmp_path / "record.json"
+    sonnx_ort.rewrite_file(source, target, record=record)
+    return source, target, record
+
+
+def test_models_with_external_data_are_kept(with_data):
+    source, target, record = with_data
+    assert sonnx_ort.verify(source, record).kept
+    assert sonnx_ort.verify(target, record).kept
+
+
+def test_external_data_is_read_once(with_data, monkeypatch):
+    source, target, record = with_data
+    read = []
+    monkeypatch.setattr(files, "digest", lambda path: read.append(path.name) or "0" * 64)
+    sonnx_ort.rewrite_file(source, target, record=record)
+    assert read == ["w.bin"]
+
+
+def test_external_data_that_differs_is_told_of(with_data):
+    _, target, record = with_data
+    target.with_name("w.bin").write_bytes(np.array([1, 2, 4, 0], np.float32).tobytes())
+    (difference,) = sonnx_ort.verify(target, record).differences
+    assert difference.startswith("its external data 'w.bin': SHA-256 recorded as ")
+
+
+def test_external_data_that_is_gone_is_told_of(with_data):
+    source, _, record = with_data
+    source.with_name("w.bin").unlink()
+    (difference,) = sonnx_ort.verify(source, record).differences
+    assert "its external data" in difference
+    assert "is missing" in difference
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("no JSON", "is no JSON: "),
+        ("[]", "is no record of sonnx_ort"),
+        ("{}", "is no record of sonnx_ort"),
+        ('{"metadata": {"properties": [{"name": "a"}]}}', "is no record of sonnx_ort"),
+    ],
+)
+def test_file_that_is_no_record(made, content, message):
+    source, _, record = made
+    record.write_text(content, encoding="utf-8")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.verify(source, record)
+    assert str(caught.value).startswith(f"'{record}' {message}")
+
+
+def test_record_that_was_altered_is_refused(made):
+    source, _, record = made
+    record.write_text(record.read_text(encoding="utf-8").replace("proved", "waived", 1), "utf-8")
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.verify(source, record)
+    assert str(caught.value) == (
+        f"'{record}' was altered after it was written: its serial number says so"
+    )
+
+
+def test_record_with_a_part_missing_is_refused(made):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    del document["declarations"]["evidence"]
+    rewrite_record(record, document)
+    with pytest.raises(sonnx_ort.SonnxError, match="is no whole record of sonnx_ort"):
+        sonnx_ort.verify(source, record)
+
+
+def test_record_in_another_form_is_refused(made):
+    source, _, record = made
+    document = json.loads(record.read_text(encoding="utf-8"))
+    document["metadata"]["properties"][0]["value"] = "sonnx_ort.record/2"
+    rewrite_record(record, document)
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.verify(source, record)
+    assert str(caught.value) == (
+        f"'{record}' is a record in the form sonnx_ort.record/2, and this one reads "
+        "sonnx_ort.record/1"
+    )
+
+
+@pytest.mark.parametrize("missing", ["model", "record"])
+def test_missing_file(made, missing):
+    source, _, record = made
+    (source if missing == "model" else record).unlink()
+    with pytest.raises(sonnx_ort.SonnxError, match=r"cannot be read|there is no file"):
+        sonnx_ort.verify(source, record)

@@ -1,0 +1,307 @@
+"""What is no usable model, or defeats inference: a sentence or a finding, and no rule is proved."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.shape_inference
+import pytest
+from onnx import helper, numpy_helper
+
+import sonnx_ort
+from sonnx_ort.profile.rule import Status
+from support.graphs import binary_model, model, parse, tensor
+
+DOMAINS = {"sonnx": 1, "local": 1, "my": 1}
+FUNCTION = '<opset_import: ["" : 17, "local" : 1], domain: "local">'
+CHOICES = pytest.mark.parametrize("choices", [{}, {"broadcast": "explicit"}], ids=str)
+
+
+def parsed(graph: str) -> onnx.ModelProto:
+    return parse(graph, domains=DOMAINS)
+
+
+def unknown_opset() -> onnx.ModelProto:
+    return binary_model("Div", "float", ["n"], ["n"], c_shape=["n"], opset=9999)
+
+
+def no_opset() -> onnx.ModelProto:
+    made = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
+    del made.opset_import[:]
+    return made
+
+
+def cycle() -> onnx.ModelProto:
+    nodes = [
+        helper.make_node("Div", ["a", "d"], ["c"], name="one"),
+        helper.make_node("Div", ["a", "c"], ["d"], name="other"),
+    ]
+    return model(nodes, [tensor("a", "float", [1])], [tensor("d", "float", [1])])
+
+
+def cycle_of_functions() -> onnx.ModelProto:
+    return parsed(
+        "(float[2] x) => (float[2] z) { z = local.f(x) }"
+        f"{FUNCTION} f (a) => (b) {{ b = local.g(a) }}"
+        f"{FUNCTION} g (a) => (b) {{ b = local.f(a) }}"
+    )
+
+
+def duplicate_value() -> onnx.ModelProto:
+    made = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
+    made.graph.node.append(helper.make_node("Div", ["A", "B"], ["C"], name="again"))
+    return made
+
+
+def duplicate_input() -> onnx.ModelProto:
+    made = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
+    made.graph.input.append(made.graph.input[0])
+    return made
+
+
+def duplicate_in_a_subgraph() -> onnx.ModelProto:
+    return parsed(
+        "(float[2] x, bool c) => (float[2] z) { z = If(c) <"
+        "then_branch = t () => (float[2] x) { x = Relu(x) },"
+        " else_branch = e () => (float[2] q) { q = Relu(x) }> }"
+    )
+
+
+def unknown_operator() -> onnx.ModelProto:
+    return parsed("(float[2] x) => (float[2] z) { z = Quotient(x, x) }")
+
+
+def missing_value() -> onnx.ModelProto:
+    return parsed("(float[2] x) => (float[2] z) { z = Div(x, nowhere) }")
+
+
+def missing_output() -> onnx.ModelProto:
+    return parsed("(float[2] x) => (float[2] z, float[2] nowhere) { z = Div(x, x) }")
+
+
+def too_few_operands() -> onnx.ModelProto:
+    return parsed("(float[2] x) => (float[2] z) { z = Div(x) }")
+
+
+def empty_operand() -> onnx.ModelProto:
+    made = parsed("(float[2] x) => (float[2] z) { z = Div(x, x) }")
+    made.graph.node[0].input[1] = ""
+    return made
+
+
+def deep_nesting(depth: int) -> onnx.ModelProto:
+    made = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
+    graph = made.graph
+    for _ in range(depth):
+        node = graph.node.add(op_type="If", input=["p"], output=["z"])
+        graph = node.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH).g
+    return made
+
+
+def deep_calls() -> onnx.ModelProto:
+    made = parsed("(float[2] x) => (float[2] z) { z = local.f0(x) }")
+    for number in range(10_000):
+        last = number == 9_999
+        inner = helper.make_node(
+            "Relu" if last else f"f{number + 1}", ["a"], ["b"], domain="" if last else "local"
+        )
+        imports = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+        made.functions.append(
+            helper.make_function("local", f"f{number}", ["a"], ["b"], [inner], imports)
+        )
+    return made
+
+
+def impostor() -> onnx.ModelProto:
+    return parsed(
+        '(float[2] x) => (float[] z) { z, s = sonnx.Div<node = "a", edition = "typed">(x, x) }'
+    )
+
+
+def unknown_operator_of_our_domain() -> onnx.ModelProto:
+    return parsed("(float[2] x) => (float[2] z) { z = sonnx.Mul(x, x) }")
+
+
+def function_in_the_place_of_an_operator() -> onnx.ModelProto:
+    return parsed(
+        "(float[2] x) => (float[2] z) { z = Div(x, x) }"
+        ' <opset_import: ["" : 17], domain: ""> Div (a, b) => (c) { c = Add(a, b) }'
+    )
+
+
+UNUSABLE: dict[str, Callable[[], onnx.ModelProto]] = {
+    "unknown opset": unknown_opset,
+    "no opset": no_opset,
+    "cycle": cycle,
+    "cycle of functions": cycle_of_functions,
+    "duplicate value": duplicate_value,
+    "duplicate input": duplicate_input,
+    "duplicate in a subgraph": duplicate_in_a_subgraph,
+    "unknown operator": unknown_operator,
+    "missing value": missing_value,
+    "missing output": missing_output,
+    "too few operands": too_few_operands,
+    "empty operand": empty_operand,
+    "nesting of 40": lambda: deep_nesting(40),
+    "nesting of 400": lambda: deep_nesting(400),
+    "nesting of 10,000": lambda: deep_nesting(10_000),
+    "calls of 10,000": deep_calls,
+    "impostor": impostor,
+    "unknown operator of our domain": unknown_operator_of_our_domain,
+    "function in the place of an operator": function_in_the_place_of_an_operator,
+    "empty model": onnx.ModelProto,
+}
+
+
+@CHOICES
+@pytest.mark.parametrize("build", UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_check_and_rewrite_refuse_with_the_same_sentence(
+    build: Callable[[], onnx.ModelProto], choices: dict[str, str]
+) -> None:
+    sentences = []
+    for refuse in (sonnx_ort.check, sonnx_ort.rewrite):
+        with pytest.raises(sonnx_ort.InvalidModel) as caught:
+            refuse(build(), **choices)
+        sentences.append(str(caught.value))
+    assert sentences[0] == sentences[1] != ""
+    assert "\n" not in sentences[0]
+
+
+@pytest.mark.parametrize("depth", [1, 10, 25])
+def test_moderate_nesting_is_checked(depth: int) -> None:
+    text = "z0 = Div(x, x)"
+    for level in range(depth):
+        text = (
+            f"z{level + 1} = If(c) <then_branch = t{level} () => (float[2] z{level}) {{ {text} }},"
+            f" else_branch = e{level} () => (float[2] q{level}) {{ q{level} = Relu(x) }}>"
+        )
+    report = sonnx_ort.check(parsed(f"(float[2] x, bool c) => (float[2] z{depth}) {{ {text} }}"))
+    (found,) = [o for o in report.obligations if o.rule.id == "Div.float.R1"]
+    assert len(found.path) == depth
+
+
+def test_operator_of_an_unknown_domain_proves_nothing() -> None:
+    report = sonnx_ort.check(parsed("(float[2] x) => (float[2] z) { a = my.Op(x) z = Div(a, x) }"))
+    assert {o.status for o in report.obligations if o.rule.in_run} == {Status.RUNTIME}
+    assert report.not_covered == {"my::Op": 1}
+
+
+def test_inference_that_fails_proves_nothing_false(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", fail)
+    made = parsed(
+        "(float[n] x, float[3] y) => (float[3] z) <float[3] a> { a = Relu(x) z = Div(a, y) }"
+    )
+    report = sonnx_ort.check(made)
+    (found,) = [o for o in report.obligations if o.rule.id.endswith("float.R1")]
+    assert found.status is Status.RUNTIME
+    sonnx_ort.rewrite(made)
+
+
+def test_inference_that_fails_leaves_what_inputs_declare(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", fail)
+    report = sonnx_ort.check(parsed("(float[3] x, float[1] y) => (float[3] z) { z = Div(x, y) }"))
+    assert [o.evidence for o in report.violations] == ["axis 0 has size 3 in A and 1 in B"]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "a = Concat<axis = 5>(x, x)",
+        "a = Transpose<perm = [0, 0]>(x)",
+        "s = Constant<value_ints = [5]>() a = Reshape(x, s)",
+        "a = MatMul(x, y)",
+        "s = Constant<value_ints = [7]>() a = Squeeze(x, s)",
+        "a = Gemm(x, x)",
+        "s = Constant<value_ints = [-3]>() a = ConstantOfShape(s)",
+    ],
+    ids=lambda nodes: nodes,
+)
+def test_operators_that_cannot_run_prove_nothing(nodes: str) -> None:
+    made = parsed(
+        f"(float[2] x, float[3] y) => (float[] z) {{ {nodes} c = Cast<to = 1>(a) z = Div(c, x) }}"
+    )
+    (found,) = [o for o in sonnx_ort.check(made).obligations if o.rule.id == "Div.float.R1"]
+    assert found.status is not Status.PROVED
+
+
+class TestExternalData:
+    """Integers in external data are worth reading, but their file may not be there."""
+
+    @pytest.fixture(name="path", params=["reshape", "divide"])
+    def _path(self, request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+        graph = {
+            "reshape": "(float[2, 3] x) => (float[] z) { y = Reshape(x, w) z = Div(y, y) }",
+            "divide": "(int64[1] x) => (int64[] z) { z = Div(x, w) }",
+        }[request.param]
+        made = parsed(graph)
+        made.graph.initializer.append(numpy_helper.from_array(np.array([6]), "w"))
+        path = tmp_path / "folder" / "model.onnx"
+        path.parent.mkdir()
+        onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+        return path
+
+    @CHOICES
+    def test_model_without_a_place_is_checked(self, path: Path, choices: dict[str, str]) -> None:
+        assert sonnx_ort.check(path.read_bytes(), **choices).ok
+        assert sonnx_ort.check(onnx.load(path, load_external_data=False), **choices).ok
+
+    def test_model_with_a_place_is_checked(self, path: Path) -> None:
+        assert sonnx_ort.check(path).ok
+
+    def test_missing_file_is_a_sentence(self, path: Path) -> None:
+        (path.parent / "w.bin").unlink()
+        with pytest.raises(sonnx_ort.InvalidModel) as caught:
+            sonnx_ort.check(path)
+        assert "is missing; keep it beside the model" in str(caught.value)
+
+
+def test_external_data_leaves_the_rest_of_the_model_known(tmp_path: Path) -> None:
+    made = parsed(
+        "(float[2, 3] x) => (float[] z, float[] w2) { y = Reshape(x, w) z = Div(y, y)"
+        " a = Relu(x) w2 = Div(a, x) }"
+    )
+    made.graph.initializer.append(numpy_helper.from_array(np.array([6]), "w"))
+    path = tmp_path / "model.onnx"
+    onnx.save(made, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    report = sonnx_ort.check(path)
+    (found,) = [o for o in report.obligations if o.node == "(output w2)" and o.rule.in_run]
+    assert (found.status, found.evidence) == (Status.PROVED, "both shapes are (2, 3)")
+
+
+def test_model_that_is_enforced_under_the_other_edition() -> None:
+    enforced = sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["n"], c_shape=["n"]))
+    sentences = []
+    for refuse in (sonnx_ort.check, sonnx_ort.rewrite):
+        with pytest.raises(sonnx_ort.SonnxError) as caught:
+            refuse(enforced, edition="preliminary")
+        sentences.append(str(caught.value))
+    assert sentences[0] == sentences[1] != ""
+
+
+def test_call_that_leaves_an_operand_out() -> None:
+    made = parsed(
+        "(float[2] x) => (float[2] z) { z = local.f(x) }"
+        f"{FUNCTION} f (a, b) => (c) {{ [divide] c = Div(a, b) }}"
+    )
+    with pytest.raises(sonnx_ort.InvalidModel, match=r"Div '.*divide' has no operand B"):
+        sonnx_ort.check(made)
+
+
+def test_branches_of_different_numbers_of_results_are_no_error_of_the_analysis() -> None:
+    model = parse(
+        """(bool c, float[2] x) => (float[2] y) {
+            y = If(c) <
+                then_branch = g () => (float[2] a) { a = Div(x, x) },
+                else_branch = h () => (float[2] a, float[2] b) { a = Neg(x) b = Neg(x) }
+            >
+        }"""
+    )
+    (rule,) = (o for o in sonnx_ort.check(model).obligations if o.rule.id == "Div.float.R1")
+    assert rule.evidence == "both shapes are (2,)"
