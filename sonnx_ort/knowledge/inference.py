@@ -149,7 +149,8 @@ def _spell_out(model: ir.Model, premises: onnx.ModelProto) -> None:
     premises.graph.input.append(
         onnx.helper.make_tensor_value_info(shape, onnx.TensorProto.INT64, None)
     )
-    for graph in all_graphs(premises):
+    # Bodies first: a node that is written anew is a copy of the old one.
+    for graph in reversed(all_graphs(premises)):
         nodes = [each for node in graph.node for each in _spelled_out(node, shape)]
         del graph.node[:]
         graph.node.extend(nodes)

@@ -55,10 +55,7 @@ no such rule binds such a node; correct or remove it
     ("names", "said"),
     [
         (["none.onnx"], "sonnx-ort: there is no file 'none.onnx'\n"),
-        (
-            ["none.onnx", "broken.onnx"],
-            TOLD_OF_BOTH,
-        ),
+        (["none.onnx", "broken.onnx"], TOLD_OF_BOTH),
     ],
     ids=["alone", "together"],
 )

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 
+from support.backends import BACKENDS
 from support.command import command
 from support.graphs import binary_model
 
@@ -25,7 +26,7 @@ def waivers(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 def test_rewrite_says_what_it_does_not_enforce(model: Path, waivers: Path, backend: str) -> None:
     target = model.with_name("enforced.onnx")
     done = command("rewrite", model, "-o", target, "--waivers", waivers, "--backend", backend)

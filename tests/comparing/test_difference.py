@@ -9,6 +9,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.comparing.difference import Comparison, compare
 from sonnx_ort.errors import SonnxError
+from support.backends import BACKENDS
 from support.graphs import binary_model, parse
 
 CHAIN = """(float[3] x, float[3] y) => (float[3] z) {{
@@ -39,7 +40,7 @@ def test_first_difference_is_that_of_the_first_node(changed: Comparison) -> None
     assert not changed.equal
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 @pytest.mark.parametrize("name", ["normalization_broadcast", "div_in_if"])
 def test_rewritten_model_computes_the_same(name: str, backend: str) -> None:
     original = sonnx_ort.models.load(name)
@@ -69,7 +70,7 @@ def test_original_that_ends_the_process_is_a_line_beside_the_violation() -> None
     assert not comparison.equal
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 def test_what_was_computed_before_a_violation_is_compared(backend: str) -> None:
     original = parse(
         """(int32[2] A, int32[2] B) => (int32[2] z) {

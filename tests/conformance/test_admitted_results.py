@@ -3,33 +3,32 @@
 import numpy as np
 import pytest
 
-import sonnx_ort
-from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support import ort_values
+from support.backends import BACKENDS
 from support.conformity import assert_admitted
-from support.oracle_cases import TYPES_OF, Case, cases
-from support.sessions import on_one_thread
+from support.operator_cases import OPERATOR_CASES
+from support.oracle_cases import Case, cases
+from support.sessions import enforced
 
 CASES = 12
 QUICK = (ElementType.FLOAT, ElementType.INT64, ElementType.BOOL)
 """The types of which no operator waits for the thorough tests."""
 
-BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
 EACH = pytest.mark.parametrize(
     ("operator", "element_type"),
     [
         pytest.param(name, kind, marks=() if kind in QUICK else pytest.mark.thorough)
-        for name in ("MatMul", "BatchNormalization", "Clip", "Slice", "ArgMax", "Cast")
-        for kind in TYPES_OF[name]
+        for name in sorted(STANDARD_OPERATORS)
+        if name == "Cast" or not OPERATORS[name].elementwise
+        for kind in OPERATOR_CASES[name].kernels
     ],
 )
 
 
 def run(case: Case, backend: str) -> np.ndarray:
-    options = on_one_thread("none")
-    session = sonnx_ort.InferenceSession(case.model(), options, backend=backend, operators="all")
-    (result,) = ort_values.run(session, case.feeds)
+    (result,) = ort_values.run(enforced(case.model(), backend), case.feeds)
     return result
 
 
@@ -41,9 +40,3 @@ def test_results_are_admitted(operator: str, element_type: ElementType, backend:
         assert_admitted(run(case, backend), case.admitted)
         tried += 1
     assert tried > CASES // 2
-
-
-def test_every_operator_that_is_not_elementwise_is_tried() -> None:
-    assert {name for name, o in OPERATORS.items() if not o.elementwise} - {"Broadcast"} < set(
-        TYPES_OF
-    )

@@ -4,51 +4,60 @@ import numpy as np
 import pytest
 
 import sonnx_ort
-from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.oracle import Violation, outcome
+from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Subject
 from support import ort_values
+from support.backends import BACKENDS
 from support.child import run_python
-from support.domains import BOUNDARIES, Crossing, crossings
-from support.sessions import on_one_thread
+from support.elementwise import Crossing, crossings
+from support.operator_cases import OPERATOR_CASES
+from support.sessions import enforced
 
 EACH = pytest.mark.parametrize("crossing", list(crossings()), ids=str)
-BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
 
-HELD_ELSEWHERE = {"Div", "Max", "Min", "BatchNormalization", "Slice"}
-"""Operators whose rules about elements have tests of their own."""
-
-
-def opened(model, backend: str, level: str = "none") -> sonnx_ort.InferenceSession:
-    options = on_one_thread(level)
-    return sonnx_ort.InferenceSession(model, options, backend=backend, operators="all")
+BY_SHAPE = {name for name in STANDARD_OPERATORS if not OPERATORS[name].elementwise}
+"""Operators whose rules about elements `test_single_operands.py` tries."""
 
 
 def assert_refused(session: sonnx_ort.InferenceSession, crossing: Crossing, shape, place) -> None:
     feeds = crossing.operands(shape, place)
-    index = np.unravel_index(place, shape)
+    single = crossing.single
+    expected = outcome(
+        single.operator.name,
+        list(feeds.values()),
+        single.element_type,
+        Edition.TYPED,
+        single.attributes,
+    )
+    assert isinstance(expected, Violation)
+    assert expected.index == tuple(map(int, np.unravel_index(place, shape)))
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         ort_values.run(session, feeds)
     found = caught.value
     assert (found.rule, found.node) == (crossing.boundary.rule, "the_node")
-    assert found.index == tuple(map(int, index))
-    np.testing.assert_equal(found.values, tuple(array[index].item() for array in feeds.values()))
+    assert (found.rule, found.index) == (expected.rule, expected.index)
+    np.testing.assert_equal(found.values, expected.values)
 
 
-@pytest.mark.parametrize("name", [n for n in OPERATORS if n not in HELD_ELSEWHERE])
+def test_table_has_every_operator() -> None:
+    assert OPERATOR_CASES.keys() == STANDARD_OPERATORS
+
+
+@pytest.mark.parametrize("name", [n for n in OPERATOR_CASES if n not in BY_SHAPE])
 def test_table_has_every_rule_about_elements(name: str) -> None:
-    rules = (r for r in OPERATORS[name].all_rules() if r.requirement.subject is Subject.ELEMENTS)
-    assert {r.id for r in rules} == {b.rule for b in BOUNDARIES if b.rule.startswith(f"{name}.")}
+    contracts = OPERATORS[name].contracts[Edition.TYPED]
+    rules = (rule for rules in contracts.values() for rule in rules)
+    about_elements = {r.id for r in rules if r.requirement.subject is Subject.ELEMENTS}
+    assert about_elements == {b.rule for b in OPERATOR_CASES[name].boundaries}
 
 
-@pytest.mark.satisfies(
-    "Abs.draft.int.smallest",
-    "Acos.draft.float.domain",
-    "Pow.draft.int.domain",
-)
+@pytest.mark.satisfies("Abs.draft.int.smallest", "Acos.draft.float.domain", "Pow.draft.int.domain")
 @EACH
 @BACKENDS
 def test_element_outside_is_refused_where_it_stands(crossing: Crossing, backend: str) -> None:
-    session = opened(crossing.single.model(), backend)
+    session = enforced(crossing.single.model(), backend)
     for size, place in ((1, 0), (5, 3), (5, 4), (400, 398)):
         ort_values.run(session, crossing.operands((size,)))
         assert_refused(session, crossing, (size,), place)
@@ -58,7 +67,7 @@ def test_element_outside_is_refused_where_it_stands(crossing: Crossing, backend:
 @EACH
 @BACKENDS
 def test_rank_is_open(crossing: Crossing, backend: str) -> None:
-    session = opened(crossing.single.model([0] * len(crossing.single.names)), backend, "all")
+    session = enforced(crossing.single.model([0] * len(crossing.single.names)), backend, "all")
     for shape, place in (((), 0), ((2, 3), 4), ((1, 1, 1), 0)):
         ort_values.run(session, crossing.operands(shape))
         assert_refused(session, crossing, shape, place)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sonnx_ort
+from support.backends import BACKENDS
 from support.graphs import parse
 from support.sessions import LEVELS, on_one_thread
 
@@ -36,7 +37,7 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", CHAINS)
 def test_chain_is_rounded_at_each_node(name, level, backend):

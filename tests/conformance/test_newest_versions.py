@@ -12,10 +12,11 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support import ort_values
+from support.backends import BACKENDS
 from support.conformity import assert_conforms, keeping_the_rules
-from support.domains import Crossing, crossings
-from support.elementwise import NEWEST, Single, singles
-from support.sessions import on_one_thread
+from support.elementwise import Crossing, Single, crossings, singles
+from support.operator_cases import NEWEST
+from support.sessions import enforced
 from support.values import all_combinations, special_values
 
 VERSION = 28
@@ -48,25 +49,18 @@ def cases():
                 yield Single(single.operator, single.element_type, said=tuple(said.items()))
 
 
-def session(model, backend: str) -> sonnx_ort.InferenceSession:
-    return sonnx_ort.InferenceSession(
-        model, on_one_thread("none"), backend=backend, operators=OPERATORS_OF_IT
-    )
-
-
-BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
 CROSSINGS = [c for c in crossings() if c.single.operator.name in OPERATORS_OF_IT]
 
 
 @BACKENDS
 @pytest.mark.parametrize("single", list(cases()), ids=str)
 def test_results_are_the_oracles(single: Single, backend: str) -> None:
-    enforced = session(single.model(opset=VERSION), backend)
+    session = enforced(single.model(opset=VERSION), backend)
     special = all_combinations(*map(special_values, single.types()))
     random = list(single.operands(300, seed=28).values())
     together = [np.concatenate(both) for both in zip(special, random, strict=True)]
     operands = keeping_the_rules(single, together, Edition.TYPED)
-    (found,) = ort_values.run(enforced, dict(zip(single.names, operands, strict=True)))
+    (found,) = ort_values.run(session, dict(zip(single.names, operands, strict=True)))
     assert_conforms(single, found, operands, Edition.TYPED)
 
 
@@ -79,7 +73,7 @@ def test_remainder_has_the_sign_of_the_divisor_where_no_attribute_says_otherwise
     model = single.model(opset=VERSION)
     del model.graph.node[0].attribute[:]
     a, b = (np.array(x, kind.dtype) for x in ([-7, 7, -0.0], [3, -3, 2]))
-    (found,) = ort_values.run(session(model, backend), {"A": a, "B": b})
+    (found,) = ort_values.run(enforced(model, backend), {"A": a, "B": b})
     np.testing.assert_array_equal(found, [2, -2, 0])
     np.testing.assert_array_equal(np.signbit(found), [False, True, False])
 
@@ -87,19 +81,19 @@ def test_remainder_has_the_sign_of_the_divisor_where_no_attribute_says_otherwise
 @BACKENDS
 @pytest.mark.parametrize("crossing", CROSSINGS, ids=str)
 def test_element_outside_is_refused(crossing: Crossing, backend: str) -> None:
-    enforced = session(crossing.single.model(opset=VERSION), backend)
-    ort_values.run(enforced, crossing.operands((5,)))
+    session = enforced(crossing.single.model(opset=VERSION), backend)
+    ort_values.run(session, crossing.operands((5,)))
     for place in range(4):
         with pytest.raises(sonnx_ort.ContractViolation) as caught:
-            ort_values.run(enforced, crossing.operands((5,), place))
+            ort_values.run(session, crossing.operands((5,), place))
         assert (caught.value.rule, caught.value.index) == (crossing.boundary.rule, (place,))
 
 
 @BACKENDS
 @pytest.mark.parametrize("single", [s for s in cases() if s.operator.name != "Cast"], ids=str)
 def test_different_shapes_are_refused(single: Single, backend: str) -> None:
-    enforced = session(single.model(opset=VERSION), backend)
+    session = enforced(single.model(opset=VERSION), backend)
     one, other = (np.ones(size, single.element_type.dtype) for size in (3, 1))
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
-        ort_values.run(enforced, dict(zip(single.names, (one, other), strict=True)))
+        ort_values.run(session, dict(zip(single.names, (one, other), strict=True)))
     assert caught.value.rule == f"{single.operator.name}.{single.element_type.family}.R1"

@@ -7,13 +7,13 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.catalog import OPERATORS
+from support.backends import BACKENDS
 from support.graphs import parse
-from support.sessions import on_one_thread
+from support.sessions import enforced, on_one_thread
 
 Array = np.ndarray
 Feeds = dict[str, Array]
 
-BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
 LEVELS = pytest.mark.parametrize("level", ["none", "basic", "all"])
 
 SQUARE = np.array([[1, 2], [3, 4]])
@@ -143,10 +143,7 @@ TABLES = {
     "Slice of any rank": Table(
         SLICE.replace("INDEX", "int64").replace("T[n, m] X", "T[] X").replace("T[p, q]", "T[]"),
         ("float", "int8"),
-        [
-            sliced(FIRST, (-1, -4, -1, -2)),
-            {"X": ROWS[0], **places((-1, -4, -1, -1))},
-        ],
+        [sliced(FIRST, (-1, -4, -1, -2)), {"X": ROWS[0], **places((-1, -4, -1, -1))}],
         [
             ("R2", sliced(FIRST, (0, 4, 1, 1), (0, 1, 2, 1))),
             ("R2", sliced(FIRST, (0, 4, 1, 1), (0, 4, -1, 1))),
@@ -171,20 +168,16 @@ EACH = pytest.mark.parametrize(
 )
 
 
-def opened(model, backend: str, level: str) -> sonnx_ort.InferenceSession:
-    return sonnx_ort.InferenceSession(model, on_one_thread(level), operators="all", backend=backend)
-
-
 @EACH
 @BACKENDS
 @LEVELS
 def test_what_keeps_the_rules_runs_with_the_same_bits(table: Table, kind, backend, level) -> None:
     model = table.model(kind)
-    enforced = opened(model, backend, level)
+    session = enforced(model, backend, level)
     plain = sonnx_ort.InferenceSession(model, on_one_thread("none"), operators="Div")
     for feeds in table.kept:
         fed = table.feeds(feeds, kind)
-        np.testing.assert_array_equal(enforced.run(None, fed), plain.run(None, fed))
+        np.testing.assert_array_equal(session.run(None, fed), plain.run(None, fed))
 
 
 @pytest.mark.satisfies(
@@ -202,10 +195,10 @@ def test_what_keeps_the_rules_runs_with_the_same_bits(table: Table, kind, backen
 @BACKENDS
 @LEVELS
 def test_what_breaks_a_rule_is_refused(table: Table, kind, backend, level) -> None:
-    enforced = opened(table.model(kind), backend, level)
+    session = enforced(table.model(kind), backend, level)
     for tag, feeds in table.broken:
         with pytest.raises(sonnx_ort.ContractViolation) as caught:
-            enforced.run(None, table.feeds(feeds, kind))
+            session.run(None, table.feeds(feeds, kind))
         violation = caught.value
         assert (violation.rule, violation.node) == (f"{violation.operator}.{tag}", "node")
 

@@ -41,9 +41,7 @@ def expected_results(operator, element_type, kind):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.types",
-    "Div.typed.float.quotient",
-    "Sub.preliminary.difference",
+    "Div.typed.float.types", "Div.typed.float.quotient", "Sub.preliminary.difference"
 )
 @pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: e.__name__)
 @pytest.mark.parametrize(

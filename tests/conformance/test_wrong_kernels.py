@@ -110,11 +110,7 @@ WRONG: dict[str, tuple[str, ElementType, Kernel]] = {
         lambda *o, **said: normalize(*o, **said, centre=False),
     ),
     "lets the lower bound win": ("Clip", FLOAT, lowest_wins),
-    "makes a bound of NaN": (
-        "Clip",
-        FLOAT,
-        lambda *o: clip(*o, first=np.fmax, second=np.fmin),
-    ),
+    "makes a bound of NaN": ("Clip", FLOAT, lambda *o: clip(*o, first=np.fmax, second=np.fmin)),
     "exchanges the bounds": ("Clip", FLOAT, lambda x, low, high: clip(x, high, low)),
     "clips above alone": ("Clip", FLOAT, lambda x, _, high: clip(x, None, high)),
     "takes the end as well": ("Slice", FLOAT, lambda *o: cut(*o, inclusive=1)),

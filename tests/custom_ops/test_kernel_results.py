@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES
-from sonnx_ort.profile.element_type import ElementType
 from support.kernels import kernel_of
-from support.values import INTEGERS, SIGNED_INTEGERS
+from support.values import INTEGERS
 
 SHAPES = [(), (0,), (1,), (3,), (2, 0, 3), (2, 3), (1, 1, 1, 1, 1), (2, 1, 3, 1, 2)]
 NATIVE_INTEGERS = [t for t in INTEGERS if t in KERNEL_TYPES]
@@ -18,15 +17,6 @@ NATIVE_INTEGERS = [t for t in INTEGERS if t in KERNEL_TYPES]
 def outputs_of(operator, element_type, a, b, edition="typed"):
     operands = (np.array(operand, element_type.dtype) for operand in (a, b))
     return kernel_of(operator, element_type)(*operands, "the_node", edition)
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("edition", ["typed", "preliminary"])
-@pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("element_type", KERNEL_TYPES)
-def test_result_has_the_operands_shape_and_dtype(operator, element_type, edition, shape):
-    result, _ = outputs_of(operator, element_type, np.ones(shape), np.ones(shape), edition)
-    assert (result.shape, result.dtype) == (shape, element_type.dtype)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -45,51 +35,6 @@ def test_both_outputs_are_handed_over_as_contiguous_arrays(operator, element_typ
     assert [(type(array), array.flags.c_contiguous) for array in handed_over] == [
         (np.ndarray, True)
     ] * 2
-
-
-@pytest.mark.parametrize("element_type", [ElementType.FLOAT, ElementType.DOUBLE])
-@pytest.mark.parametrize(
-    ("operator", "operand", "expected"),
-    [
-        ("Abs", [-2, 0.5], [2, 0.5]),
-        ("Neg", [-2, 0.5], [2, -0.5]),
-        ("Reciprocal", [-2, 0.5], [-0.5, 2]),
-        ("Sqrt", [4, 0.25], [2, 0.5]),
-    ],
-)
-def test_functions_of_one_operand(operator, element_type, operand, expected):
-    kernel = kernel_of(operator, element_type)
-    result, _ = kernel(np.array(operand, element_type.dtype), "the_node", "typed")
-    assert (result.tolist().tolist(), result.dtype) == (expected, element_type.dtype)
-
-
-@pytest.mark.parametrize("shape", [(), (4,), (2, 2)], ids=str)
-@pytest.mark.parametrize("edition", ["typed", "preliminary"])
-@pytest.mark.parametrize("element_type", SIGNED_INTEGERS)
-def test_quotients_are_truncated_at_every_rank(element_type, edition, shape):
-    a, b = np.full(shape, -7), np.full(shape, 2)
-    result, _ = outputs_of("Div", element_type, a, b, edition)
-    assert np.array_equal(result, np.full(shape, -3))
-
-
-@pytest.mark.parametrize("element_type", NATIVE_INTEGERS)
-def test_quotients_at_the_limits_are_exact(element_type):
-    limits = np.iinfo(element_type.dtype)
-    a = [limits.max, limits.max, limits.max, limits.max - 1, limits.min, limits.min + 1]
-    b = [1, limits.max, limits.max - 1, limits.max, limits.max, limits.max]
-    result, _ = outputs_of("Div", element_type, a, b)
-    expected = [abs(x) // y * (-1 if x < 0 else 1) for x, y in zip(a, b, strict=True)]
-    assert result.tolist().tolist() == expected
-
-
-@pytest.mark.parametrize("element_type", NATIVE_INTEGERS)
-def test_quotients_next_to_an_integer_are_exact(element_type):
-    limits = np.iinfo(element_type.dtype)
-    divisors = [2, 3, 5, 7, 11, 13, 101, 127]
-    a = [limits.max // d * d + step for d in divisors for step in (-1, 0)]
-    b = [d for d in divisors for _ in range(2)]
-    result, _ = outputs_of("Div", element_type, a, b)
-    assert result.tolist().tolist() == [x // y for x, y in zip(a, b, strict=True)]
 
 
 @pytest.mark.parametrize("element_type", [t for t in KERNEL_TYPES if t.dtype.kind == "f"])

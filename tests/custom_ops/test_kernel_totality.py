@@ -82,18 +82,6 @@ def test_kernel_records_that_it_could_not_finish(a, b, node, edition, message):
     )
 
 
-@pytest.mark.parametrize("operator", ["Div", "Sub"])
-@pytest.mark.parametrize("edition", ["typed", "preliminary"])
-@pytest.mark.parametrize(
-    ("a_shape", "b_shape"),
-    [((3,), (1,)), ((3,), ()), ((0,), (1,)), ((0,), (0, 0)), ((2, 3), (3, 2)), ((1,), (1, 1))],
-)
-def test_kernel_fails_without_data_on_unequal_shapes(operator, edition, a_shape, b_shape):
-    outputs = kernel_of(operator, "float")(ones(a_shape), ones(b_shape), "the_node", edition)
-    _, recorded = failure_of(outputs)
-    assert recorded.shapes == (a_shape, b_shape)
-
-
 def test_kernel_fails_even_where_nothing_can_be_recorded(monkeypatch):
     monkeypatch.setattr(LOG, "record", Mock(side_effect=MemoryError))
     result, shape = kernel_of("Div", "float")(ones(3), ones(1), "the_node", "typed")

@@ -12,11 +12,7 @@ DOCUMENTATION = sorted((REPOSITORY / "docs").rglob("*.md"))
 PAGES = (REPOSITORY / "README.md", REPOSITORY / "models" / "README.md", *DOCUMENTATION)
 WITH_BLOCKS = [page for page in PAGES if any(blocks(page))]
 
-REASONS = {
-    "it installs packages",
-    "it measures times",
-    "it needs a GPU",
-}
+REASONS = {"it installs packages", "it measures times", "it needs a GPU"}
 """Why a block may be left out."""
 
 ELSEWHERE = {"cpp", "javascript"}

@@ -5,6 +5,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.text_report import text_report
+from support.backends import BACKENDS
 from support.graphs import parse
 
 MADE = """
@@ -18,7 +19,6 @@ CALLING = parse(
     '<domain: "local", opset_import: ["": 17]> f (p, q) => (r) { r = Sub(p, q) }',
     domains={"local": 1},
 )
-BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
 
 
 def operators(made, **choices) -> list[str]:
@@ -57,12 +57,6 @@ def test_others_run_as_they_are(backend: str) -> None:
 @BACKENDS
 def test_function_without_a_chosen_operator_stays_a_call(backend: str) -> None:
     assert operators(CALLING, operators="Div", backend=backend) == ["local::f"]
-
-
-@BACKENDS
-def test_rewriting_again_changes_nothing(backend: str) -> None:
-    once = sonnx_ort.rewrite(parse(MADE), operators="Sub", backend=backend)
-    assert sonnx_ort.rewrite(once, operators="Sub", backend=backend) == once
 
 
 def test_python_backend_adds_operators_to_an_enforced_model() -> None:

@@ -140,9 +140,7 @@ ENFORCED = """
     """
 
 
-def test_operators_of_one_and_any_number_of_operands_are_enforced(
-    package: PackageCopy,
-) -> None:
+def test_operators_of_one_and_any_number_of_operands_are_enforced(package: PackageCopy) -> None:
     child = package.run(HEAD, ENFORCED)
     assert child.exit_status == 0, child
     assert int(child.stdout) == 4 * (3 + 3 + 9 + (3 + 3 * 14))

@@ -5,13 +5,14 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from support.backends import BACKENDS
 from support.graphs import parse
 from support.sessions import on_one_thread
 
 X = np.random.default_rng(3).normal(size=(4, 500)).astype(np.float32) * 9
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 @pytest.mark.parametrize("declared", ["[4, 500]", "[n, m]", "[]"])
 @pytest.mark.parametrize("exponent", [np.float32(3), np.float32([3]), np.float32([[[3]]])], ids=str)
 def test_bits_are_those_of_the_model_as_it_was(backend: str, declared: str, exponent) -> None:
@@ -27,7 +28,7 @@ def test_bits_are_those_of_the_model_as_it_was(backend: str, declared: str, expo
     np.testing.assert_array_equal(got.view(np.int32), expected.view(np.int32), strict=True)
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 @pytest.mark.parametrize("declared", ["[n]", "[]"])
 def test_rules_of_the_broadcast_are_looked_at(backend: str, declared: str) -> None:
     text = f"(float{declared} x) => (float[] y) {{ [the_node] y = Pow(x, e) }}"
@@ -40,7 +41,7 @@ def test_rules_of_the_broadcast_are_looked_at(backend: str, declared: str) -> No
     assert caught.value.rule == "Broadcast.E1"
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 def test_negative_exponent_of_one_element_is_refused(backend: str) -> None:
     made = parse("(int32[n] x, int32[1] e) => (int32[] y) { [the_node] y = Pow(x, e) }")
     session = sonnx_ort.InferenceSession(

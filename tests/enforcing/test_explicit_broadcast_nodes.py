@@ -1,14 +1,12 @@
 """What `broadcast="explicit"` puts into a model, and what it spares."""
 
-import re
-
 import onnx
 import pytest
 from onnx import helper
 
 import sonnx_ort
 from support.backends import on_each_backend, on_python
-from support.broadcasting import broadcast_guards, legacy_model, operators
+from support.broadcasting import broadcast_guards, legacy_model
 from support.graphs import binary_model, parse, tensor
 
 pytestmark = on_each_backend
@@ -101,15 +99,6 @@ def test_shapes_are_checked_in_the_run_where_they_are_not_known(a_shape, b_shape
     assert bool(broadcast_guards(made)) is checked
 
 
-@on_python
-@pytest.mark.parametrize(("element_type", "back"), [("float16", 3), ("bfloat16", 1)])
-def test_types_that_no_kernel_takes_are_expanded_in_their_carrier(element_type, back):
-    made = explicit(binary_model("Div", element_type, (2, 3), (3,)))
-    assert operators(made) == [
-        "Cast", "Cast", "Constant", "Expand", "sonnx::CheckedDiv", "Reshape", *["Cast"] * back,
-    ]  # fmt: skip
-
-
 def test_unknown_types_are_broadcast_all_the_same():
     text = "(float[2] a) => (float[2] c) { m = their.domain.Mystery(a) [div] c = Div(m, a) }"
     made = parse(text, domains={"their.domain": 1})
@@ -158,24 +147,3 @@ def test_new_values_take_no_name_that_is_taken():
         made.graph.output.append(tensor(name, "float", ["n"]))
     produced = [name for node in explicit(made).graph.node for name in node.output]
     assert len(produced) == len(set(produced))
-
-
-@on_python
-def test_enforced_node_carries_no_rule_of_the_broadcast():
-    made = explicit(binary_model("Div", "float", (2, 3), (3,)))
-    (divide,) = [node for node in made.graph.node if node.domain == "sonnx"]
-    metadata = {entry.key: entry.value for entry in divide.metadata_props}
-    assert metadata == {
-        "sonnx_ort.rules": "Div.float.R2 Div.float.RG1 Div.float.R1",
-        "sonnx_ort.proved": "Div.float.R2 Div.float.RG1 Div.float.R1",
-    }
-
-
-def test_guard_of_the_broadcast_tells_operator_node_and_rule():
-    made = explicit(binary_model("Div", "float", ["n"], ["m"]))
-    guards = [node.name for node in made.graph.node if "SONNX" in node.name]
-    assert re.fullmatch(
-        r"Broadcast 'the_node' breaks the SONNX profile; "
-        r"(the last four digits of the dimension below tell )?the rule: 71 Broadcast\.E1",
-        guards[0],
-    )

@@ -15,6 +15,7 @@ import sonnx_ort
 from sonnx_ort.options import Backend
 from sonnx_ort.runtime.registration import prepare
 from support.graphs import binary_model
+from support.sessions import quiet
 
 ZERO, OVERFLOW = 24, 25
 LEVELS = [
@@ -27,9 +28,8 @@ UNSIGNED = {"uint8": [14], "uint16": [14], "uint32": [9, 17], "uint64": [9, 17]}
 
 
 def plain_session(made: onnx.ModelProto, level: ort.GraphOptimizationLevel) -> ort.InferenceSession:
-    options = ort.SessionOptions()
+    options = quiet()
     options.graph_optimization_level = level
-    options.log_severity_level = 4
     prepare(options, Backend.NATIVE)
     return ort.InferenceSession(made.SerializeToString(), options)
 

@@ -3,37 +3,12 @@
 from itertools import product
 
 import numpy as np
-import onnx
 import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable
 from sonnx_ort.profile.rule import Violation
 from support.graphs import binary_model, parse
-
-KEPT = ["Shape", "Max", "Reshape", "Expand"]
-EACH_OTHER = ["Shape", "Shape", "Add", "Equal", "Where", "Expand", "Shape", "Expand"]
-
-
-def operators(made: onnx.ModelProto) -> list[str]:
-    added = [node.op_type for node in made.graph.node if node.op_type != "Constant"]
-    return [operator for operator in added if operator != "Div"]
-
-
-@pytest.mark.parametrize(
-    ("a_shape", "b_shape", "expected"),
-    [
-        pytest.param((2, 3), (3,), ["Expand"], id="known sizes"),
-        pytest.param(("n", 3), (3,), KEPT, id="one operand has the common shape"),
-        pytest.param(("n", "m"), (1, 1), KEPT, id="one operand has one element"),
-        pytest.param((2, "n", "k"), (2, 3, "l"), EACH_OTHER, id="an axis is open"),
-        pytest.param(("n", "m"), ("k", "l"), EACH_OTHER, id="both are open"),
-        pytest.param(("n", "m"), ("k",), [*EACH_OTHER[:2], "Concat", *EACH_OTHER[2:]], id="ranks"),
-    ],
-)
-def test_expansion_takes_few_nodes(a_shape, b_shape, expected) -> None:
-    made = binary_model("Div", "float", a_shape, b_shape)
-    assert operators(sonnx_ort.rewrite(made, broadcast="explicit", backend="native")) == expected
 
 
 def test_axis_of_one_size_may_be_empty_where_another_one_may_not() -> None:

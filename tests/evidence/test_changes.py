@@ -5,6 +5,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.evidence.changes import Change, changes
+from support.backends import BACKENDS
 from support.graphs import parse
 
 TWO_NODES = """
@@ -76,7 +77,7 @@ def test_change_in_a_subgraph_has_its_path_and_leaves_the_node_around_it():
     assert told.became[0] == "sonnx::CheckedDiv 'divide'"
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 @pytest.mark.parametrize("name", sonnx_ort.models.names())
 def test_changes_and_kept_nodes_together_are_the_rewritten_model(name, backend):
     """Counted by hand: what is in no change has to be in both models, as it is."""

@@ -39,10 +39,7 @@ from sonnx_ort.models import (
             RunViolation("Div.int.C1", "Div", "node", ((3,), (3,)), (1,), (-5, 0)),
             "refused in the run: Div.int.C1 at node, -5 and 0 at [1]",
         ),
-        (
-            Classification("label", np.zeros(360), 352),
-            "352 of 360 right, before and after",
-        ),
+        (Classification("label", np.zeros(360), 352), "352 of 360 right, before and after"),
     ],
 )
 def test_expectation_in_words(expected, text):

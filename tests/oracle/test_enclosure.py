@@ -117,8 +117,7 @@ def test_integer_power_is_exact_as_far_as_double_is(x, y, right, wrong):
 
 
 @pytest.mark.parametrize(
-    ("x", "right", "wrong"),
-    [(2049.0000001, [2048, 2050], [2052, 2046]), (2049.1, [2050], [2048])],
+    ("x", "right", "wrong"), [(2049.0000001, [2048, 2050], [2052, 2046]), (2049.1, [2050], [2048])]
 )
 def test_conversion_may_round_to_float_before(x, right, wrong):
     found = admitted("Cast", [[x]], ElementType.DOUBLE, to=10)

@@ -40,9 +40,7 @@ def test_quotient_by_zero_is_undefined(dividend):
 
 
 @pytest.mark.satisfies(
-    "Sub.preliminary.real",
-    "Sub.preliminary.difference",
-    "Sub.preliminary.examples",
+    "Sub.preliminary.real", "Sub.preliminary.difference", "Sub.preliminary.examples"
 )
 @pytest.mark.parametrize(
     ("minuends", "subtrahends", "differences"),

@@ -171,10 +171,7 @@ def test_zero_divisors_are_found_before_quotients_beyond_the_type(element_type):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.real.R1",
-    "Div.typed.float.R1",
-    "Div.preliminary.R1",
-    "Sub.preliminary.R1",
+    "Div.typed.real.R1", "Div.typed.float.R1", "Div.preliminary.R1", "Sub.preliminary.R1"
 )
 @pytest.mark.parametrize(
     ("operator", "element_type", "edition", "rule"),

@@ -45,10 +45,7 @@ def test_formats_have_the_limits_of_the_standard(binary_format, largest_number, 
 
 
 @pytest.mark.parametrize("binary_format", FORMATS)
-@pytest.mark.parametrize(
-    ("half_spacings", "rounded_spacings"),
-    [(1, 0), (3, 4), (5, 4), (7, 8)],
-)
+@pytest.mark.parametrize(("half_spacings", "rounded_spacings"), [(1, 0), (3, 4), (5, 4), (7, 8)])
 def test_ties_above_one_go_to_the_even_significand(binary_format, half_spacings, rounded_spacings):
     half = spacing_at_one(binary_format) / 2
     rounded = round_to_nearest_even(1 + half_spacings * half, binary_format)

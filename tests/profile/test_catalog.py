@@ -122,14 +122,8 @@ def test_catalog_finds_a_rule_by_its_id(rule_id):
 @pytest.mark.parametrize(
     ("rule_id", "text"),
     [
-        (
-            "Div.float.R1",
-            "SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1]",
-        ),
-        (
-            "Div.int.C1",
-            "SONNX Div, typed edition, section INT8, INT16, INT32 (added by sonnx_ort)",
-        ),
+        ("Div.float.R1", "SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1]"),
+        ("Div.int.C1", "SONNX Div, typed edition, section INT8, INT16, INT32 (added by sonnx_ort)"),
         ("Div.R5", "SONNX Div, preliminary edition, Restrictions [R5]"),
         ("Sub.R2", "SONNX Sub, preliminary edition, Restrictions [R2]"),
         (
@@ -153,8 +147,7 @@ def test_batch_normalization_takes_floats_alone(rule):
     operand = Operand("X", "x", "input", "int32")
     judgement = RULES[f"BatchNormalization.{rule}"].requirement.judge([operand])
     assert judgement == Judgement(
-        Status.VIOLATED,
-        "X is of type int32, which is not float16 or float or double or bfloat16",
+        Status.VIOLATED, "X is of type int32, which is not float16 or float or double or bfloat16"
     )
 
 

@@ -111,12 +111,7 @@ def test_floats_keep_the_rule_of_infinity_by_definition(element_type):
         (None, [1, 2], "proved", "no element of the constant B 'w' is -1"),
         ([1, -127], None, "proved", "no element of the constant A 'x' is the smallest value"),
         ([1, 2], [-1, -1], "proved", "no element of the constant A 'x' is the smallest value"),
-        (
-            [INT8_MIN, 1],
-            [1, -1],
-            "proved",
-            "the constants nowhere divide the smallest value by -1",
-        ),
+        ([INT8_MIN, 1], [1, -1], "proved", "the constants nowhere divide the smallest value by -1"),
         (
             [1, INT8_MIN],
             [-1, -1],

@@ -59,12 +59,7 @@ def test_judgement(rule_id, a, b, status, evidence):
     [
         ((2, 3), (2, 3), "proved", "both shapes are (2, 3)"),
         (("n",), ("n",), "proved", "both shapes are (n,)"),
-        (
-            (3,),
-            (1,),
-            "violated",
-            "axis 0 has size 3 in A and 1 in B; ONNX would broadcast to (3,)",
-        ),
+        ((3,), (1,), "violated", "axis 0 has size 3 in A and 1 in B; ONNX would broadcast to (3,)"),
         ((2, 3), (3,), "violated", "rank 2 is not rank 1; ONNX would broadcast to (2, 3)"),
         ((3,), (4,), "violated", "axis 0 has size 3 in A and 4 in B"),
         (None, (1,), "runtime", "the rank of A is unknown"),

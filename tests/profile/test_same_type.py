@@ -27,10 +27,7 @@ def test_one_numeric_type_is_proved(rule_id, element_type):
 
 
 @pytest.mark.satisfies(
-    "Div.typed.float.R2",
-    "Div.preliminary.R3",
-    "Sub.preliminary.R3",
-    "Div.typed.int",
+    "Div.typed.float.R2", "Div.preliminary.R3", "Sub.preliminary.R3", "Div.typed.int"
 )
 @pytest.mark.parametrize(
     ("a", "b", "status", "evidence"),
@@ -105,10 +102,7 @@ def test_no_operand_has_no_other_type():
     ("kinds", "evidence"),
     [
         ((ElementType.BOOL,), "A is of type float, which is not bool"),
-        (
-            (ElementType.INT8, ElementType.UINT8),
-            "A is of type float, which is not int8 or uint8",
-        ),
+        ((ElementType.INT8, ElementType.UINT8), "A is of type float, which is not int8 or uint8"),
     ],
 )
 def test_types_that_are_admitted_are_told(kinds, evidence):

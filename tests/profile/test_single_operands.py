@@ -49,20 +49,8 @@ RANKS = "the rank of min and max is unknown"
 CASES = [
     ("MatMul.C1", [A, B], {}, "proved", "A and B of rank 2"),
     ("MatMul.C1", [A, OPEN], {}, "runtime", "the rank of B is unknown"),
-    (
-        "MatMul.C1",
-        [OPEN, STACK],
-        {},
-        "violated",
-        "B has shape (5, 3, 4), which is not of rank 2",
-    ),
-    (
-        "MatMul.C1",
-        [operand("A", (2, 3), scalar_inputs=True), B],
-        {},
-        "runtime",
-        SCALAR_INPUTS,
-    ),
+    ("MatMul.C1", [OPEN, STACK], {}, "violated", "B has shape (5, 3, 4), which is not of rank 2"),
+    ("MatMul.C1", [operand("A", (2, 3), scalar_inputs=True), B], {}, "runtime", SCALAR_INPUTS),
     ("Clip.C1", [], {}, "proved", "no such operand is given"),
     ("Clip.C1", [operand("max", ())], {}, "proved", "max of rank 0"),
     (

@@ -84,7 +84,7 @@ LONG: dict[str, tuple[Broadcasting, tuple[Mutation, ...]]] = {
     "three of any ranks": (
         Broadcasting("bool[] A, float[] B, float[] C", WHERE),
         (operator("all_fit_2", "Or"), left_out("ranks_or_code")),
-    ),
+    )
 }
 ALL = [
     *(pytest.param(*form, id=name) for name, form in FORMS.items()),

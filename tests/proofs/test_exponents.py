@@ -3,14 +3,136 @@
 ONNX Runtime broadcasts that element itself, so that no copies of it are made.
 """
 
-import pytest
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
-from support.proofs.broadcasts import NAME
-from support.proofs.exponents import EXPANDED, SingleExponent
+import numpy as np
+import onnx
+import pytest
+import z3
+
+from sonnx_ort.profile.broadcast import E1
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.broadcasting import Broadcastable
+from sonnx_ort.profile.rule import Rule, Subject
+from support.proofs.agreement import Array
+from support.proofs.broadcasts import NAME, Broadcasting, has_common_shape, known_rank
 from support.proofs.guards import passes, reaching
+from support.proofs.interpreter import Values
 from support.proofs.mutation import Mutation, number, off_by, operator, swapped
+from support.proofs.nodes import as_given
+from support.proofs.rules import demanded, kept
+from support.proofs.run import Run
 from support.proofs.slices import computing, depending
-from support.proofs.theorem import prove, refute
+from support.proofs.telling import told_first
+from support.proofs.tensors import Operand, Tensor, operand, term
+from support.proofs.theorem import Claim, Question, prove, refute
+
+NAMES = ("X", "Y")
+
+EXPANDED = "y_expanded"
+"""The base with the common shape."""
+
+
+@dataclass(frozen=True)
+class SingleExponent(Broadcasting):
+    """A Pow whose exponent is declared with sizes of 1 alone."""
+
+    node: str = "Pow(X, Y)"
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules about elements."""
+        family = Family.INTEGER if self.inputs.startswith("int") else Family.FLOAT
+        rules = OPERATORS["Pow"].rules(Edition.TYPED, family)
+        return tuple(r for r in rules if r.requirement.subject is Subject.ELEMENTS and r.in_run)
+
+    def kept(self, tensors: Sequence[Tensor]) -> z3.BoolRef:
+        """Whether operands pass: they have a common shape, and the exponent keeps the rules."""
+        about_elements = [kept(rule, NAMES, tensors) for rule in self.rules]
+        return z3.And(demanded(Broadcastable(), tensors), *about_elements)
+
+    def fits(self, feeds: Mapping[str, Array]) -> bool:
+        """Whether arrays keep the rules, by the profile's own decision on expanded operands."""
+        if not super().fits(feeds):
+            return False
+        operands = np.broadcast_arrays(*(feeds[name] for name in NAMES))
+        decided = (r.requirement.violation(r.spoken_of(NAMES, operands)) for r in self.rules)
+        return all(violation is None for violation in decided)
+
+    @property
+    def of_any_rank(self) -> bool:
+        """Whether the rank of the base is unknown."""
+        return known_rank(self.emitted.graph.input[0]) is None
+
+    def claims(self) -> Iterator[Question]:
+        """What is proved.
+
+        Operands pass exactly if they keep the rules; the base then has the common shape, the
+        exponent is what was given, and a refused run is told by the first rule that is broken. Of
+        any rank, the graph is cut where the base is expanded.
+        """
+        operands = [self.operand(declared, None) for declared in self.emitted.graph.input]
+        read = reaching(self.emitted, {NAME})
+        if not self.of_any_rank:
+            yield from self._expanding(self.emitted, operands, read[0])
+            yield from self._deciding(self.emitted, operands)
+            return
+        base, exponent = operands
+        yield from self._expanding(computing(self.emitted, [EXPANDED]), operands, EXPANDED)
+        kind = base.tensor.element_type
+        expanded = operand(EXPANDED, kind, z3.Int("expanded.rank"))
+        behind = computing(self.emitted, read, [EXPANDED])
+        yield from self._deciding(behind, [expanded, exponent])
+
+    def _expanding(
+        self, model: onnx.ModelProto, operands: Sequence[Operand], expanded: str
+    ) -> Iterator[Question]:
+        """That a size of 0 is refused by the rule about it, and all others give the base."""
+        tensors = [each.tensor for each in operands]
+        fits = demanded(Broadcastable(), tensors)
+        sizes = [tensor.sizes for tensor in tensors]
+        wanted = fits if self.of_any_rank else self.kept(tensors)
+        claims: Sequence[Claim] = (
+            lambda _, run: z3.Implies(wanted, run.passes),
+            lambda _, run: z3.Implies(run.passes, wanted),
+            lambda values, run: z3.Implies(run.passes, has_common_shape(values[expanded], sizes)),
+            lambda _, run: z3.Implies(z3.Not(fits), told_first(run, E1)),
+        )
+        own, other = (term(tensor.rank) for tensor in tensors)
+        cases = [own < other, own == other, own > other] if self.of_any_rank else [z3.BoolVal(True)]
+        for claim, case in product(claims, cases):
+            yield Question(model, operands, frozenset({NAME}), claim, [case])
+
+    def _deciding(self, model: onnx.ModelProto, operands: Sequence[Operand]) -> Iterator[Question]:
+        """That the exponent decides, and that nothing else changes."""
+        tensors = [each.tensor for each in operands]
+        # A common shape has as many axes as the exponent, and so one for a code at least.
+        common = term(tensors[0].rank) >= term(tensors[1].rank)
+        fits = common if self.of_any_rank else demanded(Broadcastable(), tensors)
+        keeping = z3.And([kept(rule, NAMES, tensors) for rule in self.rules])
+        pairs = list(zip(tensors, reaching(self.emitted, {NAME}), strict=True))
+        ranks = [tensor.rank for tensor in tensors]
+        if all(isinstance(rank, int) for rank in ranks) and ranks[0] < ranks[1]:
+            # The base gets the axes that it lacks.
+            del pairs[0]
+
+        def unchanged(values: Values, run: Run) -> z3.BoolRef:
+            return z3.Implies(
+                run.passes, z3.And([as_given(one, values[name]) for one, name in pairs])
+            )
+
+        def told(_: Values, run: Run) -> z3.BoolRef:
+            by_rule = [z3.Implies(z3.Not(keeping), told_first(run, rule)) for rule in self.rules]
+            return z3.And(by_rule)
+
+        for claim in (lambda _, run: run.passes == keeping, unchanged, told):
+            yield Question(model, operands, frozenset({NAME}), claim, [fits])
+
 
 KINDS = ("int64", "int32", "float")
 FORMS = [

@@ -14,6 +14,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from support.elementwise import Single, singles
+from support.operator_cases import OPERATOR_CASES
 from support.proofs.guards import passes
 from support.proofs.mutation import Mutation
 from support.proofs.nodes import NAME, Guarded, Ranks
@@ -23,7 +24,7 @@ from support.proofs.twins import faults_of_elements, faults_of_shapes
 FLOATS = [kind for kind in ElementType if kind.family is Family.FLOAT]
 INTEGERS = [kind for kind in ElementType if kind.family is Family.INTEGER]
 OLDER_VERSIONS = (9, 12)
-ALWAYS = ("Abs", "Acos", "BitShift", "Cast", "Div", "Mod", "Pow")
+ALWAYS = {n for n, case in OPERATOR_CASES.items() if case.boundaries} - {"Max", "Min"}
 """Operators of which no type waits for the thorough tests: they have rules about elements."""
 
 SOMETIMES = (ElementType.FLOAT, ElementType.INT64, ElementType.UINT8, ElementType.BOOL)
@@ -66,9 +67,7 @@ def marked(cases: Sequence[tuple[object, ...]], quick: Sequence[bool]) -> list[o
     """Parameters of tests, of which all but the quick ones are thorough."""
     return [
         pytest.param(
-            *case,
-            id=" | ".join(map(str, case)),
-            marks=() if at_once else (pytest.mark.thorough,),
+            *case, id=" | ".join(map(str, case)), marks=() if at_once else (pytest.mark.thorough,)
         )
         for case, at_once in zip(cases, quick, strict=True)
     ]

@@ -40,11 +40,7 @@ def test_inputs_pass_exactly_if_they_agree(symbols: str) -> None:
 
 @pytest.mark.parametrize(
     ("symbols", "fault"),
-    [
-        ("n", swapped("shape_or_code")),
-        ("n, m", number("axis_2", 0)),
-        ("n, 3", number("axis", 1)),
-    ],
+    [("n", swapped("shape_or_code")), ("n, m", number("axis_2", 0)), ("n, 3", number("axis", 1))],
     ids=str,
 )
 def test_fault_is_refuted_by_shapes_that_show_it(symbols: str, fault: Mutation) -> None:

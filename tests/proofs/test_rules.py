@@ -8,7 +8,7 @@ import pytest
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
-from sonnx_ort.profile.rule import Subject
+from sonnx_ort.profile.rule import Rule, Subject
 from support import legacy as document
 from support.elementwise import Single, singles
 from support.proofs.agreement import type_of
@@ -29,20 +29,18 @@ def holds(requirement, arrays) -> bool:
 
 
 @pytest.mark.parametrize(
-    "single",
+    ("single", "rule"),
     [
-        s
-        for s in singles()
-        if "int" in s.element_type.value or s.operator.name in {"Acos", "Cast", "Div"}
+        pytest.param(single, rule, id=f"{rule.id} {single.element_type}")
+        for single in singles()
+        for rule in single.rules()
+        if rule.requirement.subject is Subject.ELEMENTS
     ],
-    ids=str,
 )
-def test_formulas_about_elements_decide_as_the_profile_does(single: Single) -> None:
-    rules = [r for r in single.rules() if r.requirement.subject is Subject.ELEMENTS and r.in_run]
+def test_formulas_about_elements_decide_as_the_profile_does(single: Single, rule: Rule) -> None:
     for seed in range(4):
         feeds = single.operands(3, seed)
-        for rule in rules:
-            holds(rule.requirement, rule.spoken_of(single.names, list(feeds.values())))
+        holds(rule.requirement, rule.spoken_of(single.names, list(feeds.values())))
 
 
 def test_formula_of_equal_shapes_decides_as_the_profile_does() -> None:

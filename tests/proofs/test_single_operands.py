@@ -11,7 +11,7 @@ import z3
 
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
-from support.oracle_cases import FLOATS, TYPES_OF
+from support.operator_cases import FLOATS, OPERATOR_CASES
 from support.proofs.guards import passes
 from support.proofs.mutation import Mutation, number, off_by, operator, swapped
 from support.proofs.nodes import NAME
@@ -25,10 +25,10 @@ OPSETS = (21, 17, 13)
 def forms() -> Iterator[SingleOperands]:
     """Every operator in every type, and every form that its guards have."""
     for name in ("MatMul", "BatchNormalization", "Clip"):
-        yield from (SingleOperands(name, kind) for kind in TYPES_OF[name])
+        yield from (SingleOperands(name, kind) for kind in OPERATOR_CASES[name].kernels)
     for given in (("input", "min"), ("input", "max")):
         yield from (SingleOperands("Clip", kind, given) for kind in (T.FLOAT, T.INT64))
-    for kind in TYPES_OF["ArgMax"]:
+    for kind in OPERATOR_CASES["ArgMax"].kernels:
         yield SingleOperands("ArgMax", kind, attributes={"axis": 1})
     for axis in (0, 2, 7):
         yield SingleOperands("ArgMax", T.FLOAT, attributes={"axis": axis})
@@ -84,10 +84,7 @@ def quick(form: SingleOperands) -> bool:
 ALL = [pytest.param(f, id=str(f), marks=() if quick(f) else pytest.mark.thorough) for f in forms()]
 TWINS = [
     pytest.param(
-        form,
-        fault,
-        id=f"{form} | {fault}",
-        marks=() if quick(form) else pytest.mark.thorough,
+        form, fault, id=f"{form} | {fault}", marks=() if quick(form) else pytest.mark.thorough
     )
     for form in (
         SingleOperands("MatMul", T.FLOAT),

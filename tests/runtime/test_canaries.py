@@ -21,6 +21,7 @@ from sonnx_ort.runtime.session_options import (
     names_of,
 )
 from support.graphs import binary_model
+from support.sessions import quiet
 
 MODEL = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
 
@@ -60,8 +61,7 @@ def not_optimizing():
 
 @pytest.mark.parametrize("optimizer", UNWANTED_OPTIMIZERS, ids=lambda o: f"{o.name}: {o.effect}")
 def test_canary_loses_a_named_node_to_its_optimizer(optimizer, tmp_path):
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
+    options = quiet()
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
     others = [name for name in names_of(UNWANTED_OPTIMIZERS) if name != optimizer.name]
     options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join(others))

@@ -237,11 +237,7 @@ HARMLESS = {
         "z",
     ),
     "computed twice": graph(
-        [
-            *guarded("x", "y", "c", "d"),
-            *guarded("x", "y", "e", "f"),
-            node("Mul", "c e", "z"),
-        ],
+        [*guarded("x", "y", "c", "d"), *guarded("x", "y", "e", "f"), node("Mul", "c e", "z")],
         {"x": ["n"], "y": ["m"]},
         "z",
     ),

@@ -12,12 +12,12 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
+from support.backends import BACKENDS
 from support.patterns import PATTERNS, TAKEN
 from support.sessions import LEVELS, on_one_thread
 
 each_pattern = pytest.mark.parametrize("pattern", PATTERNS.values(), ids=list(PATTERNS))
 each_level = pytest.mark.parametrize("level", LEVELS)
-each_backend = pytest.mark.parametrize("backend", ["python", "native"])
 
 
 def enforced(pattern, backend, level, path=""):
@@ -57,7 +57,7 @@ def test_optimizer_finds_what_it_looks_for(pattern, level, tmp_path):
     assert is_taken(pattern, tmp_path / "optimized.onnx") == (level in pattern.levels)
 
 
-@each_backend
+@BACKENDS
 @each_level
 @each_pattern
 def test_optimizer_does_its_work_where_no_guard_is_in_the_way(pattern, level, backend, tmp_path):
@@ -66,7 +66,7 @@ def test_optimizer_does_its_work_where_no_guard_is_in_the_way(pattern, level, ba
     assert is_taken(pattern, tmp_path / "optimized.onnx") == expected
 
 
-@each_backend
+@BACKENDS
 @each_level
 @each_pattern
 def test_results_are_those_of_no_optimization_or_of_the_fusion(pattern, level, backend):
@@ -74,7 +74,7 @@ def test_results_are_those_of_no_optimization_or_of_the_fusion(pattern, level, b
     assert results in (bits(plain(pattern, "none"), pattern), bits(plain(pattern, level), pattern))
 
 
-@each_backend
+@BACKENDS
 @each_level
 @each_pattern
 def test_broken_rule_is_told(pattern, level, backend):

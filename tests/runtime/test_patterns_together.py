@@ -13,6 +13,7 @@ import pytest
 from onnx import compose
 
 import sonnx_ort
+from support.backends import BACKENDS
 from support.patterns import PATTERNS, Pattern
 from support.sessions import LEVELS, on_one_thread
 
@@ -25,7 +26,6 @@ KINDS = sorted(kind for kind, count in COUNTS.items() if count > 1)
 
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=str)
 each_level = pytest.mark.parametrize("level", LEVELS)
-each_backend = pytest.mark.parametrize("backend", ["python", "native"])
 
 
 def patterns_of(kind) -> Mapping[str, Pattern]:
@@ -82,7 +82,7 @@ def results(session, kind):
 
 @each_kind
 @each_level
-@each_backend
+@BACKENDS
 def test_results_are_those_of_no_optimization_or_of_the_fusions(kind, level, backend):
     model = together(kind).SerializeToString()
     found = results(enforced(kind, backend, level), kind)
@@ -93,7 +93,7 @@ def test_results_are_those_of_no_optimization_or_of_the_fusions(kind, level, bac
 
 @each_kind
 @each_level
-@each_backend
+@BACKENDS
 def test_rule_that_one_pattern_breaks_is_told(kind, level, backend):
     session = enforced(kind, backend, level)
     for prefix, pattern in patterns_of(kind).items():

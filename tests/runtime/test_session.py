@@ -13,6 +13,7 @@ import sonnx_ort
 from sonnx_ort.custom_ops import violation_log
 from support.backends import on_each_backend, on_python
 from support.graphs import binary_model, parse
+from support.sessions import quiet
 
 pytestmark = on_each_backend
 
@@ -22,12 +23,6 @@ B = np.array([3, 0, 5], np.int32)
 
 def division() -> onnx.ModelProto:
     return binary_model("Div", "int32", ["n"], ["n"], c_shape=["n"], node="divide")
-
-
-def quiet() -> ort.SessionOptions:
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    return options
 
 
 def assert_zero_divisor(violation: sonnx_ort.ContractViolation) -> None:

@@ -12,7 +12,9 @@ from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.knowledge.shapes import catalog
 from sonnx_ort.knowledge.shapes.rule import ShapeRule
 from sonnx_ort.runtime.reference_run import ReferenceRun
+from support.backends import BACKENDS
 from support.graphs import parse
+from support.sessions import quiet
 
 X = np.ones((1, 3), np.float32)
 Y = np.ones((1, 3), np.float32)
@@ -32,12 +34,6 @@ def false_proof(monkeypatch: pytest.MonkeyPatch) -> onnx.ModelProto:
     wrong = ShapeRule((1, 25), lambda inputs: (inputs.shape(0),))
     monkeypatch.setitem(catalog.SHAPE_RULES, "Squeeze", wrong)  # type: ignore[arg-type]
     return sonnx_ort.rewrite(squeezed(), backend="native")
-
-
-def quiet() -> ort.SessionOptions:
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    return options
 
 
 def test_false_proof_goes_unnoticed_without_it(false_proof: onnx.ModelProto) -> None:
@@ -96,7 +92,7 @@ def test_reference_that_cannot_do_a_run_is_an_error() -> None:
     assert str(told).startswith("verify_proofs=True: the python backend cannot do the run: ")
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@BACKENDS
 def test_what_is_so_changes_nothing(backend: str) -> None:
     model = parse("(int32[n] x, int32[n] y) => (int32[n] z) { [divide] z = Div(x, y) }")
     session = sonnx_ort.InferenceSession(model, quiet(), backend=backend, verify_proofs=True)

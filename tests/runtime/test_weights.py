@@ -16,6 +16,7 @@ import sonnx_ort
 from sonnx_ort.loading.external_data import LARGE
 from support.backends import on_each_backend
 from support.graphs import parse
+from support.sessions import quiet
 
 SIZE = 192
 W = np.random.default_rng(0).standard_normal((SIZE, SIZE)).astype(np.float32)
@@ -52,12 +53,6 @@ SOURCES: dict[str, Callable[[Path], object]] = {
 }
 
 on_each_source = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
-
-
-def quiet() -> ort.SessionOptions:
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    return options
 
 
 def expected() -> np.ndarray:

@@ -14,7 +14,7 @@ import pytest
 from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
 from support.changes import INSTALLED
 from support.soundness.isolated import run_often_enough
-from support.soundness.nodes.catalog import believed_versions
+from support.soundness.nodes import believed_versions
 from support.soundness.operator_runs import ATTEMPTS, OPERATORS
 
 DEFAULT = 100

@@ -2,6 +2,9 @@
 
 import pytest
 
+BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
+"""Gives a test the name of each backend in turn, where the test chooses by itself."""
+
 on_each_backend = pytest.mark.usefixtures("backend")
 """Runs with every backend; the default of what rewrites is each of them in turn."""
 

@@ -95,14 +95,7 @@ def outcome(
     options: ort.SessionOptions | None = None,
     **choices: str,
 ) -> Outcome:
-    """Rewrite and run a model: its outputs, or the violation.
-
-    Args:
-        made: The model.
-        feeds: The inputs by name.
-        options: The session options.
-        **choices: The arguments of `rewrite`.
-    """
+    """Rewrite and run a model: its outputs, or the violation."""
     return run(sonnx_ort.InferenceSession(made, options or quiet(), **choices), feeds)
 
 

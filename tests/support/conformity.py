@@ -18,6 +18,7 @@ from sonnx_ort.oracle import (
 )
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Subject
 from support.elementwise import Single, singles
 from support.execution import EXECUTIONS, Outcome, computes_in_kernel, through_kernel
 from support.values import assert_same_bits
@@ -29,9 +30,6 @@ _ZEROS_BY_VALUE = ZEROS_OF_EITHER_SIGN | {"Where"}
 
 Of a Where ONNX Runtime gives 0 for a -0 of X, which is the standard node's result.
 """
-
-_BOUNDED_FLOATS = frozenset({"Acos", "Cast"})
-"""Operators that have rules about elements of floats."""
 
 _DEPENDENT = frozenset({("Pow", Family.INTEGER)})
 """Operators and types of which some results depend on the implementation."""
@@ -56,7 +54,7 @@ def each_operator(*, editions: bool = True) -> pytest.MarkDecorator:
         )
         for execution in EXECUTIONS
         for single in singles()
-        for edition in (_editions(single) if editions else [Edition.TYPED])
+        for edition in (editions_of(single) if editions else [Edition.TYPED])
         if execution is not through_kernel or computes_in_kernel(single.operator.name)
     ]
     return pytest.mark.parametrize(("execution", "single", "edition"), chosen)
@@ -68,7 +66,7 @@ def _takes_long(single: Single) -> bool:
     return slow and single.element_type not in {ElementType.FLOAT, ElementType.INT32}
 
 
-def _editions(single: Single) -> Iterator[Edition]:
+def editions_of(single: Single) -> Iterator[Edition]:
     """The typed edition, and the other one if it has other rules."""
     contracts = single.operator.contracts
     for edition in Edition:
@@ -80,17 +78,33 @@ def assert_conforms(
     single: Single, found: Outcome, operands: Sequence[Array], edition: Edition
 ) -> None:
     """Assert that an outcome is the oracle's, or one that it admits; a NaN may be any quiet NaN."""
+    assert_expected(single, found, expected_of(single, operands, edition))
+
+
+def expected_of(
+    single: Single, operands: Sequence[Array], edition: Edition
+) -> Array | Violation | Enclosure:
+    """What the oracle says: the only result, the results that it admits, or a broken rule."""
     name, kind = single.operator.name, single.element_type
-    expected = outcome(name, operands, kind, edition, single.attributes)
+    asked = name, operands, kind, edition, single.attributes
+    several = (name, kind) in UNITS or (name, kind.family) in _DEPENDENT
+    return enclosure(*asked) if several else outcome(*asked)
+
+
+def assert_expected(
+    single: Single, found: Outcome, expected: Array | Violation | Enclosure
+) -> None:
+    """Assert that an outcome is what `expected_of` gives."""
     if isinstance(expected, Violation) or isinstance(found, Violation):
-        np.testing.assert_equal(told(found), told(expected))
-    elif (name, kind) in UNITS or (name, kind.family) in _DEPENDENT:
-        assert_admitted(found, enclosure(name, operands, kind, edition, single.attributes))
+        broken = found if isinstance(found, Violation) else None
+        np.testing.assert_equal(told(broken), told(expected))
+    elif isinstance(expected, Enclosure):
+        assert_admitted(found, expected)
     else:
-        _assert_same(name, found, expected)
+        _assert_same(single.operator.name, found, expected)
 
 
-def told(result: Outcome) -> tuple[Any, ...] | None:
+def told(result: object) -> tuple[Any, ...] | None:
     """What a violation tells; None of results."""
     return dataclasses.astuple(result) if isinstance(result, Violation) else None
 
@@ -125,19 +139,20 @@ def _with_quiet_nans(array: Array) -> Array:
     return result
 
 
+def broken_places(single: Single, operands: Sequence[Array], edition: Edition) -> dict[int, str]:
+    """The places at which operands of one dimension break a rule about elements, and which."""
+    rules = single.operator.rules(edition, single.element_type.family)
+    if not any(rule.requirement.subject is Subject.ELEMENTS for rule in rules):
+        return {}
+    asked = single.element_type, edition, single.attributes
+    alone = (
+        outcome(single.operator.name, [o[place : place + 1] for o in operands], *asked)
+        for place in range(len(operands[0]))
+    )
+    return {place: v.rule for place, v in enumerate(alone) if isinstance(v, Violation)}
+
+
 def keeping_the_rules(single: Single, operands: Sequence[Array], edition: Edition) -> list[Array]:
     """Leave out the places at which operands of one dimension break a rule about elements."""
-    name, kind = single.operator.name, single.element_type
-    may_break = kind.family is Family.INTEGER or name in _BOUNDED_FLOATS
-    places = range(len(operands[0])) if may_break else []
-    broken = [
-        place
-        for place in places
-        if isinstance(
-            outcome(
-                name, [o[place : place + 1] for o in operands], kind, edition, single.attributes
-            ),
-            Violation,
-        )
-    ]
+    broken = list(broken_places(single, operands, edition))
     return [np.delete(operand, broken) for operand in operands]

@@ -7,52 +7,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime as ort
 
-from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
 from support.graphs import parse
+from support.operator_cases import (
+    NEWEST,
+    OPERATOR_CASES,
+    OPSET,
+    Boundary,
+    OperatorCase,
+    called,
+    written,
+)
 from support.values import random_pairs, special_values
 
 Array = npt.NDArray[Any]
 
-OPSET = 21
 REPEATED = 3
 """How many operands an operator has here that takes any number."""
-
-WITHOUT_KERNEL = {
-    "Acos": ("double",),
-    **dict.fromkeys(("Max", "Min"), ("int16", "uint16")),
-    "Neg": ("uint8", "uint16", "uint32", "uint64"),
-    "Pow": ("int8", "int16", "uint8", "uint16", "uint32", "uint64"),
-    "Where": ("int16", "uint16", "uint64"),
-    "PRelu": ("double", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-}
-"""The types, besides bfloat16, of which ONNX Runtime has no kernel."""
-
-LATER_KERNELS = {"BitShift": (("int8", "int16", "int32", "int64", "uint16"), 28)}
-"""The types of which there are kernels from a later version of an operator on alone, and which."""
-
-NEWEST = 28 if tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 32) else 26
-"""The newest version of the standard operators that both packages know, as far as it matters."""
-NEWEST = min(NEWEST, onnx.defs.onnx_opset_version())
-
-ATTRIBUTES: Mapping[tuple[str, Family], Mapping[str, int | str]] = {
-    **{("Cast", family): {"to": 6} for family in Family},
-    ("BitShift", Family.INTEGER): {"direction": "LEFT"},
-    ("Mod", Family.FLOAT): {"fmod": 1},
-}
-"""What operators cannot do without, by the family of their operands' types."""
-
-
-def written(attributes: Mapping[str, object]) -> str:
-    """Attributes of a node as ONNX's textual syntax has them; nothing where there are none."""
-    texts = [f'"{v}"' if isinstance(v, str) else str(v) for v in attributes.values()]
-    given = ", ".join(f"{n} = {text}" for n, text in zip(attributes, texts, strict=True))
-    return f"<{given}>" if given else ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +48,11 @@ class Single:
     said: tuple[tuple[str, int | str], ...] = ()
 
     @property
+    def case(self) -> OperatorCase:
+        """What the table says of the operator."""
+        return OPERATOR_CASES[self.operator.name]
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of its operands."""
         return self.operator.operand_names(self.repeated)
@@ -79,14 +60,13 @@ class Single:
     @property
     def attributes(self) -> Mapping[str, int | str]:
         """The attributes of the node of the model."""
-        usual = ATTRIBUTES.get((self.operator.name, self.element_type.family), {})
+        usual = self.case.attributes.get(self.element_type.family, {})
         return {**usual, **dict(self.said)}
 
     @property
     def opset(self) -> int:
         """The version of the standard operators in which there is a kernel of it."""
-        types, version = LATER_KERNELS.get(self.operator.name, ((), OPSET))
-        return version if self.element_type in types else OPSET
+        return 28 if self.element_type in self.case.newer_kernels else OPSET
 
     def types(self) -> tuple[ElementType, ...]:
         """The type of each operand."""
@@ -125,18 +105,12 @@ class Single:
         result = own or self.element_type
         if own == OF_THE_NODE:
             result = onnx.TensorProto.DataType.Name(int(self.attributes["to"])).lower()
-        called = f"{self.operator.name}{written(self.attributes)}"
-        node = f"[the_node] y = {called}({', '.join(self.names)})"
-        text = f"({inputs}) => ({result}[] y) {{ {node} }}"
+        node = called(self.operator.name, self.element_type.family, self.names, dict(self.said))
+        text = f"({inputs}) => ({result}[] y) {{ [the_node] y = {node} }}"
         return parse(text, opset=opset or self.opset, constants=constants)
 
     def operands(self, size: int, seed: int) -> dict[str, Array]:
-        """Operands of one shape: special values, and any bit patterns.
-
-        Args:
-            size: How many elements each has.
-            seed: Decides which.
-        """
+        """Operands of one shape: special values, and any bit patterns."""
         generator = np.random.default_rng(seed)
         feeds = {}
         for name, kind in zip(self.names, self.types(), strict=True):
@@ -152,24 +126,67 @@ class Single:
 
     def __str__(self) -> str:
         """Give operator and type: `Add float`, `Mod <fmod = 0> float`."""
-        called = f"{self.operator.name} {written(dict(self.said))}".strip()
-        return f"{called} {self.element_type}"
+        name = f"{self.operator.name} {written(dict(self.said))}".strip()
+        return f"{name} {self.element_type}"
 
 
 def singles(families: Sequence[Family] = tuple(Family)) -> Iterator[Single]:
-    """Every element-wise operator of the profile in every type that ONNX Runtime computes it in.
-
-    Args:
-        families: Only of types of these.
-    """
-    for name in sorted(STANDARD_OPERATORS):
+    """Every element-wise operator of the profile in every type that ONNX Runtime computes it in."""
+    for name, case in sorted(OPERATOR_CASES.items()):
         operator = OPERATORS[name]
         if not operator.elementwise:
             continue
         for kind in ElementType:
             taken = kind.family in operator.families and kind.family in families
-            missing = kind in WITHOUT_KERNEL.get(name, ())
-            unrounded = kind is ElementType.BFLOAT16 and not operator.rounds_once
+            carried = kind is ElementType.BFLOAT16 and operator.rounds_once
             single = Single(operator, kind)
-            if taken and not missing and not unrounded and single.opset <= NEWEST:
+            there = kind in (*case.kernels, *case.newer_kernels)
+            computed = carried if kind is ElementType.BFLOAT16 else there
+            if taken and computed and single.opset <= NEWEST:
                 yield single
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A rule about elements in one type.
+
+    Attributes:
+        boundary: The rule, and elements on both sides of it.
+        single: The operator in that type.
+    """
+
+    boundary: Boundary
+    single: Single
+
+    def operands(self, shape: tuple[int, ...], outside: int | None = None) -> dict[str, Array]:
+        """Operands that keep the rule, or break it at one place alone.
+
+        Args:
+            shape: Their shape.
+            outside: The place, counted in row-major order; None for nowhere.
+        """
+        kind = self.single.element_type
+        inside = self.boundary.inside(kind)
+        size = int(np.prod(shape))
+        chosen = [inside[place % len(inside)] for place in range(size)]
+        if outside is not None:
+            offending = self.boundary.outside(kind)
+            chosen[outside] = offending[outside % len(offending)]
+        columns = zip(*chosen, strict=True) if chosen else ((),) * len(self.single.names)
+        return {
+            name: np.array(column, kind.dtype).reshape(shape)
+            for name, column in zip(self.single.names, columns, strict=True)
+        }
+
+    def __str__(self) -> str:
+        """Give rule and type: `Mod.int.C1 int8`."""
+        return f"{self.boundary.rule} {self.single.element_type}"
+
+
+def crossings() -> Iterator[Crossing]:
+    """Every rule about elements in every type that it binds and that there is a kernel for."""
+    for single in singles():
+        bound = {rule.id for rule in single.rules()}
+        for boundary in single.case.boundaries:
+            if boundary.rule in bound and single.element_type in boundary.types:
+                yield Crossing(boundary, single)

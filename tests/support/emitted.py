@@ -44,11 +44,7 @@ class Emitted:
 
     @classmethod
     def read(cls, path: Path) -> "Emitted":
-        """Read a file.
-
-        Args:
-            path: The file.
-        """
+        """Read a file."""
         head, *parts = path.read_text("utf-8").split("\n== ")
         _, given = head.split("\n\n", 1)
         arguments, text = given.split("\n", 1)
@@ -61,30 +57,18 @@ class Emitted:
         return {name: a for name, a in self.arguments.items() if name not in _OF_PARSE}
 
     def rewritten(self, backend: str) -> onnx.ModelProto:
-        """Rewrite the model.
-
-        Args:
-            backend: The backend.
-        """
+        """Rewrite the model."""
         model = parse(self.text, **{n: a for n, a in self.arguments.items() if n in _OF_PARSE})
         return sonnx_ort.rewrite(model, backend=backend, **self.choices)
 
     def told(self, backend: str) -> str:
-        """Tell what `rewrite` makes of the model.
-
-        Args:
-            backend: The backend.
-        """
+        """Tell what `rewrite` makes of the model."""
         rewritten = self.rewritten(backend)
         told = "".join(f"{line}\n" for line in _metadata(rewritten.graph))
         return f"{printer.to_text(rewritten).rstrip()}\n{told}"
 
     def write(self, path: Path) -> None:
-        """Write a file anew.
-
-        Args:
-            path: The file.
-        """
+        """Write a file anew."""
         parts = (f"\n== {backend} ==\n{self.told(backend)}" for backend in BACKENDS)
         path.write_text(self.head.rstrip() + "\n" + "".join(parts), encoding="utf-8")
 
@@ -100,11 +84,7 @@ def _metadata(graph: onnx.GraphProto) -> Iterator[str]:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Write all files anew.
-
-    Args:
-        arguments: None.
-    """
+    """Write all files anew."""
     if arguments:
         print("record_emitted.py takes no arguments")
         return 2

@@ -54,12 +54,7 @@ class Suite:
         self.names = tuple(self._tests)
 
     def try_case(self, name: str, start: Start) -> Trial:
-        """Run a case as the onnx package does.
-
-        Args:
-            name: The case.
-            start: Starts its session.
-        """
+        """Run a case as the onnx package does."""
         self._start = start
         self._trace.model = None
         self._trace.feeds, self._trace.outputs = [], []

@@ -1,16 +1,178 @@
 """What a case of the onnx package has to give where it is enforced: the bits of ONNX Runtime."""
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime as ort
+from onnx import helper, numpy_helper
 
-from support.broken_rules import Breach, breaches_of, unbroken
+import sonnx_ort
+from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.operand import Shape
+from support.onnx_backend import run_with_any_types
 from support.onnx_cases import Suite, Trial, optimized, plain
 from support.onnx_record import NODE_BY_NODE, OPTIMIZED, REFUSED, SAME, UNOPTIMIZED
-from support.single_nodes import run_node_by_node
+from support.sessions import on_one_thread
+from support.soundness.arrays import Array
+from support.soundness.rules import decided_rules
+
+_ABOUT_TYPES, _ABOUT_SHAPES = ".R2", ".R1"
+
+_AXES, _STEPS = 3, 4
+"""Where a Slice reads them."""
+
+_OF_THE_PROFILE = {element_type.dtype for element_type in ElementType}
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that is said to be broken.
+
+    Attributes:
+        rule: The rule's id.
+        operator: The operator.
+        node: How errors call the node.
+        shapes: The shapes that it tells of the operands; None for one that it does not know.
+    """
+
+    rule: str
+    operator: str
+    node: str
+    shapes: tuple[Shape | None, ...]
+
+
+def breaches_of(error: Exception | None) -> list[Breach]:
+    """What an error says is broken; nothing if it is of another kind."""
+    match error:
+        case sonnx_ort.ModelRejected():
+            found = error.report.violations
+            return [
+                Breach(v.rule.id, v.operator, v.node, tuple(o.shape for o in v.operands))
+                for v in found
+            ]
+        case sonnx_ort.ContractViolation():
+            return [Breach(error.rule, error.operator, error.node, error.shapes or ())]
+    return []
+
+
+def unbroken(
+    model: onnx.ModelProto, feeds: Mapping[str, Any], breaches: Sequence[Breach]
+) -> list[str]:
+    """Find the rules that operands keep, and say so of each.
+
+    Args:
+        model: The original model.
+        feeds: What it is run with.
+        breaches: What is said to be broken. In the body of another node, whose values are not
+            looked at, it has to be a rule about shapes, and those that are told have to break it,
+            or one about inputs that the node has not.
+    """
+    return list(_unbroken(model, feeds, breaches))
+
+
+def _unbroken(
+    model: onnx.ModelProto, feeds: Mapping[str, Any], breaches: Sequence[Breach]
+) -> Iterator[str]:
+    for breach in breaches:
+        labels = {_label(node): node for node in model.graph.node}
+        if breach.node in labels:
+            node = labels[breach.node]
+            operands = _operands(model, node, feeds)
+            kept = not _breaks(breach.rule, node, operands)
+            told = ", ".join(map(_told, operands))
+        else:
+            (node,) = (node for node in all_nodes(model) if _label(node) == breach.node)
+            kept = not _said_to_break(breach, node)
+            told = str(breach.shapes)
+        if kept:
+            yield f"{breach.operator} '{breach.node}' keeps {breach.rule}: {told}"
+
+
+def _label(node: onnx.NodeProto) -> str:
+    return node.name or f"(output {node.output[0]})"
+
+
+def _told(operand: Array | None) -> str:
+    return "nothing" if operand is None else f"{operand.dtype}{list(operand.shape)}"
+
+
+def _said_to_break(breach: Breach, node: onnx.NodeProto) -> bool:
+    """Whether a node breaks a rule, by the shapes that are told and by what it has of inputs."""
+    shapes = breach.shapes
+    match breach.rule:
+        case "MatMul.C1":
+            return any(shape is not None and len(shape) != 2 for shape in shapes)
+        case "Slice.R1" | "Slice.R3":
+            position = _AXES if breach.rule == "Slice.R1" else _STEPS
+            return not any(node.input[position : position + 1])
+    return breach.rule.endswith(_ABOUT_SHAPES) and len(set(shapes)) > 1
+
+
+def _breaks(rule: str, node: onnx.NodeProto, operands: Sequence[Array | None]) -> bool:
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    if not OPERATORS[node.op_type].elementwise:
+        return decided_rules(node.op_type, operands, "typed", attributes).get(rule, False)
+    given = [operand for operand in operands if operand is not None]
+    if rule.endswith(_ABOUT_SHAPES):
+        return len({operand.shape for operand in given}) > 1
+    if rule.endswith(_ABOUT_TYPES):
+        types = {operand.dtype for operand in given}
+        return len(types) > 1 or not types <= _OF_THE_PROFILE
+    given = list(np.broadcast_arrays(*given))
+    return decided_rules(node.op_type, given, "typed", attributes).get(rule, False)
+
+
+def _operands(
+    model: onnx.ModelProto, node: onnx.NodeProto, feeds: Mapping[str, Any]
+) -> list[Array | None]:
+    """What a node of a model reads in a run of plain ONNX Runtime; None where it reads nothing."""
+    exposed = copy.deepcopy(model)
+    del exposed.graph.output[:]
+    names = [name for name in node.input if name]
+    computed = [name for name in names if name not in feeds]
+    known = dict(feeds)
+    for position, name in enumerate(computed):
+        exposed.graph.node.add(op_type="Identity", input=[name], output=[f"operand{position}"])
+        exposed.graph.output.append(helper.make_empty_tensor_value_info(f"operand{position}"))
+    if computed:
+        session = ort.InferenceSession(exposed.SerializeToString(), on_one_thread("none"))
+        known.update(zip(computed, run_with_any_types(session, feeds), strict=True))
+    return [np.asarray(known[name]) if name else None for name in node.input]
+
+
+def run_node_by_node(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
+    """Compute a model without optional values, sequences and bodies that read outer values."""
+    known = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer} | dict(feeds)
+    for node in model.graph.node:
+        known.update(zip(node.output, _outputs(model, node, known), strict=True))
+    return [known[output.name] for output in model.graph.output]
+
+
+def _outputs(
+    model: onnx.ModelProto, node: onnx.NodeProto, known: Mapping[str, Any]
+) -> list[np.ndarray[Any, Any]]:
+    read = {name: np.asarray(known[name]) for name in node.input if name}
+    inputs = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(array.dtype), list(array.shape)
+        )
+        for name, array in read.items()
+    ]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in node.output]
+    alone = helper.make_model(
+        helper.make_graph([node], "alone", inputs, outputs),
+        opset_imports=model.opset_import,
+        ir_version=model.ir_version,
+    )
+    session = ort.InferenceSession(alone.SerializeToString(), on_one_thread("none"))
+    return run_with_any_types(session, read)
 
 
 class Reference:
@@ -23,12 +185,7 @@ class Reference:
     """
 
     def __init__(self, suite: Suite, name: str) -> None:
-        """Run a case.
-
-        Args:
-            suite: The cases.
-            name: The case.
-        """
+        """Run a case."""
         self._suite, self.name = suite, name
         self._refusals: dict[tuple[Breach, ...], str] = {}
         self.unoptimized = suite.try_case(name, plain)
@@ -36,13 +193,7 @@ class Reference:
         self.model = self.unoptimized.trace.model
 
     def compared(self, trial: Trial, backend: str, level: str) -> str:
-        """Say in a word what enforcement made of the case, and behind it what is to be known.
-
-        Args:
-            trial: What came of the enforced model.
-            backend: What enforces it.
-            level: The level of optimization.
-        """
+        """Say in a word what enforcement made of the case, and behind it what is to be known."""
         breaches = tuple(breaches_of(trial.error))
         if breaches:
             return self._refused(breaches)

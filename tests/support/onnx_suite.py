@@ -14,12 +14,12 @@ import onnxruntime as ort
 
 import sonnx_ort
 from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from support.onnx_backend import Start
 from support.onnx_cases import Suite, plain
 from support.onnx_record import BACKENDS, EXPLICIT, LEVELS_TRIED, OPERATORS, REJECT, is_refused
 from support.onnx_reference import Reference
 from support.sessions import LEVELS, on_one_thread
-from support.soundness.rules import DEFAULT_OPERATORS
 
 _SAMPLED = re.compile("test_(div|sub|mod|pow|max|where|prelu)(?!.*expanded)(_|$)")
 
@@ -59,11 +59,7 @@ class Enforced:
     """
 
     def __init__(self, choices: Choices) -> None:
-        """Start nothing yet.
-
-        Args:
-            choices: How the model is enforced.
-        """
+        """Start nothing yet."""
         self._choices = choices
         self._options = on_one_thread()
         self._session: sonnx_ort.InferenceSession | None = None

@@ -31,22 +31,12 @@ class PackageCopy:
         return cls(folder)
 
     def path(self, file: str) -> Path:
-        """Where a file of the repository lies in the copy.
-
-        Args:
-            file: Its path in the repository.
-        """
+        """Where a file of the repository lies in the copy."""
         parts = Path(file).parts
         return self.folder.joinpath(*(() if parts[0] == "sonnx_ort" else ("sonnx_ort",)), *parts)
 
     def replace(self, file: str, old: str, new: str) -> None:
-        """Change a place in a file that occurs once.
-
-        Args:
-            file: Its path in the repository.
-            old: What stands there.
-            new: What is to stand there.
-        """
+        """Change a place in a file that occurs once."""
         text = self.path(file).read_text(encoding="utf-8")
         assert text.count(old) == 1, f"{file} has {text.count(old)} places like\n{old}"
         self.path(file).write_text(text.replace(old, new), encoding="utf-8")

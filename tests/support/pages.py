@@ -51,11 +51,7 @@ class Block:
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """Give the fenced blocks of a page, and indented ones of the project's own commands.
-
-    Args:
-        page: The page.
-    """
+    """Give the fenced blocks of a page, and indented ones of the project's own commands."""
     text = page.read_text(encoding="utf-8")
     found = [
         (m.start(), Block(m["language"], m["title"] or "", m["text"]))
@@ -67,9 +63,6 @@ def blocks(page: Path) -> Iterator[Block]:
 
 def follow(page: Path) -> Iterator[tuple[Block, str]]:
     """Run the blocks of a page in this folder, one after the other, in one namespace.
-
-    Args:
-        page: The page.
 
     Yields:
         Each block of output, and what the block before it really printed.

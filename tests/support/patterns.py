@@ -299,12 +299,7 @@ PATTERNS = {
         survives=_NATIVE,
     ),
     "LayerNormalization of opset 17": Pattern(
-        "LayerNormFusionL1",
-        "basic",
-        _LAYER_NORMALIZATION,
-        _ROWS,
-        _MORE_ROWS,
-        broadcast="explicit",
+        "LayerNormFusionL1", "basic", _LAYER_NORMALIZATION, _ROWS, _MORE_ROWS, broadcast="explicit"
     ),
     "LayerNormalization of opset 16": Pattern(
         "LayerNormFusionL2",

@@ -25,12 +25,7 @@ def subtracting(state: str, declared: str) -> onnx.ModelProto:
 def feeds_of(
     state: tuple[int, ...], subtracted: tuple[int, ...]
 ) -> dict[str, npt.NDArray[np.float32]]:
-    """Give such a Scan two iterations.
-
-    Args:
-        state: The shape of the first state.
-        subtracted: That of what is subtracted.
-    """
+    """Give such a Scan two iterations."""
     return {
         "s": np.full(state, 5, np.float32),
         "x": np.ones(2, np.float32),

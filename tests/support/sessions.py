@@ -1,7 +1,11 @@
 """Options of the sessions that tests start."""
 
+from typing import Any
+
+import onnx
 import onnxruntime as ort
 
+import sonnx_ort
 from sonnx_ort.options import Backend
 from sonnx_ort.runtime.registration import prepare
 
@@ -28,6 +32,14 @@ def on_one_thread(level: str = "all") -> ort.SessionOptions:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = LEVELS[level]
     return options
+
+
+def enforced(
+    model: onnx.ModelProto, backend: str, level: str = "none", **choices: Any
+) -> sonnx_ort.InferenceSession:
+    """Our session on one thread, at a level of optimization, that enforces all operators."""
+    choices = {"operators": "all", "backend": backend, **choices}
+    return sonnx_ort.InferenceSession(model, on_one_thread(level), **choices)
 
 
 def set_for(backend: str, level: str) -> ort.SessionOptions:

@@ -89,13 +89,7 @@ def known_inputs(
 
 
 def shapes_of(operator: str, *operands: Operand, **rest: Any) -> list[Dimensions | None] | None:
-    """What is certain of the outputs' shapes; None if the rule says nothing.
-
-    Args:
-        operator: The name of a standard operator.
-        operands: What is certain of each input.
-        rest: As `known_inputs` takes it.
-    """
+    """What is certain of the outputs' shapes; None if the rule says nothing."""
     try:
         shapes = SHAPE_RULES[operator].shapes(known_inputs(operator, *operands, **rest))
     except Unknown:
@@ -104,13 +98,7 @@ def shapes_of(operator: str, *operands: Operand, **rest: Any) -> list[Dimensions
 
 
 def contents_of(operator: str, *operands: Operand, **rest: Any) -> Dimensions | None:
-    """What is certain of the output's elements; None if that is nothing.
-
-    Args:
-        operator: The name of a standard operator.
-        operands: What is certain of each input.
-        rest: As `known_inputs` takes it.
-    """
+    """What is certain of the output's elements; None if that is nothing."""
     try:
         return _dimensions(CONTENTS[operator](known_inputs(operator, *operands, **rest)))
     except Unknown:

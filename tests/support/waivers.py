@@ -15,23 +15,12 @@ LAST_DAY = dt.date(9999, 12, 31)
 
 
 def waiver(rule: str, node: str = "the_node", until: dt.date = LAST_DAY) -> sonnx_ort.Waiver:
-    """A waiver of one violation.
-
-    Args:
-        rule: The rule.
-        node: The node that breaks it.
-        until: The last day.
-    """
+    """A waiver of one violation."""
     return sonnx_ort.Waiver(rule, node, "B is one number", "the board", until)
 
 
 def unequal(operator: str = "Div", element_type: str = "float") -> onnx.ModelProto:
-    """A model of one node, of which equal shapes are violated.
-
-    Args:
-        operator: The node's operator.
-        element_type: The type of its operands.
-    """
+    """A model of one node, of which equal shapes are violated."""
     return binary_model(operator, element_type, [3], [1])
 
 
@@ -64,10 +53,6 @@ def run(model: onnx.ModelProto, *feeds: Sequence[float], **choices: object) -> n
 
 
 def recorded(model: onnx.ModelProto) -> object:
-    """What a model's metadata says of waivers; None if it says nothing.
-
-    Args:
-        model: The model.
-    """
+    """What a model's metadata says of waivers; None if it says nothing."""
     texts = {entry.key: entry.value for entry in model.metadata_props}
     return json.loads(texts[WAIVERS]) if WAIVERS in texts else None

@@ -21,11 +21,7 @@ def steps() -> Iterator[tuple[str, str, str]]:
 
 
 def followed(folder: Path) -> PackageCopy:
-    """Do what the walk-through says in a copy of the package.
-
-    Args:
-        folder: Where the copy is made.
-    """
+    """Do what the walk-through says in a copy of the package."""
     copy = PackageCopy.in_folder(folder)
     for file, kind, text in steps():
         match kind:

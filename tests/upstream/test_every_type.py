@@ -6,61 +6,39 @@ import platform
 import numpy as np
 import pytest
 
+from sonnx_ort.profile.catalog import ELEMENTWISE_OPERATORS, OPERATORS
+from sonnx_ort.profile.element_type import ElementType
+from support import operator_cases
 from support.bare_nodes import RUN
 from support.changes import before_and_since, changed
 from support.child import run_python
+from support.operator_cases import OPERATOR_CASES, called
+from support.values import SIGNED_INTEGERS
 
 pytestmark = pytest.mark.upstream
 
-FLOATS = ("float16", "float", "double")
-SIGNED = ("int8", "int16", "int32", "int64")
-UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+FLOATS = tuple(map(str, operator_cases.FLOATS))
+SIGNED = tuple(map(str, SIGNED_INTEGERS))
+UNSIGNED = tuple(map(str, operator_cases.UNSIGNED_INTEGERS))
 NUMBERS = FLOATS + SIGNED + UNSIGNED
-WITHOUT_16_BITS = tuple(t for t in NUMBERS if t not in ("int16", "uint16"))
 TYPES = (*NUMBERS, "bfloat16", "bool")
 
 KERNELS = {
-    **dict.fromkeys(("Add", "Sub", "Mul", "Div"), NUMBERS),
-    **dict.fromkeys(("Max", "Min", "Clip"), WITHOUT_16_BITS),
-    "PRelu": ("float16", "float"),
-    **dict.fromkeys(("And", "Or", "Xor"), ("bool",)),
-    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), SIGNED + UNSIGNED),
-    "Equal": (*NUMBERS, "bool"),
-    **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), NUMBERS),
-    "Where": tuple(t for t in WITHOUT_16_BITS if t != "uint64"),
-    "Mod <fmod = 1>": NUMBERS,
-    "Pow": (*FLOATS, "int32", "int64"),
-    'BitShift <direction = "LEFT">': tuple(
-        t for t in UNSIGNED if t != "uint16" or changed("BitShift has kernels for uint16")
-    ),
-    "Abs": NUMBERS,
-    "Neg": FLOATS + SIGNED,
-    **dict.fromkeys(("Reciprocal", "Sqrt", "Log"), FLOATS),
-    "Acos": ("float16", "float"),
-    "MatMul": (*FLOATS, "int32", "int64", "uint32", "uint64"),
-    "BatchNormalization": FLOATS,
-    "ArgMax <axis = 0>": (*FLOATS, "int8", "int32", "int64", "uint8"),
+    name: {str(t) for t in case.kernels}
+    for name, case in OPERATOR_CASES.items()
+    if name not in ("Cast", "Slice")
 }
 """The types of which the operators' pages say that ONNX Runtime has kernels, in version 22."""
 
-RESULTS = {
-    "bool": ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"),
-    "int64": ("ArgMax",),
-}
-OPERANDS = {
-    **dict.fromkeys(("Abs", "Neg", "Reciprocal", "Sqrt", "Log", "Acos", "ArgMax"), 1),
-    **dict.fromkeys(("Where", "Clip"), 3),
-    "BatchNormalization": 5,
-}
+if changed("BitShift has kernels for uint16"):
+    KERNELS["BitShift"].add("uint16")
 
 STARTING = """
-def starts(node, result, declarations):
-    inputs = ", ".join(f"{d} {name}" for d, name in zip(declarations, "abcde"))
+def starts(node, result, inputs):
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = AS_WRITTEN
-    operands = ", ".join("abcde"[: len(declarations)])
-    model = parse(f"({inputs}) => ({result}[] y) {{ y = {node} ({operands}) }}", opset=22)
+    model = parse(f"({inputs}) => ({result}[] y) {{ y = {node} }}", opset=22)
     try:
         ort.InferenceSession(model.SerializeToString(), options)
     except Exception as error:
@@ -69,43 +47,47 @@ def starts(node, result, declarations):
     return True
 
 def report_kernels(asked):
-    for node, element_type, *rest in asked:
-        print(json.dumps([node, element_type, starts(node, *rest)]), flush=True)
+    for name, element_type, *rest in asked:
+        print(json.dumps([name, element_type, starts(*rest)]), flush=True)
 """
 
 
-def asked_of(node: str, element_type: str) -> tuple[str, str, str, list[str]]:
-    """A node with operands of a type, for `starts`."""
-    operator = node.partition(" ")[0]
-    result = next((t for t, named in RESULTS.items() if operator in named), element_type)
-    declarations = [f"{element_type}[?]"] * OPERANDS.get(operator, 2)
-    match operator:
-        case "Where":
-            declarations[0] = "bool[?]"
-        case "Clip":
-            declarations[1:] = [element_type] * 2
-        case "MatMul":
-            declarations = [f"{element_type}[?, ?]"] * 2
-        case "BatchNormalization":
-            declarations[0] = f"{element_type}[?, ?]"
-    return node, element_type, result, declarations
+def node_of(name: str, element_type: str) -> tuple[str, str]:
+    """The type of a node's result, and the node on operands a, b and so on."""
+    operands = "abcde"[: len(OPERATORS[name].operand_names(2))]
+    result = OPERATORS[name].result_type or element_type
+    return result, called(name, ElementType(element_type).family, operands)
+
+
+def asked_of(name: str, element_type: str) -> tuple[str, str, str, str, str]:
+    """An operator with operands of a type, for `starts`."""
+    shapes = {"MatMul": ["[?, ?]"] * 2, "BatchNormalization": ["[?, ?]"], "Clip": ["[?]", "", ""]}
+    names = OPERATORS[name].operand_names(2)
+    declared = ", ".join(
+        f"{OPERATORS[name].operand_types.get(operand, element_type)}{shape} {letter}"
+        for operand, letter, shape in zip(
+            names, "abcde", [*shapes.get(name, []), *["[?]"] * 5], strict=False
+        )
+    )
+    result, node = node_of(name, element_type)
+    return name, element_type, node, result, declared
 
 
 @pytest.fixture(scope="module")
 def kernels():
-    asked = [asked_of(node, t) for node in KERNELS for t in TYPES]
+    asked = [asked_of(name, t) for name in KERNELS for t in TYPES]
     child = run_python(RUN, STARTING, f"report_kernels({asked!r})")
     assert child.exit_status == 0, child
     found = {}
-    for node, element_type, there in map(json.loads, child.stdout.splitlines()):
-        found.setdefault(node, set()).update([element_type] if there else [])
+    for name, element_type, there in map(json.loads, child.stdout.splitlines()):
+        found.setdefault(name, set()).update([element_type] if there else [])
     return found
 
 
-@pytest.mark.parametrize("node", KERNELS)
-def test_kernels_are_those_of_the_operators_page(kernels, node):
-    """Once there are others, the operator's page has to tell of them."""
-    assert kernels[node] == set(KERNELS[node])
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_are_those_of_the_operators_page(kernels, name):
+    """Once there are others, the operator's page and the tests' table have to tell of them."""
+    assert kernels[name] == KERNELS[name]
 
 
 def elements(element_type, *numbers):
@@ -120,22 +102,17 @@ def alike(element_type, *sizes):
 NAN, INF = float("nan"), float("inf")
 SMALLEST = {t: -(2 ** (int(t.removeprefix("int")) - 1)) for t in SIGNED}
 LARGE = 3_000_000_000
-BROADCASTING = [
-    *("Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu", "And", "Or", "Xor", "Equal", "Less"),
-    *("LessOrEqual", "Greater", "GreaterOrEqual", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Pow"),
-    *("Mod <fmod = 1>", 'BitShift <direction = "LEFT">'),
-]
 
 
 def broadcast_cases():
-    for node in BROADCASTING:
+    for name in sorted(ELEMENTWISE_OPERATORS & KERNELS.keys()):
+        if len(OPERATORS[name].operand_names(2)) == 1:
+            continue
         # In this version PRelu of float16 is no kernel, but other nodes.
-        for t in ("float",) if node == "PRelu" else KERNELS[node]:
-            result = "bool" if node in RESULTS["bool"] else t
-            yield f"{node} of {t}", f"{result} {node} (a, b)", alike(t, 3, 1), 3
-    for t in KERNELS["Where"]:
-        operands = [("bool[n]", [True]), *alike(t, 3, 1)]
-        yield f"Where of {t}", f"{t} Where(a, b, c)", operands, 3
+        for t in ("float",) if name == "PRelu" else sorted(KERNELS[name]):
+            operands = [("bool[n]", [True])] if name == "Where" else []
+            expression = " ".join(node_of(name, t))
+            yield f"{name} of {t}", expression, [*operands, *alike(t, 3, 1)], 3
 
 
 def silent_cases_of_floats():
@@ -150,7 +127,7 @@ def silent_cases_of_floats():
         yield f"BatchNormalization of {t}", normalized, [(f"{t}[?,?]", [[3]]), *one], [[NAN]]
         divided = [elements(t, 7, INF), elements(t, 0, 2)]
         yield f"Mod of {t}", f"{t} Mod <fmod = 1> (a, b)", divided, [NAN, NAN]
-    for t in KERNELS["Acos"]:
+    for t in sorted(KERNELS["Acos"]):
         yield f"Acos of {t}", f"{t} Acos(a)", [elements(t, 1.5, -INF)], [NAN, NAN]
 
 
@@ -163,7 +140,7 @@ def silent_cases_of_integers():
         smallest = [elements(t, SMALLEST[t]), elements(t, -1)]
         yield f"Div of {t}", f"{t} Div(a, b)", smallest, [SMALLEST[t]]
         yield f"Mod of smallest {t}", f"{t} Mod(a, b)", smallest, [0]
-    for t in KERNELS['BitShift <direction = "LEFT">']:
+    for t in sorted(KERNELS["BitShift"]):
         width = int(t.removeprefix("uint"))
         for way in ("LEFT", "RIGHT"):
             shifts = [elements(t, 255, 255, 255), elements(t, width, width + 1, 255)]
@@ -182,10 +159,10 @@ def silent_cases_of_integers():
 
 
 def silent_cases_of_shapes():
-    for t in KERNELS["Clip"]:
+    for t in sorted(KERNELS["Clip"]):
         bounds = [elements(t, 0, 9), elements(t, 1), elements(t, 3)]
         yield f"Clip of {t}", f"{t} Clip(a, b, c)", bounds, [1, 3]
-    for t in KERNELS["MatMul"]:
+    for t in sorted(KERNELS["MatMul"]):
         stack, vector = (f"{t}[?,?,?]", [[[1, 1]], [[1, 1]]]), elements(t, 1, 1)
         yield f"MatMul of {t}", f"{t} MatMul(a, b)", [stack, vector], [[2], [2]]
     for t in NUMBERS:
@@ -226,7 +203,7 @@ def refusing_cases():
         zero = [elements(t, 7), elements(t, 0)]
         yield f"Div of {t} by zero", f"{t} Div(a, b)", zero, "Integer division by zero"
         yield f"Mod of {t} by zero", f"{t} Mod(a, b)", zero, "Integer modulo by zero"
-    for t in KERNELS["ArgMax <axis = 0>"]:
+    for t in sorted(KERNELS["ArgMax"]):
         nothing = [elements(t)]
         yield f"ArgMax of no {t}", "int64 ArgMax <axis = 0> (a)", nothing, "Status Message: $"
 

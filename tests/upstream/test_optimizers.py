@@ -14,7 +14,7 @@ from sonnx_ort.runtime.session_options import (
 )
 from support.fusions import FUSIONS
 from support.graphs import parse
-from support.sessions import LEVELS
+from support.sessions import LEVELS, quiet
 
 pytestmark = pytest.mark.upstream
 
@@ -29,8 +29,7 @@ OPTIMIZING = [
 
 def optimized(model_proto, path, level, disabled=""):
     """A session, and the nodes that it kept."""
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
+    options = quiet()
     options.graph_optimization_level = level
     options.optimized_model_filepath = str(path / "optimized.onnx")
     if disabled:

@@ -5,6 +5,7 @@ import onnxruntime as ort
 import pytest
 
 from support.graphs import binary_model, parse
+from support.sessions import quiet
 
 pytestmark = pytest.mark.upstream
 
@@ -12,8 +13,7 @@ UNEQUAL = {"A": np.ones(3, np.float32), "B": np.ones(1, np.float32)}
 
 
 def run(model_proto):
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
+    options = quiet()
     session = ort.InferenceSession(model_proto.SerializeToString(), options)
     return session.run(None, UNEQUAL)[0]
 

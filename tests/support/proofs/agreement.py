@@ -19,11 +19,7 @@ Array = npt.NDArray[Any]
 
 
 def of_told_operands(
-    model: onnx.ModelProto,
-    feeds: Mapping[str, Array],
-    *,
-    sizes: bool = False,
-    told: bool = True,
+    model: onnx.ModelProto, feeds: Mapping[str, Array], *, sizes: bool = False, told: bool = True
 ) -> bool:
     """Compare what follows for operands of which everything is told.
 

@@ -7,13 +7,7 @@ from support.proofs.tensors import Index, Length, Vector, length_of, reduced, te
 
 
 def lines_up(limits: LimitedBroadcasting, a: Vector, b: Vector) -> z3.BoolRef:
-    """Whether a shape has one element, or is the part of another one that is asked for.
-
-    Args:
-        limits: Where the part starts.
-        a: The shape of the first operand.
-        b: The shape of the second one.
-    """
+    """Whether a shape has one element, or is the part of another one that is asked for."""
     return z3.Or(has_one_element(a, b), is_part(limits, a, b))
 
 

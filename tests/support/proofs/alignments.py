@@ -142,11 +142,7 @@ class LinedUp:
             yield Question(self.emitted, operands, frozenset({NAME}), claim)
 
     def small_shapes(self, model: onnx.ModelProto) -> Iterator[Question]:
-        """That exactly what lines up passes, of small shapes, of a model with a fault in it.
-
-        Args:
-            model: The model.
-        """
+        """That exactly what lines up passes, of small shapes, of a model with a fault in it."""
         ranks = [range(4) if known_rank(each) is None else (None,) for each in model.graph.input]
         for chosen in product(*ranks):
             operands = self._operands(model, backwards=True, ranks=chosen)
@@ -155,11 +151,7 @@ class LinedUp:
             yield Question(model, operands, frozenset({NAME}), self._passing(a, b), small)
 
     def keeps_rules(self, feeds: Mapping[str, Array]) -> bool:
-        """Whether B lines up with A and both have a common shape, by the profile's own decision.
-
-        Args:
-            feeds: The arrays.
-        """
+        """Whether B lines up with A and both have a common shape, by the profile's own decision."""
         a, b = (feeds[name] for name in "AB")
         if self.limits.violation(a.shape, b.shape) is not None:
             return False
@@ -168,11 +160,7 @@ class LinedUp:
         return Broadcastable().violation([a, aligned]) is None
 
     def _operands(
-        self,
-        model: onnx.ModelProto,
-        *,
-        backwards: bool,
-        ranks: Sequence[int | None] = (None, None),
+        self, model: onnx.ModelProto, *, backwards: bool, ranks: Sequence[int | None] = (None, None)
     ) -> list[Operand]:
         made = []
         for declared, rank in zip(model.graph.input, ranks, strict=True):

@@ -10,10 +10,6 @@ from support.proofs.theorem import NotProved
 def counterexample(claim: z3.BoolRef, seconds: int = 600) -> dict[str, int] | None:
     """Find values for which a claim is false.
 
-    Args:
-        claim: The claim.
-        seconds: How long it may take.
-
     Returns:
         The bits of each constant; None if the claim is true of all values.
 

@@ -72,11 +72,7 @@ class Broadcasting:
         return passing, passing.about(self._common(self.emitted, operands))
 
     def small_shapes(self, model: onnx.ModelProto) -> Iterator[Question]:
-        """The same of small shapes, of a model in which something is wrong.
-
-        Args:
-            model: The model.
-        """
+        """The same of small shapes, of a model in which something is wrong."""
         inputs = model.graph.input
         ranks = [range(4) if known_rank(each) is None else (None,) for each in inputs]
         for chosen in product(*ranks):
@@ -89,19 +85,11 @@ class Broadcasting:
             yield self._question(model, operands, small)
 
     def fits(self, feeds: Mapping[str, Array]) -> bool:
-        """Whether arrays have a common shape, by the profile's own decision.
-
-        Args:
-            feeds: The arrays.
-        """
+        """Whether arrays have a common shape, by the profile's own decision."""
         return Broadcastable().violation(list(feeds.values())) is None
 
     def kept(self, tensors: Sequence[Tensor]) -> z3.BoolRef:
-        """Whether operands pass, as a formula.
-
-        Args:
-            tensors: The operands.
-        """
+        """Whether operands pass, as a formula."""
         return demanded(Broadcastable(), tensors)
 
     def operand(self, declared: onnx.ValueInfoProto, rank: int | None) -> Operand:
@@ -150,12 +138,7 @@ class Broadcasting:
 
 
 def has_common_shape(tensor: Tensor, shapes: Sequence[Vector]) -> z3.BoolRef:
-    """Whether a tensor has the common shape of shapes.
-
-    Args:
-        tensor: The tensor.
-        shapes: The shapes.
-    """
+    """Whether a tensor has the common shape of shapes."""
     rank = longest([shape.length for shape in shapes])
 
     def same(from_the_end: int | z3.ArithRef) -> z3.BoolRef:

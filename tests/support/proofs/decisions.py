@@ -46,11 +46,7 @@ CASES: dict[str, tuple[str, Callable[[z3.BoolRef], bool]]] = {
 
 
 def decide(case: str) -> bool:
-    """Have a claim decided, unless it is; give whether it is proved.
-
-    Args:
-        case: The operator and the type.
-    """
+    """Have a claim decided, unless it is; give whether it is proved."""
     operator, kind = case.split()
     rounding = Rounding(operator, ElementType(kind))
     package, by_solver = CASES[case]
@@ -62,11 +58,7 @@ def decide(case: str) -> bool:
         print(f"{case}: not proved by {package}")
         return False
     seconds = round(time.monotonic() - start)
-    entry: Entry = {
-        "graph": graph,
-        "solver": f"{package} {version(package)}",
-        "seconds": seconds,
-    }
+    entry: Entry = {"graph": graph, "solver": f"{package} {version(package)}", "seconds": seconds}
     record = recorded() | {case: entry}
     RECORD.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", "utf-8")
     return True

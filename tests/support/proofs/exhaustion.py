@@ -22,24 +22,12 @@ PATTERNS = 1 << 16
 
 
 def numbers(patterns: Array, element_type: ElementType) -> Array:
-    """Numbers of 16 bits by their bit patterns.
-
-    Args:
-        patterns: The patterns.
-        element_type: The type.
-    """
+    """Numbers of 16 bits by their bit patterns."""
     return patterns.astype(np.uint16).view(element_type.dtype)
 
 
 def wrong(operator: str, a: Array, b: Array, found: Array) -> Array:
-    """Where a result is not the nearest number of its type, ties to even.
-
-    Args:
-        operator: "Div", "Mul" or "Sub".
-        a: The first operands.
-        b: The second ones.
-        found: The results.
-    """
+    """Where a result is not the nearest number of its type, ties to even."""
     with np.errstate(all="ignore"):
         wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
         plain = _PLAIN[operator](wide_a, wide_b)

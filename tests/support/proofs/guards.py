@@ -56,13 +56,7 @@ def guards_alone(model: onnx.ModelProto, guarded: Collection[str]) -> onnx.Model
 
 
 def passes(model: onnx.ModelProto, guarded: Collection[str], feeds: Mapping[str, Array]) -> bool:
-    """Whether ONNX Runtime lets operands through the guards of a model.
-
-    Args:
-        model: The model.
-        guarded: The names of the guarded nodes.
-        feeds: The operands.
-    """
+    """Whether ONNX Runtime lets operands through the guards of a model."""
     return outcome(guards_alone(model, guarded), feeds) is not None
 
 

@@ -51,11 +51,7 @@ def interpret(
 
 
 def _run_nodes(
-    nodes: Sequence[onnx.NodeProto],
-    values: Values,
-    run: Run,
-    opset: int,
-    leaving: Collection[str],
+    nodes: Sequence[onnx.NodeProto], values: Values, run: Run, opset: int, leaving: Collection[str]
 ) -> None:
     left: set[str] = set()
     for node in nodes:

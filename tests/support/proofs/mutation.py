@@ -28,9 +28,6 @@ class Mutation:
     def of(self, model: onnx.ModelProto) -> onnx.ModelProto:
         """A copy of a model with the fault in it.
 
-        Args:
-            model: The model.
-
         Raises:
             LookupError: It has no such value.
         """

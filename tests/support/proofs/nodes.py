@@ -15,8 +15,9 @@ import sonnx_ort
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
-from support.elementwise import Single, written
+from support.elementwise import Single
 from support.graphs import declared, parse
+from support.operator_cases import written
 from support.proofs.guards import reaching
 from support.proofs.interpreter import Values
 from support.proofs.rules import kept

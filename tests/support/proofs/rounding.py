@@ -81,12 +81,7 @@ class Rounding:
 
 
 def by_way_of(model: onnx.ModelProto, element_type: ElementType) -> onnx.ModelProto:
-    """A graph that rounds what it computed to another type on its way.
-
-    Args:
-        model: The graph.
-        element_type: The type.
-    """
+    """A graph that rounds what it computed to another type on its way."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     nodes = changed.graph.node
@@ -105,11 +100,7 @@ def by_way_of(model: onnx.ModelProto, element_type: ElementType) -> onnx.ModelPr
 
 
 def script(claim: z3.BoolRef) -> str:
-    """A claim as a script that any solver reads: it is satisfiable if the claim is false.
-
-    Args:
-        claim: The claim.
-    """
+    """A claim as a script that any solver reads: it is satisfiable if the claim is false."""
     solver = z3.Solver()
     solver.add(z3.Not(claim))
     return f"(set-logic QF_BVFP)\n{solver.to_smt2().replace('(check-sat)', '')}"

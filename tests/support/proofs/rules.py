@@ -12,32 +12,74 @@ from sonnx_ort.profile.requirements.division import (
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
-from sonnx_ort.profile.requirements.shapes import SameShape
+from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
+from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule
 from support.proofs.alignment_rules import lines_up
-from support.proofs.single_operand_rules import demanded_of_single_operands
-from support.proofs.tensors import Length, Tensor, Vector, for_all, same_sizes
-from support.proofs.terms import equal, is_signed, less, literal
+from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term
+from support.proofs.terms import NotInterpreted, as_number, equal, is_signed, less, literal
+
+
+def demanded_of_single_operands(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef:
+    """Whether operands are as a requirement demands.
+
+    Args:
+        requirement: The requirement.
+        operands: The operands that it speaks of; what names axes names some that are there.
+
+    Raises:
+        NotInterpreted: There is no formula for it.
+    """
+    match requirement:
+        case OwnRank():
+            return z3.And([term(operand.rank) == requirement.rank for operand in operands])
+        case AxisNotEmpty():
+            return _holds_something(requirement.axis, *operands)
+        case EveryAxis():
+            return term(operands[1].elements.length) == term(operands[0].rank)
+        case Slicing():
+            return _cut(requirement.demand, *operands)
+    raise NotInterpreted(f"the requirement {type(requirement).__name__}")
+
+
+def _holds_something(axis: int, x: Tensor) -> z3.BoolRef:
+    rank = term(x.rank)
+    there = z3.And(-rank <= axis, axis < rank)
+    if isinstance(x.rank, int):
+        return z3.And(there, x.sizes.at(axis % x.rank) > 0) if -x.rank <= axis < x.rank else there
+    return z3.And(there, x.sizes.at(axis if axis >= 0 else rank + axis) > 0)
+
+
+def _cut(demand: SliceDemand, x: Tensor, *places: Tensor) -> z3.BoolRef:
+    """What is demanded of each axis that is cut, whatever the number of them."""
+
+    def number(indices: Tensor, index: int | z3.ArithRef) -> z3.ArithRef:
+        return as_number(indices.elements.at(index), indices.element_type)
+
+    def meets(index: int | z3.ArithRef) -> z3.BoolRef:
+        start, end, axis, step = (number(each, index) for each in places)
+        size = x.sizes.any_at(length_of(z3.If(axis < 0, axis + term(x.rank), axis)))
+        below = z3.If(step < 0, 1, 0)
+        first, last = (z3.If(place < 0, place + size, place) for place in (start, end))
+        match demand:
+            case SliceDemand.START_WITHIN:
+                return z3.And(-size <= start, start < size)
+            case SliceDemand.END_WITHIN:
+                return z3.And(-size - below <= end, end <= size - below)
+            case SliceDemand.IN_ORDER:
+                return z3.If(step < 0, last <= first, first <= last)
+
+    return for_all(places[0].elements.length, meets)
 
 
 def kept(rule: Rule, names: Sequence[str], operands: Sequence[Tensor]) -> z3.BoolRef:
-    """Whether operands keep a rule that a run decides.
-
-    Args:
-        rule: The rule.
-        names: The operands' names.
-        operands: The operands.
-    """
+    """Whether operands keep a rule that a run decides."""
     spoken_of = rule.spoken_of(tuple(names), tuple(operands))
     return demanded(rule.requirement, spoken_of)
 
 
 def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef:
     """Whether operands are as a requirement demands.
-
-    Args:
-        requirement: The requirement.
-        operands: The operands that it speaks of.
 
     Raises:
         NotInterpreted: There is no formula for it.

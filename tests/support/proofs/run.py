@@ -51,12 +51,7 @@ class Run:
     expansions: list[Expansion] = field(default_factory=list)
 
     def asks_for(self, name: str, code: int) -> z3.BoolRef:
-        """Whether a named node is reached and asked for the code of a rule.
-
-        Args:
-            name: The name of the node.
-            code: The code.
-        """
+        """Whether a named node is reached and asked for the code of a rule."""
         taken, shape = self.asked[name]
         numbers = shape.elements
         return z3.And(taken, numbers.exists(lambda axis: numbers.at(axis) == -code))

@@ -15,8 +15,8 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
-from support.elementwise import written
 from support.graphs import declared, parse
+from support.operator_cases import written
 from support.proofs.guards import reaching
 from support.proofs.interpreter import Values
 from support.proofs.nodes import NAME, as_given, told_in_order
@@ -109,11 +109,7 @@ class SingleOperands:
         return self._question(self.emitted, operands, whole=True)
 
     def small(self, model: onnx.ModelProto) -> Iterator[Question]:
-        """The same of few axes and few elements, of a model in which something is wrong.
-
-        Args:
-            model: The model.
-        """
+        """The same of few axes and few elements, of a model in which something is wrong."""
         tensors = [name for name in self.names if name not in INDICES]
         for places in range(3) if INDICES & set(self.names) else (0,):
             for ranks in product(range(4 - len(tensors) // 2), repeat=len(tensors)):

@@ -30,12 +30,7 @@ def computing(
 
 
 def depending(model: onnx.ModelProto, given: Collection[str]) -> set[str]:
-    """The values that are computed from some values, and these.
-
-    Args:
-        model: The model.
-        given: The names of the values.
-    """
+    """The values that are computed from some values, and these."""
     names = set(given)
     for node in model.graph.node:
         if names & set(node.input):

@@ -10,10 +10,6 @@ def told_first(run: Run, rule: Rule) -> z3.BoolRef:
     """Whether the first node that refuses is a guard of a rule, and tells its code.
 
     An Expand that is a guard tells it by its name alone.
-
-    Args:
-        run: The run.
-        rule: The rule.
     """
     told, before = [], []
     for name, refuses in run.refusals:

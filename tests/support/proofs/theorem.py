@@ -68,9 +68,6 @@ class Question:
 def prove(question: Question) -> None:
     """Prove a claim about operands of any size.
 
-    Args:
-        question: The claim.
-
     Raises:
         NotProved: The solver could not, or found that it is not so.
     """
@@ -149,9 +146,6 @@ class OrderOfFloats:
 def prove_formula(formula: z3.BoolRef) -> None:
     """Prove a formula for all values of its constants.
 
-    Args:
-        formula: The formula.
-
     Raises:
         NotProved: It is false of some, or the solver could not tell.
     """
@@ -189,12 +183,7 @@ def _float_constants(graph: onnx.GraphProto) -> Iterable[Tensor]:
 
 
 def told(model: z3.ModelRef, tensor: Tensor) -> Array:
-    """A tensor of a model of the solver.
-
-    Args:
-        model: The model.
-        tensor: A tensor whose rank is known.
-    """
+    """A tensor of a model of the solver."""
     shape = [_number(model, tensor.sizes.at(axis)) for axis in range(int(tensor.rank))]
     count = int(np.prod(shape, dtype=np.int64))
     kind = tensor.element_type

@@ -33,11 +33,7 @@ Entry = dict[str, str | int]
 
 
 def attempt(case: str) -> bool:
-    """Try what is not tried yet; give whether every result is right.
-
-    Args:
-        case: The operator and the type.
-    """
+    """Try what is not tried yet; give whether every result is right."""
     operator, name = case.split()
     kind = ElementType(name)
     model = Rounding(operator, kind).emitted
@@ -61,11 +57,7 @@ def attempt(case: str) -> bool:
 
 
 def digest(model: onnx.ModelProto) -> str:
-    """What tells a graph from others.
-
-    Args:
-        model: A model.
-    """
+    """What tells a graph from others."""
     return hashlib.sha256(model.graph.SerializeToString(deterministic=True)).hexdigest()
 
 

@@ -20,7 +20,7 @@ from sonnx_ort.loading.canonical import load_canonical as load
 from sonnx_ort.profile.operand import Bounds
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
-from support.soundness.nodes.catalog import VERSIONS, NodeCase, random_case
+from support.soundness.nodes import VERSIONS, NodeCase, random_case
 
 OPERATORS = sorted(BOUNDS_RULES)
 ATTEMPTS = 1000
@@ -43,9 +43,6 @@ _DATA: Mapping[str, Sequence[int]] = {
 
 def attempt(number: int) -> dict[str, Any] | None:
     """Try one node.
-
-    Args:
-        number: Decides everything.
 
     Returns:
         `refused`, why ONNX Runtime did not run it; or `misfit`, what contradicts an interval, and
@@ -108,20 +105,7 @@ class _Model:
 
     def of(self, case: NodeCase) -> onnx.ModelProto:
         names = [self._source(index, array) for index, array in enumerate(case.inputs)]
-        while names and not names[-1]:
-            names.pop()
-        results = [f"y{index}" for index in range(case.outputs)]
-        node = helper.make_node(case.operator, names, results)
-        node.attribute.extend(_attribute(case, *pair) for pair in case.attributes.items())
-        self.nodes.append(node)
-        outputs = [onnx.ValueInfoProto(name=name) for name in results]
-        graph = helper.make_graph(self.nodes, "case", self.inputs, outputs, self.constants)
-        imports = [helper.make_opsetid("", case.opset)]
-        model = helper.make_model(graph, opset_imports=imports, ir_version=10)
-        model = onnx.shape_inference.infer_shapes(model)
-        for output in model.graph.output:
-            output.type.tensor_type.ClearField("shape")
-        return model
+        return case.model(names, self.inputs, self.constants, self.nodes)
 
     def _source(self, index: int, array: Array | None) -> str:
         if array is None:
@@ -142,11 +126,6 @@ class _Model:
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)
         self.inputs.append(helper.make_tensor_value_info(name, kind, list(array.shape)))
         return name
-
-
-def _attribute(case: NodeCase, name: str, value: Any) -> onnx.AttributeProto:
-    schema = onnx.defs.get_schema(case.operator, case.opset)
-    return helper.make_attribute(name, value, attr_type=schema.attributes[name].type.value)
 
 
 def _case(rng: random.Random, operator: str) -> NodeCase:

@@ -13,11 +13,65 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
-from support.soundness import rules
+from sonnx_ort.oracle import Violation
+from sonnx_ort.profile.catalog import OPERATORS
 from support.soundness.arrays import Array
 from support.soundness.exact_results import Enclosed
 from support.soundness.leaves import LARGEST, Abandoned, LeafError, compute_leaf
-from support.soundness.liveness import needed_nodes, operators_within
+from support.soundness.rules import result_of
+
+Functions = Mapping[tuple[str, str], onnx.FunctionProto]
+"""Model-local functions by domain and name."""
+
+
+def needed_nodes(
+    nodes: Sequence[onnx.NodeProto], wanted: Sequence[str], functions: Functions
+) -> frozenset[int]:
+    """The positions of the nodes that outputs depend on.
+
+    ONNX Runtime leaves out what only the shape is needed of, where it knows that shape.
+    """
+    return _needed(nodes, wanted, functions)[0]
+
+
+def _needed(
+    nodes: Sequence[onnx.NodeProto], wanted: Sequence[str], functions: Functions
+) -> tuple[frozenset[int], set[str]]:
+    """The positions, and the names of all values whose elements are needed."""
+    names, needed = set(wanted), set()
+    for index in reversed(range(len(nodes))):
+        if names.intersection(nodes[index].output):
+            needed.add(index)
+            names |= _read(nodes[index], functions)
+    return frozenset(needed), names
+
+
+def _read(node: onnx.NodeProto, functions: Functions) -> set[str]:
+    """The names of the values whose elements a node reads, in its subgraphs too."""
+    if node.op_type in ("Shape", "Size"):
+        return set()
+    function = functions.get((node.domain, node.op_type))
+    if function is not None:
+        _, inner = _needed(function.node, function.output, functions)
+        given = zip(node.input, function.input, strict=True)
+        return {argument for argument, parameter in given if parameter in inner}
+    names = set(node.input)
+    for body in _subgraphs(node):
+        names |= _needed(body.node, [output.name for output in body.output], functions)[1]
+    return names
+
+
+def _subgraphs(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    return [a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
+
+
+def operators_within(node: onnx.NodeProto, functions: Functions) -> set[str]:
+    """The operator of a node, and those in its subgraphs and in the functions that it calls."""
+    function = functions.get((node.domain, node.op_type))
+    inner = [each for body in _subgraphs(node) for each in body.node]
+    inner += function.node if function is not None else []
+    return {node.op_type}.union(*(operators_within(each, functions) for each in inner))
+
 
 LONGEST = 8
 """Loops of more iterations end an evaluation."""
@@ -151,7 +205,7 @@ class Evaluation:
             self._nodes(function.node, local, function.output, inner, live=live)
             return [local[name] for name in function.output]
         try:
-            if node.op_type in rules.OPERATORS:
+            if node.op_type in OPERATORS:
                 decided = self.decide(self._visit(node, arrays, path, live=live))
                 return _all_missing(node) if isinstance(decided, Missing) else decided
             return compute_leaf(node, arrays, self._opset)
@@ -172,14 +226,7 @@ class Evaluation:
         label = path + node.name
         self._visited.append(label)
         return Visit(
-            label,
-            node.op_type,
-            operands,
-            live,
-            node.output[0],
-            tuple(arrays),
-            numbers,
-            standard,
+            label, node.op_type, operands, live, node.output[0], tuple(arrays), numbers, standard
         )
 
     def _leave_out(self, node: onnx.NodeProto) -> None:
@@ -341,16 +388,17 @@ def _other_ranks(body: onnx.GraphProto, states: Sequence[Value], after: Sequence
 
 def lenient(visit: Visit) -> list[Array] | Missing:
     """What ONNX computes, which broadcasts; a zero divisor of an integer gives 0."""
-    if visit.operator not in {"Div", "Sub", rules.BROADCAST}:
+    if visit.operator not in {"Div", "Sub", "Broadcast"}:
         return visit.standard(visit.operands)
     try:
         operands = np.broadcast_arrays(*visit.operands)
     except ValueError:
         return Missing()
-    if visit.operator == rules.BROADCAST:
+    if visit.operator == "Broadcast":
         return [np.array(operand) for operand in operands]
     a, b = operands
     if visit.operator == "Div" and a.dtype.kind in "iu":
         b = np.where(b == 0, b.dtype.type(1), b)
         b = np.where((b == -1) & (a == np.iinfo(a.dtype).min), b.dtype.type(1), b)
-    return [rules.divide_or_subtract(visit.operator, a, b, "typed")]
+    result = result_of(visit.operator, [a, b], "typed")
+    return Missing() if isinstance(result, Violation) else [result]

@@ -6,19 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sonnx_ort.oracle import Enclosure, Violation, enclosure, outcome
-from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
+from support.operator_cases import OPERATOR_CASES
 from support.soundness.arrays import Array
+from support.soundness.rules import TYPES
 
-OPERATORS = frozenset(
-    {
-        *("MatMul", "BatchNormalization", "Clip", "Slice", "ArgMax"),
-        *("Cast", "Log", "Acos", "Pow"),
-    }
-)
+OPERATORS = frozenset(name for name, case in OPERATOR_CASES.items() if case.random)
 """The operators of which it is asked."""
 
-_TYPES = {element_type.dtype: element_type for element_type in ElementType}
 _FIRST_ZERO = ("MatMul", "BatchNormalization")
 """Operators that may give a zero of either sign whatever their operands are."""
 
@@ -51,7 +46,7 @@ def exact_result(
     given = [place for place in places if place is not None]
     if not _fits(operator, given) or _differs(operator, places):
         return None
-    asked = operator, places, _TYPES[given[0].dtype], Edition.TYPED, attributes
+    asked = operator, places, TYPES[given[0].dtype], Edition.TYPED, attributes
     admitted, nearest = enclosure(*asked), outcome(*asked)
     if isinstance(admitted, Violation) or isinstance(nearest, Violation):
         return None

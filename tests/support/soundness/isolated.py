@@ -64,13 +64,7 @@ def run_often_enough(
 
 
 def run_attempts(function: str, numbers: Sequence[int], processes: int = 1) -> list[Line]:
-    """Call a function with numbers, in child processes.
-
-    Args:
-        function: Its module and name: "support.soundness.splices:attempt".
-        numbers: The numbers.
-        processes: How many share them.
-    """
+    """Call a function with numbers, in child processes."""
     run = partial(_run, function, seconds=_SECONDS_PER_CALL)
     with ThreadPoolExecutor(processes) as threads:
         parts = threads.map(run, (numbers[first::processes] for first in range(processes)))

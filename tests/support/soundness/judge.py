@@ -8,8 +8,11 @@ import numpy as np
 
 import sonnx_ort
 from sonnx_ort.obligations.report import Report
+from sonnx_ort.oracle import Violation as Breach
+from sonnx_ort.oracle import broadcast
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
 from sonnx_ort.profile.rule import Status
-from support.soundness import exact_results, rules, single_operands
+from support.soundness import exact_results, rules
 from support.soundness.arrays import Array
 from support.soundness.evaluator import Missing, Value, Visit
 
@@ -41,7 +44,7 @@ class Judge:
 
     report: Report
     tally: Tally
-    operators: frozenset[str] = rules.DEFAULT_OPERATORS
+    operators: frozenset[str] = DEFAULT_OPERATORS
     declared: Mapping[str, Sequence[Sequence[int]]] = field(default_factory=dict)
     needed: set[Violation] = field(default_factory=set)
     possible: set[Violation] = field(default_factory=set)
@@ -73,11 +76,12 @@ class Judge:
         if rule:
             return self._violation(visit, rule)
         match visit.operator:
-            case rules.BROADCAST:
+            case "Broadcast":
                 return [np.array(operand) for operand in operands]
             case "Div" | "Sub":
-                edition = self.report.edition.value
-                return [rules.divide_or_subtract(visit.operator, *operands, edition)]
+                result = rules.result_of(visit.operator, operands, self.report.edition)
+                assert not isinstance(result, Breach), result
+                return [result]
         return self._computed(visit, operands)
 
     def _computed(self, visit: Visit, operands: Sequence[Array]) -> Sequence[Value]:
@@ -94,20 +98,18 @@ class Judge:
     def _judged(self, visit: Visit, *, enforced: bool) -> tuple[Sequence[Array], str]:
         """The operands that a node computes of, and the first rule that it breaks, if any."""
         operands: Sequence[Array] = visit.operands
-        if visit.operator == rules.BROADCAST or (visit.node, E1) in self._statuses:
-            common = rules.common_shape([operand.shape for operand in operands])
-            self._compare(visit.node, E1, broken=common is None)
-            if common is None:
+        if visit.operator == "Broadcast" or (visit.node, E1) in self._statuses:
+            repeated = broadcast(*operands)
+            self._compare(visit.node, E1, broken=isinstance(repeated, Breach))
+            if isinstance(repeated, Breach):
                 return operands, E1
-            operands = [np.broadcast_to(operand, common) for operand in operands]
-        if visit.operator == rules.BROADCAST:
+            operands = repeated
+        if visit.operator == "Broadcast":
             return operands, ""
-        edition = self.report.edition.value
-        if visit.operator in single_operands.OPERATORS:
-            decided = single_operands.decided_rules(visit.operator, visit.places, visit.attributes)
-        else:
-            decided = rules.decided_rules(visit.operator, operands, edition, visit.attributes)
-        shape_rules = rules.same_shape_rules(visit.operator, operands, edition)
+        edition = self.report.edition
+        places = operands if OPERATORS[visit.operator].elementwise else visit.places
+        decided = rules.decided_rules(visit.operator, places, edition, visit.attributes)
+        shape_rules = rules.shape_rules(visit.operator, operands, edition)
         if enforced and self._declared_alike(visit):
             self.possible.add((visit.node, next(iter(decided))))
         for rule, broken in decided.items():
@@ -138,9 +140,7 @@ class Judge:
 
     def _declared_alike(self, visit: Visit) -> bool:
         """Whether an operand is not expanded for its symbols, which the run does not keep to."""
-        shape_rules = rules.same_shape_rules(
-            visit.operator, visit.operands, self.report.edition.value
-        )
+        shape_rules = rules.shape_rules(visit.operator, visit.operands, self.report.edition)
         statuses = [self._statuses.get((visit.node, rule)) for rule in (E1, *shape_rules)]
         unequal = len({operand.shape for operand in visit.operands}) > 1
         return unequal and None not in statuses and Status.PROVED not in statuses

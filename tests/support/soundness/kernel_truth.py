@@ -57,9 +57,6 @@ def operands_at_each_level(sample: Sample) -> dict[str, list[Array]]:
 def with_readers(model: onnx.ModelProto) -> onnx.ModelProto:
     """Read the shape of the only output of a model, by nodes that ONNX Runtime may compute early.
 
-    Args:
-        model: The model.
-
     Returns:
         One with three outputs: the first one's shape and zeros of that shape are behind it.
     """
@@ -76,9 +73,6 @@ def with_readers(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def judge(sample: Sample) -> Counter[str]:
     """Assert that `check`, both backends and every session agree with the kernels.
-
-    Args:
-        sample: As for `operands_at_each_level`.
 
     Returns:
         What was looked at.

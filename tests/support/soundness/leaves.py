@@ -33,11 +33,6 @@ class LeafError(Exception):
 def compute_leaf(node: onnx.NodeProto, arrays: Sequence[Array | None], opset: int) -> list[Array]:
     """Compute a node through `onnx.reference`.
 
-    Args:
-        node: The node; it has no subgraph.
-        arrays: Its inputs.
-        opset: The version of the standard operators.
-
     Raises:
         LeafError: It cannot be computed.
         Abandoned: It should not be run.

@@ -19,7 +19,7 @@ from sonnx_ort.profile.operand import Shape
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
 from support.soundness.node_cases import misfit
-from support.soundness.nodes.catalog import NodeCase, random_case
+from support.soundness.nodes import NodeCase, random_case
 
 OPERATORS = sorted(SHAPE_RULES)
 ATTEMPTS = 1000
@@ -86,25 +86,7 @@ def _model(rng: random.Random, case: NodeCase) -> tuple[onnx.ModelProto, dict[st
         feeds[name] = array
         kind = helper.np_dtype_to_tensor_dtype(array.dtype)
         inputs.append(helper.make_tensor_value_info(name, kind, _declared(rng, index, array)))
-    results = [f"y{index}" for index in range(case.outputs)]
-    node = helper.make_node(case.operator, _without_trailing(names), results)
-    node.attribute.extend(_attribute(case, *pair) for pair in case.attributes.items())
-    graph = helper.make_graph(
-        [node], "case", inputs, [onnx.ValueInfoProto(name=name) for name in results], constants
-    )
-    imports = [helper.make_opsetid("", case.opset)]
-    ir_version = min(10, helper.find_min_ir_version_for(imports, ignore_unknown=True) + 3)
-    model = helper.make_model(graph, opset_imports=imports, ir_version=max(ir_version, 8))
-    # Outputs have to bear types, which the schemas tell.
-    model = onnx.shape_inference.infer_shapes(model)
-    for output in model.graph.output:
-        output.type.tensor_type.ClearField("shape")
-    return model, feeds
-
-
-def _attribute(case: NodeCase, name: str, value: Any) -> onnx.AttributeProto:
-    schema = onnx.defs.get_schema(case.operator, case.opset)
-    return helper.make_attribute(name, value, attr_type=schema.attributes[name].type.value)
+    return case.model(names, inputs, constants), feeds
 
 
 def _declared(rng: random.Random, index: int, array: Array) -> list[int | str] | None:
@@ -116,9 +98,3 @@ def _declared(rng: random.Random, index: int, array: Array) -> list[int | str] |
         case "mixed":
             return [rng.choice([s, f"s{index}_{axis}"]) for axis, s in enumerate(array.shape)]
     return None
-
-
-def _without_trailing(names: list[str]) -> list[str]:
-    while names and not names[-1]:
-        names.pop()
-    return names

@@ -28,10 +28,7 @@ from support.soundness.shrinking import Sample, smallest
 Declare = Callable[[random.Random, str, Sequence[int]], list[int | str] | None]
 """Gives what an input of a name and a shape is declared with; None for an unknown rank."""
 
-_TYPES = {
-    onnx.TensorProto.FLOAT: np.float32,
-    onnx.TensorProto.DOUBLE: np.float64,
-}
+_TYPES = {onnx.TensorProto.FLOAT: np.float32, onnx.TensorProto.DOUBLE: np.float64}
 _OTHERS = (
     *(onnx.TensorProto.BOOL, onnx.TensorProto.UINT8, onnx.TensorProto.INT8),
     *(onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.FLOAT16),

@@ -7,8 +7,7 @@ import onnx
 from onnx import helper
 
 from support.soundness.arrays import Array
-from support.soundness.random_nodes.catalog import KINDS, Kind
-from support.soundness.random_nodes.fitting import numeric, wide
+from support.soundness.random_nodes import KINDS, Kind, numeric, wide
 from support.soundness.scope import DOMAIN, Scope
 
 _DEEPEST = 2

@@ -6,10 +6,10 @@ A trial of a given number is the same everywhere. For `support.soundness.isolate
 import logging
 import random
 
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
 from support.soundness.examination import Trial, examine
 from support.soundness.judge import Tally
 from support.soundness.models import random_feeds, random_model
-from support.soundness.rules import BROADCAST, DEFAULT_OPERATORS, OPERATORS
 from support.soundness.shrinking import smallest
 
 _RUNS = 6
@@ -32,9 +32,9 @@ def _operators(rng: random.Random) -> frozenset[str]:
         case "default":
             return DEFAULT_OPERATORS | {"Mod"}
         case "all":
-            return OPERATORS
+            return frozenset(OPERATORS)
     chosen = rng.sample(sorted(OPERATORS), rng.randint(1, len(OPERATORS)))
-    return frozenset({*chosen, "Div", "Mod", BROADCAST})
+    return frozenset({*chosen, "Div", "Mod", "Broadcast"})
 
 
 def attempt(number: int) -> dict[str, int]:

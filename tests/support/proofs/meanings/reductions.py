@@ -110,9 +110,6 @@ def _of_no_elements(found: z3.ExprRef, kind: ElementType, operator: str) -> z3.B
 
 
 REDUCTIONS: Mapping[str, Meaning] = MappingProxyType(
-    {
-        "ReduceMax": _reduction(smallest=False),
-        "ReduceMin": _reduction(smallest=True),
-    }
+    {"ReduceMax": _reduction(smallest=False), "ReduceMin": _reduction(smallest=True)}
 )
 """By operator what it gives."""

@@ -120,9 +120,5 @@ def _asked_as_it_is(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, Leng
     return wanted, x.elements.length
 
 
-SHAPES: Mapping[str, Meaning] = MappingProxyType(
-    {
-        "Reshape": _reshape,
-    }
-)
+SHAPES: Mapping[str, Meaning] = MappingProxyType({"Reshape": _reshape})
 """By operator what it gives."""

@@ -77,9 +77,7 @@ def _joined(one: Vector, other: Vector) -> Vector:
 
     def at(index: Any) -> z3.ExprRef:
         return z3.If(
-            term(index) < one.length,
-            one.any_at(index),
-            other.any_at(reduced(index - one.length)),
+            term(index) < one.length, one.any_at(index), other.any_at(reduced(index - one.length))
         )
 
     return Vector(length_of(one.length + other.length), at, one.backwards or other.backwards)

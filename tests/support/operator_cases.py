@@ -1,0 +1,347 @@
+"""The table of operators that the tests read: kernels, attributes, and operands for every rule.
+
+What `sonnx_ort.profile.catalog` says of an operator (operands, results, rules) and what
+`sonnx_ort.oracle` computes is not repeated here. A new operator is one row of `OPERATOR_CASES`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime as ort
+
+from sonnx_ort.oracle.elements import TYPES
+from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
+from support.values import SIGNED_INTEGERS, special_values
+
+Array = npt.NDArray[Any]
+Generator = np.random.Generator
+Attributes = Mapping[str, int | float | str]
+Elements = tuple[int | float, ...]
+"""One element of each operand, all at one place."""
+
+Made = tuple[Sequence[Array | None], Mapping[str, int | float]]
+"""Operands, None in the places of those that are left out, and attributes."""
+
+T = ElementType
+
+OPSET = 21
+NEWEST = 28 if tuple(map(int, ort.__version__.split(".")[:2])) >= (1, 32) else 26
+"""The newest version of the standard operators that both packages know, as far as it matters."""
+NEWEST = min(NEWEST, onnx.defs.onnx_opset_version())
+
+FLOATS = (T.FLOAT16, T.FLOAT, T.DOUBLE)
+"""The floats that ONNX Runtime has kernels of."""
+UNSIGNED_INTEGERS = (T.UINT8, T.UINT16, T.UINT32, T.UINT64)
+NUMBERS = (*FLOATS, *SIGNED_INTEGERS, *UNSIGNED_INTEGERS)
+_WITHOUT_16_BITS = tuple(t for t in NUMBERS if t not in (T.INT16, T.UINT16))
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """A rule about elements, what breaks it, and what only just keeps it.
+
+    Attributes:
+        rule: The rule's id.
+        outside: What breaks it, for a type.
+        inside: What keeps it, for a type.
+        types: The types that have such elements.
+    """
+
+    rule: str
+    outside: Callable[[ElementType], Sequence[Elements]]
+    inside: Callable[[ElementType], Sequence[Elements]]
+    types: tuple[ElementType, ...] = tuple(ElementType)
+
+
+@dataclass(frozen=True)
+class OperatorCase:
+    """What tests have to know of an operator.
+
+    Attributes:
+        kernels: The types of which ONNX Runtime has kernels.
+        newer_kernels: Further types, of which there are kernels from version 28 on.
+        attributes: What a node cannot do without, by the family of its operands' types.
+        boundaries: The rules about elements.
+        random: Gives random operands and attributes in a type; most of them keep the rules.
+    """
+
+    kernels: tuple[ElementType, ...] = NUMBERS
+    newer_kernels: tuple[ElementType, ...] = ()
+    attributes: Mapping[Family, Attributes] = field(default_factory=dict)
+    boundaries: tuple[Boundary, ...] = ()
+    random: Callable[[Generator, ElementType], Made] | None = None
+
+
+def _by_zero(operator: str) -> Boundary:
+    return Boundary(
+        f"{operator}.int.C1",
+        lambda _: [(7, 0), (0, 0)],
+        lambda kind: [(7, 1), (0, 3), (smallest_value(kind), 2)],
+    )
+
+
+def _smallest_by_minus_one(operator: str) -> Boundary:
+    return Boundary(
+        f"{operator}.int.C2",
+        lambda kind: [(smallest_value(kind), -1)],
+        lambda kind: [(smallest_value(kind), 1), (smallest_value(kind) + 1, -1), (-1, 7)],
+        SIGNED_INTEGERS,
+    )
+
+
+def _beyond_int32(operator: str) -> Boundary:
+    return Boundary(
+        f"{operator}.int.C1",
+        lambda kind: [(3, 2**31, 5), (-(2**31) - 1, 0, 0), (0, 0, smallest_value(kind))],
+        lambda _: [(2**31 - 1, -(2**31), 0), (1, 2, 3)],
+        (T.INT64,),
+    )
+
+
+def _shifts_beyond(kind: ElementType) -> Sequence[Elements]:
+    smallest = smallest_value(kind)
+    negative = [(1, -1), (smallest, smallest)] if smallest else []
+    return [(1, 8 * kind.dtype.itemsize), (0, 127), *negative]
+
+
+def elements(
+    generator: Generator, kind: ElementType, shape: Sequence[int], special: float = 0.2
+) -> Array:
+    """Random elements: numbers of all magnitudes, and special values among them."""
+    size = int(np.prod(shape))
+    if kind is T.BOOL:
+        return np.asarray(generator.random(size) < 0.5).reshape(shape)
+    if kind.family is Family.INTEGER:
+        limits = np.iinfo(kind.dtype)
+        anything = generator.integers(limits.min, limits.max, size, kind.dtype, endpoint=True)
+        small = generator.integers(-9 if limits.min else 0, 10, size).astype(kind.dtype)
+        numbers = np.where(generator.random(size) < 0.5, anything, small)
+    else:
+        with np.errstate(over="ignore"):
+            wide = generator.normal(size=size) * np.exp(2 * generator.normal(size=size))
+            numbers = wide.astype(kind.dtype)
+    chosen = generator.choice(special_values(kind).view(f"u{kind.dtype.itemsize}"), size)
+    taken = generator.random(size) < special
+    return np.where(taken, chosen.view(kind.dtype), numbers).astype(kind.dtype).reshape(shape)
+
+
+def _shape(generator: Generator, rank: int, least: int = 0) -> list[int]:
+    return generator.integers(least, 5, rank).tolist()  # type: ignore[no-any-return]
+
+
+def _product(generator: Generator, kind: ElementType) -> Made:
+    # ONNX Runtime refuses products of nothing in some types.
+    rows, inner, columns = _shape(generator, 3, 1)
+    wild = float(generator.choice([0.0, 0.05, 0.3]))
+    shapes = (rows, inner), (inner, columns)
+    return [elements(generator, kind, shape, wild) for shape in shapes], {}
+
+
+def _normalization(generator: Generator, kind: ElementType) -> Made:
+    shape = _shape(generator, int(generator.integers(2, 5)), 1)
+    wild = float(generator.choice([0.0, 0.2]))
+    x = elements(generator, kind, shape, wild)
+    *others, variance = (elements(generator, kind, shape[1:2], wild) for _ in range(4))
+    kept = np.where(np.isnan(variance), 0, abs(variance)).astype(kind.dtype)
+    return [x, *others, kept], {"epsilon": 0.5} if generator.random() < 0.5 else {}
+
+
+def _clip(generator: Generator, kind: ElementType) -> Made:
+    shape = _shape(generator, int(generator.integers(0, 4)))
+    narrow = T.INT32 if kind is T.INT64 else kind
+    x, *bounds = (elements(generator, narrow, s, 0.4).astype(kind.dtype) for s in (shape, (), ()))
+    if kind.family is Family.FLOAT:
+        x = np.where(generator.random(shape) < 0.2, np.nan, x).astype(kind.dtype)
+    given = [bound if generator.random() < 0.8 else None for bound in bounds]
+    if kind.family is Family.FLOAT and None in given:
+        x = np.where(np.isinf(x), 0, x).astype(kind.dtype)
+    return [x, *given], {}
+
+
+def _slice(generator: Generator, kind: ElementType) -> Made:
+    shape = _shape(generator, int(generator.integers(1, 4)), 1)
+    columns = zip(*(_cut(generator, size) for size in shape), strict=True)
+    signs = generator.integers(0, 2, len(shape))
+    axes = np.arange(len(shape)) - len(shape) * signs
+    starts, ends, steps = (np.array(column) for column in columns)
+    order = generator.permutation(len(shape))
+    indices = [index[order].astype(np.int64) for index in (starts, ends, axes, steps)]
+    return [elements(generator, kind, shape), *indices], {}
+
+
+def _cut(generator: Generator, size: int) -> tuple[int, int, int]:
+    """A start, an end and a step that an axis admits, from the front or from behind."""
+    first, last = sorted(generator.integers(0, size, 2).tolist())
+    step = int(generator.integers(1, 4))
+    if generator.random() < 0.5:
+        return first - (size if generator.random() < 0.3 else 0), last + 1, step
+    return last, first - 1 - size if generator.random() < 0.7 or first == 0 else first - 1, -step
+
+
+def _arg_max(generator: Generator, kind: ElementType) -> Made:
+    shape = _shape(generator, int(generator.integers(1, 4)), 1)
+    # Of so few the largest one often stands in several places.
+    few = elements(generator, kind, [3], 0.6)
+    if kind.family is Family.FLOAT:
+        few = np.where(np.isnan(few), 1, few).astype(kind.dtype)
+    x = few[generator.integers(0, 3, shape)]
+    axis = int(generator.integers(0, len(shape)))
+    keepdims, last = (int(generator.random() < 0.6) for _ in range(2))
+    return [x], {"axis": axis, "keepdims": keepdims, "select_last_index": last}
+
+
+def _conversion(generator: Generator, kind: ElementType) -> Made:
+    number = int(generator.choice(list(TYPES)))
+    x = elements(generator, kind, [24], 0.3)
+    if kind.family is Family.FLOAT and TYPES[number].family is Family.INTEGER:
+        limits = np.iinfo(TYPES[number].dtype)
+        with np.errstate(invalid="ignore"):
+            held = (x > max(limits.min, -30000)) & (x < min(limits.max, 30000))
+        x = x[held]
+    return [x], {"to": number}
+
+
+def _cosine(generator: Generator, kind: ElementType) -> Made:
+    x = elements(generator, kind, [20])
+    with np.errstate(invalid="ignore"):
+        x = np.where(abs(x) > 1, np.sin(x), x).astype(kind.dtype)
+    return [np.where(abs(x) > 1, 0, x).astype(kind.dtype)], {}
+
+
+def _power(generator: Generator, kind: ElementType) -> Made:
+    base, exponent = (elements(generator, kind, [20]) for _ in range(2))
+    if kind.family is Family.INTEGER:
+        exponent = (abs(exponent) % 16).astype(kind.dtype)
+    return [base, exponent], {}
+
+
+def _logarithm(generator: Generator, kind: ElementType) -> Made:
+    return [elements(generator, kind, [20])], {}
+
+
+OPERATOR_CASES: Mapping[str, OperatorCase] = {
+    **dict.fromkeys(("Add", "Sub", "Mul"), OperatorCase()),
+    "Div": OperatorCase(boundaries=(_by_zero("Div"), _smallest_by_minus_one("Div"))),
+    **{
+        name: OperatorCase(_WITHOUT_16_BITS, boundaries=(_beyond_int32(name),))
+        for name in ("Max", "Min")
+    },
+    "PRelu": OperatorCase((T.FLOAT16, T.FLOAT)),
+    **dict.fromkeys(("And", "Or", "Xor"), OperatorCase((T.BOOL,))),
+    **dict.fromkeys(
+        ("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
+        OperatorCase((*SIGNED_INTEGERS, *UNSIGNED_INTEGERS)),
+    ),
+    "Equal": OperatorCase((*NUMBERS, T.BOOL)),
+    **dict.fromkeys(("Less", "LessOrEqual", "Greater", "GreaterOrEqual"), OperatorCase()),
+    "Where": OperatorCase(tuple(t for t in _WITHOUT_16_BITS if t is not T.UINT64)),
+    "Mod": OperatorCase(
+        attributes={Family.FLOAT: {"fmod": 1}},
+        boundaries=(_by_zero("Mod"), _smallest_by_minus_one("Mod")),
+    ),
+    "Pow": OperatorCase(
+        (*FLOATS, T.INT32, T.INT64),
+        boundaries=(
+            Boundary(
+                "Pow.int.C1",
+                lambda kind: [(2, -1), (0, -1), (1, smallest_value(kind))],
+                lambda _: [(2, 0), (0, 0), (-3, 3), (1, 7)],
+            ),
+        ),
+        random=_power,
+    ),
+    "BitShift": OperatorCase(
+        (T.UINT8, T.UINT32, T.UINT64),
+        newer_kernels=(*SIGNED_INTEGERS, T.UINT16),
+        attributes={family: {"direction": "LEFT"} for family in Family},
+        boundaries=(
+            Boundary(
+                "BitShift.int.C1",
+                _shifts_beyond,
+                lambda kind: [
+                    (1, 8 * kind.dtype.itemsize - 1),
+                    (127, 0),
+                    (smallest_value(kind), 1),
+                ],
+            ),
+        ),
+    ),
+    "Abs": OperatorCase(
+        boundaries=(
+            Boundary(
+                "Abs.int.C1",
+                lambda kind: [(smallest_value(kind),)],
+                lambda kind: [(smallest_value(kind) + 1,), (-smallest_value(kind) - 1,), (0,)],
+                SIGNED_INTEGERS,
+            ),
+        )
+    ),
+    "Neg": OperatorCase((*FLOATS, *SIGNED_INTEGERS)),
+    **dict.fromkeys(("Reciprocal", "Sqrt"), OperatorCase(FLOATS)),
+    "Log": OperatorCase(FLOATS, random=_logarithm),
+    "Acos": OperatorCase(
+        (T.FLOAT16, T.FLOAT),
+        boundaries=(
+            Boundary(
+                "Acos.float.C1",
+                lambda kind: [
+                    (float(np.nextafter(kind.dtype.type(1), kind.dtype.type(2))),),
+                    (-np.inf,),
+                ],
+                lambda _: [(1.0,), (-1.0,), (-0.0,), (np.nan,), (0.25,)],
+            ),
+        ),
+        random=_cosine,
+    ),
+    "Cast": OperatorCase(
+        tuple(ElementType),
+        attributes={family: {"to": 6} for family in Family},
+        boundaries=(
+            Boundary(
+                "Cast.float.C1",
+                lambda kind: [
+                    (np.nan,),
+                    (-np.inf,),
+                    (3e9,) if kind.dtype.itemsize > 2 else (np.inf,),
+                ],
+                lambda _: [(-0.5,), (-2049.75,), (0.0,), (65504.0,)],
+            ),
+        ),
+        random=_conversion,
+    ),
+    "MatMul": OperatorCase((*FLOATS, T.INT32, T.INT64, T.UINT32, T.UINT64), random=_product),
+    "BatchNormalization": OperatorCase(FLOATS, random=_normalization),
+    "Clip": OperatorCase(_WITHOUT_16_BITS, random=_clip),
+    "Slice": OperatorCase(tuple(ElementType), random=_slice),
+    "ArgMax": OperatorCase(
+        (*FLOATS, T.INT8, T.UINT8, T.INT32, T.INT64),
+        attributes={family: {"axis": 0} for family in Family},
+        random=_arg_max,
+    ),
+}
+
+
+def called(
+    operator: str, family: Family, operands: Sequence[str], said: Attributes | None = None
+) -> str:
+    """A node's expression in ONNX's textual syntax: `Mod<fmod = 1>(A, B)`.
+
+    Args:
+        operator: The operator.
+        family: The family of its operands' types, which decides the attributes it cannot lack.
+        operands: The names of its operands.
+        said: Attributes beside these, or in their place.
+    """
+    attributes = {**OPERATOR_CASES[operator].attributes.get(family, {}), **(said or {})}
+    return f"{operator}{written(attributes)}({', '.join(operands)})"
+
+
+def written(attributes: Mapping[str, object]) -> str:
+    """Attributes of a node as ONNX's textual syntax has them; nothing where there are none."""
+    texts = [f'"{v}"' if isinstance(v, str) else str(v) for v in attributes.values()]
+    given = ", ".join(f"{n} = {text}" for n, text in zip(attributes, texts, strict=True))
+    return f"<{given}>" if given else ""

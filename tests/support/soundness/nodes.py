@@ -1,0 +1,668 @@
+"""Random single nodes of every operator whose shapes are believed, with tensors to run them on.
+
+Attributes, optional inputs, versions and sizes vary, also to what the operator's document does not
+allow: `check` may know nothing of such a node, but never something wrong.
+"""
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import defs, helper
+
+from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
+from support.soundness.arrays import Array
+
+Inputs = Sequence[Array | None]
+Attributes = dict[str, Any]
+Made = tuple[Inputs, Attributes, int]
+"""Inputs of a node, None for one that is left out; its attributes; the number of its outputs."""
+
+_TYPES = ("float32", "int64", "int32", "bool", "uint8", "float64", "uint64")
+_ONNX_NAMES = {"float32": "float", "float64": "double"}
+
+
+class Maker:
+    """Makes what a node of an operator and a version takes."""
+
+    def __init__(self, rng: random.Random, operator: str, version: int) -> None:
+        self.rng = rng
+        self.operator = operator
+        self.version = version
+
+    def maybe(self, probability: float = 0.5) -> bool:
+        return self.rng.random() < probability
+
+    def shape(self, *, least: int = 0, most: int = 4) -> list[int]:
+        """A shape; every third has no size of 0, and no more than one of 1."""
+        rank = self.rng.randint(least, most)
+        sizes = self.rng.choice([[2, 3, 4], [0, 1, 2, 3], [1, 1, 2, 3]])
+        return [self.rng.choice(sizes) for _ in range(rank)]
+
+    def expandable(self, common: Sequence[int]) -> list[int]:
+        sizes = [1 if self.maybe(0.25) else size for size in common]
+        return sizes[self.rng.randint(0, len(sizes)) :] if self.maybe(0.25) else sizes
+
+    def array(self, shape: Sequence[int], dtype: str | None = None) -> Array:
+        dtype = dtype or self.dtype()
+        count = math.prod(shape)
+        low = 0 if np.dtype(dtype).kind in "ub" else -2
+        values = [self.rng.randint(low, 3) for _ in range(min(count, 50))] or [1]
+        return np.resize(np.array(values), shape).astype(dtype)
+
+    def dtype(self, index: int = 0) -> str:
+        """One of the types that the operator takes there; float32 most of the time."""
+        schema = defs.get_schema(self.operator, self.version)
+        kind = schema.inputs[min(index, len(schema.inputs) - 1)].type_str
+        types = {t.type_param_str: t.allowed_type_strs for t in schema.type_constraints}
+        allowed = types.get(kind, [kind])
+        names = [t for t in _TYPES if f"tensor({_ONNX_NAMES.get(t, t)})" in allowed]
+        return names[0] if self.maybe(0.7) or not names else self.rng.choice(names)
+
+    def axis(self, rank: int) -> int:
+        return self.rng.randint(-rank, rank - 1) if rank else self.rng.choice([0, -1])
+
+    def ints(self, values: Sequence[int]) -> Array:
+        return np.array(values, np.int64)
+
+
+_INT, _INTS, _FLOAT = (
+    defs.OpSchema.AttrType.INT,
+    defs.OpSchema.AttrType.INTS,
+    defs.OpSchema.AttrType.FLOAT,
+)
+
+
+def like_first(make: Maker) -> Made:
+    attributes: Attributes = {}
+    schema = defs.get_schema(make.operator, make.version)
+    shape = make.shape(least=make.rng.choice([0, 1, 2]))
+    for name, attribute in schema.attributes.items():
+        known = attribute.type in (_INT, _INTS, _FLOAT) or name in _CHOSEN
+        if attribute.required or (known and make.maybe(0.3)):
+            attributes[name] = _value_of(make, name, attribute.type, len(shape))
+    outputs = 2 if make.operator == "Dropout" and make.maybe() else 1
+    inputs: list[Array | None] = [make.array(shape)]
+    if make.operator == "Clip" and make.version >= 11:
+        bound = str(inputs[0].dtype) if inputs[0] is not None else "float32"
+        inputs += [make.array([], bound) if make.maybe() else None for _ in range(2)]
+    elif make.operator == "Dropout" and make.version >= 12 and make.maybe():
+        inputs += [np.array(0.5, np.float32), np.array(make.maybe(0.3))]
+    elif make.operator == "Trilu" and make.maybe():
+        inputs.append(np.array(make.rng.randint(-2, 2), np.int64))
+    elif make.operator == "CumSum":
+        inputs.append(np.array(make.axis(len(shape)), make.rng.choice(["int32", "int64"])))
+    return inputs, attributes, outputs
+
+
+def _value_of(make: Maker, name: str, kind: Any, rank: int) -> Any:
+    if name in ("axis", "axes"):
+        return make.axis(rank) if name == "axis" else [make.axis(rank)]
+    if name in _CHOSEN:
+        return make.rng.choice(_CHOSEN[name])
+    return {_INT: make.rng.choice([0, 1]), _INTS: [make.rng.choice([0, 1])]}.get(kind, 0.5)
+
+
+_CHOSEN: Mapping[str, Sequence[Any]] = {
+    "approximate": ["none", "tanh"],
+    "direction": ["LEFT", "RIGHT"],
+    "p": [1, 2],
+    "size": [1, 3],
+    "to": [1, 6, 7, 9, 10],
+}
+
+
+def normalized(make: Maker) -> Made:
+    shape = [*make.shape(least=2, most=2), *make.shape(most=2)]
+    channels = make.array([shape[1]], "float32")
+    x = make.array(shape, "float32")
+    number = {"BatchNormalization": 4, "InstanceNormalization": 2}[make.operator]
+    attributes = {"epsilon": 1e-3} if make.maybe() else {}
+    if make.maybe(0.3):
+        attributes |= {"momentum": 0.5, "training_mode": 0, "spatial": 1}
+    return [x, *[abs(channels) + 1] * number], attributes, 1
+
+
+def layer_normalized(make: Maker) -> Made:
+    shape = make.shape(least=1)
+    axis = make.axis(len(shape))
+    scale = make.array(shape[axis:] if axis else shape, "float32")
+    bias = [scale] if make.operator == "LayerNormalization" and make.maybe() else []
+    return [make.array(shape, "float32"), scale, *bias], {"axis": axis, "epsilon": 1e-3}, 1
+
+
+def quantized(make: Maker) -> Made:
+    shape = make.shape(least=1)
+    axis = make.axis(len(shape))
+    per_axis = make.version >= 13 and make.maybe()
+    scale = make.array([shape[axis]] if per_axis else [], "float32") + np.float32(4)
+    zero = make.array(scale.shape, "uint8")
+    quantizes = make.operator == "QuantizeLinear"
+    x = make.array(shape, "float32" if quantizes else "uint8")
+    attributes = {"axis": axis} if per_axis or make.maybe(0.2) else {}
+    return [x, scale, zero if make.maybe() else None], attributes, 1
+
+
+def dynamically_quantized(make: Maker) -> Made:
+    return [make.array(make.shape(), "float32")], {}, 3
+
+
+def scattered(make: Maker) -> Made:
+    data = make.array(make.shape(least=1), "float32")
+    if make.operator == "ScatterND":
+        count = make.rng.randint(0, 2)
+        indices = np.zeros([count, 1], np.int64)
+        return [data, indices, make.array([count, *data.shape[1:]], "float32")], {}, 1
+    axis = make.axis(data.ndim)
+    part = [make.rng.randint(0, size) for size in data.shape]
+    attributes = {"axis": axis, **({"reduction": "add"} if make.maybe(0.3) else {})}
+    return [data, np.zeros(part, np.int64), make.array(part, "float32")], attributes, 1
+
+
+def broadcast(make: Maker) -> Made:
+    count = {"Where": 3}.get(make.operator, 2)
+    if make.operator in ("Max", "Mean", "Min", "Sum"):
+        count = make.rng.randint(1, 4)
+    common = make.shape()
+    dtype = make.dtype(count - 1)
+    inputs = [make.array(make.expandable(common), dtype) for _ in range(count)]
+    if make.operator == "Where":
+        inputs[0] = inputs[0].astype(bool)
+    if dtype in ("int32", "int64", "uint8", "uint64") and make.operator in ("Div", "Mod"):
+        inputs[1] = abs(inputs[1].astype("int64")).astype(dtype) + inputs[1].dtype.type(1)
+    attributes: Attributes = {}
+    if make.operator == "Mod":
+        attributes = {"fmod": int(dtype == "float32")}
+    if make.operator == "BitShift":
+        attributes = {"direction": make.rng.choice(["LEFT", "RIGHT"])}
+    return inputs, attributes, 1
+
+
+def reduced(make: Maker) -> Made:
+    shape = make.shape()
+    attributes: Attributes = {"keepdims": make.rng.choice([0, 1])} if make.maybe(0.7) else {}
+    if make.operator.startswith("Arg"):
+        attributes |= {"axis": make.axis(len(shape)), "select_last_index": int(make.maybe())}
+        return [make.array(shape)], attributes, 1
+    axes = [make.axis(len(shape)) for _ in range(make.rng.randint(0, min(2, len(shape))))]
+    if make.maybe(0.3):
+        axes = [abs(axis) % max(len(shape), 1) for axis in axes]
+    if make.version < (13 if make.operator == "ReduceSum" else 18):
+        return [make.array(shape)], attributes | ({"axes": axes} if axes else {}), 1
+    if make.maybe():
+        attributes["noop_with_empty_axes"] = make.rng.choice([0, 1])
+    return [make.array(shape), None if make.maybe(0.2) else make.ints(axes)], attributes, 1
+
+
+def transposed(make: Maker) -> Made:
+    shape = make.shape()
+    order = make.rng.sample(range(len(shape)), len(shape))
+    return [make.array(shape)], {"perm": order} if make.maybe(0.7) else {}, 1
+
+
+def concatenated(make: Maker) -> Made:
+    shape = make.shape(least=1)
+    axis = make.axis(len(shape))
+    inputs = []
+    for _ in range(make.rng.randint(1, 3)):
+        sizes = list(shape)
+        sizes[axis] = make.rng.randint(0, 3)
+        if make.maybe(0.1):
+            sizes[make.axis(len(shape))] = 0
+        inputs.append(make.array(sizes, "float32"))
+    return inputs, {"axis": axis}, 1
+
+
+def flattened(make: Maker) -> Made:
+    shape = make.shape()
+    axis = make.rng.randint(-len(shape) if make.version >= 11 else 0, len(shape))
+    return [make.array(shape)], {"axis": axis} if make.maybe(0.8) else {}, 1
+
+
+def gathered(make: Maker) -> Made:
+    data = make.array(make.shape(least=1))
+    axis = make.axis(data.ndim)
+    indices = np.zeros(make.shape(most=2), make.rng.choice(["int32", "int64"]))
+    return [data, indices], {"axis": axis} if make.maybe(0.8) else {}, 1
+
+
+def gathered_elements(make: Maker) -> Made:
+    data = make.array(make.shape(least=1))
+    part = [make.rng.randint(0, size) for size in data.shape]
+    return [data, np.zeros(part, np.int64)], {"axis": make.axis(data.ndim)}, 1
+
+
+def gathered_tuples(make: Maker) -> Made:
+    data = make.array(make.shape(least=1))
+    batch = make.rng.randint(0, data.ndim - 1) if make.version >= 12 and make.maybe(0.4) else 0
+    front = [*data.shape[:batch], *make.shape(most=1)]
+    depth = make.rng.randint(1, data.ndim - batch)
+    indices = np.zeros([*front, depth], np.int64)
+    return [data, indices], {"batch_dims": batch} if batch else {}, 1
+
+
+def squeezed(make: Maker) -> Made:
+    shape = make.shape()
+    ones = [axis for axis, size in enumerate(shape) if size == 1]
+    axes = [a - len(shape) if make.maybe(0.3) and make.version >= 11 else a for a in ones]
+    if make.maybe(0.1) and shape:
+        axes = [make.axis(len(shape))]
+    return _with_axes(make, make.array(shape), axes, needed=False)
+
+
+def unsqueezed(make: Maker) -> Made:
+    shape = make.shape(most=3)
+    rank = len(shape) + make.rng.randint(1, 2)
+    axes = make.rng.sample(range(rank), rank - len(shape))
+    axes = [a - rank if make.maybe(0.3) and make.version >= 11 else a for a in axes]
+    return _with_axes(make, make.array(shape), axes, needed=True)
+
+
+def _with_axes(make: Maker, x: Array, axes: Sequence[int], *, needed: bool) -> Made:
+    if make.version < 13:
+        return [x], {"axes": list(axes)} if needed or axes else {}, 1
+    return [x, make.ints(axes) if needed or make.maybe(0.8) else None], {}, 1
+
+
+def sliced(make: Maker) -> Made:
+    shape = make.shape(least=1)
+    axes = make.rng.sample(range(len(shape)), make.rng.randint(1, len(shape)))
+    far = [-(1 << 63) + 1, -100, -3, -2, -1, 0, 1, 2, 3, 100, (1 << 31) - 1, (1 << 63) - 1]
+    starts = [make.rng.choice([-3, -1, 0, 0, 0, 1, 2, 100]) for _ in axes]
+    ends = [make.rng.choice(far) for _ in axes]
+    if make.version < 10:
+        attributes = {"starts": starts, "ends": ends}
+        return [make.array(shape)], attributes | {"axes": axes}, 1
+    axes = [axis - len(shape) if make.maybe(0.3) else axis for axis in axes]
+    steps = [make.rng.choice([1, 1, 1, 2, -1, -2]) for _ in axes]
+    rest = [make.ints(axes), make.ints(steps)] if make.maybe(0.8) else []
+    if not rest:
+        starts, ends = starts[: len(shape)], ends[: len(shape)]
+    return [make.array(shape), make.ints(starts), make.ints(ends), *rest], {}, 1
+
+
+def split(make: Maker) -> Made:
+    shape = make.shape(least=1)
+    axis = make.axis(len(shape))
+    count = make.rng.randint(1, 3)
+    attributes: Attributes = {"axis": axis}
+    parts = [make.rng.randint(0, 2) for _ in range(count)]
+    shape[axis] = sum(parts) if make.maybe(0.6) else count * make.rng.randint(0, 2)
+    if make.maybe() and sum(parts) == shape[axis]:
+        if make.version < 13:
+            return [make.array(shape)], attributes | {"split": parts}, count
+        return [make.array(shape), make.ints(parts)], attributes, count
+    if make.version >= 18:
+        shape[axis] += make.rng.randint(0, 1)
+        attributes["num_outputs"] = count
+    return [make.array(shape)], attributes, count
+
+
+def padded(make: Maker) -> Made:
+    shape = make.shape(least=1)
+    chosen = make.version >= 18 and make.maybe(0.4)
+    axes = make.rng.sample(range(len(shape)), make.rng.randint(1, len(shape)))
+    count = len(axes) if chosen else len(shape)
+    pads = [make.rng.choice([0, 0, 1, 2, -1]) for _ in range(2 * count)]
+    mode = {"mode": make.rng.choice(["constant", "edge", "reflect"])} if make.maybe() else {}
+    if make.version < 11:
+        return [make.array(shape, "float32")], {"pads": pads, **mode}, 1
+    value = np.array(0, np.float32) if make.maybe() else None
+    rest: list[Array | None] = [value, make.ints(axes)] if chosen else [value]
+    return [make.array(shape, "float32"), make.ints(pads), *rest], dict(mode), 1
+
+
+def rearranged(make: Maker) -> Made:
+    block = make.rng.choice([1, 2, 3])
+    batch, depth, height, width = make.shape(least=4)
+    if make.operator == "DepthToSpace":
+        shape = [batch, depth * block * block, height, width]
+    else:
+        shape = [batch, depth, height * block, width * block]
+    mode = {"mode": make.rng.choice(["DCR", "CRD"])} if make.maybe() else {}
+    return [make.array(shape, "float32")], {"blocksize": block, **mode}, 1
+
+
+def best(make: Maker) -> Made:
+    shape = make.shape(least=1)
+    axis = make.axis(len(shape))
+    count = make.rng.randint(0, shape[axis])
+    attributes = {"axis": axis, "largest": int(make.maybe()), "sorted": 1}
+    if make.version < 10:
+        return [make.array(shape, "float32")], attributes | {"k": max(count, 1)}, 2
+    return [make.array(shape, "float32"), make.ints([count])], attributes, 2
+
+
+def matrices(make: Maker) -> Made:
+    inner = make.rng.choice([0, 1, 2, 3])
+    batch = make.shape(most=2)
+    a = [*make.expandable(batch), make.rng.randint(0, 3), inner]
+    b = [*make.expandable(batch), inner, make.rng.randint(0, 3)]
+    a = a[-1:] if make.maybe(0.1) else a
+    b = b[-2:-1] if make.maybe(0.1) else b
+    if make.operator == "MatMul":
+        return [make.array(a, "float32"), make.array(b, "float32")], {}, 1
+    x, y = make.array(a, "uint8"), make.array(b, "uint8")
+    if make.operator == "MatMulInteger":
+        return [x, y], {}, 1
+    scale, zero = np.array(0.5, np.float32), np.array(1, np.uint8)
+    return [x, scale, zero, y, scale, zero, scale, zero], {}, 1
+
+
+def general_product(make: Maker) -> Made:
+    rows, inner, columns = (make.rng.choice([0, 1, 2, 3]) for _ in range(3))
+    turned = [make.rng.choice([0, 1]) for _ in range(2)]
+    a = [inner, rows] if turned[0] else [rows, inner]
+    b = [columns, inner] if turned[1] else [inner, columns]
+    c = make.rng.choice([[columns], [rows, columns], [1], [rows, 1]])
+    bias = [] if make.version >= 11 and make.maybe() else [make.array(c, "float32")]
+    attributes = {"transA": turned[0], "transB": turned[1], "alpha": 0.5}
+    return [make.array(a, "float32"), make.array(b, "float32"), *bias], attributes, 1
+
+
+def windows(make: Maker) -> Made:
+    rank = make.rng.randint(1, 3)
+    kernel = [make.rng.choice([1, 2, 3]) for _ in range(rank)]
+    attributes: Attributes = {"kernel_shape": kernel}
+    if make.maybe():
+        attributes["strides"] = [make.rng.choice([1, 2, 3]) for _ in range(rank)]
+    if make.maybe(0.4):
+        attributes["dilations"] = [make.rng.choice([1, 2]) for _ in range(rank)]
+    if make.maybe(0.4):
+        attributes["pads"] = [make.rng.choice([0, 1]) for _ in range(2 * rank)]
+    elif make.maybe(0.4):
+        modes = ["SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"]
+        attributes["auto_pad"] = make.rng.choice(modes)
+    if make.maybe(0.3):
+        attributes["ceil_mode"] = make.rng.choice([0, 1])
+    size = [0, 1, 2, 3, 4, 5, 6, 7] if make.maybe(0.3) else [4, 5, 6, 7]
+    spatial = [make.rng.choice(size) for _ in range(rank)]
+    batch = make.rng.choice([1, 2, 0])
+    if not make.operator.startswith("Conv"):
+        x = make.array([batch, make.rng.choice([1, 2]), *spatial], "float32")
+        return [x], attributes, 2 if make.operator == "MaxPool" and make.maybe(0.3) else 1
+    group = make.rng.choice([1, 1, 2])
+    inside, outside = (group * make.rng.choice([1, 2]) for _ in range(2))
+    if make.operator != "ConvTranspose":
+        filters = [outside, inside // group, *kernel]
+    else:
+        filters = [inside, outside // group, *kernel]
+        if make.maybe(0.3):
+            attributes["output_padding"] = [make.rng.choice([0, 1]) for _ in range(rank)]
+    if make.maybe(0.3):
+        del attributes["kernel_shape"]
+    bias = [make.array([outside], "float32")] if make.maybe(0.3) else []
+    x = make.array([batch, inside, *spatial], "float32")
+    return [x, make.array(filters, "float32"), *bias], attributes | {"group": group}, 1
+
+
+def integer_windows(make: Maker) -> Made:
+    (image, filters, *_), attributes, _ = windows(make)
+    inputs = [make.array(x.shape, "uint8") for x in (image, filters) if x is not None]
+    return inputs, attributes, 1
+
+
+def recurrent(make: Maker) -> Made:
+    gates = {"GRU": 3, "LSTM": 4, "RNN": 1}[make.operator]
+    steps, batch, features, hidden = (make.rng.choice([1, 2, 3]) for _ in range(4))
+    direction = make.rng.choice(["forward", "reverse", "bidirectional"])
+    count = 2 if direction == "bidirectional" else 1
+    inputs: list[Array | None] = [
+        make.array([steps if make.maybe(0.9) else 0, batch, features], "float32"),
+        make.array([count, gates * hidden, features], "float32"),
+        make.array([count, gates * hidden, hidden], "float32"),
+    ]
+    if make.maybe(0.3):
+        bias = make.array([count, 2 * gates * hidden], "float32") if make.maybe() else None
+        inputs += [bias, None, make.array([count, batch, hidden], "float32")]
+    attributes = {"hidden_size": hidden, "direction": direction}
+    if make.maybe(0.1):
+        attributes["layout"] = 1
+    return inputs, attributes, make.rng.randint(1, 3 if make.operator == "LSTM" else 2)
+
+
+def spectrum(make: Maker) -> Made:
+    steps = make.rng.randint(4, 8)
+    if make.operator == "STFT":
+        inputs = [make.array([2, steps, 1], "float32"), np.array(2, np.int64)]
+        rest = [None, np.array(4, np.int64)]
+        return [*inputs, *rest], {"onesided": make.rng.choice([0, 1])}, 1
+    attributes = {"axis": 1, "onesided": make.rng.choice([0, 1])}
+    return [make.array([2, steps, make.rng.choice([1, 2])], "float32")], attributes, 1
+
+
+def constant(make: Maker) -> Made:
+    kind = make.rng.choice(["value", "value_int", "value_ints", "value_float", "value_floats"])
+    if kind == "value" or make.version < 12:
+        tensor = onnx.numpy_helper.from_array(make.array(make.shape(), "float32"))
+        return [], {"value": tensor}, 1
+    one: Any = 1 if "int" in kind else 0.5
+    listed = [one] * make.rng.randint(1, 3)
+    return [], {kind: listed if kind.endswith("s") else one}, 1
+
+
+def filled(make: Maker) -> Made:
+    return [make.ints(make.shape())], {}, 1
+
+
+def expanded(make: Maker) -> Made:
+    common = make.shape()
+    return [make.array(make.expandable(common)), make.ints(make.expandable(common))], {}, 1
+
+
+def tiled(make: Maker) -> Made:
+    shape = make.shape(least=1)
+    return [make.array(shape), make.ints([make.rng.randint(0, 3) for _ in shape])], {}, 1
+
+
+def reshaped(make: Maker) -> Made:
+    shape = make.shape()
+    target = make.rng.sample(shape, len(shape))
+    if make.maybe(0.3):
+        target = [math.prod(shape)]
+    if target and make.maybe(0.3):
+        target[make.rng.randrange(len(target))] = -1
+    if target and make.maybe(0.3):
+        target[make.rng.randrange(len(target))] = 0
+    attributes = {"allowzero": make.rng.choice([0, 1])} if make.maybe(0.3) else {}
+    return [make.array(shape), make.ints(target)], attributes, 1
+
+
+def ranged(make: Maker) -> Made:
+    dtype = make.dtype()
+    step = make.rng.choice([1, 2, -1])
+    return [np.array(v, dtype) for v in (make.rng.randint(-2, 3), 4 * step, step)], {}, 1
+
+
+def one_hot(make: Maker) -> Made:
+    indices = make.array(make.shape(most=3), "int64")
+    axis = make.rng.randint(-indices.ndim - 1, indices.ndim)
+    values = np.array([0, 1], np.float32)
+    depth = np.array(make.rng.choice([1, 3]), np.int64)
+    return [indices, depth.reshape(make.rng.choice([[], [1]])), values], {"axis": axis}, 1
+
+
+def resized(make: Maker) -> Made:
+    shape = [1, 1, make.rng.randint(1, 25), make.rng.randint(1, 25)]
+    scales = np.array([1, 1, make.rng.choice([1, 2, 0.5, 0.3]), 2], np.float32)
+    if make.maybe():
+        scales[2:] = [make.rng.uniform(0.2, 4), make.rng.randint(1, 60) / 7]
+    x = make.array(shape, "float32")
+    attributes = {"mode": make.rng.choice(["nearest", "linear"])}
+    if make.operator == "Upsample" and make.version < 9:
+        return [x], attributes | {"scales": [float(s) for s in scales]}, 1
+    if make.version < 11:
+        return [x, scales], attributes, 1
+    region = np.zeros(0, np.float32) if make.version < 13 else None
+    if make.maybe():
+        no_scales = None if region is None else region
+        return [x, region, no_scales, make.ints([1, 1, 3, 5])], attributes, 1
+    return [x, region, scales], attributes, 1
+
+
+def shape_of(make: Maker) -> Made:
+    attributes: Attributes = {}
+    if make.version >= 15 and make.maybe():
+        attributes["start"] = make.rng.randint(-3, 3)
+    if make.version >= 15 and make.maybe():
+        attributes["end"] = make.rng.randint(-3, 3)
+    return [make.array(make.shape())], attributes, 1
+
+
+_MAKERS: Mapping[str, Callable[[Maker], Made]] = {
+    **dict.fromkeys(
+        (
+            *("Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal"),
+            *("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod"),
+            *("Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor"),
+        ),
+        broadcast,
+    ),
+    **dict.fromkeys(("BatchNormalization", "InstanceNormalization"), normalized),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), layer_normalized),
+    **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), quantized),
+    "DynamicQuantizeLinear": dynamically_quantized,
+    **dict.fromkeys(("ScatterElements", "ScatterND"), scattered),
+    **{name: reduced for name in SHAPE_RULES if name.startswith(("Reduce", "Arg"))},
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), rearranged),
+    "Concat": concatenated,
+    "Flatten": flattened,
+    "Gather": gathered,
+    "GatherElements": gathered_elements,
+    "GatherND": gathered_tuples,
+    "Pad": padded,
+    "Slice": sliced,
+    "Split": split,
+    "Squeeze": squeezed,
+    "TopK": best,
+    "Transpose": transposed,
+    "Unsqueeze": unsqueezed,
+    **dict.fromkeys(("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), windows),
+    "ConvInteger": integer_windows,
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), recurrent),
+    **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), matrices),
+    **dict.fromkeys(("DFT", "STFT"), spectrum),
+    "Gemm": general_product,
+    **dict.fromkeys(("Resize", "Upsample"), resized),
+    "Constant": constant,
+    "ConstantOfShape": filled,
+    "Expand": expanded,
+    "OneHot": one_hot,
+    "Range": ranged,
+    "Reshape": reshaped,
+    "Shape": shape_of,
+    "Tile": tiled,
+}
+"""How nodes of operators are made that are not `like_first`."""
+
+_MISUSED = 0.1
+"""How many of the nodes have an attribute of a value that may not be the document's."""
+
+
+@dataclass(frozen=True)
+class NodeCase:
+    """A node and what it is run with.
+
+    Attributes:
+        operator: Its operator.
+        opset: The version of the standard operators.
+        inputs: One tensor for each input; None for one that is left out.
+        attributes: Its attributes.
+        outputs: The number of its outputs.
+    """
+
+    operator: str
+    opset: int
+    inputs: Inputs
+    attributes: Attributes = field(default_factory=dict)
+    outputs: int = 1
+
+    def model(
+        self,
+        names: Sequence[str],
+        inputs: Sequence[onnx.ValueInfoProto],
+        constants: Sequence[onnx.TensorProto],
+        before: Sequence[onnx.NodeProto] = (),
+    ) -> onnx.ModelProto:
+        """A model whose outputs are of the types that the schema tells, and of any shape.
+
+        Args:
+            names: What the node reads in the places of its inputs; empty for what is left out.
+            inputs: The inputs of the model.
+            constants: Its initializers.
+            before: Nodes in front of the node.
+        """
+        read = list(names)
+        while read and not read[-1]:
+            read.pop()
+        results = [f"y{index}" for index in range(self.outputs)]
+        node = helper.make_node(self.operator, read, results)
+        schema = defs.get_schema(self.operator, self.opset)
+        for name, value in self.attributes.items():
+            kind = schema.attributes[name].type.value
+            node.attribute.append(helper.make_attribute(name, value, attr_type=kind))
+        outputs = [onnx.ValueInfoProto(name=name) for name in results]
+        graph = helper.make_graph([*before, node], "case", inputs, outputs, constants)
+        imports = [helper.make_opsetid("", self.opset)]
+        ir_version = min(10, helper.find_min_ir_version_for(imports, ignore_unknown=True) + 3)
+        model = helper.make_model(graph, opset_imports=imports, ir_version=max(ir_version, 8))
+        model = onnx.shape_inference.infer_shapes(model)
+        for output in model.graph.output:
+            output.type.tensor_type.ClearField("shape")
+        return model
+
+
+def random_case(rng: random.Random, operator: str) -> NodeCase:
+    """Make a node of an operator."""
+    version = rng.choice(believed_versions(operator))
+    # Kernels begin at version 7 for most operators.
+    opset = max(version, min(7, _next_version(operator, version) - 1))
+    maker = Maker(rng, operator, version)
+    inputs, attributes, outputs = _MAKERS.get(operator, like_first)(maker)
+    schema = defs.get_schema(operator, version)
+    attributes = {k: v for k, v in attributes.items() if k in schema.attributes}
+    if rng.random() < _MISUSED:
+        _misuse(rng, schema, attributes)
+    return NodeCase(operator, opset, inputs, attributes, outputs)
+
+
+def _versions() -> Mapping[str, Sequence[int]]:
+    versions: dict[str, list[int]] = {}
+    for schema in defs.get_all_schemas_with_history():
+        if not schema.domain:
+            versions.setdefault(schema.name, []).append(schema.since_version)
+    return {name: sorted(since) for name, since in versions.items()}
+
+
+VERSIONS = _versions()
+"""The versions of each standard operator, oldest first."""
+
+
+def believed_versions(operator: str) -> list[int]:
+    """The versions of an operator whose shapes are believed, oldest first."""
+    first, last = SHAPE_RULES[operator].since
+    return [version for version in VERSIONS[operator] if first <= version <= last]
+
+
+def _next_version(operator: str, version: int) -> int:
+    return next((later for later in VERSIONS[operator] if later > version), 1000)
+
+
+def _misuse(rng: random.Random, schema: Any, attributes: Attributes) -> None:
+    """Leave an attribute out, or give it another value."""
+    names = [n for n, a in schema.attributes.items() if a.type in (_INT, _INTS)]
+    if not names:
+        return
+    name = rng.choice(names)
+    if schema.attributes[name].type == _INT:
+        attributes[name] = rng.choice([-2, -1, 0, 1, 2])
+    elif isinstance(attributes.get(name), list) and attributes[name]:
+        values = list(attributes[name])
+        values[rng.randrange(len(values))] = rng.choice([-1, 0, 1, 2, 3])
+        attributes[name] = values
+    if rng.random() < 1 / 3:
+        attributes.pop(name, None)

@@ -1,0 +1,532 @@
+"""Random nodes of all kinds without subgraphs, added to a scope."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from onnx import TensorProto
+
+from support.soundness.arrays import FLOATS, INTEGERS, Array, random_array
+from support.soundness.scope import Scope
+
+
+class Kind(NamedTuple):
+    """One kind of node.
+
+    Attributes:
+        weight: How often it is tried.
+        add: Adds a node to a scope, on a value of it.
+        fits: What that value has to be; None where `add` takes none, and chooses by itself.
+    """
+
+    weight: int
+    add: Callable[..., None]
+    fits: Callable[[Array], bool] | None = None
+
+    def try_in(self, scope: Scope) -> None:
+        """Add a node, if there is a value that fits."""
+        if self.fits is None:
+            self.add(scope)
+        elif (name := scope.pick(self.fits)) is not None:
+            self.add(scope, name)
+
+
+def anything(_: Array) -> bool:
+    """Whether it is a tensor."""
+    return True
+
+
+def no_scalar(array: Array) -> bool:
+    """Whether it has an axis."""
+    return array.ndim > 0
+
+
+def numeric(array: Array) -> bool:
+    """Whether it is of a type that Div takes."""
+    return array.dtype.kind in "iuf"
+
+
+def conditions(array: Array) -> bool:
+    """Whether it is of conditions, more than the one that an If asks."""
+    return array.dtype == np.bool_ and array.ndim > 0
+
+
+def wide(array: Array) -> bool:
+    """Whether it is of a type that every arithmetic operator takes."""
+    return array.dtype.name in (*FLOATS, "int64", "int32")
+
+
+def shape_like(array: Array) -> bool:
+    """Whether it can stand for a shape."""
+    return array.dtype == np.int64 and array.ndim == 1 and 0 < array.size <= 4
+
+
+def of_channels(array: Array) -> bool:
+    """Whether a BatchNormalization takes it."""
+    return array.dtype == np.float32 and array.ndim > 1
+
+
+def matrix(array: Array) -> bool:
+    """Whether it is a matrix of floats with columns."""
+    return array.dtype == np.float32 and array.ndim == 2 and array.shape[1] > 0
+
+
+_ELEMENT_TYPES = {
+    "int64": TensorProto.INT64,
+    "int32": TensorProto.INT32,
+    "int8": TensorProto.INT8,
+    "uint8": TensorProto.UINT8,
+    "float32": TensorProto.FLOAT,
+    "bool": TensorProto.BOOL,
+}
+
+
+_COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+_OF_ONE = ("Abs", "Acos", "Neg", "Reciprocal", "Sqrt", "Log")
+_SECOND_BOUNDED = ("Pow", "BitShift")
+_ROUGH = ("Acos", "Log", "Pow")
+"""Those whose floats differ in the last bit from one library to the other."""
+
+
+assert set(INTEGERS) < set(_ELEMENT_TYPES)
+
+
+def partner(scope: Scope, name: str, alike: float = 0.45) -> str:
+    """Choose a second operand for a binary operator, by the first one.
+
+    Args:
+        scope: The scope.
+        name: The first operand.
+        alike: The probability that one of the same shape is taken, if there is one.
+    """
+    first = scope.values[name]
+    same_type = [n for n, array in scope.values.items() if array.dtype == first.dtype]
+    same_shape = [n for n in same_type if scope.values[n].shape == first.shape]
+    die = scope.rng.random()
+    if die < alike and len(same_shape) > 1:
+        return scope.rng.choice(same_shape)
+    if die < 0.75:
+        return scope.rng.choice(same_type)
+    shape = scope.rng.choice([first.shape, first.shape[1:], (), (1,) * first.ndim, (1,)])
+    zeros = first.dtype.kind == "f" or scope.chance(0.15)
+    return scope.constant(random_array(scope.rng, first.dtype.name, shape, zeros=zeros))
+
+
+def elementwise(scope: Scope, name: str) -> None:
+    """Add a node of another operator of the profile, on operands that are mostly of one shape."""
+    operator = scope.rng.choice(_elementwise_operators(scope, name))
+    compares = operator in _COMPARISONS
+    result_type = np.dtype(np.bool_) if compares else scope.values[name].dtype
+    outputs = scope.add(
+        operator,
+        _operands(scope, operator, name),
+        hopeless=0.1,
+        result_type=result_type,
+        **_attributes(scope, operator, name),
+    )
+    if outputs and operator in _ROUGH and result_type.kind == "f":
+        # Nobody reads what may differ in its last bit, but who runs the model.
+        scope.values.pop(outputs[0], None)
+
+
+def _operands(scope: Scope, operator: str, name: str) -> list[str]:
+    """Choose the operands of an element-wise node, one of which is a given one."""
+    if operator in _OF_ONE:
+        return [name]
+    if operator in _SECOND_BOUNDED:
+        return [name, _bounded_partner(scope, name)]
+    others = scope.rng.choice([0, 1, 1, 2]) if operator in ("Max", "Min") else 1
+    operands = [name, *(partner(scope, name, alike=0.65) for _ in range(others))]
+    scope.rng.shuffle(operands)
+    return [_chosen_by(scope, name), *operands] if operator == "Where" else operands
+
+
+def _attributes(scope: Scope, operator: str, name: str) -> dict[str, int | str]:
+    """Choose the attributes of an element-wise node."""
+    if operator == "Mod" and (scope.values[name].dtype.kind == "f" or scope.chance(0.3)):
+        return {"fmod": 1}
+    if operator == "BitShift":
+        return {"direction": scope.rng.choice(["LEFT", "RIGHT"])}
+    return {}
+
+
+def _elementwise_operators(scope: Scope, name: str) -> list[str]:
+    """The operators that take a value, and that ONNX Runtime has kernels of in its type."""
+    array, opset = scope.values[name], scope.draft.opset
+    if array.dtype == np.bool_:
+        return ["And", "Or", "Xor", "Equal"]
+    operators = [*_COMPARISONS, "Max", "Min", "Where", "Abs", "Mod", "Mod"]
+    if opset >= 14 or wide(array):
+        operators += ["Add", "Mul"]
+    if array.dtype == np.float32:
+        operators += ["Acos"]
+    if array.dtype == np.float32 or (opset == 17 and wide(array)):
+        operators += ["PRelu"]
+    if opset >= 18 and array.dtype.kind in "iu":
+        operators += ["BitwiseAnd", "BitwiseOr", "BitwiseXor"] * 2
+    if array.dtype.name in FLOATS:
+        operators += ["Log", "Pow", "Reciprocal", "Sqrt"]
+    elif wide(array):
+        operators += ["Pow"]
+    if array.dtype.kind != "u":
+        operators += ["Neg"]
+    else:
+        operators += ["BitShift"] * 4
+    return operators
+
+
+def _bounded_partner(scope: Scope, name: str) -> str:
+    """Choose an exponent, or by how much to shift: mostly a small one."""
+    if scope.chance(0.25):
+        return partner(scope, name)
+    first = scope.values[name]
+    shape = scope.rng.choice([first.shape, first.shape, first.shape, first.shape[1:], ()])
+    numbers = [scope.rng.choice([0, 1, 1, 2, 3, 7]) for _ in range(math.prod(shape))]
+    if numbers and scope.chance(0.15):
+        numbers[0] = 8 if first.dtype.kind == "u" else -1
+    return scope.constant(np.array(numbers, first.dtype).reshape(shape))
+
+
+def _chosen_by(scope: Scope, name: str) -> str:
+    """Choose the conditions of a Where, by what they are to choose from."""
+    shape = scope.values[name].shape
+    fitting = [n for n, array in scope.values.items() if conditions(array)]
+    alike = [n for n in fitting if scope.values[n].shape == shape]
+    if alike and scope.chance(0.7):
+        return scope.rng.choice(alike)
+    if fitting and scope.chance(0.3):
+        return scope.rng.choice(fitting)
+    return scope.constant(random_array(scope.rng, "bool", shape))
+
+
+def divide_or_subtract(scope: Scope, name: str) -> None:
+    """Add the node that all this is about."""
+    other = partner(scope, name)
+    operands = [name, other] if scope.chance(0.7) else [other, name]
+    if scope.draft.opset < 14 and not wide(scope.values[name]):
+        return
+    scope.add(scope.rng.choice(["Div", "Div", "Sub"]), operands, hopeless=0.3)
+
+
+def broadcast(scope: Scope) -> None:
+    """Add the profile's Broadcast."""
+    names = [scope.pick(wide) for _ in range(scope.rng.choice([1, 2, 2, 3]))]
+    inputs = [name for name in names if name is not None]
+    if inputs:
+        scope.add("Broadcast", inputs, outputs=len(inputs), domain="sonnx", hopeless=0.2)
+
+
+def unary(scope: Scope, name: str) -> None:
+    """Add an element-wise operator of one operand."""
+    scope.add(scope.rng.choice(["Identity", "Neg", "Abs", "Identity"]), [name])
+
+
+def cast(scope: Scope, name: str) -> None:
+    """Add a Cast; from floats mostly of numbers that every type holds."""
+    wanted = scope.rng.choice(["int64", "int32", "float32", "int8", "uint8", "bool"])
+    scope.add("Cast", [name], hopeless=0.2, result_type=np.dtype(wanted), to=_ELEMENT_TYPES[wanted])
+
+
+def arithmetic(scope: Scope, name: str) -> None:
+    """Add an operator of two operands."""
+    scope.add(scope.rng.choice(["Add", "Mul", "Add"]), [name, partner(scope, name)])
+
+
+def bounded(scope: Scope, name: str) -> None:
+    """Add what keeps an integer from being zero, or only looks like it."""
+    number = scope.rng.choice([1, 1, 2, 0, -1, int(np.iinfo(scope.values[name].dtype).max)])
+    constant = scope.constant(np.array(number, scope.values[name].dtype))
+    scope.add(scope.rng.choice(["Max", "Max", "Add", "Mul", "Min", "Sub"]), [name, constant])
+
+
+def where(scope: Scope, name: str) -> None:
+    """Add a comparison and a Where."""
+    compared = scope.add("Less", [name, partner(scope, name)])
+    if compared is not None:
+        scope.add("Where", [*compared, name, partner(scope, name)])
+
+
+def shape_or_size(scope: Scope, name: str) -> None:
+    """Add a Shape or a Size."""
+    attributes = {}
+    if scope.draft.opset >= 15 and scope.chance(0.3):
+        attributes = {"start": scope.rng.choice([0, 1, -1]), "end": scope.rng.choice([1, 2, -1])}
+    if scope.chance(0.8):
+        scope.add("Shape", [name], **attributes)
+    else:
+        scope.add("Size", [name])
+
+
+def computed_sizes(scope: Scope) -> None:
+    """Add what is computed of the sizes of two tensors, and what reads its shape."""
+    way = scope.rng.choice(["vector", "vector", "part", "scalar", "size"])
+    operands = [_sizes(scope, way) for _ in range(2)]
+    if not all(operands):
+        return
+    operator = scope.rng.choice(["Div", "Div", "Sub", "Sub", "Add", "Mul", "Max"])
+    made = scope.add(operator, [name for name in operands if name], hopeless=0.1)
+    if made is None or made[0] not in scope.values:
+        return
+    copy = scope.add("Identity", made)
+    shape = copy and scope.add("Shape", copy)
+    if copy is None or shape is None:
+        return
+    match scope.rng.choice(["shape", "size", "filled", "spread"]):
+        case "size":
+            scope.add("Size", copy)
+        case "filled":
+            scope.add("ConstantOfShape", shape)
+        case "spread":
+            scope.add("Expand", [scope.constant(np.array(3)), *shape])
+
+
+def _sizes(scope: Scope, way: str) -> str | None:
+    """Sizes of a tensor: all of them, one in a vector, one as a scalar, or their product."""
+    rank = 1 if scope.chance(0.7) else 2
+    name = scope.pick(lambda array: array.ndim == rank)
+    if name is None:
+        return None
+    sizes = scope.add("Size" if way == "size" else "Shape", [name])
+    if sizes is None or way not in ("part", "scalar"):
+        return sizes and sizes[0]
+    index = scope.constant(np.array([0] if way == "part" else 0))
+    part = scope.add("Gather", [sizes[0], index])
+    return part and part[0]
+
+
+def gather(scope: Scope, name: str) -> None:
+    """Add a Gather of one or more indexes."""
+    indexes = scope.rng.choice([0, -1, [0], [-1], [0, 0], [[0], [-1]]])
+    scope.add("Gather", [name, scope.constant(np.array(indexes))])
+
+
+def reshape(scope: Scope, name: str) -> None:
+    """Add a Reshape to a constant or computed shape."""
+    target = scope.pick(shape_like) if scope.chance(0.4) else None
+    if target is None:
+        shape = list(scope.values[name].shape)
+        scope.rng.shuffle(shape)
+        if shape and scope.chance(0.6):
+            shape[scope.rng.randrange(len(shape))] = -1
+        if scope.chance(0.4):
+            shape = [-1] if scope.chance(0.5) else [0, -1]
+        target = scope.constant(np.array(shape, np.int64))
+    literal = {"allowzero": 1} if scope.draft.opset >= 14 and scope.chance(0.2) else {}
+    scope.add("Reshape", [name, target], **literal)
+
+
+def expand(scope: Scope, name: str) -> None:
+    """Add an Expand to a constant or computed shape."""
+    target = scope.pick(shape_like) if scope.chance(0.6) else None
+    if target is None or (target.startswith("c") and not scope.values[target].all()):
+        # ONNX Runtime's optimizer drops an Expand to the constant shape [0].
+        shape = [scope.rng.choice([1, size or 1, 2]) for size in scope.values[name].shape]
+        target = scope.constant(np.array([2, *shape] if scope.chance(0.3) else shape, np.int64))
+    scope.add("Expand", [name, target])
+
+
+def constant_of_shape(scope: Scope, name: str) -> None:
+    """Add a ConstantOfShape."""
+    scope.add("ConstantOfShape", [name])
+
+
+def squeeze(scope: Scope, name: str) -> None:
+    """Add a Squeeze of some axes of size 1, or of all."""
+    axes = [axis for axis, size in enumerate(scope.values[name].shape) if size == 1]
+    if scope.chance(0.4):
+        scope.add("Squeeze", [name])
+    elif axes:
+        chosen = scope.rng.sample(axes, scope.rng.randint(1, len(axes)))
+        rank = scope.values[name].ndim
+        signed = [axis - rank if scope.chance(0.4) else axis for axis in chosen]
+        scope.add("Squeeze", [name, scope.constant(np.array(signed, np.int64))])
+
+
+def unsqueeze(scope: Scope, name: str) -> None:
+    """Add an Unsqueeze."""
+    axis = scope.rng.randint(-scope.values[name].ndim - 1, scope.values[name].ndim)
+    scope.add("Unsqueeze", [name, scope.constant(np.array([axis]))])
+
+
+def transpose(scope: Scope, name: str) -> None:
+    """Add a Transpose."""
+    axes = list(range(scope.values[name].ndim))
+    scope.rng.shuffle(axes)
+    scope.add("Transpose", [name], **({"perm": axes} if scope.chance(0.6) else {}))
+
+
+def flatten(scope: Scope, name: str) -> None:
+    """Add a Flatten."""
+    scope.add("Flatten", [name], axis=scope.rng.randint(0, scope.values[name].ndim))
+
+
+def reduce_sum(scope: Scope, name: str) -> None:
+    """Add a ReduceSum over some axes, or over all; not of integers, whose sums may wrap."""
+    rank = scope.values[name].ndim
+    inputs, keepdims = [name], scope.rng.randint(0, 1)
+    if rank and scope.chance(0.7):
+        axis = scope.rng.randint(-rank, rank - 1)
+        inputs.append(scope.constant(np.array([axis])))
+    scope.add("ReduceSum", inputs, keepdims=keepdims)
+
+
+def concat(scope: Scope, name: str) -> None:
+    """Add a Concat."""
+    first = scope.values[name]
+    like = [n for n, a in scope.values.items() if (a.dtype, a.ndim) == (first.dtype, first.ndim)]
+    axis = scope.rng.randint(-first.ndim, first.ndim - 1)
+    others = [scope.rng.choice(like) for _ in range(scope.rng.randint(1, 2))]
+    scope.add("Concat", [name, *others], axis=axis)
+
+
+def slice_(scope: Scope, name: str) -> None:
+    """Add a Slice."""
+    start, end = scope.rng.choice([0, 1, -1, -2]), scope.rng.choice([1, 2, -1, 2**31, 3])
+    axis = scope.rng.randint(-scope.values[name].ndim, scope.values[name].ndim - 1)
+    inputs = [name, *(scope.constant(np.array([number])) for number in (start, end, axis))]
+    if scope.chance(0.3):
+        # onnx.reference clamps a start before the first element wrongly where the step is negative.
+        step = scope.rng.choice([1, 2, -1] if start == -1 else [1, 2])
+        inputs.append(scope.constant(np.array([step])))
+    scope.add("Slice", inputs)
+
+
+def matmul(scope: Scope, name: str) -> None:
+    """Add a MatMul."""
+    other = scope.pick(lambda array: array.dtype == np.float32 and array.ndim > 0)
+    scope.add("MatMul", [name, other or name])
+
+
+def split(scope: Scope, name: str) -> None:
+    """Add a Split in two."""
+    size = scope.values[name].shape[0]
+    sizes = scope.constant(np.array([1, size - 1]))
+    scope.add("Split", [name, sizes], outputs=2, axis=0)
+
+
+def tile(scope: Scope, name: str) -> None:
+    """Add a Tile."""
+    repeats = [scope.rng.choice([0, 1, 1, 2]) for _ in scope.values[name].shape]
+    scope.add("Tile", [name, scope.constant(np.array(repeats, np.int64))])
+
+
+def nonzero(scope: Scope, name: str) -> None:
+    """Add a NonZero."""
+    scope.add("NonZero", [name])
+
+
+def clip(scope: Scope, name: str) -> None:
+    """Add a Clip, whose bounds are scalars for the most part."""
+    if scope.draft.opset < 12 and scope.values[name].dtype.name not in FLOATS:
+        return
+    bounds = [_bound(scope, name), _bound(scope, name)]
+    if scope.chance(0.3):
+        bounds[scope.rng.randint(0, 1)] = ""
+    scope.add("Clip", [name, *bounds], hopeless=0.3)
+
+
+def _bound(scope: Scope, name: str) -> str:
+    kind = scope.values[name].dtype
+    shape = (1,) if scope.chance(0.15) else ()
+    scalars = [n for n, a in scope.values.items() if a.dtype == kind and a.shape == shape]
+    if scalars and scope.chance(0.4):
+        return scope.rng.choice(scalars)
+    return scope.constant(random_array(scope.rng, kind.name, shape))
+
+
+def arg_max(scope: Scope, name: str) -> None:
+    """Add an ArgMax, along an axis that is counted from the front for the most part."""
+    rank = scope.values[name].ndim
+    axis = scope.rng.randint(0, rank - 1) - (rank if scope.chance(0.15) else 0)
+    scope.add("ArgMax", [name], hopeless=0.5, axis=axis, keepdims=scope.rng.randint(0, 1))
+
+
+def batch_normalization(scope: Scope, name: str) -> None:
+    """Add a BatchNormalization, whose result nobody reads, for its last bits differ."""
+    size = scope.values[name].shape[1]
+    fixed = [scope.constant(np.ones(size, np.float32)) for _ in range(3)]
+    vectors = [n for n, a in scope.values.items() if a.dtype == np.float32 and a.shape == (size,)]
+    if vectors and scope.chance(0.5):
+        variance = scope.rng.choice(vectors)
+    else:
+        numbers = random_array(scope.rng, "float32", (size,))
+        variance = scope.constant(numbers if scope.chance(0.3) else abs(numbers))
+    said = {"epsilon": 0.0} if scope.chance(0.1) else {}
+    outputs = scope.add("BatchNormalization", [name, *fixed, variance], **said)
+    if outputs:
+        scope.values.pop(outputs[0], None)
+
+
+def slice_of_all_axes(scope: Scope, name: str) -> None:
+    """Add a Slice that names every axis, whose places lie on the axes for the most part."""
+    shape = scope.values[name].shape
+    rows = [_cut(scope, size) for size in shape]
+    if any(size == 0 for size in shape) and scope.chance(0.7):
+        return
+    starts, ends, steps = (np.array(column) for column in zip(*rows, strict=True))
+    axes = np.array([axis - (len(shape) if scope.chance(0.3) else 0) for axis in range(len(shape))])
+    kind = np.int32 if scope.chance(0.2) else np.int64
+    inputs = [scope.constant(index.astype(kind)) for index in (starts, ends, axes, steps)]
+    scope.add("Slice", [name, *inputs])
+
+
+def _cut(scope: Scope, size: int) -> tuple[int, int, int]:
+    """A start, an end and a step."""
+    if scope.chance(0.04):
+        return size, size, 1
+    if scope.chance(0.04):
+        return 0, size + 1, 1
+    if scope.chance(0.04):
+        return max(size - 1, 0), 0, 1
+    start = scope.rng.randint(0, max(size - 1, 0))
+    end = scope.rng.randint(start, size)
+    if scope.chance(0.2):
+        return size - 1, -size - 1, -1
+    if end < size and scope.chance(0.3):
+        end -= size
+    return start - (size if scope.chance(0.3) else 0), end, scope.rng.choice([1, 1, 2])
+
+
+def matrix_product(scope: Scope, name: str) -> None:
+    """Add a MatMul of matrices."""
+    columns = scope.values[name].shape[1]
+    rows = scope.rng.randint(1, 3)
+    scope.add("MatMul", [name, scope.constant(random_array(scope.rng, "float32", (columns, rows)))])
+
+
+KINDS: Sequence[Kind] = (
+    Kind(14, divide_or_subtract, numeric),
+    Kind(12, elementwise, numeric),
+    Kind(3, elementwise, conditions),
+    Kind(2, arithmetic, wide),
+    Kind(3, bounded, lambda array: array.dtype.name in ("int64", "int32")),
+    Kind(4, shape_or_size, anything),
+    Kind(4, computed_sizes),
+    Kind(3, gather, lambda array: array.ndim > 0 and array.shape[0] > 0),
+    Kind(3, reshape, anything),
+    Kind(3, expand, wide),
+    Kind(3, concat, no_scalar),
+    Kind(1, slice_, no_scalar),
+    Kind(2, broadcast),
+    Kind(2, unary, wide),
+    Kind(2, cast, lambda array: array.dtype.kind in "iub"),
+    Kind(2, cast, lambda array: array.dtype.name in FLOATS),
+    Kind(2, squeeze, no_scalar),
+    Kind(2, unsqueeze, lambda array: array.ndim < 4),
+    Kind(2, transpose, lambda array: array.ndim > 1),
+    Kind(2, reduce_sum, lambda array: array.dtype.name in FLOATS),
+    Kind(1, where, lambda array: array.dtype.name in ("float32", "int64")),
+    Kind(1, constant_of_shape, shape_like),
+    Kind(1, flatten, lambda array: array.ndim > 0 and array.size > 0),
+    Kind(1, matmul, lambda array: array.dtype == np.float32 and array.ndim > 0),
+    Kind(2, clip, lambda array: array.dtype.name in (*FLOATS, "int32", "int64")),
+    Kind(2, arg_max, lambda array: array.dtype.name in (*FLOATS, "int32") and array.ndim > 0),
+    Kind(2, batch_normalization, of_channels),
+    Kind(2, slice_of_all_axes, lambda array: 0 < array.ndim < 4),
+    Kind(1, matrix_product, matrix),
+    Kind(1, split, lambda array: array.ndim > 0 and array.shape[0] > 1),
+    Kind(1, tile, lambda array: array.dtype.name in (*FLOATS, "int64")),
+    Kind(1, nonzero, lambda array: array.dtype.name in ("int64", "bool") and array.ndim > 0),
+)
+"""The kinds of nodes without subgraphs."""
