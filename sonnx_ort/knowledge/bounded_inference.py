@@ -26,7 +26,7 @@ _PROPAGATING_FUNCTIONS = ("data_propagation_function", "function", "context_depe
 _HIDDEN = "sonnx_ort.hidden"
 """A domain unknown to inference, so that the results of its operators are unknown."""
 
-_MAX_ELEMENTS = 1 << 22
+_MANY = 1 << 22
 """Maximum number of vector elements to propagate; each takes 70 bytes."""
 
 _SIZES_STAY_POSITIVE = frozenset(
@@ -50,22 +50,14 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class InferredModel:
-    """The result of inference.
-
-    Attributes:
-        proto: The model with types and shapes.
-        complete: Whether vector elements, on which shapes can depend, were propagated.
-    """
+    """The inferred model; complete if vector elements, which shapes depend on, were propagated."""
 
     proto: onnx.ModelProto
     complete: bool
 
 
 def infer(proto: onnx.ModelProto) -> InferredModel:
-    """Infer types and shapes.
-
-    Args:
-        proto: The model, modified temporarily; its functions are ignored.
+    """Infer types and shapes; modifies the model temporarily and ignores its functions.
 
     Raises:
         InvalidModel: ONNX Runtime, which uses the same functions, would crash.
@@ -110,7 +102,7 @@ def _unhidden(inferred: InferredModel) -> InferredModel:
 
 def _inferred(proto: onnx.ModelProto) -> InferredModel:
     without_elements = onnx.shape_inference.infer_shapes(proto)
-    if _propagated_elements(without_elements) > _MAX_ELEMENTS:
+    if _propagated_elements(without_elements) > _MANY:
         return InferredModel(without_elements, complete=False)
     return InferredModel(onnx.shape_inference.infer_shapes(proto, data_prop=True), complete=True)
 
@@ -221,12 +213,9 @@ def _propagate(
     negative: Container[str],
     doubts: dict[str, _Doubt],
 ) -> None:
-    """Propagate doubts through the nodes of a graph.
+    """Propagate doubts through nodes, extending `doubts` by tensor name in place.
 
-    Args:
-        nodes: The nodes.
-        negative: The names of tensors with a known negative size.
-        doubts: The doubts by tensor name, extended in place.
+    `negative` has the names of tensors with a known negative size.
     """
     for node in nodes:
         doubt = _maximum(node.input, doubts)

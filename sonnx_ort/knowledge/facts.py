@@ -68,12 +68,7 @@ class Facts:
         return "initializer" if value.is_initializer() else "input"
 
     def operands(self, names: Sequence[str], values: Sequence[ir.Value]) -> tuple[Operand, ...]:
-        """All facts about the inputs of a node that a rule may use.
-
-        Args:
-            names: The operands' names in the operator's document.
-            values: The values that the node reads.
-        """
+        """All facts about the inputs of a node, with their names in the operator's document."""
         inputs = self._provenance.inputs_behind(values)
         shared, scalars = self._shared_symbols(inputs), self._has_scalars(inputs)
         return tuple(

@@ -61,10 +61,7 @@ class Inference:
         """Whether ONNX Runtime may infer a rank or sizes that are not certain.
 
         Single sizes are harmless: ONNX Runtime folds only complete shapes and ranks into constants.
-
-        Args:
-            value: A value of the model.
-            certain: Its certain shape; None if the rank is unknown.
+        `certain` is the certain shape; None if the rank is unknown.
         """
         if not self._believed:
             return True

@@ -15,7 +15,7 @@ from sonnx_ort.profile.operator import STANDARD_DOMAIN
 _COUNTERS = 2
 """Number of leading inputs of a Loop's body: the iteration number and the condition."""
 
-_LAST_VERIFIED = 25
+_LAST = 25
 """The last verified version of both operators."""
 
 _FIRST_WITHOUT_BATCH = 9
@@ -24,14 +24,7 @@ _FIRST_WITHOUT_BATCH = 9
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A loop-carried value.
-
-    Attributes:
-        initial: Its value in the first iteration.
-        taken: The input of the body.
-        given: The output of the body, passed to the next iteration.
-        final: The output of the node.
-    """
+    """A loop-carried value: initial one, input and output of the body, output of the node."""
 
     initial: ir.Value
     taken: ir.Value
@@ -44,7 +37,6 @@ class Iteration:
     """A Loop or Scan.
 
     Attributes:
-        body: Its body.
         counters: The body's inputs for the iteration number and the condition.
         states: The loop-carried values.
         elements: The inputs of a Scan's body that get a slice in each iteration, with the scanned
@@ -63,7 +55,7 @@ def iteration_of(node: ir.Node, version: int) -> Iteration | None:
     """The values passed between a node and its body; None if it is not a verified Loop or Scan."""
     subgraphs = subgraphs_of(node)
     since = operator_version(node.op_type, version)
-    if node.domain != STANDARD_DOMAIN or since > _LAST_VERIFIED:
+    if node.domain != STANDARD_DOMAIN or since > _LAST:
         return None
     if node.op_type == "Scan" and len(subgraphs) == 1 and since >= _FIRST_WITHOUT_BATCH:
         return _scan(node, subgraphs[0])

@@ -44,13 +44,7 @@ _CONVERTS_NOTHING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What ONNX assumes if a node omits an input or attribute.
-
-    Attributes:
-        name: The attribute or input.
-        position: The input's position; None for an attribute.
-        assumed: What is assumed, in words.
-    """
+    """The default of an omitted input or attribute, in words; an attribute has no position."""
 
     name: str
     position: int | None

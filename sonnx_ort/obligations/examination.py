@@ -61,13 +61,11 @@ def _extent(domain: str, name: str, operators: Container[str]) -> Extent:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The full result of the analysis of a model.
+    """The full result of the analysis, with the nodes in graph order.
 
     Attributes:
-        report: All obligations, findings and coverage.
-        nodes: The nodes to enforce, in graph order.
-        enforced: The nodes that custom operators already enforce, in graph order.
-        facts: What is known about the model's values.
+        nodes: The nodes to enforce.
+        enforced: The nodes that custom operators already enforce.
     """
 
     report: Report
@@ -196,10 +194,7 @@ def tolerate(
 ) -> ExaminedNode:
     """Decide what to enforce at a node if waivers cover some of its violations.
 
-    Args:
-        examined: The node.
-        waivers: All waivers for the model.
-        broadcasting: Examines the node again, with a Broadcast in front.
+    `broadcasting` examines the node again, with a Broadcast in front.
     """
     violated = [o for o in examined.obligations if o.status is Status.VIOLATED]
     waived = tuple(o for o in violated if waiver_of(o, waivers) is not None)

@@ -33,9 +33,7 @@ class Alignment:
     """How the second operand of a version 1 or 6 node is aligned with the first.
 
     Attributes:
-        operator: The node's operator.
         rule: The rule that an operand violates if it cannot be aligned.
-        limits: The requirement of limited broadcasting.
         judgement: Whether the requirement is met, as far as known.
         trailing: The number of axes of size 1 to append to the operand; None if that depends on the
             run.
@@ -76,11 +74,9 @@ class BroadcastPlan:
 
 
 def with_single_operands(plan: BroadcastPlan, names: Container[str]) -> BroadcastPlan:
-    """Let a node read operands with exactly one element unexpanded, if that is certain.
+    """Let a node read the named operands unexpanded if they certainly have exactly one element.
 
-    Args:
-        plan: How the operands are given equal shapes, which must be proved.
-        names: The operands that the node may read unexpanded.
+    The plan must be proved to give equal shapes.
     """
     if plan.alignment is not None:
         return plan
@@ -143,9 +139,6 @@ class ExaminedNode:
     """A node with its obligations.
 
     Attributes:
-        target: The node.
-        operands: What is known about its inputs.
-        obligations: One per applicable rule.
         broadcast: The plan for a Broadcast in front of the node; None if it needs none.
         rests_on_guards: Whether a proof uses guards of earlier nodes.
         foldable: For each operand, whether ONNX Runtime may fold it as a constant.

@@ -117,8 +117,7 @@ def _place(node: ir.Node) -> str:
 def dead_nodes(nodes: Sequence[ir.Node]) -> list[ir.Node]:
     """Find the nodes that contribute to no output of the graph, in graph order.
 
-    Args:
-        nodes: All nodes of a model; nodes of a subgraph follow the node that contains it.
+    In `nodes`, the nodes of a subgraph follow the node that contains it.
     """
     dead: set[ir.Node] = set()
     for node in reversed(nodes):

@@ -14,18 +14,13 @@ class Obligation:
     """One rule at one node.
 
     Attributes:
-        rule: The rule.
         operator: The operator's name; empty for a rule of the whole graph.
         node: The node's name, with the path of calls if it is from a function; empty for a rule of
             the whole graph.
         operands: What is known about the node's inputs, or about the values the rule applies to.
-        status: Proved, runtime or violated.
         evidence: The reason for the status, as a clause.
         hint: How to fix a violation, as a clause; empty otherwise.
         path: The nodes whose subgraphs contain the node, outermost first.
-        enforced: Whether its operator is enforced.
-        waiver: The waiver that covers the violation, if any.
-        waiver_expired: Whether that waiver has expired.
     """
 
     rule: Rule
@@ -80,14 +75,9 @@ def waiver_of(obligation: Obligation, waivers: Iterable[Waiver]) -> Waiver | Non
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A restriction that the graph does not meet.
+    """A restriction that the graph does not meet: at a node or value, with a detail as a clause.
 
     It changes no result and rejects no model.
-
-    Attributes:
-        restriction: The restriction.
-        place: The node or value concerned.
-        detail: What was found, as a clause.
     """
 
     restriction: Restriction

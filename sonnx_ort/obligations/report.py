@@ -89,10 +89,7 @@ class Extent(enum.StrEnum):
 class Coverage:
     """How many nodes of an operator a model has, and whether the profile covers it.
 
-    Attributes:
-        operator: Its name, prefixed with its domain if that is not the default one.
-        nodes: The number of nodes.
-        extent: Whether the profile covers the operator.
+    The operator's name is prefixed with its domain if that is not the default one.
     """
 
     operator: str
@@ -111,8 +108,6 @@ class Identity:
     Attributes:
         sha256: Hash of the file, without external data; of the serialized model if there is no
             file.
-        opsets: The imported version of each domain.
-        versions: The package versions.
     """
 
     sha256: str
@@ -136,13 +131,7 @@ def _version(package: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnownOperands:
-    """For how many operands of enforced nodes the analysis knows the shape.
-
-    Attributes:
-        count: The number of operands.
-        known_rank: The number of operands whose rank is known.
-        known_sizes: The number of operands whose sizes are all known as numbers.
-    """
+    """How many operands enforced nodes have, and of how many the rank and all sizes are known."""
 
     count: int
     known_rank: int
@@ -151,12 +140,9 @@ class KnownOperands:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What a report excludes on request.
+    """What a report excludes on request: rules, obligations per status, and findings.
 
-    Attributes:
-        rules: The ids of the rules and restrictions with excluded entries.
-        counts: The number of excluded obligations per status, for enforced operators.
-        findings: The number of excluded findings.
+    It counts only obligations of enforced operators.
     """
 
     rules: frozenset[str] = frozenset()
@@ -369,11 +355,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
-    """The model violates the profile.
-
-    Attributes:
-        report: The result of the analysis; `report.violations` are the reasons.
-    """
+    """The model violates the profile; `report.violations` are the reasons."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(report.describe_violations())

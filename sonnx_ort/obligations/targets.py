@@ -30,8 +30,6 @@ class Target:
     """A node of an operator for which the profile has rules.
 
     Attributes:
-        node: The node.
-        operator: The profile's operator.
         label: The node's name for messages; derived from its output if the node has no name.
         version: The imported version of the operator's domain.
         path: The nodes whose subgraphs contain it, outermost first: "If 'choose' then_branch".
@@ -134,7 +132,6 @@ class EnforcedNode:
 
     Attributes:
         node: The custom operator.
-        operator: The operator of the profile that it enforces.
         label: The name of the node that it replaced.
         rules: The rules that it checks in each run.
         edition: The edition that it enforces; None if both have the same rules.

@@ -25,17 +25,9 @@ from sonnx_ort.profile.rule import Rule, Status, Subject
 def waive(
     reports: Sequence[Report], waivers: Iterable[Waiver], today: dt.date
 ) -> tuple[Report, ...]:
-    """Attach waivers to the violations that they cover.
+    """Attach waivers to the violations that they cover, in unfiltered reports, in order.
 
     An expired waiver is attached too, but the violation still counts.
-
-    Args:
-        reports: The unfiltered reports of models that were checked together.
-        waivers: The waivers.
-        today: The date to compare with their end dates.
-
-    Returns:
-        The reports with the waivers, in the same order.
 
     Raises:
         SonnxError: A waiver matches no violation, several, or one that already has a waiver.
@@ -147,10 +139,8 @@ def waivers_in_effect(
 ) -> tuple[Waiver, ...]:
     """Return the waivers that apply to a model; reject the model if they are not sufficient.
 
-    Args:
-        examination: The analysis of the model, which may be a rewritten one.
-        recorded: The waivers in the model's metadata.
-        given: The waivers that the caller provides.
+    The model may be a rewritten one, which contains recorded waivers; the caller provides the given
+    ones.
 
     Raises:
         ModelRejected: As for `require_waived`.
@@ -169,13 +159,8 @@ def require_waived(
 ) -> tuple[Waiver, ...]:
     """Reject a model with a violation that no waiver covers, and waivers that cannot apply.
 
-    Args:
-        report: The report of the model.
-        given: The waivers that the caller provides.
-        applied: Waivers that a previous rewrite applied, so that no violation remains.
-
-    Returns:
-        The waivers that apply, each with the path of its node.
+    Returns the waivers that apply, each with the path of its node. Of the given ones, a previous
+    rewrite has `applied` some, so that no violation remains for them.
 
     Raises:
         ModelRejected: A violation has no waiver.

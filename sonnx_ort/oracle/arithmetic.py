@@ -45,12 +45,7 @@ def difference(a: Fraction, b: Fraction) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class IntegerFormat:
-    """A two's-complement or unsigned integer type.
-
-    Attributes:
-        bits: Its width.
-        signed: Whether it has negative values.
-    """
+    """A two's-complement or unsigned integer type with a width in bits."""
 
     bits: int
     signed: bool

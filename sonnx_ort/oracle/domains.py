@@ -23,10 +23,8 @@ from sonnx_ort.profile.options import Edition
 class Violation:
     """The first violated rule, in the order of the operator's contract.
 
-    Attributes:
-        rule: Its id.
-        index: The index of the first invalid element in row-major order; None for shapes.
-        values: The invalid elements at that index; None for shapes.
+    `values` are the invalid elements at the first such index in row-major order; both are None for
+    shapes.
     """
 
     rule: str
@@ -123,13 +121,9 @@ def violation_of_integers(
 def violation_of_floats(
     operator: str, operand: Array, numbers: Sequence[Number], result_type: ElementType
 ) -> Violation | None:
-    """Find the first float for which a unary operator has no result.
+    """Find the first float, in row-major order, for which a unary operator has no result.
 
-    Args:
-        operator: The operator.
-        operand: The name of its operand.
-        numbers: The elements in row-major order.
-        result_type: The type of the result; a Cast to integers must be able to represent it.
+    A Cast to integers must be able to represent it in the result type.
     """
     if operator not in _ON_FLOATS or (operator == "Cast" and result_type not in INTEGER_FORMATS):
         return None

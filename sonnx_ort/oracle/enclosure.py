@@ -112,11 +112,7 @@ def normalization_margins(
 ) -> Margins:
     """The margins of a BatchNormalization, for any order of scaling, shifting and subtracting.
 
-    Args:
-        x: The tensor; its second axis is the channel.
-        vectors: Scale, shift, mean and variance per channel.
-        element_type: The common type of operands and result.
-        attributes: The attributes of the node.
+    The second axis of x is the channel; `vectors` are scale, shift, mean and variance per channel.
     """
     binary, epsilon = FLOAT_FORMATS[element_type], exact_epsilon(attributes)
     elements = exact_elements(x, element_type)
@@ -238,12 +234,7 @@ def enclosure(
 ) -> Enclosure | Violation:
     """The admitted results of an operator, or the first violated rule.
 
-    Args:
-        operator: Its name.
-        operands: All operands, None for omitted ones.
-        element_type: The common type of the operands.
-        edition: The edition of the profile.
-        attributes: The attributes of the node.
+    An omitted operand is None; `element_type` is the common type of the operands.
 
     Raises:
         ValueError: The operator does not support the type.

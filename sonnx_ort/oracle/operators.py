@@ -51,8 +51,7 @@ def outcome(
         operands: All operands, of any shapes, None for omitted ones; conditions of a Where have
             dtype bool, and indices of a Slice are integers.
         element_type: The type of all other operands.
-        edition: The edition of the profile. It determines the violated rule of Div and Sub, and the
-            result for a zero divisor.
+        edition: It determines the violated rule of Div and Sub, and the result for a zero divisor.
         attributes: The attributes of the node. The default direction of a BitShift is left.
 
     Raises:

@@ -79,13 +79,9 @@ def tensor_result(
     element_type: ElementType,
     attributes: Attributes,
 ) -> Array:
-    """The result of an operator whose operands keep its rules.
+    """The result of an operator that is not element-wise and whose operands keep its rules.
 
-    Args:
-        operator: The operator, which is not element-wise.
-        operands: Its operands, None for omitted ones.
-        element_type: Their type, except for the indices of a Slice.
-        attributes: The attributes of the node.
+    An omitted operand is None; the indices of a Slice do not have the element type.
 
     Raises:
         ValueError: The number of operands is invalid.
@@ -135,10 +131,7 @@ def operations(zero: Any) -> tuple[Any, Any]:
 def normalized_channels(x: Exact, vectors: Sequence[Exact], attributes: Attributes) -> Exact:
     """BatchNormalization: (element - mean) / deviation, scaled and shifted.
 
-    Args:
-        x: The tensor; its second axis is the channel.
-        vectors: Scale, shift, mean and variance per channel.
-        attributes: The attributes of the node.
+    The second axis of x is the channel; `vectors` are scale, shift, mean and variance per channel.
     """
     epsilon = exact_epsilon(attributes)
     scales, shifts, means, variances = (vector.tolist() for vector in vectors)
@@ -152,11 +145,9 @@ def normalized_channels(x: Exact, vectors: Sequence[Exact], attributes: Attribut
 
 
 def clipped_elements(x: Exact, bounds: Sequence[Exact | None]) -> Exact:
-    """Clip: min(upper, max(lower, element)).
+    """Clip: min(upper, max(lower, element)), for the bounds that are present.
 
-    Args:
-        x: The tensor; NaN stays NaN.
-        bounds: The lower and upper bound, as far as present; NaN is no bound.
+    A NaN element stays NaN; a NaN bound is no bound.
     """
     lowest, highest = [*(None if bound is None else bound[()] for bound in bounds), None, None][:2]
     result = np.empty(x.shape, object)
@@ -170,14 +161,9 @@ def clipped_elements(x: Exact, bounds: Sequence[Exact | None]) -> Exact:
 
 
 def cut_out(x: Array, starts: Array, ends: Array, axes: Array, steps: Array) -> Array:
-    """Slice: the elements from start to before end, with a step, on every axis.
+    """Slice: the elements from start to before end, with a step, for axes that must all be listed.
 
-    Args:
-        x: The tensor.
-        starts: The start per listed axis; negative numbers count from the end.
-        ends: The end per listed axis.
-        axes: The axes, all of them.
-        steps: The step per listed axis.
+    Negative starts and ends count from the end.
     """
     places: list[range] = [range(0)] * x.ndim
     named = (index.tolist() for index in (starts, ends, axes, steps))

@@ -23,13 +23,9 @@ _FAMILIES = (Family.FLOAT, Family.INTEGER, Family.BOOLEAN)
 def working_group(
     operator: str, remark: str = "", *, of: str = "August 2026", later_tag: str | None = None
 ) -> Source:
-    """The source of a rule from a draft of the working group.
+    """The source of a rule from a draft of the working group, of a date.
 
-    Args:
-        operator: The operator.
-        remark: Additional information.
-        of: The date of the draft.
-        later_tag: The permanent tag that the working group assigned later.
+    The working group assigned `later_tag` later, as a permanent tag.
     """
     return Source(
         f"SONNX {operator}, draft of the working group ({of})",
@@ -64,17 +60,13 @@ class CommonRules:
     """The rules of an operator that follow the pattern of Div.
 
     Attributes:
-        name: The operator's name.
         first_code: The code of the first rule; each type family uses up to three codes.
-        source: The source of the rules.
         operands: The operands as named in sentences: "A and B".
-        result: The name of the result.
         result_type: The ONNX name of the results' type if it differs from the operands' type.
         typed: The operands that have the same type; None for all.
         one_shape: Whether all operands must have the same shape.
         shape_tag: The tag of the shape rule in the drafts of October 2026, with `{}` for the
             family; empty if they have none.
-        type_tag: The tag of the type rule.
     """
 
     name: str

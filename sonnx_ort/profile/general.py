@@ -29,14 +29,7 @@ GENERAL_RULES = (GR1,)
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """A requirement on how a graph is declared; it does not affect results.
-
-    Attributes:
-        id: A permanent id.
-        sentence: The requirement.
-        source: The source.
-        example: A graph that meets it, one that does not, and how to fix that.
-    """
+    """A requirement on how a graph is declared; it does not affect results."""
 
     id: str
     sentence: str

@@ -49,14 +49,11 @@ class Operator:
     """An operator with rules in the profile.
 
     Attributes:
-        name: Its name.
         operands: The names of its inputs in the profile's documents, such as "A" and "B".
         versions: The supported versions of the operator.
-        contracts: The rules of each edition.
         domain: The domain of the operator in models.
         repeated_operand: The name of a variadic input, such as "X" for X0, X1 and so on; None if
             each input has its own name.
-        result: The name of the output.
         repeated_result: Whether there is one output per input: Z0, Z1 and so on.
         operand_types: The ONNX types of operands that differ from the common type, by operand name,
             such as "bool" for the condition of a Where.

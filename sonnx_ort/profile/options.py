@@ -26,13 +26,7 @@ class Broadcasting(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """The configuration of an analysis or a rewrite.
-
-    Attributes:
-        edition: The edition.
-        broadcasting: How operands of different shapes are handled.
-        operators: The operators to enforce, by name.
-    """
+    """The configuration of an analysis or a rewrite; `operators` are the enforced ones."""
 
     edition: Edition
     broadcasting: Broadcasting

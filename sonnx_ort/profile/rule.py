@@ -70,13 +70,7 @@ SMALLEST_CODE, LARGEST_CODE = 2, 9998
 
 @dataclass(frozen=True, slots=True)
 class Illustration:
-    """Examples that keep and violate a rule.
-
-    Attributes:
-        kept: A node or a graph that keeps it.
-        broken: One that violates it.
-        mended: How to fix the violation, as a clause.
-    """
+    """A node or graph that keeps a rule, one that violates it, and how to fix that, as a clause."""
 
     kept: str
     broken: str
@@ -135,11 +129,7 @@ class JudgesResults(Protocol):
 
 @runtime_checkable
 class DecidedByOperands(Protocol):
-    """A requirement decided by the elements of some operands, independent of the operator.
-
-    Attributes:
-        deciding: The names of these operands.
-    """
+    """A requirement decided by the elements of the `deciding` operands, for any operator."""
 
     deciding: tuple[str, ...]
 
@@ -151,11 +141,7 @@ class DecidedByOperands(Protocol):
 
 @runtime_checkable
 class SeesShapes(Protocol):
-    """A requirement on elements that uses only the shape of some operands.
-
-    Attributes:
-        seen_by_shape: The indices of these operands.
-    """
+    """A requirement on elements that uses only the shape of the operands at these indices."""
 
     seen_by_shape: tuple[int, ...]
 
@@ -165,11 +151,7 @@ AttributeValue = int | float | str | None
 
 
 class DependsOnAttributes(ABC):
-    """A requirement that depends on attributes of the node.
-
-    Attributes:
-        attributes: The names of these attributes.
-    """
+    """A requirement that depends on these attributes of the node."""
 
     attributes: tuple[str, ...]
 
@@ -259,9 +241,6 @@ class Rule:
         id: `<operator>.<family>.<tag>`, for example "Div.int.C1".
         code: A unique number from `SMALLEST_CODE` to `LARGEST_CODE`. A violation is reported as a
             dimension of this size.
-        sentence: The rule in words.
-        source: The source.
-        requirement: The checks.
         operands: The operands to which it applies; None for all.
         survived: Whether ONNX Runtime was measured to continue, or to fail with an error, if a run
             violates it, so that only results depend on its enforcement.
@@ -321,9 +300,7 @@ class Rule:
     def spoken_of(self, names: Sequence[str], operands: Sequence[T]) -> Sequence[T]:
         """Select the operands to which the rule applies, or what represents each of them.
 
-        Args:
-            names: The names of all operands.
-            operands: All operands, in the same order.
+        `names` are the names of all operands, in the same order.
         """
         if self.operands is None:
             return operands

@@ -53,13 +53,9 @@ def integer_bounds(
 ) -> Mapping[ir.Value, Bounds]:
     """Compute intervals for the integer values of a canonical model.
 
-    Args:
-        model: The model; not modified.
-        element_type: Returns the ONNX name of a value's type if it is certain.
-
-    Returns:
-        An interval for each value with bounds narrower than its type. Bools are treated as
-        integers, because their bytes are 0 or 1 only if an operator ensures it.
+    Only values with bounds narrower than their type have an interval. Bools are treated as
+    integers, because their bytes are 0 or 1 only if an operator ensures it. `element_type` returns
+    the ONNX name of a value's type if it is certain.
     """
     known: dict[ir.Value, Bounds] = {}
     nodes = list(every_node(model.graph))

@@ -22,12 +22,9 @@ class Unbounded(Exception):  # noqa: N818 - names a condition
 
 @dataclass(frozen=True, slots=True)
 class BoundedInputs:
-    """A node and the intervals of its inputs.
+    """A node and the intervals of its inputs, if narrower than their types.
 
-    Attributes:
-        node: The node.
-        known: The intervals narrower than the type of their value.
-        element_type: Returns the ONNX name of a value's type if it is certain.
+    `element_type` returns the ONNX name of a value's type if it is certain.
     """
 
     node: ir.Node

@@ -115,15 +115,10 @@ def _slices(
 
 
 def sliced_size(size: Size, start: int, end: int, step: int) -> Size | None:
-    """The number of elements that a Slice selects on an axis.
+    """The number of elements that a Slice with a nonzero step selects on an axis.
 
-    For negative steps and an end that means the largest number, ONNX Runtime differs.
-
-    Args:
-        size: The size of the axis.
-        start: The first element; negative numbers count from the end.
-        end: The element after the last one.
-        step: The increment; not 0.
+    Negative starts and ends count from the end. For negative steps and an end that means the
+    largest number, ONNX Runtime differs.
     """
     if step < 0 and end in (_END, (1 << 31) - 1):
         return None

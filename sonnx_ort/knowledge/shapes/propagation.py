@@ -44,18 +44,12 @@ _RANGES = {
 
 
 def certain_shapes(model: ir.Model, inference: Inference) -> dict[ir.Value, Shape]:
-    """Compute the certain shapes of a canonical model's values.
+    """Compute the certain shapes of a canonical model's values, if their rank is known.
 
     They follow from the declarations of graph inputs, from initializers and from operators with
     verified shapes, never from other declarations or from inference. An open size is a symbol: the
-    name of the input's dimension, or a generated one such as `?7`.
-
-    Args:
-        model: The model; not modified.
-        inference: Gives types of values, and which shapes ONNX Runtime infers wrongly.
-
-    Returns:
-        The shapes; values of unknown rank are omitted.
+    name of the input's dimension, or a generated one such as `?7`. `inference` gives the types of
+    values, and which shapes ONNX Runtime infers wrongly.
     """
     propagation = _Propagation(model, inference)
     propagation.follow(model.graph)

@@ -18,14 +18,11 @@ Term = tuple[tuple[str, ...], int]
 
 @dataclass(frozen=True, slots=True)
 class Symbolic:
-    """A polynomial of symbols in canonical form.
+    """A polynomial of symbols in canonical form; the empty product is the constant term.
 
     A symbol is the name of an open size, or a function of sizes as text. Equal polynomials are
     equal in every run, even if int64 wraps. Two of them cannot be subtracted: symbols of two inputs
     may have the same name but different values, and the difference would be a number.
-
-    Attributes:
-        terms: The sorted terms; the empty product is the constant term.
     """
 
     terms: tuple[Term, ...]
@@ -164,9 +161,7 @@ class KnownInputs:
     """A node and the certain facts about its inputs.
 
     Attributes:
-        node: The node.
         version: The version of its operator.
-        shapes: The certain shapes.
         contents: The certain elements of tensors of sizes.
         shared: The names of dimensions that several axes of the model's inputs share.
     """
@@ -229,12 +224,7 @@ class KnownInputs:
         return default if attribute is None else attribute.value
 
     def axis(self, name: str, default: int, rank: int) -> int:
-        """The axis in an attribute as a non-negative index.
-
-        Args:
-            name: The attribute.
-            default: The axis if the attribute is omitted.
-            rank: The rank for negative axes.
+        """The axis in an attribute, or a default, as a non-negative index for this rank.
 
         Raises:
             Unknown: There is no such axis.

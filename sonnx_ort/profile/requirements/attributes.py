@@ -62,12 +62,7 @@ def _sparse(tensors: Sequence[Operand]) -> Judgement | None:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The node has the input.
-
-    Attributes:
-        name: The input, the only operand of the rule.
-        example: What keeps the rule, and what violates it.
-    """
+    """The node has the input, which is the only operand of the rule."""
 
     name: str
     example: Illustration
@@ -90,12 +85,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A rule decided by the attributes of a node.
-
-    Attributes:
-        judgement: The decision.
-        example: What keeps the rule, and what violates it.
-    """
+    """A rule decided by the attributes of a node."""
 
     judgement: Judgement
     example: Illustration
@@ -119,14 +109,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class AdmittedAttribute(DependsOnAttributes):
-    """The value or the default of an attribute is allowed.
-
-    Attributes:
-        attributes: The attribute, as the only entry.
-        assumed: The default of ONNX.
-        admits: Whether a number is allowed.
-        example: What keeps the rule, and what violates it.
-    """
+    """The value of the attribute, or its default in ONNX, is allowed."""
 
     attributes: tuple[str, ...]
     assumed: int | float

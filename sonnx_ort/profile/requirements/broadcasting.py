@@ -208,9 +208,7 @@ def _misfit(sizes: Sequence[Dimension]) -> tuple[int, int] | None:
 def fit_in_every_run(operands: Sequence[Operand], sizes: Sequence[Dimension]) -> bool:
     """Whether the sizes of one axis fit in every run, if no known sizes are incompatible.
 
-    Args:
-        operands: The tensors.
-        sizes: Their sizes on the axis, from `aligned_axes`.
+    `sizes` are the operands' sizes on the axis, from `aligned_axes`.
     """
     if all(isinstance(size, int) for size in sizes):
         return True

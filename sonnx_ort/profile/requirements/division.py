@@ -64,9 +64,7 @@ class NonZeroDivisor:
 class RepresentableQuotient:
     """Every quotient is representable: not the smallest value of a signed type divided by -1.
 
-    Attributes:
-        deed: The forbidden operation, as a clause without a subject.
-        outcome: Its result.
+    `deed` is the forbidden operation, as a clause without a subject.
     """
 
     deed: str = "divide the smallest value by -1"

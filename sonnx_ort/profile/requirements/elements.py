@@ -34,10 +34,8 @@ class WithinInterval:
 
     Attributes:
         operands: The names of all operands.
-        position: The index of the operand.
         interval: The smallest and largest allowed number, by type.
         outside: Describes a forbidden element, such as "negative".
-        example: What keeps the rule, and what violates it.
         admits_nan: Whether NaN keeps the rule.
     """
 

@@ -101,9 +101,7 @@ class NoBroadcasting(SameShape):
 def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> str:
     """Name the operand to expand with Broadcast, and its new shape.
 
-    Args:
-        operands: The operands.
-        aligned: The same operands, aligned at their last axes.
+    `aligned` are the operands, aligned at their last axes.
     """
     common = broadcast_shape(*(operand.shape for operand in aligned))
     if common is None:
@@ -154,12 +152,7 @@ def _size(dimension: int | str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OwnRank:
-    """Each present operand has the given rank.
-
-    Attributes:
-        rank: The rank.
-        example: What keeps the rule, and what violates it.
-    """
+    """Each present operand has the given rank."""
 
     rank: int
     example: Illustration
@@ -202,12 +195,7 @@ _EXAMPLE = Illustration(
 
 @dataclass(frozen=True, slots=True)
 class AxisNotEmpty(DependsOnAttributes):
-    """The size of the axis given by an attribute is not 0.
-
-    Attributes:
-        axis: The axis, negative from the end.
-        attributes: The attribute.
-    """
+    """The size of the axis given by an attribute, negative from the end, is not 0."""
 
     axis: int = 0
     attributes: tuple[str, ...] = ("axis",)

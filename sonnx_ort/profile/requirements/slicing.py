@@ -70,10 +70,6 @@ class Slicing:
 
     It applies to the operands X, starts, ends, axes and steps. It does not cover what ONNX Runtime
     rejects itself, such as a missing axis.
-
-    Attributes:
-        demand: The requirement.
-        example: What keeps the rule, and what violates it.
     """
 
     demand: SliceDemand
