@@ -20,8 +20,8 @@ from sonnx_ort.profile.operator import STANDARD_DOMAIN
 def constant_tensor(value: ir.Value) -> ir.TensorProtocol | None:
     """The tensor of an initializer or of a Constant.
 
-    An initializer that a graph input can override is not a constant. External data may be large,
-    and is not available if the model did not come from a file.
+    An initializer that a graph input can override is not a constant. External data may be large or
+    unavailable.
 
     Returns:
         The tensor; None if the elements may vary, are in external data, or are given twice.
@@ -100,10 +100,9 @@ def without_claims(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.Mode
 
     Returns:
         The model with the same nodes in the same order.
-        ~ onnx_ir.serde.SerdeError: A part cannot be serialized, such as a broken string.
 
     Raises:
-        onnx_ir.serde.SerdeError: A part cannot be written, such as a broken text.
+        onnx_ir.serde.SerdeError: A part cannot be serialized, such as a broken string.
     """
     proto = onnx.ModelProto(ir_version=model.ir_version)
     for domain, version in model.opset_imports.items():

@@ -169,7 +169,7 @@ class LoadedModel:
     Attributes:
         graph_model: The canonical graph, a copy owned by the caller.
         proto: The given model, with the alias of the default domain resolved; read-only.
-        folder: The folder of external data; None if the model did not come from a file.
+        folder: The folder of external data; None if unknown.
         sha256: Hash of the file, or of the serialized model if there is no file.
     """
 

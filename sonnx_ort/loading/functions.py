@@ -30,8 +30,8 @@ def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> 
     unchanged.
 
     Raises:
-        InvalidModel: The functions call each other in a circle, or import versions of operators
-            that the model does not.
+        InvalidModel: The functions are recursive, or import other versions of an operator than the
+            model.
     """
     enforceable = _enforceable_functions(model, operators)
     if not enforceable:

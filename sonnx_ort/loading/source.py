@@ -54,7 +54,7 @@ class ReadModel:
 
     Attributes:
         proto: The model; external data is only referenced.
-        folder: The folder of external data; None if the model did not come from a file.
+        folder: The folder of external data; None if unknown.
         sha256: Hash of the file, or of the serialized model if there is no file.
     """
 
@@ -69,8 +69,8 @@ def read(model: ModelSource | ReadModel) -> ReadModel:
     A model object is not modified, and a `ReadModel` is returned unchanged.
 
     Raises:
-        InvalidModel: There is no such file, or it holds no ONNX model.
-        TypeError: The argument is of none of these types.
+        InvalidModel: The file does not exist or is not an ONNX model.
+        TypeError: The argument has another type.
     """
     match model:
         case ReadModel():

@@ -21,7 +21,7 @@ def check_validity(proto: onnx.ModelProto) -> None:
     External data is not read.
 
     Raises:
-        InvalidModel: It is not; the message says what the checker found.
+        InvalidModel: The model is not; the message contains the checker's error.
     """
     _check_default_opset(proto)
     try:
@@ -113,7 +113,10 @@ def _require(
 
 
 def _refuse_unresolved_attributes(proto: onnx.ModelProto) -> None:
-    """Reject attribute references outside of functions: ONNX Runtime would use the default."""
+    """Reject attribute references outside of functions, and references to graphs inside of them.
+
+    For the former ONNX Runtime would use the default.
+    """
     for node, attribute in _references(proto.graph.node):
         raise InvalidModel(
             f"{node.op_type} '{node.name}': its {attribute.name} refers to a parameter "

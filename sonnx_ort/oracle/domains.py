@@ -23,8 +23,8 @@ from sonnx_ort.profile.options import Edition
 class Violation:
     """The first violated rule, in the order of the operator's contract.
 
-    `values` are the invalid elements at the first such index in row-major order; both are None for
-    shapes.
+    `index` is that of the first invalid elements in row-major order, and `values` are these
+    elements; both are None for shapes.
     """
 
     rule: str

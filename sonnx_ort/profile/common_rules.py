@@ -23,7 +23,7 @@ _FAMILIES = (Family.FLOAT, Family.INTEGER, Family.BOOLEAN)
 def working_group(
     operator: str, remark: str = "", *, of: str = "August 2026", later_tag: str | None = None
 ) -> Source:
-    """The source of a rule from a draft of the working group, of a date.
+    """The source of a rule from a draft of the working group; `of` is the date of the draft.
 
     The working group assigned `later_tag` later, as a permanent tag.
     """
