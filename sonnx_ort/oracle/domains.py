@@ -107,14 +107,12 @@ def violation_of_integers(
     limits = INTEGER_FORMATS[element_type]
     if operator in _COMPARED_IN_HALVES and limits.signed and limits.bits == _WIDE:
         return _beyond_int32(operator, operands)
-    for rule, offends, position_lists in _ON_INTEGERS.get(operator, ()):
+    for rule, offends, positions in _ON_INTEGERS.get(operator, ()):
         for index in np.ndindex(operands[0].shape):
             elements = tuple(int(operand[index]) for operand in operands)
             if offends(elements, limits):
                 broken = _PRELIMINARY.get(rule, rule) if edition is Edition.PRELIMINARY else rule
-                return Violation(
-                    broken, index, tuple(elements[position] for position in position_lists)
-                )
+                return Violation(broken, index, tuple(elements[position] for position in positions))
     return None
 
 
