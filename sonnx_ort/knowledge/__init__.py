@@ -1,1 +1,1 @@
-"""What is certain of the values of a graph: types, shapes, bounds, constants."""
+"""Static analysis of a graph's values: types, shapes, bounds and constants."""

@@ -1,10 +1,11 @@
-"""`onnx.shape_inference` without what ends the process or takes all memory.
+"""Runs `onnx.shape_inference` without crashes and without exhausting memory.
 
-It ends the process at a Slice of a tensor that it believes to have a negative size, such as the
-result of a Conv whose kernel is larger than its operand, and at a LayerNormalization with several
-results and an axis before the first one. ONNX Runtime infers by the same functions, so that a
-session ends the process at such a Slice too. So these nodes are hidden until what they read is
-known. And the elements of vectors are followed one by one, though only short ones can be shapes.
+Shape inference crashes the process at a Slice of a tensor with an inferred negative size, such as
+the result of a Conv whose kernel is larger than its operand, and at a LayerNormalization with
+several results and an axis before the first one. ONNX Runtime shares these functions, so a session
+crashes at such a Slice too. Therefore these nodes are hidden until their operands are known.
+Inference also propagates the elements of vectors one by one, although only short vectors can be
+shapes; this is limited.
 """
 
 import enum
@@ -19,14 +20,14 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, bodies_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
-_FOLLOWED_BY = ("data_propagation_function", "function", "context_dependent_function")
-"""What an operator's schema has where inference follows the elements of its operands."""
+_PROPAGATING_FUNCTIONS = ("data_propagation_function", "function", "context_dependent_function")
+"""Functions of an operator's schema by which inference propagates elements."""
 
 _HIDDEN = "sonnx_ort.hidden"
-"""A domain that inference knows nothing of, nor of the results of its operators."""
+"""A domain unknown to inference, so that the results of its operators are unknown."""
 
 _MANY = 1 << 22
-"""Elements of vectors; following one takes 70 bytes."""
+"""Maximum number of vector elements to propagate; each takes 70 bytes."""
 
 _SIZES_STAY_POSITIVE = frozenset(
     [
@@ -41,34 +42,26 @@ _SIZES_STAY_POSITIVE = frozenset(
         *("Sub", "Tanh", "Transpose", "Unsqueeze", "Where", "Xor"),
     ]
 )
-"""Operators to whose results inference gives no negative size where no operand has one."""
+"""Operators that get no negative size from inference if their operands have none."""
 
 Sizes = tuple[int, ...]
-"""The known sizes of a tensor; -1 and smaller ones where inference errs."""
+"""The known sizes of a tensor; negative where inference is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class InferredModel:
-    """What inference says of a model.
-
-    Attributes:
-        proto: The model with types and shapes.
-        complete: Whether the elements of vectors were followed, on which shapes can depend.
-    """
+    """The inferred model; complete if vector elements, which shapes depend on, were propagated."""
 
     proto: onnx.ModelProto
     complete: bool
 
 
 def infer(proto: onnx.ModelProto) -> InferredModel:
-    """Infer types and shapes.
-
-    Args:
-        proto: The model; its functions are not looked into. It is changed and changed back.
+    """Infer types and shapes; modifies the model temporarily and ignores its functions.
 
     Raises:
-        InvalidModel: ONNX Runtime, which infers by the same functions, would end the process.
-        Exception: Inference fails in its own way.
+        InvalidModel: ONNX Runtime, which uses the same functions, would crash.
+        Exception: Inference fails.
     """
     waiting = [node for node in all_nodes(proto) if _is_dangerous(node)]
     if not waiting:
@@ -85,20 +78,20 @@ def infer(proto: onnx.ModelProto) -> InferredModel:
 
 
 def _inferred_in_steps(proto: onnx.ModelProto, waiting: Sequence[onnx.NodeProto]) -> InferredModel:
-    """Show inference more of the hidden nodes in each step."""
+    """Unhide more nodes in each step, as the shapes of their operands become known."""
     while True:
         inferred = _inferred(proto)
         shapes = _shapes(inferred.proto)
-        ready, waiting = _separated(proto, waiting, shapes)
+        ready, waiting = _split_by_readiness(proto, waiting, shapes)
         if not ready:
-            return _shown(inferred)
+            return _unhidden(inferred)
         for node in ready:
             _require_harmless(node, shapes)
             node.ClearField("domain")
 
 
-def _shown(inferred: InferredModel) -> InferredModel:
-    """The model without any trace of hidden nodes; one that stays hidden has unknown results."""
+def _unhidden(inferred: InferredModel) -> InferredModel:
+    """The model with its original domains; the results of nodes still hidden are unknown."""
     complete = inferred.complete
     for node in all_nodes(inferred.proto):
         if node.domain == _HIDDEN:
@@ -108,15 +101,15 @@ def _shown(inferred: InferredModel) -> InferredModel:
 
 
 def _inferred(proto: onnx.ModelProto) -> InferredModel:
-    without = onnx.shape_inference.infer_shapes(proto)
-    if _followed_elements(without) > _MANY:
-        return InferredModel(without, complete=False)
+    without_elements = onnx.shape_inference.infer_shapes(proto)
+    if _propagated_elements(without_elements) > _MANY:
+        return InferredModel(without_elements, complete=False)
     return InferredModel(onnx.shape_inference.infer_shapes(proto, data_prop=True), complete=True)
 
 
-def _followed_elements(inferred: onnx.ModelProto) -> int:
-    """How many elements of vectors inference would follow."""
-    long = {
+def _propagated_elements(inferred: onnx.ModelProto) -> int:
+    """The number of vector elements that inference would propagate."""
+    lengths = {
         name: sizes[0]
         for name, each in _shapes(inferred).items()
         for sizes in each
@@ -124,16 +117,16 @@ def _followed_elements(inferred: onnx.ModelProto) -> int:
     }
     versions = {entry.domain: entry.version for entry in inferred.opset_import}
     return sum(
-        long.get(name, 0)
+        lengths.get(name, 0)
         for node in all_nodes(inferred)
         if node.domain == STANDARD_DOMAIN
-        and _follows_elements(node.op_type, versions[STANDARD_DOMAIN])
+        and _propagates_elements(node.op_type, versions[STANDARD_DOMAIN])
         for name in node.input
     )
 
 
 def _shapes(inferred: onnx.ModelProto) -> dict[str, list[Sizes]]:
-    """The shapes of all tensors by name; graphs beside each other may use one name twice."""
+    """The shapes of all tensors by name; separate subgraphs may use the same name."""
     found: dict[str, list[Sizes]] = {}
     for graph in all_graphs(inferred):
         for values in (graph.input, graph.value_info, graph.output):
@@ -175,7 +168,7 @@ def _axis_outside(node: onnx.NodeProto, sizes: Sizes) -> str:
 
 
 def _too_few_axes(node: onnx.NodeProto, sizes: Sizes) -> str:
-    """ONNX Runtime refuses these when it starts, unless enforcement hides the shape from it."""
+    """ONNX Runtime rejects these at startup, unless enforcement hides the shape from it."""
     return "" if len(sizes) > 1 else f"its operand '{node.input[0]}' has fewer than two axes"
 
 
@@ -184,28 +177,28 @@ _DANGERS: Mapping[tuple[str, str], Callable[[onnx.NodeProto, Sizes], str]] = {
     (STANDARD_DOMAIN, "LayerNormalization"): _axis_outside,
     (STANDARD_DOMAIN, "DFT"): _too_few_axes,
 }
-"""What ends the process, by domain and operator: says of a node and its operand's sizes why."""
+"""Operators that can crash the process, with a function that returns why, or an empty string."""
 
 
 class _Doubt(enum.IntEnum):
-    """What is known of the sizes of a tensor in a step."""
+    """What is known about the sizes of a tensor in a step."""
 
     NONE = 0
     UNKNOWN = 1
-    """It depends on a hidden node, but no size is negative."""
+    """The tensor depends on a hidden node, but no size is negative."""
     NEGATIVE = 2
-    """A size is, or could be."""
+    """A size is or may be negative."""
 
 
-def _separated(
+def _split_by_readiness(
     proto: onnx.ModelProto, waiting: Sequence[onnx.NodeProto], shapes: Mapping[str, Sequence[Sizes]]
 ) -> tuple[list[onnx.NodeProto], list[onnx.NodeProto]]:
-    """Separate the hidden nodes whose operand is known well enough from the others."""
+    """Split the hidden nodes into those with sufficiently known operands and the others."""
     negative = {
         name for name, each in shapes.items() if any(size < 0 for sizes in each for size in sizes)
     }
     doubts: dict[str, _Doubt] = {}
-    _follow(proto.graph.node, negative, doubts)
+    _propagate(proto.graph.node, negative, doubts)
     ready: list[onnx.NodeProto] = []
     others: list[onnx.NodeProto] = []
     for node in waiting:
@@ -215,41 +208,40 @@ def _separated(
     return ready, others
 
 
-def _follow(
+def _propagate(
     nodes: Iterable[onnx.NodeProto],
     negative: Container[str],
     doubts: dict[str, _Doubt],
 ) -> None:
-    """Find what depends on hidden nodes, and what is known of it.
+    """Propagate doubts through nodes, extending `doubts` by tensor name in place.
 
-    Args:
-        nodes: The nodes of a graph.
-        negative: The tensors of which a negative size is known.
-        doubts: What is found is put here, by the names of tensors; it has what is found outside.
+    `negative` has the names of tensors with a known negative size.
     """
     for node in nodes:
-        doubt = _greatest(node.input, doubts)
+        doubt = _maximum(node.input, doubts)
         for graph in bodies_of(node):
             doubts.update((value.name, doubt) for value in graph.input)
-            _follow(graph.node, negative, doubts)
-            doubt = max(doubt, _greatest((value.name for value in graph.output), doubts))
+            _propagate(graph.node, negative, doubts)
+            doubt = max(doubt, _maximum((value.name for value in graph.output), doubts))
         if node.domain == _HIDDEN:
             doubt = max(doubt, _Doubt.UNKNOWN)
-        keeps = node.op_type in _SIZES_STAY_POSITIVE and not any(n in negative for n in node.input)
-        if doubt > _Doubt.NONE and not keeps:
+        stays_positive = node.op_type in _SIZES_STAY_POSITIVE and not any(
+            n in negative for n in node.input
+        )
+        if doubt > _Doubt.NONE and not stays_positive:
             doubt = _Doubt.NEGATIVE
         doubts.update((name, doubt) for name in node.output)
 
 
-def _greatest(names: Iterable[str], doubts: Mapping[str, _Doubt]) -> _Doubt:
+def _maximum(names: Iterable[str], doubts: Mapping[str, _Doubt]) -> _Doubt:
     return max((doubts.get(name, _Doubt.NONE) for name in names), default=_Doubt.NONE)
 
 
 @functools.cache
-def _follows_elements(name: str, version: int) -> bool:
-    """Whether inference follows the elements of what a standard operator reads."""
+def _propagates_elements(name: str, version: int) -> bool:
+    """Whether inference propagates the elements of a standard operator's inputs."""
     try:
         schema = onnx.defs.get_schema(name, version)
     except onnx.defs.SchemaError:
         return False
-    return any(getattr(schema, f"has_{kind}") for kind in _FOLLOWED_BY)
+    return any(getattr(schema, f"has_{kind}") for kind in _PROPAGATING_FUNCTIONS)

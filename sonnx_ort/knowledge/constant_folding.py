@@ -1,7 +1,7 @@
-"""The elements of small integer tensors that follow from constants alone.
+"""Constant folding of small integer tensors.
 
-ONNX Runtime computes them before all runs, by the same kernels that are asked here, node by node. A
-rule that is broken there breaks every run, and keeps a session from starting.
+ONNX Runtime folds them when a session starts, with the same kernels that are used here node by
+node. A rule violated there is violated in every run, and prevents a session from starting.
 """
 
 import math
@@ -23,11 +23,11 @@ from sonnx_ort.profile.rule import Subject
 
 Array = npt.NDArray[Any]
 
-_LARGE = 1 << 12
-"""Tensors of more elements are not computed."""
+_MAX_ELEMENTS = 1 << 12
+"""Tensors with more elements are not folded."""
 
-_MANY = 256
-"""Values that follow from more nodes are not computed."""
+_MAX_VALUES = 256
+"""Values that depend on more values are not folded."""
 
 _FATAL = 4
 _NEWEST_FORMAT = 10
@@ -41,70 +41,65 @@ _OPERATORS = frozenset(
         *("Sub", "Tile", "Transpose", "Unsqueeze", "Where", "Xor"),
     ]
 )
-"""The operators that are computed: of integers and booleans they give the same on every machine."""
+"""The supported operators, whose results on integers and bools are the same on every machine."""
 
 
 class ComputedConstants:
-    """Computes values when they are asked for, each once."""
+    """Computes constants on demand, each once."""
 
     def __init__(self, version: int, shape: Callable[[ir.Value], Shape | None]) -> None:
-        """Compute nothing yet.
-
-        Args:
-            version: The version of the standard operators that the model imports.
-            shape: Gives the certain shape of a value.
-        """
+        """Compute nothing yet; `shape` gives the certain shape of a value."""
         self._version = version
         self._shape = shape
         self._known: dict[ir.Value, Array | None] = {}
 
     def elements(self, value: ir.Value) -> Array | None:
-        """The elements of a value; None if they are not computed.
-
-        Args:
-            value: The value.
-        """
+        """The elements of a value; None if they are not computed."""
         if value not in self._known:
-            for needed in self._needed(value):
+            for needed in self._dependencies(value):
                 if needed not in self._known:
                     self._known[needed] = self._computed(needed)
         return self._known.setdefault(value)
 
-    def _needed(self, value: ir.Value) -> list[ir.Value]:
-        """The values that one follows from, in order, itself last; none if there are too many."""
+    def _dependencies(self, value: ir.Value) -> list[ir.Value]:
+        """The values that one depends on, in order, itself last; empty if there are too many."""
         ordered: list[ir.Value] = []
         seen = {value}
-        entered = [(value, _read(value))]
-        while entered:
-            current, reads = entered[-1]
+        stack = [(value, _inputs_of(value))]
+        while stack:
+            current, reads = stack[-1]
             following = next((read for read in reads if read not in seen), None)
             if following is None:
                 ordered.append(current)
-                entered.pop()
-            elif len(seen) == _MANY:
+                stack.pop()
+            elif len(seen) == _MAX_VALUES:
                 return []
             else:
                 seen.add(following)
-                entered.append((following, _read(following)))
+                stack.append((following, _inputs_of(following)))
         return ordered
 
     def _computed(self, value: ir.Value) -> Array | None:
         tensor = constant_tensor(value)
         if tensor is not None:
             exact = tensor.dtype.is_integer() or tensor.dtype == ir.DataType.BOOL
-            return tensor.numpy() if exact and tensor.size <= _LARGE else None
+            return tensor.numpy() if exact and tensor.size <= _MAX_ELEMENTS else None
         node = value.producer()
         shape = self._shape(value)
-        if node is None or not has_known_sizes(shape) or not self._takes(node):
+        if node is None or not has_known_sizes(shape) or not self._is_supported(node):
             return None
         sizes = [size for size in shape or () if isinstance(size, int)]
-        operands = [self._known.get(read) for read in _read(value)]
+        operands = [self._known.get(read) for read in _inputs_of(value)]
         known = [operand for operand in operands if operand is not None]
-        if math.prod(sizes) > _LARGE or len(known) < len(operands) or _breaks_a_rule(node, known):
+        if (
+            math.prod(sizes) > _MAX_ELEMENTS
+            or len(known) < len(operands)
+            or _breaks_a_rule(node, known)
+        ):
             return None
         return _run(node, known, self._version)
 
-    def _takes(self, node: ir.Node) -> bool:
+    def _is_supported(self, node: ir.Node) -> bool:
         return (
             node.op_type in _OPERATORS
             and rule_for(node, self._version) is not None
@@ -113,31 +108,31 @@ class ComputedConstants:
         )
 
 
-def _read(value: ir.Value) -> Iterator[ir.Value]:
+def _inputs_of(value: ir.Value) -> Iterator[ir.Value]:
     node = value.producer()
     if node is not None:
         yield from (read for read in node.inputs if read is not None)
 
 
 def _breaks_a_rule(node: ir.Node, operands: list[Array]) -> bool:
-    """Whether a kernel may not be asked: it could end the process."""
+    """Whether the operands violate a rule, so that the kernel could crash the process."""
     operator = OPERATORS.get(node.op_type)
     if operator is None or not operator.elementwise:
         return False
     names = operator.operand_names(len(operands))
     try:
-        alike = np.broadcast_arrays(*operands)
+        broadcast = np.broadcast_arrays(*operands)
     except ValueError:
         return True
     return any(
-        rule.requirement.violation(rule.spoken_of(names, alike)) is not None
+        rule.requirement.violation(rule.spoken_of(names, broadcast)) is not None
         for rule in operator.contracts[Edition.TYPED].get(Family.INTEGER, ())
         if rule.requirement.subject is Subject.ELEMENTS
     )
 
 
 def _run(node: ir.Node, operands: list[Array], version: int) -> Array | None:
-    """What ONNX Runtime's kernel gives; None if it refuses, or gives no integers or booleans."""
+    """The result of ONNX Runtime's kernel; None if it fails or is neither integer nor bool."""
     inputs = [ir.val(None, ir.DataType.from_numpy(operand.dtype)) for operand in operands]
     alone = ir.node(node.op_type, inputs, node.attributes)
     graph = ir.Graph(inputs, alone.outputs, nodes=[alone], opset_imports={"": version})
@@ -149,6 +144,6 @@ def _run(node: ir.Node, operands: list[Array], version: int) -> Array | None:
     try:
         session = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
         (result,) = session.run(None, feeds)
-    except Exception:  # noqa: BLE001 - whatever it refuses is not known
+    except Exception:  # noqa: BLE001 - the result is unknown if the kernel fails
         return None
     return result if result.dtype.kind in "iub" else None

@@ -1,7 +1,7 @@
-"""What a file states of values: constants, declared types and shapes.
+"""What a file declares of values: constants, types and shapes.
 
-A file can declare types and shapes falsely, and ONNX Runtime only warns; so a model can be written
-without all that does not follow from anything.
+A file can declare wrong types and shapes, and ONNX Runtime only warns. So a model can be serialized
+without declarations that do not follow from its inputs, constants and operators.
 """
 
 import re
@@ -18,16 +18,13 @@ from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 
 def constant_tensor(value: ir.Value) -> ir.TensorProtocol | None:
-    """The tensor of an initializer, or of a Constant.
+    """The tensor of an initializer or of a Constant.
 
-    An initializer that a graph input of the same name can override is no constant. External data
-    may be large, and is not at hand where the model came without a place.
-
-    Args:
-        value: The value.
+    An initializer that a graph input can override is not a constant. External data may be large or
+    unavailable.
 
     Returns:
-        The tensor; None if the elements may differ, lie in external data, or are said twice.
+        The tensor; None if the elements may vary, are in external data, or are given twice.
     """
     if value.is_graph_input():
         return None
@@ -41,88 +38,71 @@ def _produced(node: ir.Node) -> ir.TensorProtocol | None:
         return None
     attribute = node.attributes.get("value")
     if len(node.attributes) == 1 and attribute is not None and not attribute.is_ref():
-        # What follows would name the tensor anew, and look at each of its methods first.
+        # A faster path: the general one below renames the tensor and checks its protocol.
         tensor: ir.TensorProtocol = attribute.value
         return tensor
     try:
         return ir.convenience.get_const_tensor(node.outputs[0])
     except ValueError:
-        # A Constant with two attributes, which ONNX Runtime takes.
+        # A Constant with two attributes, which ONNX Runtime accepts.
         return None
 
 
 def declared_type(value: ir.Value) -> str | None:
-    """The ONNX name of the declared element type: "float", "int32"; None if none is declared.
-
-    Args:
-        value: A value of a graph.
-    """
+    """The ONNX name of the declared element type, such as "int32"; None if none is declared."""
     return None if value.dtype is None else type_name(value.dtype)
 
 
 def type_name(dtype: ir.DataType) -> str:
-    """The ONNX name of an element type.
-
-    Args:
-        dtype: The type as the graph library knows it.
-    """
+    """The ONNX name of an element type of onnx_ir."""
     return dtype.name.lower()
 
 
 def declared_shape(value: ir.Value) -> Shape | None:
-    """The declared shape; None if not even the rank is declared. A negative size says nothing.
-
-    Args:
-        value: A value of a graph.
-    """
+    """The declared shape; None if the rank is not declared. A negative size counts as unknown."""
     if value.shape is None:
         return None
     sizes = (d if isinstance(d, int) else d.value for d in value.shape)
     return tuple(None if isinstance(size, int) and size < 0 else size for size in sizes)
 
 
-# A union is made anew each time it is written.
+# A constant, because each evaluation of a union expression creates a new object.
 _CONTAINERS = (ir.SequenceType, ir.OptionalType)
 
 
 def is_sparse(value: ir.Value) -> bool:
-    """Whether the value is declared as a sparse tensor, or as holding sparse tensors.
-
-    Args:
-        value: A value of a graph.
-    """
+    """Whether the value is declared as a sparse tensor or as a container of sparse tensors."""
     declared: object = value.type
     while isinstance(declared, _CONTAINERS):
         declared = declared.elem_type
     return isinstance(declared, ir.SparseTensorType)
 
 
-_LARGE = 1024
-"""Constants of more bytes than this are declared only; no shape is computed from them."""
+_MAX_BYTES = 1024
+"""Larger constants are only declared; no shape is computed from their elements."""
 
 SYMBOL = re.compile(r"[^\W\d]\w*")
-"""The name of a dimension that can be a symbol; others, such as "?", say nothing."""
+"""Dimension names that are symbols; others, such as "?", mean unknown."""
 
 
 def without_claims(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.ModelProto:
-    """Write down a model without all types and shapes that do not follow from anything.
+    """Serialize a model without declared types and shapes that may be wrong.
 
-    Types of intermediate values, of outputs and of the inputs of subgraphs are claims: a file can
-    state them falsely, and ONNX Runtime only warns. Initializers that an input of the same name
-    can override are inputs, and so are those that are large; of a large Constant type and shape are
-    left. Dimension names that no symbol can have, such as "?", and negative sizes say nothing.
-    Functions are left out: what one computes is as doubtful as its nodes, which nothing looks into
-    here.
+    Removed are the types of intermediate values, of outputs and of the inputs of subgraphs: a file
+    can declare them wrongly, and ONNX Runtime only warns. Initializers that are large or that an
+    input can override become inputs. A large Constant keeps its type and shape only. Dimension
+    names that are not symbols, such as "?", and negative sizes become unknown. Functions are
+    omitted, because their bodies are not analyzed here.
 
     Args:
         model: The model; not modified.
-        kept: Inputs and outputs of subgraphs whose declarations are kept all the same.
+        kept: Inputs and outputs of subgraphs whose declarations are kept.
 
     Returns:
         The model with the same nodes in the same order.
 
     Raises:
-        onnx_ir.serde.SerdeError: A part cannot be written, such as a broken text.
+        onnx_ir.serde.SerdeError: A part cannot be serialized, such as a broken string.
     """
     proto = onnx.ModelProto(ir_version=model.ir_version)
     for domain, version in model.opset_imports.items():
@@ -135,22 +115,17 @@ def without_claims(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.Mode
     proto.graph.node.extend(map(ir.serde.serialize_node, graph))
     proto.graph.output.extend(onnx.ValueInfoProto(name=value.name) for value in graph.outputs)
     for body, written_body in bodies_in_pairs(graph, proto.graph):
-        _forget_claims(body, written_body, kept)
+        _remove_declarations(body, written_body, kept)
     if model.opset_imports.get(STANDARD_DOMAIN, 0) >= _SPARSE_CONSTANTS:
         for node in all_nodes(proto):
-            _declare_large(node)
+            _drop_elements_of_large(node)
     return proto
 
 
 def bodies_in_pairs(
     graph: ir.Graph, proto: onnx.GraphProto
 ) -> Iterator[tuple[ir.Graph, onnx.GraphProto]]:
-    """Each subgraph at any depth of a graph, with what was written of it.
-
-    Args:
-        graph: The graph.
-        proto: The same graph as it was written.
-    """
+    """Each subgraph of a graph at any depth, paired with its serialized form."""
     bodies = (body for node in graph for body in subgraphs_of(node))
     written_bodies = (body for node in proto.node for body in bodies_of(node))
     for body, written in zip(bodies, written_bodies, strict=True):
@@ -159,11 +134,7 @@ def bodies_in_pairs(
 
 
 def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
-    """The outputs of Loop bodies that are collected, where the file declares their shapes.
-
-    Args:
-        graph: The main graph.
-    """
+    """The scan outputs of Loop bodies for which the file declares a shape."""
     for node in every_node(graph):
         iteration = loop_of(node)
         if iteration is not None:
@@ -174,39 +145,41 @@ def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
 def _declaration(
     value: ir.Value, declared: ir.TypeProtocol | None, shape: ir.Shape | None
 ) -> onnx.ValueInfoProto:
-    """An input of the main graph, with those of its dimensions that say something."""
+    """An input of the main graph, with its known dimensions."""
     known = None if shape is None else ir.Shape([_known(dimension) for dimension in shape])
     return ir.serde.serialize_value(ir.Value(name=value.name, type=declared, shape=known))
 
 
 def _write_initializer(value: ir.Value, tensor: ir.TensorProtocol, proto: onnx.GraphProto) -> None:
-    if isinstance(tensor, ir.ExternalTensor) or tensor.nbytes > _LARGE:
+    if isinstance(tensor, ir.ExternalTensor) or tensor.nbytes > _MAX_BYTES:
         declared = ir.TensorType(tensor.dtype)
         proto.input.append(_declaration(value, declared, ir.Shape(tensor.shape.numpy())))
         return
     written = proto.initializer.add()
     ir.serde.serialize_tensor_into(written, tensor)
-    # Two initializers can share a tensor, which has one name.
+    # Two initializers can share a tensor, which has only one name.
     written.name = value.name
 
 
 _SPARSE_CONSTANTS = 11
-"""Since this version of the standard operators a Constant can be sparse."""
+"""The first version of the standard operators in which a Constant can be sparse."""
 
 
-def _declare_large(node: onnx.NodeProto) -> None:
-    """Have a large Constant be sparse, of the same type and shape, and without an element."""
+def _drop_elements_of_large(node: onnx.NodeProto) -> None:
+    """Replace a large Constant by an empty sparse one of the same type and shape."""
     if (node.domain, node.op_type) != (STANDARD_DOMAIN, "Constant"):
         return
     for attribute in node.attribute:
         tensor = attribute.t
-        if attribute.name == "value" and tensor.ByteSize() > _LARGE:
+        if attribute.name == "value" and tensor.ByteSize() > _MAX_BYTES:
             empty = onnx.SparseTensorProto(dims=tensor.dims)
             empty.values.data_type = tensor.data_type
             attribute.CopyFrom(onnx.helper.make_attribute("sparse_value", empty))
 
 
-def _forget_claims(body: ir.Graph, written: onnx.GraphProto, kept: Container[ir.Value]) -> None:
+def _remove_declarations(
+    body: ir.Graph, written: onnx.GraphProto, kept: Container[ir.Value]
+) -> None:
     del written.value_info[:]
     inputs = {declared.name for declared in written.input}
     for tensor in [tensor for tensor in written.initializer if tensor.name in inputs]:

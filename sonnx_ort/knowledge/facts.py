@@ -1,4 +1,4 @@
-"""What is known of each value of a graph, and where the knowledge comes from."""
+"""All facts about each value of a graph, and where they come from."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -16,19 +16,18 @@ from sonnx_ort.knowledge.shapes.propagation import certain_shapes
 from sonnx_ort.profile.operand import Operand, Shape
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
-_FEW = 1 << 16
-"""Floats are read only of tensors that hold no more of them: not of weights."""
+_MAX_FLOATS = 1 << 16
+"""Larger float tensors are not read, because they are weights."""
 
 
 class Facts:
-    """Types, shapes and constants of a model's values that follow from its premises."""
+    """Certain types, shapes and constants of a model's values.
+
+    They follow from graph inputs, constants and verified operators.
+    """
 
     def __init__(self, model: ir.Model) -> None:
-        """Find out what is known of a model's values.
-
-        Args:
-            model: A canonical model; not modified.
-        """
+        """Analyze a canonical model, which is not modified."""
         self._inference = Inference(model)
         self._shapes = certain_shapes(model, self._inference)
         self._provenance = Provenance(model)
@@ -45,22 +44,22 @@ class Facts:
         return None if dtype is None else type_name(dtype)
 
     def may_be_tensor(self, value: ir.Value) -> bool:
-        """Whether the value is a tensor, or nothing tells that it is a sequence or optional."""
+        """Whether the value is not known to be a sequence or an optional."""
         return self._inference.may_be_tensor(value)
 
     def shape(self, value: ir.Value) -> Shape | None:
-        """The certain shape, with symbols where sizes are open; None if the rank is unknown."""
+        """The certain shape, with symbols for open sizes; None if the rank is unknown."""
         return self._shapes.get(value)
 
     def constant(self, value: ir.Value) -> npt.NDArray[Any] | None:
-        """The elements, if they are the same in every run and large only in an initializer."""
+        """The elements of a constant; large ones only from initializers."""
         tensor = constant_tensor(value)
         if tensor is not None:
             return tensor.numpy()
         return self._computed.elements(value) if self.foldable(value) else None
 
     def origin(self, value: ir.Value) -> str:
-        """Where the value comes from, in words: "input", "Conv 'c1'"."""
+        """The origin of the value in words: "input", "Conv 'c1'"."""
         producer = value.producer()
         if producer is not None:
             return f"{producer.op_type} '{producer.name}'" if producer.name else producer.op_type
@@ -69,12 +68,7 @@ class Facts:
         return "initializer" if value.is_initializer() else "input"
 
     def operands(self, names: Sequence[str], values: Sequence[ir.Value]) -> tuple[Operand, ...]:
-        """Everything that a rule may know of the inputs of one node.
-
-        Args:
-            names: The operands' names in the operator's document.
-            values: The values that the node reads there.
-        """
+        """All facts about the inputs of a node, with their names in the operator's document."""
         inputs = self._provenance.inputs_behind(values)
         shared, scalars = self._shared_symbols(inputs), self._has_scalars(inputs)
         return tuple(
@@ -83,35 +77,19 @@ class Facts:
         )
 
     def inputs_behind(self, values: Iterable[ir.Value]) -> tuple[ir.Value, ...]:
-        """The graph inputs that any of these values depends on.
-
-        Args:
-            values: Values of the model.
-        """
+        """The graph inputs that any of these values depends on."""
         return self._provenance.inputs_behind(values)
 
     def foldable(self, value: ir.Value) -> bool:
-        """Whether a value depends on no input, so that ONNX Runtime may compute it before all runs.
-
-        Args:
-            value: A value of the model.
-        """
+        """Whether a value depends on no input, so that ONNX Runtime may fold it as a constant."""
         return not self.inputs_behind([value])
 
     def mistakable(self, value: ir.Value) -> bool:
-        """Whether ONNX Runtime may take a rank or sizes for known that are not certain.
-
-        Args:
-            value: A value of the model.
-        """
+        """Whether ONNX Runtime may infer a rank or sizes that are not certain."""
         return self._inference.mistaken(value, self.shape(value))
 
     def rests_on_scalars(self, value: ir.Value) -> bool:
-        """Whether a value depends on an input that is declared as a scalar.
-
-        Args:
-            value: A value of the model.
-        """
+        """Whether a value depends on an input that is declared as a scalar."""
         return self._has_scalars(self._provenance.inputs_behind([value]))
 
     def _operand(
@@ -135,6 +113,6 @@ class Facts:
 
 def _few_elements(value: ir.Value) -> npt.NDArray[Any] | None:
     tensor = constant_tensor(value)
-    if tensor is None or tensor.size > _FEW or tensor.dtype == ir.DataType.STRING:
+    if tensor is None or tensor.size > _MAX_FLOATS or tensor.dtype == ir.DataType.STRING:
         return None
     return tensor.numpy()

@@ -1,8 +1,8 @@
-"""Element types, and the shapes that ONNX Runtime takes for known: `onnx.shape_inference`.
+"""Element types, and the shapes that ONNX Runtime infers, from `onnx.shape_inference`.
 
-ONNX Runtime infers types and shapes by the same functions. A model whose types are not the inferred
-ones does not start; a shape that is inferred may be another than what the kernels compute, so none
-of them is taken for certain (`sonnx_ort.knowledge.shapes`).
+ONNX Runtime uses the same functions. A session does not start if a declared type differs from the
+inferred one. Inferred shapes can differ from what the kernels compute, so none of them counts as
+certain (`sonnx_ort.knowledge.shapes`).
 """
 
 import logging
@@ -32,52 +32,36 @@ _logger = logging.getLogger("sonnx_ort")
 
 
 class Inference:
-    """What `onnx.shape_inference` says of a model without the claims in its file."""
+    """The result of `onnx.shape_inference` for a model without uncertain declarations."""
 
     def __init__(self, model: ir.Model) -> None:
-        """Infer types and shapes.
-
-        Args:
-            model: A canonical model; not modified.
-        """
+        """Infer the types and shapes of a canonical model, which is not modified."""
         self._believed, self._complete = _inferred(model)
-        self._types = dict(_given(model))
+        self._types = dict(_certain_types(model))
         inferred = ((value, told.type) for value, told in self._believed.items())
         self._types.update((value, told) for value, told in inferred if told is not None)
         kept = frozenset(collected_by_loops(model.graph))
         if kept:
-            # ONNX Runtime believes what is declared of these.
+            # ONNX Runtime uses the declarations of these.
             self._believed, self._complete = _inferred(model, kept)
 
     def element_type(self, value: ir.Value) -> ir.DataType | None:
-        """The element type of a value; None if it is unknown.
-
-        Args:
-            value: A value of the model.
-        """
+        """The element type of a value; None if it is unknown."""
         if value in self._types:
             return self._types[value].dtype
         constant = constant_tensor(value)
         return None if constant is None else constant.dtype
 
     def may_be_tensor(self, value: ir.Value) -> bool:
-        """Whether a value is a tensor, or nothing tells that it is a sequence or optional.
-
-        Args:
-            value: A value of the model.
-        """
+        """Whether a value is not known to be a sequence or an optional."""
         known = self._types.get(value, value.type)
         return not isinstance(known, ir.SequenceType | ir.OptionalType)
 
     def mistaken(self, value: ir.Value, certain: Shape | None) -> bool:
-        """Whether ONNX Runtime may take the rank or sizes for known that are not certain.
+        """Whether ONNX Runtime may infer a rank or sizes that are not certain.
 
-        What it knows of some sizes is harmless: only of a whole shape, or of a rank, ONNX Runtime
-        makes a constant.
-
-        Args:
-            value: A value of the model.
-            certain: What is certain of its shape; None if not even the rank is.
+        Single sizes are harmless: ONNX Runtime folds only complete shapes and ranks into constants.
+        `certain` is the certain shape; None if the rank is unknown.
         """
         if not self._believed:
             return True
@@ -91,8 +75,8 @@ class Inference:
         return not self._complete
 
 
-def _given(model: ir.Model) -> Iterator[tuple[ir.Value, ir.TypeProtocol]]:
-    """The types that no node has a part in: of the model's inputs, and of all tensors in it."""
+def _certain_types(model: ir.Model) -> Iterator[tuple[ir.Value, ir.TypeProtocol]]:
+    """Types that do not depend on nodes: of the model's inputs and of all initializers."""
     for graph in (model.graph, *model.graph.subgraphs()):
         for value in graph.initializers.values():
             if value.const_value is not None and not value.is_graph_input():
@@ -103,29 +87,31 @@ def _given(model: ir.Model) -> Iterator[tuple[ir.Value, ir.TypeProtocol]]:
 def _inferred(
     model: ir.Model, kept: Container[ir.Value] = ()
 ) -> tuple[Mapping[ir.Value, ir.TypeAndShape], bool]:
-    """The inferred types and shapes, and whether all was followed; none where inference fails."""
+    """The inferred types and shapes, and whether inference was complete; empty if it fails."""
     with silenced("onnx_ir"):
         try:
-            premises = without_claims(model, kept)
-            _spell_out(model, premises)
-            inferred = infer(premises)
-            return dict(_told(model.graph, inferred.proto.graph)), inferred.complete
+            undeclared = without_claims(model, kept)
+            _replace_custom_nodes(model, undeclared)
+            inferred = infer(undeclared)
+            return dict(_types_by_value(model.graph, inferred.proto.graph)), inferred.complete
         except InvalidModel:
             raise
-        except Exception as error:  # noqa: BLE001 - any failure means that nothing is known
+        except Exception as error:  # noqa: BLE001 - nothing is known after any failure
             _logger.debug("onnx.shape_inference failed: %s", error)
             return {}, False
 
 
-def _told(graph: ir.Graph, inferred: onnx.GraphProto) -> Iterator[tuple[ir.Value, ir.TypeAndShape]]:
-    """What is said of the values of a graph and of its subgraphs, which have names of their own."""
+def _types_by_value(
+    graph: ir.Graph, inferred: onnx.GraphProto
+) -> Iterator[tuple[ir.Value, ir.TypeAndShape]]:
+    """The types of the values of a graph and of its subgraphs, whose names are scoped."""
     for body, written in chain([(graph, inferred)], bodies_in_pairs(graph, inferred)):
         types = {tensor.name: _type_of(tensor) for tensor in written.initializer}
         declared = chain(written.output, written.value_info, written.input)
         types.update((value.name, value.type) for value in declared if value.HasField("type"))
         outputs = (output for node in body for output in node.outputs)
         for value in chain(body.inputs, body.initializers.values(), outputs):
-            # An output that is left out has no name.
+            # An omitted output has no name.
             if value.name and value.name in types:
                 yield value, _deserialized(types[value.name])
 
@@ -141,25 +127,25 @@ def _type_of(tensor: onnx.TensorProto) -> onnx.TypeProto:
     return onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
 
 
-def _spell_out(model: ir.Model, premises: onnx.ModelProto) -> None:
-    """Put nodes of the same types in the place of those of our domain, which the engine lacks."""
+def _replace_custom_nodes(model: ir.Model, undeclared: onnx.ModelProto) -> None:
+    """Replace nodes of our domain, unknown to inference, by standard nodes of the same types."""
     if not any(node.domain == DOMAIN for node in every_node(model.graph)):
         return
     shape = ValueNames(model).fresh("shape")
-    premises.graph.input.append(
+    undeclared.graph.input.append(
         onnx.helper.make_tensor_value_info(shape, onnx.TensorProto.INT64, None)
     )
     # Bodies first: a node that is written anew is a copy of the old one.
-    for graph in reversed(all_graphs(premises)):
-        nodes = [each for node in graph.node for each in _spelled_out(node, shape)]
+    for graph in reversed(all_graphs(undeclared)):
+        nodes = [each for node in graph.node for each in _replacements(node, shape)]
         del graph.node[:]
         graph.node.extend(nodes)
 
 
-def _spelled_out(node: onnx.NodeProto, shape: str) -> list[onnx.NodeProto]:
+def _replacements(node: onnx.NodeProto, shape: str) -> list[onnx.NodeProto]:
     if node.domain != DOMAIN:
         return [node]
-    nodes = list(_of_the_same_types(node, shape))
+    nodes = list(_nodes_of_same_types(node, shape))
     if len(nodes) != len(node.output):
         return [node]
     for each, output in zip(nodes, node.output, strict=True):
@@ -167,23 +153,23 @@ def _spelled_out(node: onnx.NodeProto, shape: str) -> list[onnx.NodeProto]:
     return nodes
 
 
-def _of_the_same_types(node: onnx.NodeProto, shape: str) -> Iterator[onnx.NodeProto]:
-    """A node for each output, of its type and of no known shape, that does not name it yet."""
+def _nodes_of_same_types(node: onnx.NodeProto, shape: str) -> Iterator[onnx.NodeProto]:
+    """A standard node per output, of its type and of unknown shape, without output names yet."""
     make = onnx.helper.make_node
     if node.op_type == BROADCAST.name:
         yield from (make("Expand", [name, shape], []) for name in node.input)
         return
     kernels = [kernel for kernel in KERNEL_DEFINITIONS if kernel.name == node.op_type]
     types = {kernel.output for kernel in kernels}
-    alike = [i for i in range(len(node.input)) if all(_is_like(k, i) for k in kernels)]
+    same_type = [i for i in range(len(node.input)) if all(_has_output_type(k, i) for k in kernels)]
     if len(types) == 1:
         yield make("Cast", [shape], [], to=ir.DataType[types.pop().upper()])
-    elif alike:
-        yield make("Reshape", [node.input[alike[0]], shape], [])
-    # Behind its result a kernel gives the shape of that.
+    elif same_type:
+        yield make("Reshape", [node.input[same_type[0]], shape], [])
+    # A kernel's second output is the shape of its result.
     yield make("Identity", [shape], [])
 
 
-def _is_like(kernel: KernelDefinition, position: int) -> bool:
-    """Whether a kernel's result is of the type of one of its inputs."""
+def _has_output_type(kernel: KernelDefinition, position: int) -> bool:
+    """Whether a kernel's result has the type of this input."""
     return kernel.inputs[position : position + 1] == (kernel.output,)

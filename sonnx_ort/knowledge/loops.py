@@ -1,4 +1,4 @@
-"""What a Loop or Scan hands to its body, and what it takes back.
+"""The values that a Loop or Scan passes to its body and receives from it.
 
 Sources: ONNX operators Loop, versions 1 to 25, and Scan, versions 9 to 25.
 """
@@ -13,25 +13,18 @@ from sonnx_ort.loading.traversal import subgraphs_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 _COUNTERS = 2
-"""The body of a Loop takes the number of the iteration and the condition first."""
+"""Number of leading inputs of a Loop's body: the iteration number and the condition."""
 
 _LAST = 25
-"""The last version of both operators that was verified."""
+"""The last verified version of both operators."""
 
 _FIRST_WITHOUT_BATCH = 9
-"""Before this version a Scan had an axis more, for a batch."""
+"""In earlier versions a Scan had an additional batch axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A value that goes around.
-
-    Attributes:
-        initial: What the first iteration gets.
-        taken: The input of the body.
-        given: The output of the body, which the next iteration gets.
-        final: What the node gives in the end.
-    """
+    """A loop-carried value: initial one, input and output of the body, output of the node."""
 
     initial: ir.Value
     taken: ir.Value
@@ -44,13 +37,11 @@ class Iteration:
     """A Loop or Scan.
 
     Attributes:
-        body: Its body.
-        counters: The inputs of the body that count and tell whether to go on.
-        states: The values that go around.
-        elements: The inputs of a Scan's body that get a part of a tensor in each iteration, with
-            the tensor and the axis that is gone through.
-        collected: The outputs that are put together of what all iterations give, with the outputs
-            of the body.
+        counters: The body's inputs for the iteration number and the condition.
+        states: The loop-carried values.
+        elements: The inputs of a Scan's body that get a slice in each iteration, with the scanned
+            tensor and axis.
+        collected: The node's scan outputs, with the body's outputs that they concatenate.
     """
 
     body: ir.Graph
@@ -61,12 +52,7 @@ class Iteration:
 
 
 def iteration_of(node: ir.Node, version: int) -> Iteration | None:
-    """What a node hands to its body and back; None if it is no Loop or Scan that was verified.
-
-    Args:
-        node: The node.
-        version: The version of the standard operators that the model imports.
-    """
+    """The values passed between a node and its body; None if it is not a verified Loop or Scan."""
     subgraphs = subgraphs_of(node)
     since = operator_version(node.op_type, version)
     if node.domain != STANDARD_DOMAIN or since > _LAST:
@@ -77,11 +63,7 @@ def iteration_of(node: ir.Node, version: int) -> Iteration | None:
 
 
 def loop_of(node: ir.Node) -> Iteration | None:
-    """What a Loop hands to its body and back; None if the node is no Loop.
-
-    Args:
-        node: The node.
-    """
+    """The values passed between a Loop and its body; None if the node is no Loop."""
     subgraphs = subgraphs_of(node)
     if (node.domain, node.op_type, len(subgraphs)) != (STANDARD_DOMAIN, "Loop", 1):
         return None
@@ -118,5 +100,5 @@ def _states(
     given: Sequence[ir.Value],
     node: ir.Node,
 ) -> list[State]:
-    rows = zip(initial, taken, given, node.outputs, strict=False)
-    return [State(first, *others) for first, *others in rows if first is not None]
+    carried = zip(initial, taken, given, node.outputs, strict=False)
+    return [State(first, *others) for first, *others in carried if first is not None]

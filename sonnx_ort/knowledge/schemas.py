@@ -1,4 +1,4 @@
-"""What ONNX's own schemas say of an operator: the types it takes, and what it assumes by itself."""
+"""Facts from ONNX's operator schemas: allowed types and default values."""
 
 import functools
 import re
@@ -11,46 +11,40 @@ import onnx.helper
 
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 
-_ABSENCE = re.compile(
+_DEFAULT_PHRASE = re.compile(
     r"default|omitted|unset|assumed|unless specified|otherwise, it is"
     r"|not (?:present|specified|provided|given|set)\b",
     re.IGNORECASE,
 )
-"""How a document speaks of what it assumes where something is left out."""
+"""How schema texts introduce the default of something omitted."""
 
 _SENTENCE_END = re.compile(r"(?<=[.:])\s+(?=[A-Z])")
 
-_SAID_ELSEWHERE = {
+_KNOWN_DEFAULTS = {
     ("Clip", "min"): "They default to numeric_limits::lowest() and numeric_limits::max()",
     ("Clip", "max"): "They default to numeric_limits::lowest() and numeric_limits::max()",
     ("Split", "split"): "Otherwise, the tensor is split to equal sized parts.",
 }
-"""What a document says of an input in words that do not name it."""
+"""Defaults from sentences of the schema text that do not name the input."""
 
 _INDEX_TYPES = {ElementType.INT32, ElementType.INT64}
 
 _CONVERTS_NOTHING = frozenset(
     {
-        # Conversion is what it is for.
+        # Conversion is its purpose.
         "CastLike",
-        # Positions, and the elements that are put there.
+        # Positions, and the elements to insert there.
         "OneHot",
         # Defined on integers of several types, with a result in int32 or by scales.
         *("ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"),
     }
 )
-"""Operators that take numbers of several types and convert none of them implicitly."""
+"""Operators with numbers of several types that convert none implicitly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What ONNX assumes where a node leaves something out.
-
-    Attributes:
-        name: The attribute or input.
-        position: The input's position; None for an attribute.
-        assumed: What is assumed, in words.
-    """
+    """The default of an omitted input or attribute, in words; an attribute has no position."""
 
     name: str
     position: int | None
@@ -59,12 +53,7 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input of an operator.
-
-    Attributes:
-        name: Its name.
-        position: Its position.
-    """
+    """An input of an operator."""
 
     name: str
     position: int
@@ -80,13 +69,7 @@ def _schema_of(name: str, version: int, domain: str) -> onnx.defs.OpSchema | Non
 
 @functools.cache
 def numeric_types(name: str, version: int, domain: str) -> tuple[frozenset[ElementType], ...]:
-    """The numeric types that each input may be of.
-
-    Args:
-        name: An operator that has a schema.
-        version: The version of its domain that a model imports.
-        domain: The domain.
-    """
+    """The allowed numeric types of each input; the operator must have a schema."""
     schema = onnx.defs.get_schema(name, version, domain)
     constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
     return tuple(
@@ -101,15 +84,10 @@ def numeric_types(name: str, version: int, domain: str) -> tuple[frozenset[Eleme
 
 @functools.cache
 def convertible_inputs(name: str, version: int, domain: str) -> tuple[tuple[Input, Input], ...]:
-    """The pairs of inputs that take the same numeric types but need not be of one type.
+    """The pairs of inputs that accept the same numeric types, but may have different ones.
 
-    Where their types differ, the operator converts one. Sizes, axes and indices are no operands
-    that are converted.
-
-    Args:
-        name: The operator; one without a schema has no pairs.
-        version: The version of its domain that a model imports.
-        domain: The domain.
+    If their types differ, the operator converts one. Sizes, axes and indices are excluded. Empty
+    for an operator without a schema.
     """
     schema = _schema_of(name, version, domain)
     if schema is None or name in _CONVERTS_NOTHING:
@@ -126,53 +104,51 @@ def convertible_inputs(name: str, version: int, domain: str) -> tuple[tuple[Inpu
 
 @functools.cache
 def assumptions(name: str, version: int, domain: str) -> tuple[Assumption, ...]:
-    """What an operator assumes of attributes and inputs that a node leaves out.
-
-    Args:
-        name: The operator; one without a schema assumes nothing that is known.
-        version: The version of its domain that a model imports.
-        domain: The domain.
-    """
+    """What an operator assumes for omitted attributes and inputs; empty without a schema."""
     schema = _schema_of(name, version, domain)
     return () if schema is None else (*_of_attributes(schema), *_of_inputs(schema))
 
 
 def _of_attributes(schema: onnx.defs.OpSchema) -> Iterator[Assumption]:
     for name, attribute in schema.attributes.items():
-        # One that is required is left out by no valid node.
-        assumed = _assumed(schema, name, attribute)
+        # Required attributes are present in every valid node.
+        assumed = _attribute_default(schema, name, attribute)
         if assumed:
             yield Assumption(name, None, assumed)
 
 
-def _assumed(schema: onnx.defs.OpSchema, name: str, attribute: onnx.defs.OpSchema.Attribute) -> str:
-    """What is assumed of an attribute that is left out; empty if nothing is said."""
+def _attribute_default(
+    schema: onnx.defs.OpSchema, name: str, attribute: onnx.defs.OpSchema.Attribute
+) -> str:
+    """The default of an omitted attribute in words; empty if there is none."""
     if not attribute.default_value.name:
-        return _said_of_absence(schema, name, attribute.description)
+        return _default_sentence(schema, name, attribute.description)
     value = onnx.helper.get_attribute_value(attribute.default_value)
-    shown = value.decode() if isinstance(value, bytes) else value
-    return f"ONNX assumes {shown!r}"
+    printed = value.decode() if isinstance(value, bytes) else value
+    return f"ONNX assumes {printed!r}"
 
 
 def _of_inputs(schema: onnx.defs.OpSchema) -> Iterator[Assumption]:
     optional = onnx.defs.OpSchema.FormalParameterOption.Optional
     for position, parameter in enumerate(schema.inputs):
         if parameter.option == optional:
-            said = _said_of_absence(schema, parameter.name, parameter.description)
-            if said:
-                yield Assumption(parameter.name, position, said)
+            default_text = _default_sentence(schema, parameter.name, parameter.description)
+            if default_text:
+                yield Assumption(parameter.name, position, default_text)
 
 
-def _said_of_absence(schema: onnx.defs.OpSchema, name: str, description: str) -> str:
-    """The sentence by which a document says what it assumes; empty if there is none."""
+def _default_sentence(schema: onnx.defs.OpSchema, name: str, description: str) -> str:
+    """The sentence of the schema that states the default; empty if there is none."""
     named = re.compile(rf"[`'\"]{re.escape(name)}[`'\"]")
     sentences = (
         *_sentences(description),
         *(sentence for sentence in _sentences(str(schema.doc)) if named.search(sentence)),
     )
-    elsewhere = _SAID_ELSEWHERE.get((schema.name, name))
-    said = next((sentence for sentence in sentences if _ABSENCE.search(sentence)), elsewhere)
-    return f"ONNX says: {said}" if said else ""
+    known = _KNOWN_DEFAULTS.get((schema.name, name))
+    default_text = next(
+        (sentence for sentence in sentences if _DEFAULT_PHRASE.search(sentence)), known
+    )
+    return f"ONNX says: {default_text}" if default_text else ""
 
 
 def _sentences(text: str) -> list[str]:

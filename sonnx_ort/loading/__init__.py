@@ -1,5 +1,5 @@
-"""From a file, bytes or a model object to one valid, canonical graph.
+"""Loads a model from a file, bytes or an object into one valid, canonical graph.
 
-What leaves this room has passed the ONNX checker, holds no operator that pretends to be ours, and
-has every node that is to be enforced in a graph rather than in a model-local function.
+A loaded model has passed the ONNX checker and contains no forged operators of the domain `sonnx`.
+Each node to enforce is in a graph, not in a model-local function.
 """

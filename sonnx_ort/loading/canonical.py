@@ -1,4 +1,4 @@
-"""From any source to one valid, canonical graph."""
+"""Loads a model from any source into one valid, canonical graph."""
 
 import math
 from collections.abc import Container, Iterator, Mapping
@@ -22,10 +22,10 @@ from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 
 @contextmanager
 def serializable() -> Iterator[None]:
-    """Tell of a part that the graph library reads and does not write, such as a broken text.
+    """Report a part that onnx_ir reads but cannot write, such as a broken string.
 
     Raises:
-        InvalidModel: There is one.
+        InvalidModel: The block failed to serialize a model.
     """
     try:
         yield
@@ -34,33 +34,28 @@ def serializable() -> Iterator[None]:
 
 
 def innermost(error: BaseException) -> str:
-    """What an error says that others were raised from.
-
-    Args:
-        error: The last of them.
-    """
+    """The message of the first error in a chain of causes."""
     while error.__cause__ is not None:
         error = error.__cause__
     return str(error)
 
 
 _BITS_OF_BYTE = 8
-_SHARING_BITS = (2, 4)
+_PACKED_BITS = (2, 4)
 _COMPLEX = (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128)
-_KNOWN = frozenset(map(int, ir.DataType)) - {onnx.TensorProto.UNDEFINED}
+_KNOWN_TYPES = frozenset(map(int, ir.DataType)) - {onnx.TensorProto.UNDEFINED}
 
 
 def check_elements(proto: onnx.ModelProto) -> None:
-    """Check that every tensor in the file has all of its elements, and no more.
+    """Check that the size of every tensor in the file matches its shape.
 
-    Args:
-        proto: A model that the ONNX checker takes.
+    The model has to have passed the ONNX checker.
 
     Raises:
-        InvalidModel: A tensor has not, or is of an element type that is not known here.
+        InvalidModel: A size does not match, or an element type is unknown here.
     """
     for tensor in all_tensors(proto):
-        if tensor.data_type not in _KNOWN:
+        if tensor.data_type not in _KNOWN_TYPES:
             raise InvalidModel(
                 f"tensor '{tensor.name}' has the element type {tensor.data_type}, which this "
                 "installation does not know; upgrade onnx and onnx-ir, or export the model again"
@@ -87,20 +82,20 @@ def _check(tensor: onnx.TensorProto) -> None:
 def _bytes(count: int, element_type: int) -> int:
     if element_type == onnx.TensorProto.STRING:
         raise InvalidModel("a tensor of strings holds raw bytes, which ONNX does not allow")
-    return _in_units(count * ir.DataType(element_type).bitwidth)
+    return _whole_bytes(count * ir.DataType(element_type).bitwidth)
 
 
 def _entries(count: int, element_type: int) -> int:
-    """Entries of the list that stands for the raw bytes; narrow elements share one."""
+    """Length of the list that replaces raw bytes; narrow elements share an entry."""
     if element_type in _COMPLEX:
         return 2 * count
     if element_type == onnx.TensorProto.STRING:
         return count
     bits = ir.DataType(element_type).bitwidth
-    return _in_units(count * bits) if bits in _SHARING_BITS else count
+    return _whole_bytes(count * bits) if bits in _PACKED_BITS else count
 
 
-def _in_units(bits: int) -> int:
+def _whole_bytes(bits: int) -> int:
     return -(-bits // _BITS_OF_BYTE)
 
 
@@ -112,20 +107,17 @@ def _stored(tensor: onnx.TensorProto) -> int:
 def densify_declarations(
     proto: onnx.ModelProto,
 ) -> tuple[onnx.ModelProto, Mapping[str, str]]:
-    """Declare sparse initializers and sparse constants as sparse inputs of the main graph.
+    """Replace sparse initializers and sparse constants by sparse inputs of the main graph.
 
-    A model with sparse tensors breaks the profile and is never rewritten; its graph only has to
-    tell the analysis where they are used.
-
-    Args:
-        proto: The model; not modified.
+    A model with sparse tensors violates the profile and is never rewritten; the analysis only needs
+    to know where they are used.
 
     Returns:
-        The model itself if it has none of them, else a copy that has inputs instead; and for each
-        such input by name where it came from.
+        The model itself if it has no sparse tensors, else a copy; and the origin of each such input
+        by name.
 
     Raises:
-        InvalidModel: A model-local function holds a sparse constant.
+        InvalidModel: A model-local function contains a sparse constant.
     """
     for function in proto.functions:
         if _sparse_constants(function):
@@ -175,11 +167,10 @@ class LoadedModel:
     """A valid model.
 
     Attributes:
-        graph_model: The canonical graph; a copy that belongs to the caller.
-        proto: The model as it was given, save for the alias of the default domain; not to be
-            modified.
-        folder: Where its external data lies; None if it came without a place.
-        sha256: Of its file, or of the serialized model where there was no file.
+        graph_model: The canonical graph, a copy owned by the caller.
+        proto: The given model, with the alias of the default domain resolved; read-only.
+        folder: The folder of external data; None if unknown.
+        sha256: Hash of the file, or of the serialized model if there is no file.
     """
 
     graph_model: ir.Model
@@ -191,21 +182,18 @@ class LoadedModel:
 def load_canonical(
     model: ModelSource | ReadModel, operators: Container[str] = DEFAULT_OPERATORS
 ) -> LoadedModel:
-    """Read a model, check it, and bring its graph into the canonical form.
+    """Read a model, validate it, and convert its graph to the canonical form.
 
-    The canonical form imports the default domain as "", and has the bodies of model-local
-    functions inlined in which an operator occurs that is to be enforced.
+    The canonical form imports the default domain as "". Model-local functions are inlined if they
+    contain an operator to enforce.
 
     Args:
-        model: A path, the bytes of a file, or a model object, which is not modified; or one that
-            was read.
-        operators: The names of the profile's operators that are to be enforced.
-
-    Returns:
-        The model.
+        model: A path, the bytes of a file, a model object (not modified), or a model already read.
+        operators: The operators of the profile to enforce, by name.
 
     Raises:
-        InvalidModel: It is no readable, valid ONNX model, or one that pretends to be enforced.
+        InvalidModel: The model is not readable or not valid ONNX, or it contains forged enforced
+            operators.
     """
     source = read(model)
     proto = resolve_default_domain(source.proto)
@@ -220,10 +208,10 @@ def load_canonical(
 
 
 def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
-    carried, sparse = densify_declarations(_own(proto))
+    dense_proto, sparse = densify_declarations(_inlinable(proto))
     try:
         with silenced("onnx_ir"):
-            model = ir.from_proto(carried)
+            model = ir.from_proto(dense_proto)
     except Exception as error:
         raise InvalidModel(f"the model cannot be read: {innermost(error)}") from error
     for graph_input in model.graph.inputs:
@@ -231,14 +219,14 @@ def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
         if origin is not None:
             graph_input.meta["origin"] = origin
     if folder is not None:
-        # This goes through subgraphs by itself.
+        # set_base_dir also covers subgraphs.
         for graph in (model.graph, *(function.graph for function in model.functions.values())):
             ir.external_data.set_base_dir(graph, folder)
     return model
 
 
-def _own(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model, or a copy where functions may be inlined: that renames tensors in place."""
+def _inlinable(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, or a copy if functions may be inlined, because that renames tensors in place."""
     if not proto.functions:
         return proto
     copy = onnx.ModelProto()

@@ -1,7 +1,7 @@
-"""Tensors that lie in files beside the model, or that are taken out of it.
+"""Checks external data, and replaces large weights of a serialized model by references.
 
-The bytes are read field by field (https://protobuf.dev/programming-guides/encoding); what is not
-exactly as expected stays where it is, for the parser to judge.
+Messages are parsed field by field (https://protobuf.dev/programming-guides/encoding). Anything
+unexpected is left to the regular parser.
 """
 
 import enum
@@ -18,16 +18,14 @@ from sonnx_ort.loading.traversal import all_tensors
 
 
 def external_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Every tensor of the model whose elements lie in another file."""
+    """Every tensor of the model that is stored in another file."""
     yield from filter(uses_external_data, all_tensors(proto))
 
 
 def check_external_data(proto: onnx.ModelProto, folder: Path | None) -> None:
-    """Check that external data lies inside the model's folder, and all of it is there.
+    """Check that all external data exists inside the model's folder.
 
-    Args:
-        proto: The model.
-        folder: The folder of the model's file; None skips what needs the files themselves.
+    Without a folder, the files themselves are not checked.
 
     Raises:
         InvalidModel: A location is absolute or leads outside the folder, or a file is missing or
@@ -79,13 +77,13 @@ def _check_file(name: str, info: ExternalDataInfo, folder: Path) -> None:
 
 
 LARGE = 1 << 16
-"""Tensors from this number of bytes on are separated."""
+"""Tensors of at least this many bytes are replaced by references."""
 
 _GRAPH_OF_MODEL = 7
 _INITIALIZER_OF_GRAPH = 5
 _RAW_DATA_OF_TENSOR = 9
 _REST_OF_TENSOR = frozenset({1, 2, 8, 12, 16})
-"""Sizes, type, name, documentation and metadata; elements in another field are left alone."""
+"""Shape, type, name, documentation and metadata; tensors with other fields are not replaced."""
 
 _SIZES = {
     onnx.TensorProto.FLOAT: 4,
@@ -93,11 +91,11 @@ _SIZES = {
     onnx.TensorProto.BFLOAT16: 2,
     onnx.TensorProto.DOUBLE: 8,
 }
-"""Bytes of an element. Proofs rest on integers, which therefore stay in the graph."""
+"""Bytes per element. Integers are not replaced, because proofs use them."""
 
 
 class _Kind(enum.IntEnum):
-    """How the content of a field is written."""
+    """The wire type of a field."""
 
     VARINT = 0
     FIXED_64 = 1
@@ -107,7 +105,7 @@ class _Kind(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """A field of a message: its number, and where it, and its content, lie."""
+    """A field of a message: its number, wire type and byte positions."""
 
     number: int
     kind: int
@@ -117,26 +115,24 @@ class _Field:
 
 
 def detached(model: memoryview, location: str) -> onnx.ModelProto | None:
-    """Give a model without its large weights, which become references into its own bytes.
-
-    Only initializers of the main graph are separated, and only those of floating-point types.
+    """Replace the large floating-point initializers of the main graph by references.
 
     Args:
         model: The serialized model.
-        location: What the references call these bytes.
+        location: The location that the references give for these bytes.
 
     Returns:
-        The model with references; None if it has no large weights, has references already, or
-        cannot be read, so that the ordinary way of loading has to judge it.
+        The model with references; None if it has no large weights, already has external data, or
+        cannot be parsed. The caller then loads it the regular way.
     """
     try:
         parts, found = _without_weights(model, location)
         if not found:
             return None
-        light = onnx.load_model_from_string(b"".join(parts))
-    except Exception:  # noqa: BLE001 - the ordinary way says what is wrong with it
+        reduced = onnx.load_model_from_string(b"".join(parts))
+    except Exception:  # noqa: BLE001 - the regular parser reports what is wrong
         return None
-    return light if _refers_only_to(location, light) else None
+    return reduced if _refers_only_to(location, reduced) else None
 
 
 def _refers_only_to(location: str, model: onnx.ModelProto) -> bool:
@@ -176,7 +172,7 @@ def _graph_without_weights(
 
 
 def _reference(model: memoryview, tensor: _Field, location: str) -> bytes | None:
-    """The tensor with a reference in the place of its elements; None if it has to stay."""
+    """The tensor with a reference instead of its elements; None if it cannot be replaced."""
     rest: list[bytes | memoryview] = []
     elements: list[_Field] = []
     for field in _fields(model, tensor.content, tensor.end):
@@ -225,7 +221,7 @@ def _fields(model: memoryview, start: int, end: int) -> Iterator[_Field]:
 
 
 def _varint(model: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Read a number of variable length; give it and the place behind it."""
+    """Decode a varint; return it and the position after it."""
     number = 0
     for shift in range(0, 70, 7):
         if at >= end:
@@ -239,7 +235,7 @@ def _varint(model: memoryview, at: int, end: int) -> tuple[int, int]:
 
 
 def _message(number: int, parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
-    """A field that holds a message."""
+    """Encode a field that contains a message."""
     length = sum(len(part) for part in parts)
     return [_encoded(number << 3 | _Kind.LENGTH_DELIMITED) + _encoded(length), *parts]
 

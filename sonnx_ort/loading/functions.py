@@ -1,8 +1,7 @@
-"""Inlines the model-local functions that an enforced operator hides in.
+"""Inlines the model-local functions that contain an enforced operator.
 
-ONNX Runtime names the nodes of a function after the function, so that an error could not say which
-call failed; and a function body cannot name its caller. In the graph, each copy of a node carries
-the path of its calls.
+ONNX Runtime names the nodes of a function after the function, so an error could not identify the
+call that failed. In the graph, each copy of a node has the path of its calls.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -18,60 +17,56 @@ from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.profile.catalog import OPERATORS
 
 PATH = "path"
-"""The key in a node's `meta` under which the path of its calls stands: `outer/inner`."""
+"""Key in a node's `meta` for the path of its calls, such as `outer/inner`."""
 
 _CALL = "sonnx_ort.call."
 _NAME = "sonnx_ort.name"
 
 
 def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> None:
-    """Inline every function in which an operator occurs, itself or by its calls.
+    """Inline, in place, every function that contains or calls one of the named operators.
 
-    Each inlined node gets its name in the function back where that is free, and the path of calls
-    in its `meta`. Other functions stay as they are.
-
-    Args:
-        model: The model; changed in place.
-        operators: The names of the profile's operators that are to be enforced.
+    Each inlined node gets the path of its calls in its name and its `meta`. Other functions are
+    unchanged.
 
     Raises:
-        InvalidModel: The functions call each other in a circle, or import versions of operators
-            that the model does not.
+        InvalidModel: The functions are recursive, or import other versions of an operator than the
+            model.
     """
     enforceable = _enforceable_functions(model, operators)
     if not enforceable:
         return
     for identifier in enforceable:
         adopt_opset_imports(model.functions[identifier], model)
-        _keep_passed_values_apart(model.functions[identifier])
-    _stamp_names(model, enforceable)
+        _add_identity_for_passed_inputs(model.functions[identifier])
+    _record_calls(model, enforceable)
     try:
         InlinePass(lambda function: function.identifier() in enforceable)(model)
     except (ValueError, PassError, ir.passes.InvariantError) as error:
         raise InvalidModel(f"the model-local functions cannot be inlined: {error}") from error
-    inlined = [node for node in every_node(model.graph) if _unstamp(node)]
-    _separate_names(inlined, ValueNames(model))
+    inlined = [node for node in every_node(model.graph) if _restore_name(node)]
+    _rename_repeated_values(inlined, ValueNames(model))
 
 
 def _enforceable_functions(
     model: ir.Model, operators: Container[str]
 ) -> set[ir.OperatorIdentifier]:
-    """The identifiers of functions that reach one of the operators."""
+    """The identifiers of the functions that contain one of the operators or call one that does."""
     calls = {
         identifier: {node.op_identifier() for node in every_node(function.graph)}
         for identifier, function in model.functions.items()
     }
-    constrained = {(o.domain, o.name, "") for o in OPERATORS.values() if o.name in operators}
+    profiled = {(o.domain, o.name, "") for o in OPERATORS.values() if o.name in operators}
     reaching: set[ir.OperatorIdentifier] = set()
     while True:
-        grown = {i for i, called in calls.items() if called & (constrained | reaching)}
-        if grown == reaching:
+        extended = {i for i, called in calls.items() if called & (profiled | reaching)}
+        if extended == reaching:
             return reaching
-        reaching = grown
+        reaching = extended
 
 
-def _keep_passed_values_apart(function: ir.Function) -> None:
-    """Put Identity behind inputs that are also outputs, so that each output has a node."""
+def _add_identity_for_passed_inputs(function: ir.Function) -> None:
+    """Insert an Identity for each input that is also an output, so that outputs have producers."""
     for index, output in enumerate(function.outputs):
         if output.producer() is None:
             identity = ir.node("Identity", [output])
@@ -79,8 +74,8 @@ def _keep_passed_values_apart(function: ir.Function) -> None:
             function.outputs[index] = identity.outputs[0]
 
 
-def _stamp_names(model: ir.Model, enforceable: set[ir.OperatorIdentifier]) -> None:
-    """Let each call write its label into the metadata that the inlined nodes inherit.
+def _record_calls(model: ir.Model, enforceable: set[ir.OperatorIdentifier]) -> None:
+    """Store the label of each call in the metadata, which inlined nodes inherit.
 
     The keys of outer calls sort before those of inner ones.
     """
@@ -96,7 +91,7 @@ def _stamp_names(model: ir.Model, enforceable: set[ir.OperatorIdentifier]) -> No
 
 
 def _graphs_by_depth(model: ir.Model) -> Iterator[tuple[int, ir.Graph]]:
-    """The main graph, then the functions, each deeper than all that call it."""
+    """The main graph, then the functions, each deeper than all its callers."""
     depths: dict[ir.OperatorIdentifier, int] = {}
 
     def visit(body: ir.Graph, depth: int) -> None:
@@ -118,8 +113,8 @@ def _graphs_by_depth(model: ir.Model) -> Iterator[tuple[int, ir.Graph]]:
         yield depth, model.functions[identifier].graph
 
 
-def _unstamp(node: ir.Node) -> bool:
-    """Name a node by the path of its calls; whether there was any, so that it was inlined."""
+def _restore_name(node: ir.Node) -> bool:
+    """Add the path of calls to a node's name; return whether the node was inlined."""
     calls = sorted(key for key in node.metadata_props if key.startswith(_CALL))
     path = "/".join(node.metadata_props.pop(key) for key in calls)
     name = node.metadata_props.pop(_NAME, None)
@@ -129,8 +124,8 @@ def _unstamp(node: ir.Node) -> bool:
     return bool(path)
 
 
-def _separate_names(inlined: Iterable[ir.Node], names: ValueNames) -> None:
-    """Rename inlined values whose names occur elsewhere, be it in a subgraph that comes later."""
+def _rename_repeated_values(inlined: Iterable[ir.Node], names: ValueNames) -> None:
+    """Rename inlined values whose names also occur elsewhere, for example in a later subgraph."""
     for node in inlined:
         subgraphs = [a.as_graph() for a in node.attributes.values() if _holds_graph(a)]
         values = chain(node.outputs, *(chain(g.inputs, g.initializers.values()) for g in subgraphs))

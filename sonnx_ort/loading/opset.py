@@ -1,4 +1,4 @@
-"""The versions of operators that a model imports."""
+"""The opset versions that a model imports."""
 
 import functools
 from collections.abc import Iterable
@@ -11,21 +11,12 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_nodes, every_node
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
-_WHERE_NONE_IS_ASKED_FOR = 17
-"""A version with all operators that guards are made of, which every supported ONNX Runtime has."""
+_DEFAULT_VERSION = 17
+"""A version with all operators of guards that every supported ONNX Runtime supports."""
 
 
 def differing_operators(nodes: Iterable[ir.Node], one: int, other: int) -> list[str]:
-    """The standard operators among these nodes that two opset versions define differently.
-
-    Args:
-        nodes: The nodes; those of other domains do not count.
-        one: A version of the standard operators.
-        other: Another version.
-
-    Returns:
-        The sorted names; empty if the versions mean the same for all of them.
-    """
+    """The sorted standard operators of these nodes that two opset versions define differently."""
     used = {node.op_type for node in nodes if node.domain == STANDARD_DOMAIN}
     return sorted(
         name for name in used if operator_version(name, one) != operator_version(name, other)
@@ -33,28 +24,19 @@ def differing_operators(nodes: Iterable[ir.Node], one: int, other: int) -> list[
 
 
 def import_standard_operators(model: ir.Model) -> None:
-    """Let a model import the standard operators where it does not: enforcement adds some.
+    """Add the import of the standard operators, which enforcement uses, if a model lacks it.
 
-    Only its functions may have any then, and import the version that these are of.
-
-    Args:
-        model: The model; changed in place.
+    Then only its functions can use standard operators, and their version is imported.
     """
     theirs = (f.opset_imports.get(STANDARD_DOMAIN, 0) for f in model.functions.values())
-    model.opset_imports.setdefault(
-        STANDARD_DOMAIN, max(theirs, default=0) or _WHERE_NONE_IS_ASKED_FOR
-    )
+    model.opset_imports.setdefault(STANDARD_DOMAIN, max(theirs, default=0) or _DEFAULT_VERSION)
 
 
 def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
-    """Let a function import the model's versions where they mean the same for its nodes.
-
-    Args:
-        function: A model-local function; its imports are changed in place.
-        model: The model.
+    """Set a function's imports to the model's versions if both mean the same for its nodes.
 
     Raises:
-        InvalidModel: They do not mean the same.
+        InvalidModel: The versions define an operator of the function differently.
     """
     ours = model.opset_imports[STANDARD_DOMAIN]
     theirs = function.opset_imports.get(STANDARD_DOMAIN, ours)
@@ -70,12 +52,7 @@ def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
 
 @functools.cache
 def operator_version(name: str, version: int) -> int:
-    """The version of a standard operator that an import stands for; 0 if there is none.
-
-    Args:
-        name: The operator.
-        version: The imported version of the standard operators.
-    """
+    """The version of a standard operator in an opset version; 0 if it does not exist there."""
     try:
         since: int = onnx.defs.get_schema(name, version, STANDARD_DOMAIN).since_version
     except onnx.defs.SchemaError:
@@ -87,29 +64,22 @@ _ALIAS = "ai.onnx"
 
 
 def resolve_default_domain(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Call the default domain "" wherever it is called "ai.onnx", which ONNX Runtime takes for it.
-
-    Args:
-        proto: The model; not modified.
-
-    Returns:
-        The model itself where nothing bears the alias, else a copy.
-    """
-    if not _bears_alias(proto):
+    """Replace the alias "ai.onnx" of the default domain by "", in a copy if there is any."""
+    if not _has_alias(proto):
         return proto
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
-    for entry in _bearers(copy):
+    for entry in _domain_owners(copy):
         if entry.domain == _ALIAS:
             entry.domain = STANDARD_DOMAIN
     return copy
 
 
-def _bears_alias(proto: onnx.ModelProto) -> bool:
-    return any(bearer.domain == _ALIAS for bearer in _bearers(proto))
+def _has_alias(proto: onnx.ModelProto) -> bool:
+    return any(owner.domain == _ALIAS for owner in _domain_owners(proto))
 
 
-def _bearers(
+def _domain_owners(
     proto: onnx.ModelProto,
 ) -> list[onnx.OperatorSetIdProto | onnx.FunctionProto | onnx.NodeProto]:
     imports = [entry for function in proto.functions for entry in function.opset_import]

@@ -1,4 +1,4 @@
-"""Reads a model from any source, with less logging and no garbage collection meanwhile."""
+"""Reads a model from any source; also silences loggers and pauses garbage collection."""
 
 import gc
 import hashlib
@@ -17,11 +17,7 @@ from sonnx_ort.errors import InvalidModel
 
 @contextmanager
 def silenced(name: str) -> Iterator[None]:
-    """Silence a logger until the block ends.
-
-    Args:
-        name: The logger's name.
-    """
+    """Silence the logger of this name until the block ends."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)
@@ -33,10 +29,10 @@ def silenced(name: str) -> Iterator[None]:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the collector of reference cycles until the block ends.
+    """Pause the cyclic garbage collector until the block ends.
 
-    A graph consists of cycles that all stay alive while it is worked on. The collector would walk
-    them again at every growth, which costs half of the time at 10,000 nodes and more beyond.
+    A graph consists of reference cycles that stay alive while it is processed. Scanning them again
+    and again takes half of the time at 10,000 nodes, and more for larger graphs.
     """
     if not gc.isenabled():
         yield
@@ -49,17 +45,17 @@ def collector_paused() -> Iterator[None]:
 
 
 ModelSource = str | os.PathLike[str] | bytes | onnx.ModelProto | ir.Model
-"""What a model can be given as."""
+"""The types in which a model can be given."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadModel:
-    """A model as it was read, before anything is known of its validity.
+    """A model as read, before any validation.
 
     Attributes:
-        proto: The model; tensors in external data are references.
-        folder: Where external data lies; None if the model came without a place.
-        sha256: Of the file, or of the serialized model where there was no file.
+        proto: The model; external data is only referenced.
+        folder: The folder of external data; None if unknown.
+        sha256: Hash of the file, or of the serialized model if there is no file.
     """
 
     proto: onnx.ModelProto
@@ -68,18 +64,13 @@ class ReadModel:
 
 
 def read(model: ModelSource | ReadModel) -> ReadModel:
-    """Read a model; external data stays where it is.
+    """Read a model without its external data.
 
-    Args:
-        model: A path, the bytes of a file, or a model object, which is not modified; or one that
-            was read, which is given back.
-
-    Returns:
-        The model as a protocol buffer, and the folder of its external data.
+    A model object is not modified, and a `ReadModel` is returned unchanged.
 
     Raises:
-        InvalidModel: There is no such file, or it holds no ONNX model.
-        TypeError: The argument is of none of these types.
+        InvalidModel: The file does not exist or is not an ONNX model.
+        TypeError: The argument has another type.
     """
     match model:
         case ReadModel():

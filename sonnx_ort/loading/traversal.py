@@ -1,4 +1,4 @@
-"""Walks through a model with the subgraphs of If, Loop and Scan: graphs, nodes, values."""
+"""Traverses a model and the subgraphs of If, Loop and Scan: graphs, nodes, values."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +7,7 @@ from itertools import chain
 import onnx
 import onnx_ir as ir
 
-_HOLDING_GRAPHS = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
+_GRAPH_TYPES = (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS)
 
 
 def all_graphs(proto: onnx.ModelProto) -> list[onnx.GraphProto]:
@@ -20,16 +20,12 @@ def all_graphs(proto: onnx.ModelProto) -> list[onnx.GraphProto]:
 
 def all_nodes(proto: onnx.ModelProto) -> list[onnx.NodeProto]:
     """Every node of every graph and of every model-local function."""
-    holders = chain(all_graphs(proto), proto.functions)
-    return [node for holder in holders for node in holder.node]
+    owners = chain(all_graphs(proto), proto.functions)
+    return [node for owner in owners for node in owner.node]
 
 
 def nodes_within(nodes: Sequence[onnx.NodeProto]) -> list[onnx.NodeProto]:
-    """These nodes and every node in a subgraph of one, at any depth.
-
-    Args:
-        nodes: The nodes of one graph or function.
-    """
+    """These nodes of one graph or function, and every node in their subgraphs at any depth."""
     return [*nodes, *(node for graph in subgraphs(nodes) for node in graph.node)]
 
 
@@ -45,11 +41,7 @@ def all_tensors(proto: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 
 
 def subgraphs(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:
-    """Every graph in an attribute of these nodes, at any depth.
-
-    Args:
-        nodes: The nodes of one graph or function.
-    """
+    """Every graph in an attribute of these nodes of one graph or function, at any depth."""
     found: list[onnx.GraphProto] = []
     pending: list[Iterable[onnx.NodeProto]] = [nodes]
     while pending:
@@ -60,11 +52,7 @@ def subgraphs(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:
 
 
 def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
-    """The graphs in the attributes of a node such as If or Loop.
-
-    Args:
-        node: The node.
-    """
+    """The graphs in the attributes of a node such as If or Loop."""
     bodies: list[onnx.GraphProto] = []
     for attribute in node.attribute:
         kind = attribute.type
@@ -76,12 +64,9 @@ def bodies_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
 
 
 def every_node(graph: ir.Graph | ir.Function) -> list[ir.Node]:
-    """Every node of a graph or function and of the subgraphs in it, each before those within it.
+    """Every node of a graph or function and of its subgraphs, each before the nodes inside it.
 
-    The graph library has this too, and takes more than twice as long for it.
-
-    Args:
-        graph: The graph.
+    onnx_ir offers the same, but takes more than twice as long.
     """
     nodes: list[ir.Node] = []
     for node in graph:
@@ -92,22 +77,14 @@ def every_node(graph: ir.Graph | ir.Function) -> list[ir.Node]:
 
 
 def subgraphs_of(node: ir.Node) -> Sequence[ir.Graph]:
-    """The subgraphs of a node such as If or Loop.
-
-    Args:
-        node: The node.
-    """
-    # A view of the attributes would cost more than all else that is done here.
-    holding = [a for a in node.attributes.data.values() if a.type in _HOLDING_GRAPHS]
-    return [body for attribute in holding for body in subgraphs_in(attribute)] if holding else ()
+    """The subgraphs of a node such as If or Loop."""
+    # `data`, because a view of the attributes takes most of the time.
+    owning = [a for a in node.attributes.data.values() if a.type in _GRAPH_TYPES]
+    return [body for attribute in owning for body in subgraphs_in(attribute)] if owning else ()
 
 
 def subgraphs_in(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
-    """The subgraphs in one attribute of a node.
-
-    Args:
-        attribute: The attribute; a reference to one of a function has none.
-    """
+    """The subgraphs in one attribute of a node; none for a reference to a function's attribute."""
     if attribute.is_ref():
         return ()
     match attribute.type:
@@ -120,31 +97,19 @@ def subgraphs_in(attribute: ir.Attr) -> tuple[ir.Graph, ...]:
 
 
 class ValueNames:
-    """All names of a model's values and nodes, to which new ones are added."""
+    """The names of all values and nodes of a model; creates new, unused names."""
 
     def __init__(self, model: ir.Model) -> None:
-        """Collect the names.
-
-        Args:
-            model: The model, whose subgraphs may use a name of the main graph.
-        """
+        """Collect the names, including those in subgraphs."""
         self._uses = Counter(value.name for value in defined_values(model.graph))
         self._nodes = {node.name for node in every_node(model.graph)}
 
     def repeated(self, name: str | None) -> bool:
-        """Whether more than one value bears the name.
-
-        Args:
-            name: The name of a value.
-        """
+        """Whether more than one value has this name."""
         return self._uses[name] > 1
 
     def fresh(self, name: str) -> str:
-        """Give the name, with a number behind it if it is taken, and take it.
-
-        Args:
-            name: The wanted name.
-        """
+        """Reserve a value name and return it, with a number appended if it is taken."""
         candidate, number = name, 1
         while candidate in self._uses:
             number += 1
@@ -153,12 +118,9 @@ class ValueNames:
         return candidate
 
     def fresh_for_node(self, name: str) -> str:
-        """Give the name for a node, with a number behind it if one bears it, and take it.
+        """Reserve a node name and return it, with a number appended if it is taken.
 
-        ONNX Runtime refuses a graph in which two nodes bear one name.
-
-        Args:
-            name: The wanted name.
+        ONNX Runtime rejects a graph in which two nodes have the same name.
         """
         candidate, number = name, 1
         while candidate in self._nodes:
@@ -169,14 +131,13 @@ class ValueNames:
 
 
 def defined_values(graph: ir.Graph) -> list[ir.Value]:
-    """Every value that a graph or a subgraph in it defines: inputs, initializers, nodes' outputs.
+    """Every value that a graph or its subgraphs define: inputs, initializers, node outputs.
 
-    Args:
-        graph: The graph; the order is the same for two graphs of the same nodes.
+    The order is the same for two graphs with the same nodes.
     """
     nodes = every_node(graph)
     values = [value for node in nodes for value in node.outputs]
     for inner in (graph, *(body for node in nodes for body in subgraphs_of(node))):
-        # An initializer may stand among the inputs too.
+        # An initializer can also be an input.
         values += dict.fromkeys(chain(inner.inputs, inner.initializers.values()))
     return values

@@ -1,4 +1,4 @@
-"""Asks the ONNX checker, and for what the checker lets through."""
+"""Validates a model with the ONNX checker, and checks what the checker does not."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -16,13 +16,12 @@ _GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
 def check_validity(proto: onnx.ModelProto) -> None:
-    """Check that a model is valid ONNX of a version that is known here.
+    """Check that a model is valid ONNX of a supported version.
 
-    Args:
-        proto: The model; its references to external data are not followed.
+    External data is not read.
 
     Raises:
-        InvalidModel: It is not; the message says what the checker found.
+        InvalidModel: The model is not; the message contains the checker's error.
     """
     _check_default_opset(proto)
     try:
@@ -49,7 +48,7 @@ def _check_default_opset(proto: onnx.ModelProto) -> None:
 
 
 def _refuse_unreadable_names(proto: onnx.ModelProto) -> None:
-    """Python is given bytes for what is no UTF-8, and ONNX Runtime cannot tell of such inputs."""
+    """Reject names that are not UTF-8, because ONNX Runtime cannot report such inputs."""
     for name in _names(proto):
         if isinstance(name, bytes):
             raise InvalidModel(f"the name {name!r} is not valid UTF-8; give it another")
@@ -70,7 +69,7 @@ def _names(proto: onnx.ModelProto) -> Iterator[str | bytes]:
 
 
 def _refuse_fatal_attributes(proto: onnx.ModelProto) -> None:
-    """Shape inference reads memory by some attributes, and random numbers are made by others."""
+    """Reject attributes that crash shape inference or the generation of random numbers."""
     for node in all_nodes(proto):
         if node.domain != STANDARD_DOMAIN:
             continue
@@ -95,7 +94,7 @@ _RUN = "a run"
 _LOW = onnx.helper.make_attribute("low", 0.0)
 _HIGH = onnx.helper.make_attribute("high", 1.0)
 _SCALE = onnx.helper.make_attribute("scale", 1.0)
-"""The defaults of what random numbers are made by."""
+"""Defaults of the attributes that control random numbers."""
 
 
 def _require(
@@ -114,7 +113,10 @@ def _require(
 
 
 def _refuse_unresolved_attributes(proto: onnx.ModelProto) -> None:
-    """ONNX Runtime takes the default of an attribute that refers to a parameter of no function."""
+    """Reject attribute references outside of functions, and references to graphs inside of them.
+
+    For the former ONNX Runtime would use the default.
+    """
     for node, attribute in _references(proto.graph.node):
         raise InvalidModel(
             f"{node.op_type} '{node.name}': its {attribute.name} refers to a parameter "
@@ -139,10 +141,10 @@ def _references(
 
 
 def _checkable(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model as the checker can judge it.
+    """The model in a form that the checker accepts.
 
-    The checker would look for external data in the working folder, and demands that inputs and
-    outputs have a shape, which ONNX Runtime and exporters take for optional.
+    The checker would look for external data in the working directory. It also requires shapes of
+    inputs and outputs, which ONNX Runtime and exporters treat as optional.
     """
     if not (any(external_tensors(proto)) or any(_shapeless(proto))):
         return proto
@@ -170,17 +172,14 @@ def _sentence(error: Exception) -> str:
 
 
 def refuse_impostors(proto: onnx.ModelProto) -> None:
-    """Check that no model-local function takes the name of an operator that is not the model's.
+    """Check that no function redefines an operator of the domain `sonnx` or of the default domain.
 
-    Nodes in the domain `sonnx` are looked at once the graph is known: what `rewrite` made may
-    stay.
-
-    Args:
-        proto: The model.
+    Nodes of the domain `sonnx` are checked later, on the graph, because `rewrite` may have made
+    them.
 
     Raises:
-        InvalidModel: A function lies in the domain `sonnx` or in the default domain, a Broadcast
-            has not the form of one, or the model imports a version of `sonnx` that does not exist.
+        InvalidModel: A function is in the domain `sonnx` or in the default domain, a Broadcast is
+            malformed, or the model imports a version of `sonnx` that does not exist.
     """
     for function in proto.functions:
         if function.domain == DOMAIN:
@@ -204,7 +203,7 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
             _check_broadcast(node)
     used = any(node.domain == DOMAIN for node in all_nodes(proto))
     for entry in proto.opset_import:
-        # ONNX Runtime adds the import to every model that it saves where the domain is registered.
+        # ONNX Runtime adds the import to every model that it saves while the domain is registered.
         if used and entry.domain == DOMAIN and entry.version != DOMAIN_VERSION:
             raise InvalidModel(
                 f"the model imports version {entry.version} of the domain '{DOMAIN}'; there is "
@@ -213,7 +212,7 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
 
 
 def _check_broadcast(node: onnx.NodeProto) -> None:
-    """The ONNX checker knows nothing of this operator."""
+    """Check the form of a Broadcast, which the ONNX checker does not know."""
     reason = None
     if not node.input or not all(node.input):
         reason = "it needs at least one input, and each must be given"

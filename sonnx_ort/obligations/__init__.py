@@ -1,1 +1,1 @@
-"""Rules held against knowledge: obligations, reports and waivers."""
+"""Evaluates the profile's rules on a model: obligations, reports and waivers."""

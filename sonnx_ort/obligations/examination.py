@@ -1,4 +1,4 @@
-"""From a loaded model to all that the profile demands of it: every rule at every node it binds."""
+"""Analyzes a loaded model: evaluates every applicable rule at every node."""
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -38,14 +38,10 @@ from sonnx_ort.profile.rule import Status, Subject
 
 
 def coverage(model: ir.Model, operators: Container[str]) -> tuple[Coverage, ...]:
-    """Count the nodes of a model by operator, and say how far the profile reaches to each.
-
-    Args:
-        model: A canonical model.
-        operators: The names of the operators that are to be enforced.
+    """Count the nodes of a canonical model by operator, and classify each operator.
 
     Returns:
-        One entry for each operator, most frequent first; the domain `sonnx` is left out.
+        One entry per operator, most frequent first, without the domain `sonnx`.
     """
     nodes = list(every_node(model.graph))
     for function in model.functions.values():
@@ -65,13 +61,11 @@ def _extent(domain: str, name: str, operators: Container[str]) -> Extent:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """All that the profile demands of a model.
+    """The full result of the analysis, with the nodes in graph order.
 
     Attributes:
-        report: Every obligation.
-        nodes: The nodes that are to be enforced, in the order of the graph.
-        enforced: The nodes that custom operators enforce already, in that order.
-        facts: What is known of the model's values.
+        nodes: The nodes to enforce.
+        enforced: The nodes that custom operators already enforce.
     """
 
     report: Report
@@ -80,7 +74,7 @@ class Examination:
     facts: Facts
 
 
-def examine_model(  # noqa: PLR0913 - by name
+def examine_model(  # noqa: PLR0913 - keyword arguments
     model: ir.Model,
     demands: Demands,
     identity: Identity,
@@ -89,35 +83,35 @@ def examine_model(  # noqa: PLR0913 - by name
     complete: bool = False,
     waivers: Iterable[Waiver] = (),
 ) -> Examination:
-    """Find all obligations of a model.
+    """Find all obligations of a canonical model, which is not modified.
 
     Args:
-        model: A canonical model; not modified.
-        demands: What it is held to.
-        identity: What the report is about.
-        enforced: The nodes that custom operators enforce already, in the order of the graph.
-        complete: Whether the report also tells of the operators that are not to be enforced, in
-            the versions that the profile is applied to, and of findings if nothing is violated.
-        waivers: What is not to be enforced, where it is violated. The report has such violations
-            as they are.
+        model: The model.
+        demands: The edition, broadcasting and operators to enforce.
+        identity: The identity for the report.
+        enforced: The nodes that custom operators already enforce, in graph order.
+        complete: Whether the report includes operators that are not enforced, in supported
+            versions, and findings if nothing is violated.
+        waivers: The waivers. What they cover is not enforced; the report still contains the
+            violation.
 
     Raises:
-        InvalidModel: An operand is of a type that its operator's version does not take, or the
-            model imports a version of an operator that the profile is not applied to.
+        InvalidModel: An operand has a type that its operator does not support, or the model imports
+            an unsupported version of an operator.
     """
     facts = Facts(model)
     computing = {e.computed_by for e in enforced}
-    found = tuple(
+    profiled = tuple(
         t
         for t in targets(model)
         if t.node not in computing
-        and (_asked_for(t, demands) or (complete and is_of_known_version(t)))
+        and (_to_enforce(t, demands) or (complete and is_of_known_version(t)))
     )
-    for target in found:
+    for target in profiled:
         require_known_version(target)
         _require_operands(target)
         require_allowed_types(target, facts)
-    nodes = _examine_in_order(model, found, facts, demands, tuple(waivers))
+    nodes = _examine_in_order(model, profiled, facts, demands, tuple(waivers))
     general = _general_obligations(model, facts, nodes)
     obligations = (
         *general,
@@ -132,12 +126,12 @@ def examine_model(  # noqa: PLR0913 - by name
         coverage=coverage(model, demands.operators),
         identity=identity,
     )
-    asked_for = tuple(node for node in nodes if _asked_for(node.target, demands))
+    asked_for = tuple(node for node in nodes if _to_enforce(node.target, demands))
     return Examination(report, asked_for, enforced, facts)
 
 
 def _require_operands(target: Target) -> None:
-    """The call of a function may leave an operand out, which the ONNX checker does not follow."""
+    """Check for omitted operands: the checker does not follow calls that omit function inputs."""
     operator, inputs = target.operator, target.node.inputs
     for name, value in zip_longest(operator.operand_names(len(inputs)), inputs):
         if name is None or (value is None and name not in operator.optional):
@@ -150,19 +144,19 @@ def _require_operands(target: Target) -> None:
         raise InvalidModel(f"{target.operator.name} '{target.label}' has no result")
 
 
-def _asked_for(target: Target, demands: Demands) -> bool:
+def _to_enforce(target: Target, demands: Demands) -> bool:
     return target.operator.name in demands.operators
 
 
 def _examine_in_order(
     model: ir.Model,
-    found: Sequence[Target],
+    profiled: Sequence[Target],
     facts: Facts,
     demands: Demands,
     waivers: Sequence[Waiver],
 ) -> tuple[ExaminedNode, ...]:
-    """Examine the nodes, each with what those before it make certain."""
-    by_node = {target.node: target for target in found}
+    """Examine the nodes in graph order, using the guards of earlier nodes for proofs."""
+    by_node = {target.node: target for target in profiled}
     passed = PassedGuards(model.opset_imports[STANDARD_DOMAIN], facts.shape)
     nodes = []
     for node in every_node(model.graph):
@@ -170,10 +164,10 @@ def _examine_in_order(
             passed.follow(node)
             continue
         examined = _examine_target(by_node[node], facts, demands, passed, waivers)
-        if _asked_for(examined.target, demands) and not examined.waived:
+        if _to_enforce(examined.target, demands) and not examined.waived:
             passed.record(examined)
         else:
-            # Nothing can rest on what is not enforced.
+            # A node that is not enforced guarantees nothing.
             passed.follow(node)
         nodes.append(examined)
     return tuple(nodes)
@@ -190,7 +184,7 @@ def _examine_target(
         return passed.settle(examine_node(target, facts, demands.edition, broadcasting))
 
     examined = examined_with(demands.broadcasting)
-    if not _asked_for(target, demands):
+    if not _to_enforce(target, demands):
         return _not_enforced(examined)
     return tolerate(examined, waivers, lambda: examined_with(Broadcasting.EXPLICIT))
 
@@ -198,12 +192,9 @@ def _examine_target(
 def tolerate(
     examined: ExaminedNode, waivers: Sequence[Waiver], broadcasting: Callable[[], ExaminedNode]
 ) -> ExaminedNode:
-    """Give what is to be enforced of a node whose violations waivers may be for.
+    """Decide what to enforce at a node if waivers cover some of its violations.
 
-    Args:
-        examined: The node.
-        waivers: Those of the model.
-        broadcasting: Examines the node with a Broadcast in front.
+    `broadcasting` examines the node again, with a Broadcast in front.
     """
     violated = [o for o in examined.obligations if o.status is Status.VIOLATED]
     waived = tuple(o for o in violated if waiver_of(o, waivers) is not None)
@@ -222,7 +213,7 @@ def _not_enforced(examined: ExaminedNode) -> ExaminedNode:
 
 
 def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation, ...]:
-    """The rules that a node of a rewritten model decides in each run."""
+    """The obligations that a node of a rewritten model checks in each run."""
     values = [value for value in enforced.node.inputs if value is not None]
     operator = enforced.operator
     names = operator.operand_names(len(values)) if operator.elementwise else operator.looked_at
@@ -245,17 +236,17 @@ def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation,
 def _general_obligations(
     model: ir.Model, facts: Facts, nodes: Sequence[ExaminedNode]
 ) -> tuple[Obligation, ...]:
-    """Sparse tensors that no operator's own rule speaks of."""
+    """The obligations for sparse tensors that no operator's rule covers."""
     dense = [
         n
         for n in nodes
         if any(o.rule.requirement.subject is Subject.STORAGE for o in n.obligations)
     ]
-    spoken_of = {
+    covered = {
         value for node in dense for value in (*node.target.inputs, *node.target.node.outputs)
     }
     values = defined_values(model.graph)
-    sparse = [v for v in values if is_sparse(v) and v not in spoken_of]
+    sparse = [v for v in values if is_sparse(v) and v not in covered]
     obligations = []
     for value in sparse:
         operands = facts.operands(("tensor",), (value,))

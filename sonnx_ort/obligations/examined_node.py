@@ -25,15 +25,13 @@ from sonnx_ort.profile.rule import (
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """How the second operand of a version 1 or 6 node lines up with the first.
+    """How the second operand of a version 1 or 6 node is aligned with the first.
 
     Attributes:
-        operator: The node's operator.
-        rule: The operator's rule that an operand breaks which does not line up.
-        limits: What is allowed.
-        judgement: Whether it is allowed, as far as that is known.
-        trailing: How many axes of size 1 the operand gets behind its own; None if that depends on
-            the run.
+        rule: The rule that an operand violates if it cannot be aligned.
+        judgement: Whether the requirement is met, as far as known.
+        trailing: The number of axes of size 1 to append to the operand; None if that depends on the
+            run.
     """
 
     operator: Operator
@@ -45,16 +43,16 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class BroadcastPlan:
-    """How the shapes of a node's operands become equal.
+    """How the operands of a node are given equal shapes.
 
     Attributes:
-        operands: What is known of the operands, lined up at their last axes.
-        expanded: For each operand, whether it may lack the common shape; the others have it, or
-            the node breaks a rule.
-        single: For each operand, whether it has one element, and the node reads that instead of
-            the expanded operand, which it would be broadcast to; empty where none does.
-        alignment: How the last operand is lined up before anything else; None for numpy's way.
-        fits: Whether there is a common shape in every run.
+        operands: The operands, aligned at their last axes.
+        expanded: For each operand, whether it may lack the common shape; the others have it, or the
+            node violates a rule.
+        single: For each operand, whether it has one element and the node reads it unexpanded and
+            broadcasts it itself; empty if none does.
+        alignment: How the last operand is aligned first; None for numpy's alignment.
+        fits: Whether a common shape exists in every run.
     """
 
     operands: tuple[Operand, ...]
@@ -65,17 +63,15 @@ class BroadcastPlan:
 
     @property
     def nothing_to_do(self) -> bool:
-        """Whether all operands have the common shape already."""
+        """Whether all operands already have the common shape."""
         aligned = self.alignment is None or self.alignment.trailing == 0
         return not any(self.expanded) and aligned
 
 
 def with_single_operands(plan: BroadcastPlan, names: Container[str]) -> BroadcastPlan:
-    """Let a node read operands of one element as they are, where that is certain.
+    """Let a node read the named operands unexpanded if they certainly have exactly one element.
 
-    Args:
-        plan: How the shapes of its operands become equal, which is proved of them.
-        names: The names of the operands of which it may read one element.
+    The plan must be proved to give equal shapes.
     """
     if plan.alignment is not None:
         return plan
@@ -91,20 +87,19 @@ def with_single_operands(plan: BroadcastPlan, names: Container[str]) -> Broadcas
 
 
 def plan_broadcast(operands: Sequence[Operand], *, checked: bool) -> BroadcastPlan:
-    """Find the operands that are not known to have the common shape, given that there is one.
+    """Find the operands that may lack the common shape, provided that it exists.
 
     Args:
-        operands: What is known of the operands, lined up at their last axes.
-        checked: Whether what reads the operands checks that their shapes are equal. If so, sizes
-            that the model declares with one symbol count as equal, inputs that it declares as
-            scalars count as such, and a run in which they are not is a violation; if not, they may
-            be anything.
+        operands: The operands, aligned at their last axes.
+        checked: Whether the reader of the operands checks that shapes are equal. If so, sizes
+            declared with the same symbol count as equal and inputs declared as scalars count as
+            scalars; a run that contradicts this is a violation. If not, they may have any size.
     """
-    considered = [
+    assumed = [
         replace(o, shared_symbols=frozenset(), scalar_inputs=False) if checked else o
         for o in operands
     ]
-    expanded = (not _has_common_shape(index, considered) for index in range(len(considered)))
+    expanded = (not _has_common_shape(index, assumed) for index in range(len(assumed)))
     return BroadcastPlan(tuple(operands), tuple(expanded))
 
 
@@ -124,7 +119,7 @@ def _has_common_shape(index: int, operands: Sequence[Operand]) -> bool:
 
 
 def _is_common(operand: Operand, size: Dimension, others: Sequence[Dimension]) -> bool:
-    """Whether an operand's size on an axis is the common one."""
+    """Whether an operand's size on an axis is the common size."""
     if isinstance(size, int) and size != 1:
         return True
     certain = operand.certain(size)
@@ -136,19 +131,15 @@ Operands = tuple[Operand, ...]
 
 @dataclass(frozen=True, slots=True)
 class ExaminedNode:
-    """A node with all that it must keep.
+    """A node with its obligations.
 
     Attributes:
-        target: The node.
-        operands: What is known of its inputs.
-        obligations: One per rule that binds it.
-        broadcast: How a Broadcast in front makes the operands' shapes equal; None for none.
-        rests_on_guards: Whether a proof rests on nodes that come before, which the run checks.
-        foldable: For each operand, whether ONNX Runtime may compute it before all runs.
-        mistakable: For each operand, whether ONNX Runtime may take a rank or sizes for known that
-            are not certain.
-        waived: The violations that somebody answers for, as they were found. In their place
-            `obligations` has what is enforced; of a rule that stays violated there, nothing is.
+        broadcast: The plan for a Broadcast in front of the node; None if it needs none.
+        rests_on_guards: Whether a proof uses guards of earlier nodes.
+        foldable: For each operand, whether ONNX Runtime may fold it as a constant.
+        mistakable: For each operand, whether ONNX Runtime may infer a wrong rank or wrong sizes.
+        waived: The waived violations as found. `obligations` has what is enforced instead; a rule
+            still violated there is not enforced.
     """
 
     target: Target
@@ -162,7 +153,7 @@ class ExaminedNode:
 
     @property
     def found(self) -> tuple[Obligation, ...]:
-        """The obligations, with the waived violations as they were found."""
+        """The obligations, with waived violations as found."""
         waived = {obligation.rule.id: obligation for obligation in self.waived}
         return tuple(waived.get(obligation.rule.id, obligation) for obligation in self.obligations)
 
@@ -170,14 +161,7 @@ class ExaminedNode:
 def examine_node(
     target: Target, facts: Facts, edition: Edition, broadcasting: Broadcasting
 ) -> ExaminedNode:
-    """Find the obligations of one node.
-
-    Args:
-        target: The node.
-        facts: What is known of the model's values.
-        edition: The edition that it is held to.
-        broadcasting: What becomes of operands of different shapes.
-    """
+    """Find the obligations of one node."""
     examined = _examine(
         target, facts.operands(target.operand_names, target.inputs), edition, broadcasting
     )
@@ -189,13 +173,9 @@ def examine_node(
 
 
 def operands_fit(obligations: Iterable[Obligation]) -> bool:
-    """Whether the operands of a Broadcast have a common shape in every run.
-
-    Args:
-        obligations: The obligations of the node.
-    """
-    about = (o for o in obligations if o.rule.requirement.subject is Subject.COMMON_SHAPE)
-    return all(o.status is Status.PROVED for o in about)
+    """Whether the operands of a Broadcast have a common shape in every run."""
+    shape_rules = (o for o in obligations if o.rule.requirement.subject is Subject.COMMON_SHAPE)
+    return all(o.status is Status.PROVED for o in shape_rules)
 
 
 def _examine(
@@ -203,44 +183,46 @@ def _examine(
 ) -> ExaminedNode:
     rules = target.operator.rules_of_node(edition, operands, target.attributes)
     if target.operator is BROADCAST:
-        obligations = tuple(_oblige(rule, target, operands) for rule in rules)
+        obligations = tuple(_evaluate(rule, target, operands) for rule in rules)
         plan = replace(plan_broadcast(operands, checked=False), fits=operands_fit(obligations))
         return ExaminedNode(target, operands, obligations, plan)
     shape_rule = _shape_rule(rules)
     if broadcasting is Broadcasting.EXPLICIT and target.broadcasts and shape_rule is not None:
         return _examine_expandable(target, operands, rules, shape_rule)
-    return ExaminedNode(target, operands, tuple(_oblige(rule, target, operands) for rule in rules))
+    return ExaminedNode(
+        target, operands, tuple(_evaluate(rule, target, operands) for rule in rules)
+    )
 
 
 def _examine_expandable(
     target: Target, operands: Operands, rules: tuple[Rule, ...], shape_rule: Rule
 ) -> ExaminedNode:
-    """Examine a node in front of which a Broadcast may be put."""
+    """Examine a node that may need a Broadcast in front of it."""
     alignment = _alignment(target, operands, shape_rule)
     if alignment is not None and alignment.judgement.status is Status.VIOLATED:
-        # Nothing lines the operands up, so the rules about shapes stay as they are.
-        obligations = tuple(_oblige(rule, target, operands) for rule in rules)
+        # The operands cannot be aligned, so the shape rules apply unchanged.
+        obligations = tuple(_evaluate(rule, target, operands) for rule in rules)
         return ExaminedNode(target, operands, obligations)
     aligned = _aligned(operands, alignment)
     plan = replace(plan_broadcast(aligned, checked=True), alignment=alignment)
     if alignment is not None:
-        # Only the second operand is ever expanded; the node itself refuses what does not fit.
+        # Only the second operand can be expanded; the node rejects shapes that do not fit.
         plan = replace(plan, expanded=(False, plan.expanded[1]))
     fit = E1.requirement.judge(aligned)
     plan = replace(plan, fits=fit.status is Status.PROVED)
     if plan.nothing_to_do and fit.status is not Status.VIOLATED:
         return ExaminedNode(
-            target, operands, tuple(_oblige_plainly(rule, target, operands) for rule in rules)
+            target, operands, tuple(_evaluate_plain(rule, target, operands) for rule in rules)
         )
     made_equal = _made_equal(plan, plan_broadcast(aligned, checked=False))
     if made_equal.status is Status.PROVED:
         plan = with_single_operands(plan, target.operator.single)
     expanded = _expanded(aligned)
     obligations = tuple(
-        _declaration_broken(rule, target, expanded)
+        _declaration_violation(rule, target, expanded)
         or _obligation(rule, target, operands, made_equal)
         if rule.requirement.subject is Subject.EQUAL_SHAPES
-        else _oblige_plainly(rule, target, operands)
+        else _evaluate_plain(rule, target, operands)
         for rule in rules
     )
     broadcast = _obligation(E1, target, aligned, fit, BROADCAST.name)
@@ -248,12 +230,12 @@ def _examine_expandable(
 
 
 def _shape_rule(rules: tuple[Rule, ...]) -> Rule | None:
-    about = (rule for rule in rules if rule.requirement.subject is Subject.EQUAL_SHAPES)
-    return next(about, None)
+    shape_rules = (rule for rule in rules if rule.requirement.subject is Subject.EQUAL_SHAPES)
+    return next(shape_rules, None)
 
 
 def _alignment(target: Target, operands: Operands, rule: Rule) -> Alignment | None:
-    """How the second operand of a node lines up that asks for limited broadcasting."""
+    """How the second operand of a node with limited broadcasting is aligned."""
     limits = target.limited_broadcasting
     if limits is None:
         return None
@@ -266,7 +248,7 @@ def _alignment(target: Target, operands: Operands, rule: Rule) -> Alignment | No
 
 
 def _aligned(operands: Operands, alignment: Alignment | None) -> Operands:
-    """The operands, the last one with the axes of size 1 that it gets behind its own."""
+    """The operands, with axes of size 1 appended to the last one as aligned."""
     if alignment is None:
         return operands
     *others, last = operands
@@ -275,12 +257,12 @@ def _aligned(operands: Operands, alignment: Alignment | None) -> Operands:
     return (*others, replace(last, shape=last.shape + (1,) * alignment.trailing))
 
 
-def _made_equal(plan: BroadcastPlan, needed: BroadcastPlan) -> Judgement:
+def _made_equal(plan: BroadcastPlan, required: BroadcastPlan) -> Judgement:
     """Whether a Broadcast makes the shapes equal in every run that keeps its own rules."""
     if plan.alignment is not None and plan.alignment.judgement.status is not Status.PROVED:
         return plan.alignment.judgement
-    expanded = zip(plan.expanded, needed.expanded, strict=True)
-    if any(lacking and not done for done, lacking in expanded):
+    expanded = zip(plan.expanded, required.expanded, strict=True)
+    if any(lacks_common_shape and not is_expanded for is_expanded, lacks_common_shape in expanded):
         return at_run_time(
             "the Broadcast in front leaves an operand as it is that may lack the common shape"
         )
@@ -288,12 +270,12 @@ def _made_equal(plan: BroadcastPlan, needed: BroadcastPlan) -> Judgement:
 
 
 def _expanded(aligned: Operands) -> Operands:
-    """The operands behind the Broadcast, as far as their common shape is known."""
+    """The operands behind the Broadcast, with their common shape if it is known."""
     common = broadcast_shape(*(operand.shape for operand in aligned))
     return tuple(replace(o, name=f"the expanded {o.name}", shape=common) for o in aligned)
 
 
-def _declaration_broken(rule: Rule, target: Target, operands: Operands) -> Obligation | None:
+def _declaration_violation(rule: Rule, target: Target, operands: Operands) -> Obligation | None:
     """The obligation, if what the file declares of the results alone breaks the rule."""
     judgement = rule.judge_results(target.operand_names, operands, target.declared_results)
     return None if judgement is None else _of_declaration(rule, target, operands, judgement)
@@ -306,9 +288,9 @@ def _of_declaration(
     return replace(_obligation(rule, target, operands, judgement), hint=hint)
 
 
-def _oblige(rule: Rule, target: Target, operands: Operands) -> Obligation:
+def _evaluate(rule: Rule, target: Target, operands: Operands) -> Obligation:
     if not (target.asks_for_broadcasting and rule.requirement.subject is Subject.EQUAL_SHAPES):
-        return _oblige_plainly(rule, target, operands)
+        return _evaluate_plain(rule, target, operands)
     judgement, _ = rule.judge(target.operand_names, operands)
     if judgement.status is not Status.VIOLATED:
         judgement = violated("the attribute broadcast=1 asks for legacy broadcasting")
@@ -325,7 +307,7 @@ def _legacy_hint(rule: Rule, target: Target, operands: Operands) -> str:
     return "the second operand does not line up with the first; correct the model"
 
 
-def _oblige_plainly(rule: Rule, target: Target, operands: Operands) -> Obligation:
+def _evaluate_plain(rule: Rule, target: Target, operands: Operands) -> Obligation:
     judgement, declared = rule.judge(target.operand_names, operands, target.declared_results)
     if declared:
         return _of_declaration(rule, target, operands, judgement)
@@ -335,7 +317,7 @@ def _oblige_plainly(rule: Rule, target: Target, operands: Operands) -> Obligatio
 def _obligation(
     rule: Rule, target: Target, operands: Operands, judgement: Judgement, operator: str = ""
 ) -> Obligation:
-    broken = judgement.status is Status.VIOLATED
+    is_violated = judgement.status is Status.VIOLATED
     return Obligation(
         rule=rule,
         operator=operator or target.operator.name,
@@ -343,6 +325,6 @@ def _obligation(
         operands=operands,
         status=judgement.status,
         evidence=judgement.evidence,
-        hint=rule.requirement.hint(operands) if broken else "",
+        hint=rule.requirement.hint(operands) if is_violated else "",
         path=target.path,
     )

@@ -1,4 +1,4 @@
-"""Looks at a whole graph for what the general restrictions demand."""
+"""Finds violations of the general restrictions in a whole graph."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
@@ -24,27 +24,22 @@ from sonnx_ort.profile.operand import contradict, format_shape
 
 
 def find(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
-    """Find everything that the restrictions do not allow.
-
-    Args:
-        model: A canonical model; not modified.
-        facts: What is known of its values.
-    """
+    """Find all violations of the restrictions in a canonical model."""
     nodes = list(every_node(model.graph))
     versions = [model.opset_imports.get(node.domain, 1) for node in nodes]
     return tuple(
         chain(
-            _false_claims(model, facts),
+            _wrong_declarations(model, facts),
             _unused_inputs(model),
             _dead_nodes(nodes),
             chain.from_iterable(map(_defaults, nodes, versions)),
             chain.from_iterable(map(_conversions, nodes, versions, repeat(facts))),
-            _left_to_inference(model, facts),
+            _missing_declarations(model, facts),
         )
     )
 
 
-def _left_to_inference(model: ir.Model, facts: Facts) -> Iterator[Finding]:
+def _missing_declarations(model: ir.Model, facts: Facts) -> Iterator[Finding]:
     for value in defined_values(model.graph):
         if not value.name or value.is_initializer():
             continue
@@ -56,7 +51,7 @@ def _left_to_inference(model: ir.Model, facts: Facts) -> Iterator[Finding]:
 
 
 def _conversions(node: ir.Node, version: int, facts: Facts) -> Iterator[Finding]:
-    """Operands of two types where the operator would take them of one as well."""
+    """Operands of two types at an operator that also supports one common type."""
     pairs = convertible_inputs(node.op_type, version, node.domain)
     if not pairs:
         return
@@ -71,17 +66,17 @@ def _conversions(node: ir.Node, version: int, facts: Facts) -> Iterator[Finding]
 
 def _defaults(node: ir.Node, version: int) -> Iterator[Finding]:
     for assumption in assumptions(node.op_type, version, node.domain):
-        if _is_left_out(node, assumption):
+        if _is_omitted(node, assumption):
             detail = f"'{assumption.name}' is left out; {assumption.assumed}"
             yield Finding(GR4, _place(node), detail)
 
 
-def _is_left_out(node: ir.Node, assumption: Assumption) -> bool:
+def _is_omitted(node: ir.Node, assumption: Assumption) -> bool:
     name, position = assumption.name, assumption.position
     if position is not None:
         return position >= len(node.inputs) or node.inputs[position] is None
     if name == "pads" and node.attributes.get_string("auto_pad", "NOTSET") != "NOTSET":
-        # They come from auto_pad then, and must not be given.
+        # auto_pad computes the pads, so they must be omitted.
         return False
     return name not in node.attributes
 
@@ -97,21 +92,21 @@ def _unused_inputs(model: ir.Model) -> Iterator[Finding]:
             yield Finding(UNUSED_INPUT, f"input '{value.name}'", "nothing reads it")
 
 
-def _false_claims(model: ir.Model, facts: Facts) -> Iterator[Finding]:
+def _wrong_declarations(model: ir.Model, facts: Facts) -> Iterator[Finding]:
     for value in defined_values(model.graph):
         if value.is_graph_input():
             continue
-        claimed = declared_type(value)
-        known = facts.element_type(value)
-        if claimed is not None and known is not None and claimed != known:
-            yield Finding(FALSE_CLAIM, f"value '{value.name}'", f"declared {claimed}, is {known}")
-        known_shape = facts.shape(value)
-        claimed_shape = declared_shape(value)
-        if contradict(claimed_shape, known_shape):
+        stated = declared_type(value)
+        actual = facts.element_type(value)
+        if stated is not None and actual is not None and stated != actual:
+            yield Finding(FALSE_CLAIM, f"value '{value.name}'", f"declared {stated}, is {actual}")
+        actual_shape = facts.shape(value)
+        stated_shape = declared_shape(value)
+        if contradict(stated_shape, actual_shape):
             yield Finding(
                 FALSE_CLAIM,
                 f"value '{value.name}'",
-                f"declared {format_shape(claimed_shape)}, is {format_shape(known_shape)}",
+                f"declared {format_shape(stated_shape)}, is {format_shape(actual_shape)}",
             )
 
 
@@ -120,18 +115,14 @@ def _place(node: ir.Node) -> str:
 
 
 def dead_nodes(nodes: Sequence[ir.Node]) -> list[ir.Node]:
-    """Find the nodes of which no output contributes to one of the graph.
+    """Find the nodes that contribute to no output of the graph, in graph order.
 
-    Args:
-        nodes: All nodes of a model, those of a subgraph behind the node that it belongs to.
-
-    Returns:
-        The dead ones, in their order.
+    In `nodes`, the nodes of a subgraph follow the node that contains it.
     """
     dead: set[ir.Node] = set()
     for node in reversed(nodes):
         readers = [reader for output in node.outputs for reader in output.consumers()]
-        given_out = any(output.is_graph_output() for output in node.outputs)
-        if not given_out and all(reader in dead for reader in readers):
+        is_output = any(output.is_graph_output() for output in node.outputs)
+        if not is_output and all(reader in dead for reader in readers):
             dead.add(node)
     return [node for node in nodes if node in dead]

@@ -1,4 +1,4 @@
-"""One rule at one node, whether it holds, and its form in JSON."""
+"""Obligations and findings, and their JSON form."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,21 +11,16 @@ from sonnx_ort.profile.rule import Rule, Status
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """What a rule demands of a node, and what is known of it.
+    """One rule at one node.
 
     Attributes:
-        rule: The rule.
         operator: The operator's name; empty for a rule of the whole graph.
-        node: The node's name, with the path of calls if it came out of a function; empty for a
-            rule of the whole graph.
-        operands: What is known of the node's inputs, or of the values that the rule is about.
-        status: When the rule is decided, and how.
-        evidence: Why, as a clause.
-        hint: What to do about a violation, as a clause; empty otherwise.
-        path: The nodes whose subgraphs the node lies in, outermost first.
-        enforced: Whether its operator is among those that are to be enforced.
-        waiver: Who tolerates a violation, and why; None if nobody does.
-        waiver_expired: Whether the waiver's last day is over, so that it tolerates nothing.
+        node: The node's name, with the path of calls if it is from a function; empty for a rule of
+            the whole graph.
+        operands: What is known about the node's inputs, or about the values the rule applies to.
+        evidence: The reason for the status, as a clause.
+        hint: How to fix a violation, as a clause; empty otherwise.
+        path: The nodes whose subgraphs contain the node, outermost first.
     """
 
     rule: Rule
@@ -42,12 +37,12 @@ class Obligation:
 
     @property
     def waived(self) -> bool:
-        """Whether it is a violation that a waiver tolerates."""
+        """Whether it is a violation that a valid waiver covers."""
         return self.waiver is not None and not self.waiver_expired
 
     @property
     def place(self) -> str:
-        """The node in words, with the subgraphs it lies in."""
+        """The node in words, with its enclosing subgraphs."""
         if not self.operator:
             return "the graph"
         inside = "".join(f" in {node}" for node in reversed(self.path))
@@ -55,11 +50,11 @@ class Obligation:
 
     @property
     def waiver_standing(self) -> str:
-        """What its waiver does, in words that go before the waiver."""
+        """The state of its waiver, as a prefix for the waiver's text."""
         return "waiver EXPIRED, was waived" if self.waiver_expired else "waived"
 
     def __str__(self) -> str:
-        """Give the obligation in lines: the finding, the operands, the rule, and what to do."""
+        """Format the obligation in lines: status, operands, rule, hint and waiver."""
         lines = [
             f"{self.place}: {self.rule.id} {self.status}: {self.evidence}",
             *map(str, self.operands),
@@ -73,26 +68,16 @@ class Obligation:
 
 
 def waiver_of(obligation: Obligation, waivers: Iterable[Waiver]) -> Waiver | None:
-    """Give the first waiver that names an obligation, whatever its model and status; None for none.
-
-    Args:
-        obligation: The obligation.
-        waivers: The waivers.
-    """
+    """The first waiver that names an obligation, for any model and status; None if none does."""
     rule, node, path = obligation.rule.id, obligation.node, obligation.path
     return next((waiver for waiver in waivers if waiver.is_for(rule, node, path)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A restriction that the graph as written does not meet.
+    """A restriction that the graph does not meet: at a node or value, with a detail as a clause.
 
-    It changes no result, so it rejects no model.
-
-    Attributes:
-        restriction: The restriction.
-        place: The node or the value that it is about.
-        detail: What was found there, as a clause.
+    It changes no result and rejects no model.
     """
 
     restriction: Restriction
@@ -100,16 +85,12 @@ class Finding:
     detail: str
 
     def __str__(self) -> str:
-        """Give the finding on one line."""
+        """Format the finding on one line."""
         return f"{self.place}: {self.restriction.id}: {self.detail}"
 
 
 def rule_document(rule: Rule) -> dict[str, object]:
-    """Say where a rule is written, and whose words it is in.
-
-    Args:
-        rule: The rule.
-    """
+    """The JSON form of a rule: its sentence and its source."""
     source = rule.source
     return {
         "sentence": rule.sentence,
@@ -124,11 +105,7 @@ def rule_document(rule: Rule) -> dict[str, object]:
 
 
 def obligation_document(obligation: Obligation) -> dict[str, object]:
-    """Give an obligation with what is known of the operands.
-
-    Args:
-        obligation: The obligation.
-    """
+    """The JSON form of an obligation and its operands."""
     return {
         "rule": obligation.rule.id,
         "operator": obligation.operator,

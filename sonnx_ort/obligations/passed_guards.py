@@ -1,10 +1,10 @@
-"""What nodes that come before have made certain for a node, in every run that reaches it.
+"""Proofs from the guards of earlier nodes, in every run that reaches a node.
 
-What is computed from the result of an enforced node is computed only where that node kept its
-rules. Its operands and its result have one shape there, and a divisor that it looked at has no
-zero; a size that met a 1 behind a Broadcast, or that a Conv gave to a spatial axis, is not 0.
-Nothing rests on a node that a run may skip, or that ONNX Runtime may leave out: the node lies
-on the way to the operands, and only by operators that read the elements of what comes from it.
+The result of an enforced node exists only if the node kept its rules. Then its operands and its
+result have the same shape, a divisor that it checked has no zeros, and a size that met a 1 in a
+Broadcast, or that a Conv computed for a spatial axis, is not 0. A guard counts only if no run can
+skip it and ONNX Runtime cannot remove it: it must be on the path to the operands, through operators
+that read the elements of their inputs.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -24,93 +24,76 @@ from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_eve
 from sonnx_ort.profile.rule import DecidedByOperands, Status, Subject
 
 _SPATIAL = 2
-"""The axes of a Conv before its spatial ones: examples and filters."""
+"""Number of axes of a Conv before the spatial ones: batch and channels."""
 
 
 class PassedGuards:
-    """Goes through a model's nodes in their order, and remembers what they make certain.
+    """Visits the nodes of a model in order, and records what their guards guarantee.
 
-    Sets of nodes and of values are the bits of integers.
+    Sets of guards and of values are bit masks.
     """
 
     def __init__(self, version: int, shape: Callable[[ir.Value], Shape | None]) -> None:
-        """Start before the first node.
-
-        Args:
-            version: The version of the standard operators that the model imports.
-            shape: Gives the certain shape of a value.
-        """
+        """Start before the first node; `shape` gives the certain shape of a value."""
         self._version = version
         self._shape = shape
         self._labels: list[str] = []
-        self._holder: dict[ir.Value, int] = {}
+        self._shape_guard: dict[ir.Value, int] = {}
         self._values: list[ir.Value] = []
-        self._behind: dict[ir.Value, int] = {}
+        self._guards_of: dict[ir.Value, int] = {}
         self._bits: dict[ir.Value, int] = {}
         self._shaped_like: dict[ir.Value, int] = {}
         self._decided: dict[tuple[Hashable, tuple[ir.Value, ...]], int] = {}
         self._positive: dict[Dimension, int] = {}
 
     def follow(self, node: ir.Node) -> None:
-        """Go past a node that no rule binds.
-
-        Args:
-            node: The node.
-        """
+        """Visit a node that enforces no rules."""
         rule = rule_for(node, self._version)
         if rule is None:
             return
-        passed = self._nodes_before(node.inputs[index] for index in reads_elements_of(node))
+        passed = self._guards_before(node.inputs[index] for index in reads_elements_of(node))
         if node.op_type == "Conv":
-            # Its kernel refuses an image with no room for a filter.
-            own = self._holds(f"Conv '{node.name or node.outputs[0].name}'")
+            # Its kernel rejects an image smaller than a filter.
+            own = self._add_guard(f"Conv '{node.name or node.outputs[0].name}'")
             passed |= own
             self._note_positive((self._shape(node.outputs[0]) or ())[_SPATIAL:], own)
         if passed:
-            self._behind.update(dict.fromkeys(node.outputs, passed))
+            self._guards_of.update(dict.fromkeys(node.outputs, passed))
         if rule.shapes is like_first and node.inputs[0] is not None:
-            self._shaped_like[node.outputs[0]] = self._alike(node.inputs[0])
-            self._holder[node.outputs[0]] = self._holder.get(node.inputs[0], -1)
+            self._shaped_like[node.outputs[0]] = self._with_same_shape(node.inputs[0])
+            self._shape_guard[node.outputs[0]] = self._shape_guard.get(node.inputs[0], -1)
 
     def settle(self, examined: ExaminedNode) -> ExaminedNode:
-        """Take for proved what nodes that come before have made certain.
-
-        Args:
-            examined: The node, with its obligations.
-        """
-        settled = tuple(self._settled(o, examined) for o in examined.obligations)
-        if settled == examined.obligations:
+        """Prove runtime obligations of a node from the guards of earlier nodes."""
+        proved = tuple(self._with_proof(o, examined) for o in examined.obligations)
+        if proved == examined.obligations:
             return examined
         plan = examined.broadcast
         if plan is not None:
-            plan = replace(plan, fits=operands_fit(settled))
-        return replace(examined, obligations=settled, broadcast=plan, rests_on_guards=True)
+            plan = replace(plan, fits=operands_fit(proved))
+        return replace(examined, obligations=proved, broadcast=plan, rests_on_guards=True)
 
     def record(self, examined: ExaminedNode) -> None:
-        """Go past a node that rules bind, and that a run passes only if it keeps them.
-
-        Args:
-            examined: The node, with its obligations.
-        """
+        """Visit an enforced node: a run continues behind it only if its rules are kept."""
         target = examined.target
-        own = self._holds(f"{target.operator.name} '{target.label}'")
-        passed = self._nodes_before(target.inputs) | own
-        self._behind.update(dict.fromkeys(target.node.outputs, passed))
+        own = self._add_guard(f"{target.operator.name} '{target.label}'")
+        passed = self._guards_before(target.inputs) | own
+        self._guards_of.update(dict.fromkeys(target.node.outputs, passed))
         if target.operator is not BROADCAST:
-            alike = map(self._alike, self._of_the_result_shape(examined))
-            self._shaped_like[target.output] = reduce(or_, alike, 0)
-            alone = len(target.inputs) == 1
-            last = self._holder.get(target.inputs[0], -1) if alone else len(self._labels) - 1
-            self._holder[target.output] = last
+            same_shape = map(self._with_same_shape, self._of_the_result_shape(examined))
+            self._shaped_like[target.output] = reduce(or_, same_shape, 0)
+            unary = len(target.inputs) == 1
+            last = self._shape_guard.get(target.inputs[0], -1) if unary else len(self._labels) - 1
+            self._shape_guard[target.output] = last
         for obligation in examined.obligations:
-            key = _decided_by(obligation, examined)
-            if key is not None:
-                self._decided[key] = self._decided.get(key, 0) | own
+            decision = _decided_by(obligation, examined)
+            if decision is not None:
+                self._decided[decision] = self._decided.get(decision, 0) | own
         for sizes in _axes_that_may_clash_at_0(examined):
             if 1 in sizes:
                 self._note_positive(sizes, own)
 
-    def _settled(self, obligation: Obligation, examined: ExaminedNode) -> Obligation:
+    def _with_proof(self, obligation: Obligation, examined: ExaminedNode) -> Obligation:
         if obligation.status is not Status.RUNTIME:
             return obligation
         evidence = None
@@ -120,9 +103,9 @@ class PassedGuards:
         elif subject is Subject.COMMON_SHAPE:
             evidence = self._no_size_of_0(examined)
         else:
-            key = _decided_by(obligation, examined)
-            if key is not None:
-                evidence = self._decided_before(key, examined)
+            decision = _decided_by(obligation, examined)
+            if decision is not None:
+                evidence = self._decided_before(decision, examined)
         if evidence is None:
             return obligation
         return replace(obligation, status=Status.PROVED, evidence=evidence)
@@ -131,30 +114,30 @@ class PassedGuards:
         if examined.broadcast is not None or _known_to_the_optimizer(examined):
             return None
         inputs = examined.target.inputs
-        common = reduce(and_, map(self._alike, inputs))
+        common = reduce(and_, map(self._with_same_shape, inputs))
         if not common:
             return None
-        holder = max(self._holder.get(value, -1) for value in inputs)
-        if holder >= 0:
-            return f"{self._labels[holder]}, which comes before, holds them to one shape"
+        guard = max(self._shape_guard.get(value, -1) for value in inputs)
+        if guard >= 0:
+            return f"{self._labels[guard]}, which comes before, holds them to one shape"
         value = self._values[common.bit_length() - 1]
         return f"all have the shape of '{value.name}'"
 
     def _no_size_of_0(self, examined: ExaminedNode) -> str | None:
-        """Why no size of 0 meets one of 1, if nothing else keeps the operands apart."""
-        before = self._nodes_before(examined.target.inputs)
+        """Evidence that no size of 0 meets a 1, if operands can only be incompatible that way."""
+        before = self._guards_before(examined.target.inputs)
         axes = list(_axes_that_may_clash_at_0(examined))
         open_sizes = [set(sizes) - {1} for sizes in axes]
         if not axes or any(len(sizes) != 1 for sizes in open_sizes):
             return None
-        holders = [self._positive.get(size, 0) & before for (size,) in open_sizes]
-        if not all(holders):
+        guards = [self._positive.get(size, 0) & before for (size,) in open_sizes]
+        if not all(guards):
             return None
-        last = max(holder.bit_length() - 1 for holder in holders)
+        last = max(guard.bit_length() - 1 for guard in guards)
         return f"no size that meets a 1 is 0: {self._labels[last]}, which comes before, has passed"
 
-    def _holds(self, label: str) -> int:
-        """The bit of one more node that later ones may rest on."""
+    def _add_guard(self, label: str) -> int:
+        """Register a guard and return its bit."""
         self._labels.append(label)
         return 1 << (len(self._labels) - 1)
 
@@ -163,17 +146,17 @@ class PassedGuards:
             self._positive[size] = self._positive.get(size, 0) | own
 
     def _decided_before(
-        self, key: tuple[Hashable, tuple[ir.Value, ...]], examined: ExaminedNode
+        self, decision: tuple[Hashable, tuple[ir.Value, ...]], examined: ExaminedNode
     ) -> str | None:
-        before = self._decided.get(key, 0) & self._nodes_before(examined.target.inputs)
+        before = self._decided.get(decision, 0) & self._guards_before(examined.target.inputs)
         if not before:
             return None
-        names = " and ".join(f"'{value.name}'" for value in key[1])
+        names = " and ".join(f"'{value.name}'" for value in decision[1])
         label = self._labels[before.bit_length() - 1]
         return f"{label}, which comes before, has looked at {names}"
 
     def _of_the_result_shape(self, examined: ExaminedNode) -> Sequence[ir.Value]:
-        """The operands that have the shape of the result in every run that goes on."""
+        """The operands that have the shape of the result in every run that continues."""
         inputs = examined.target.inputs
         if examined.broadcast is not None:
             pairs = zip(inputs, examined.broadcast.expanded, strict=True)
@@ -184,11 +167,11 @@ class PassedGuards:
         rule = rule_for(examined.target.node, self._version)
         return inputs[:1] if rule is not None and rule.shapes is like_first else ()
 
-    def _nodes_before(self, values: Iterable[ir.Value | None]) -> int:
-        return reduce(or_, (self._behind.get(v, 0) for v in values if v is not None), 0)
+    def _guards_before(self, values: Iterable[ir.Value | None]) -> int:
+        return reduce(or_, (self._guards_of.get(v, 0) for v in values if v is not None), 0)
 
-    def _alike(self, value: ir.Value) -> int:
-        """The values of which one has the shape, itself among them."""
+    def _with_same_shape(self, value: ir.Value) -> int:
+        """The bits of the values that have the shape of this one, including itself."""
         if value not in self._bits:
             self._bits[value] = 1 << len(self._values)
             self._values.append(value)
@@ -196,9 +179,9 @@ class PassedGuards:
 
 
 def _axes_that_may_clash_at_0(examined: ExaminedNode) -> Iterator[tuple[Dimension, ...]]:
-    """The sizes on each axis of a Broadcast that are not known to fit; none if a shape is in doubt.
+    """The sizes on each axis of a Broadcast not known to fit; none if a shape is uncertain.
 
-    A size that only its name tells could be another one elsewhere.
+    A size known only by an uncertain symbol is None.
     """
     plan = examined.broadcast
     if plan is None or plan.alignment is not None or any(examined.mistakable):
@@ -216,7 +199,7 @@ def _axes_that_may_clash_at_0(examined: ExaminedNode) -> Iterator[tuple[Dimensio
 def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
     """Whether ONNX Runtime may know the shape of the result.
 
-    It leaves out the node and the guards before it then, if only the Shape of the result is read.
+    If only the Shape of the result is read, it then removes the node and the guards before it.
     """
     common = broadcast_shape(*(operand.shape for operand in examined.operands))
     shapes = [*(operand.shape for operand in examined.operands), common]
@@ -226,10 +209,10 @@ def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
 def _decided_by(
     obligation: Obligation, examined: ExaminedNode
 ) -> tuple[Hashable, tuple[ir.Value, ...]] | None:
-    """What a run decides, and the values that decide it; None if it depends on more than these."""
+    """What a run checks, and the values that decide it; None if other values matter too."""
     requirement = obligation.rule.requirement
-    looked_at = obligation.status is Status.RUNTIME and requirement.subject is Subject.ELEMENTS
-    if not looked_at or not isinstance(requirement, DecidedByOperands):
+    checked = obligation.status is Status.RUNTIME and requirement.subject is Subject.ELEMENTS
+    if not checked or not isinstance(requirement, DecidedByOperands):
         return None
     target = examined.target
     names = target.operand_names

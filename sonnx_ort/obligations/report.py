@@ -1,4 +1,4 @@
-"""A report: everything that was found of a model."""
+"""The report: the result of the analysis of a model."""
 
 import dataclasses
 import enum
@@ -22,26 +22,26 @@ from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Status
 
 ALL_RULES = frozenset({*RULES, *RESTRICTIONS})
-"""The ids of all rules, and of the restrictions that findings are about."""
+"""The ids of all rules and of all restrictions."""
 
 
 def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
-    """Find the ids of rules and restrictions.
+    """Find the ids of rules and restrictions by name.
 
     Args:
-        names: Ids, or what ids begin with up to a dot, such as "Div" or "Div.int", in any case;
-            or one text of them with commas between.
+        names: Ids, or prefixes of ids up to a dot, such as "Div" or "Div.int", in any case; or one
+            string with commas in between.
 
     Raises:
-        SonnxError: There is no rule of such a name; the message lists those that there are.
+        SonnxError: No rule matches a name; the message lists the available ones.
     """
-    given = names.split(",") if isinstance(names, str) else names
+    requested = names.split(",") if isinstance(names, str) else names
     chosen: set[str] = set()
-    for name in (str(name).strip() for name in given):
-        beginning = f"{name}.".lower()
-        found = {rule for rule in ALL_RULES if f"{rule}.".lower().startswith(beginning)}
+    for name in (str(name).strip() for name in requested):
+        prefix = f"{name}.".lower()
+        found = {rule for rule in ALL_RULES if f"{rule}.".lower().startswith(prefix)}
         if not found:
-            raise SonnxError(f"there is no rule '{name}'; {_those_there_are(name)}")
+            raise SonnxError(f"there is no rule '{name}'; {_available_rules(name)}")
         chosen |= found
     return frozenset(chosen)
 
@@ -49,11 +49,11 @@ def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
 def rules_told_of(
     select: str | Iterable[str] | None, ignore: str | Iterable[str] | None
 ) -> frozenset[str]:
-    """Find the ids of the rules and restrictions that a report is to tell of.
+    """Find the ids of the rules and restrictions that a report includes.
 
     Args:
-        select: Those to tell of, as for `choose_rules`; None stands for all.
-        ignore: Those among them not to tell of; None stands for none.
+        select: Those to include, as for `choose_rules`; None for all.
+        ignore: Those to exclude; None for none.
 
     Raises:
         SonnxError: As for `choose_rules`.
@@ -62,37 +62,34 @@ def rules_told_of(
     return chosen if ignore is None else chosen - choose_rules(ignore)
 
 
-def _those_there_are(name: str) -> str:
-    """The rules of the operator that the name begins with, or what all begin with."""
+def _available_rules(name: str) -> str:
+    """The rules of the operator that the name starts with, or the prefixes of all rules."""
     operator = name.lower().partition(".")[0]
     rules = sorted(rule for rule in ALL_RULES if rule.lower().startswith(f"{operator}."))
     if rules:
         return f"choose some of {', '.join(rules)}, or what they begin with"
-    beginnings = sorted({rule.partition(".")[0] for rule in ALL_RULES})
-    return f"choose some of {', '.join(beginnings)}; `sonnx-ort explain` lists all rules"
+    prefixes = sorted({rule.partition(".")[0] for rule in ALL_RULES})
+    return f"choose some of {', '.join(prefixes)}; `sonnx-ort explain` lists all rules"
 
 
 class Extent(enum.StrEnum):
-    """How far the profile reaches to an operator."""
+    """Whether the profile covers an operator."""
 
     ENFORCED = "enforced"
-    """The profile has rules for it, which are to be enforced."""
+    """The profile has rules for it, and they are enforced."""
 
     NOT_ASKED_FOR = "not asked for"
-    """The profile has rules for it, which are not to be enforced."""
+    """The profile has rules for it, but they are not enforced."""
 
     NO_DOCUMENT = "no document"
-    """No rule speaks of it, and nothing is checked of it."""
+    """The profile has no rule for it; nothing is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How far the profile reaches to the nodes of one operator.
+    """How many nodes of an operator a model has, and whether the profile covers it.
 
-    Attributes:
-        operator: Its name, with its domain in front if that is not the default one.
-        nodes: How many nodes there are of it.
-        extent: How far the profile reaches.
+    The operator's name is prefixed with its domain if that is not the default one.
     """
 
     operator: str
@@ -101,18 +98,16 @@ class Coverage:
 
 
 PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
-"""The packages whose versions a report states."""
+"""The packages whose versions a report contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A model, and with what it was looked at.
+    """The analyzed model and the versions of the packages used.
 
     Attributes:
-        sha256: Of the file, without external data; of the serialized model where there was no
+        sha256: Hash of the file, without external data; of the serialized model if there is no
             file.
-        opsets: The imported version of each domain.
-        versions: Of the packages that took part.
     """
 
     sha256: str
@@ -121,12 +116,7 @@ class Identity:
 
 
 def identify(sha256: str, proto: onnx.ModelProto) -> Identity:
-    """Identify a model.
-
-    Args:
-        sha256: Of its file.
-        proto: The model.
-    """
+    """Identify a model by the hash of its file, its opsets and the package versions."""
     return Identity(
         sha256,
         {entry.domain: entry.version for entry in proto.opset_import},
@@ -141,13 +131,7 @@ def _version(package: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KnownOperands:
-    """Of how many operands of constrained nodes the shape is known before any run.
-
-    Attributes:
-        count: How many operands there are.
-        known_rank: Of how many the rank is known.
-        known_sizes: Of how many every size is known to be a number.
-    """
+    """How many operands enforced nodes have, and of how many the rank and all sizes are known."""
 
     count: int
     known_rank: int
@@ -156,12 +140,9 @@ class KnownOperands:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What a report does not tell of, because its reader chose so.
+    """What a report excludes on request: rules, obligations per status, and findings.
 
-    Attributes:
-        rules: The ids of the rules and restrictions that something was left out of.
-        counts: How many obligations of each status, of the operators to be enforced.
-        findings: How many findings.
+    It counts only obligations of enforced operators.
     """
 
     rules: frozenset[str] = frozenset()
@@ -169,7 +150,7 @@ class LeftOut:
     findings: int = 0
 
     def __str__(self) -> str:
-        """Count them, in one clause; empty where nothing was left out."""
+        """Count them in one clause; empty if nothing is excluded."""
         if not self.rules:
             return ""
         counts = [f"{count} {status}" for status, count in self.counts.items()]
@@ -177,20 +158,20 @@ class LeftOut:
 
 
 FORMAT = "sonnx_ort.report/1"
-"""The name and version of the JSON form; a change that breaks readers raises the version."""
+"""Name and version of the JSON format; an incompatible change increments the version."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What is known, before any run, of a model and the profile.
+    """The result of the analysis of a model.
 
     Attributes:
-        demands: What the model is held to.
-        obligations: One per rule and node, in the order of the graph.
-        findings: What the graph as written leaves open or says wrongly; rejects no model.
-        coverage: How many nodes there are of each operator, and whether rules speak of it.
-        identity: The model that this is about, and the versions that took part.
-        left_out: What `selected` left out.
+        demands: The configuration: edition, broadcasting and enforced operators.
+        obligations: One per rule and node, in graph order.
+        findings: What the graph leaves implicit or declares wrongly; never rejects a model.
+        coverage: The number of nodes per operator, and whether rules cover it.
+        identity: The model, and the package versions used.
+        left_out: What `selected` excluded.
     """
 
     demands: Demands
@@ -202,54 +183,54 @@ class Report:
 
     @property
     def edition(self) -> Edition:
-        """The edition that the model is held to."""
+        """The edition that applies to the model."""
         return self.demands.edition
 
     @property
     def broadcasting(self) -> Broadcasting:
-        """What becomes of operands of different shapes."""
+        """How operands of different shapes are handled."""
         return self.demands.broadcasting
 
     @property
     def not_covered(self) -> Mapping[str, int]:
-        """How many nodes there are of each operator that no rule speaks of."""
-        unspoken = (c for c in self.coverage if c.extent is Extent.NO_DOCUMENT)
-        return {c.operator: c.nodes for c in unspoken}
+        """The number of nodes per operator that has no rule."""
+        uncovered = (c for c in self.coverage if c.extent is Extent.NO_DOCUMENT)
+        return {c.operator: c.nodes for c in uncovered}
 
     @cached_property
     def enforced(self) -> tuple[Obligation, ...]:
-        """The obligations of the operators that are to be enforced."""
+        """The obligations of the enforced operators."""
         return tuple(o for o in self.obligations if o.enforced)
 
     @cached_property
     def violations(self) -> tuple[Obligation, ...]:
-        """Those of them that fail in every run that reaches their node, and have no waiver."""
+        """The violated obligations that no waiver covers."""
         return tuple(o for o in self.enforced if o.status is Status.VIOLATED and not o.waived)
 
     @cached_property
     def waived(self) -> tuple[Obligation, ...]:
-        """Those of them that fail in every run that reaches their node, with a waiver."""
+        """The violated obligations that a waiver covers."""
         return tuple(o for o in self.enforced if o.waived)
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is violated without a waiver; what a run decides may still fail there."""
+        """Whether every violation has a waiver; runtime obligations can still fail in a run."""
         return not self.violations
 
     def selected(
         self, select: str | Iterable[str] | None = None, ignore: str | Iterable[str] | None = None
     ) -> "Report":
-        """Give a report of some rules only, which counts what it leaves out.
+        """Return a report of some rules only, with counts of what it excludes.
 
-        `rewrite` knows nothing of it: it rejects what any rule rejects.
+        `rewrite` ignores the selection: it rejects any violation.
 
         Args:
-            select: The rules to tell of, by ids or what ids begin with, such as "Div.int"; a text
-                with commas between, or any iterable. None stands for all.
-            ignore: The rules among them not to tell of; None stands for none.
+            select: The rules to include, by id or prefix such as "Div.int"; a string with commas,
+                or any iterable. None for all.
+            ignore: The rules to exclude from these; None for none.
 
         Raises:
-            SonnxError: There is no rule of such a name; the message lists those that there are.
+            SonnxError: No rule matches a name; the message lists the available ones.
         """
         chosen = rules_told_of(select, ignore)
         obligations = [o for o in self.enforced if o.rule.id not in chosen]
@@ -269,7 +250,7 @@ class Report:
         )
 
     def summary(self) -> str:
-        """Count the obligations by status, in one line."""
+        """Summarize the report in one line."""
         shown = ", ".join(f"{count} {status}" for status, count in self.counts.items())
         uncovered = sum(self.not_covered.values())
         not_asked_for = sum(c.nodes for c in self.coverage if c.extent is Extent.NOT_ASKED_FOR)
@@ -284,7 +265,7 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        """Show a notebook the verdict, the counts and the violations."""
+        """Render the verdict, the counts and the violations for a notebook."""
         counts = ", ".join(f"{count} {status}" for status, count in self.counts.items())
         rows = "".join(
             f"<tr><td>{escape(o.rule.id)}</td><td>{escape(o.place)}</td>"
@@ -300,11 +281,11 @@ class Report:
         )
 
     def to_json(self) -> str:
-        """Give the report in JSON; `docs/report.md` documents its form."""
+        """Serialize the report; `docs/report.md` documents the format."""
         return json.dumps(self.to_document(), indent=2, ensure_ascii=False)
 
     def to_document(self) -> dict[str, object]:
-        """Give what `to_json` writes, as dictionaries and lists."""
+        """Return the content of `to_json` as dictionaries and lists."""
         return {
             "format": FORMAT,
             "model": {
@@ -342,11 +323,11 @@ class Report:
 
     @cached_property
     def operands(self) -> KnownOperands:
-        """Of how many operands of the nodes that are to be enforced the shape is known."""
+        """For how many operands of enforced nodes the shape is known."""
         by_node: dict[tuple[str, tuple[str, ...]], tuple[Operand, ...]] = {}
         for obligation in self.enforced:
             if obligation.operator:
-                # That of a Broadcast in front comes behind the node's own, and is told of the same.
+                # A Broadcast in front repeats the operands of its node.
                 by_node.setdefault((obligation.node, obligation.path), obligation.operands)
         shapes = [operand.shape for operands in by_node.values() for operand in operands]
         ranks = sum(shape is not None for shape in shapes)
@@ -354,12 +335,12 @@ class Report:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many obligations there are of each status, of the operators to be enforced."""
+        """The number of obligations per status, for enforced operators."""
         counts = Counter(obligation.status for obligation in self.enforced)
         return {status.value: counts[status] for status in Status}
 
     def describe_violations(self) -> str:
-        """List every violation, numbered, under a line that counts them and their nodes."""
+        """List all violations, numbered, below a line with their count."""
         nodes = len({(o.operator, o.node) for o in self.violations})
         head = (
             f"the model breaks the SONNX profile (edition {self.edition}): "
@@ -374,11 +355,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
-    """The model breaks the profile in every run.
-
-    Attributes:
-        report: All obligations of the model; `report.violations` are those that it breaks.
-    """
+    """The model violates the profile; `report.violations` are the reasons."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(report.describe_violations())

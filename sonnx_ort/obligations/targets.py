@@ -1,4 +1,4 @@
-"""The nodes that the profile constrains."""
+"""The nodes to which the profile's rules apply."""
 
 import json
 from collections.abc import Iterator
@@ -23,20 +23,17 @@ from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import AttributeValue, Rule
 
 _LEGACY_ATTRIBUTES = ("axis", "broadcast", "consumed_inputs")
-"""What versions 1 and 6 of element-wise operators had besides their operands."""
+"""Attributes that element-wise operators had in versions 1 and 6 only."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A node of an operator that the profile constrains.
+    """A node of an operator for which the profile has rules.
 
     Attributes:
-        node: The node.
-        operator: The profile's operator.
-        label: The node's name, by which errors speak of it; an unnamed node is spoken of by its
-            output.
-        version: The version of the operator's domain that the model imports.
-        path: The nodes whose subgraphs it lies in, outermost first: "If 'choose' then_branch".
+        label: The node's name for messages; derived from its output if the node has no name.
+        version: The imported version of the operator's domain.
+        path: The nodes whose subgraphs contain it, outermost first: "If 'choose' then_branch".
     """
 
     node: ir.Node
@@ -54,12 +51,12 @@ class Target:
     def operand_names(self) -> tuple[str, ...]:
         """The names of these operands in the operator's document."""
         names = self.operator.operand_names(len(self.node.inputs))
-        given = zip(names, self.node.inputs, strict=False)
-        return tuple(name for name, value in given if value is not None)
+        pairs = zip(names, self.node.inputs, strict=False)
+        return tuple(name for name, value in pairs if value is not None)
 
     @cached_property
     def declared_results(self) -> tuple[Operand, ...]:
-        """What the file declares of the outputs; knowledge of nothing but the file."""
+        """The outputs as declared in the file, which may be wrong."""
         names = self.operator.result_names(len(self.node.outputs))
         return tuple(
             Operand(
@@ -75,22 +72,22 @@ class Target:
 
     @property
     def output(self) -> ir.Value:
-        """The result; the first of several."""
+        """The first output."""
         return self.node.outputs[0]
 
     @property
     def in_branch(self) -> bool:
-        """Whether it lies in a branch of an If, at any depth."""
+        """Whether it is inside a branch of an If, at any depth."""
         return any(step.startswith("If '") for step in self.path)
 
     @property
     def broadcasts(self) -> bool:
-        """Whether ONNX broadcasts the operands: from some version on, or where the node asks."""
+        """Whether ONNX broadcasts the operands: by default since some version, or by attribute."""
         return self.version >= self.operator.broadcasting_since or self.asks_for_broadcasting
 
     @property
     def asks_for_broadcasting(self) -> bool:
-        """Whether a version 1 or 6 node has the attribute `broadcast=1`."""
+        """Whether a node of version 1 or 6 has the attribute `broadcast=1`."""
         attribute = self.node.attributes.get("broadcast")
         return attribute is not None and attribute.as_int() != 0
 
@@ -107,52 +104,42 @@ class Target:
 
     @property
     def limited_broadcasting(self) -> LimitedBroadcasting | None:
-        """What such a node allows; None for a node that does not ask for broadcasting."""
+        """The requirement of limited broadcasting; None if the node does not request it."""
         if not self.asks_for_broadcasting:
             return None
         axis = self.node.attributes.get("axis")
         return LimitedBroadcasting(None if axis is None else axis.as_int())
 
 
-_PLAIN = (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING)
+_SCALAR_TYPES = (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING)
 
 
 def attribute_value(node: ir.Node, name: str) -> AttributeValue:
-    """What an attribute of a node says; None if there is none, or one of another kind.
-
-    Args:
-        node: The node.
-        name: The name of the attribute.
-    """
+    """The value of a node's attribute; None if it is missing or neither a number nor a string."""
     attribute = node.attributes.get(name)
-    if attribute is None or attribute.is_ref() or attribute.type not in _PLAIN:
+    if attribute is None or attribute.is_ref() or attribute.type not in _SCALAR_TYPES:
         return None
     value: AttributeValue = attribute.value
     return value
 
 
 def attribute_texts(node: ir.Node, operator: Operator) -> dict[str, str]:
-    """The attributes that say what an operator's rules demand of a node, as a kernel gets them.
-
-    Args:
-        node: The node.
-        operator: The operator.
-    """
+    """The attributes on which an operator's rules depend, as JSON for a kernel."""
     return {name: json.dumps(attribute_value(node, name)) for name in operator.attributes}
 
 
 @dataclass(frozen=True, slots=True)
 class EnforcedNode:
-    """A node that `rewrite` made.
+    """A node that `rewrite` created.
 
     Attributes:
         node: The custom operator.
-        operator: The operator of the profile that it enforces.
-        label: The name of the node that it took the place of.
-        rules: The rules that it decides in each run.
-        edition: The edition that it enforces; None for an operator that has one rule in both.
-        computed_by: The standard node that computes behind it; None if it computes itself.
-        path: The nodes whose subgraphs it lies in, outermost first.
+        label: The name of the node that it replaced.
+        rules: The rules that it checks in each run.
+        edition: The edition that it enforces; None if both have the same rules.
+        computed_by: The standard node behind it that computes the result; None if it computes
+            itself.
+        path: The nodes whose subgraphs contain it, outermost first.
     """
 
     node: ir.Node
@@ -165,11 +152,7 @@ class EnforcedNode:
 
 
 def targets(model: ir.Model) -> Iterator[Target]:
-    """The nodes that the profile constrains, in the main graph and in subgraphs at any depth.
-
-    Args:
-        model: A canonical model: model-local functions hold no such node.
-    """
+    """The nodes of a canonical model to which the profile's rules apply, at any depth."""
     for node, path in nodes_with_paths(model):
         operator = OPERATORS.get(node.op_type)
         if operator is not None and node.domain == operator.domain:
@@ -178,11 +161,7 @@ def targets(model: ir.Model) -> Iterator[Target]:
 
 
 def nodes_with_paths(model: ir.Model) -> Iterator[tuple[ir.Node, tuple[str, ...]]]:
-    """The nodes of the main graph and of its subgraphs, each with its path as in `Target`.
-
-    Args:
-        model: The model.
-    """
+    """The nodes of the main graph and of its subgraphs, each with its path as in `Target`."""
     paths: dict[object, tuple[str, ...]] = {model.graph: ()}
     for node in every_node(model.graph):
         path = paths[node.graph]
@@ -193,32 +172,17 @@ def nodes_with_paths(model: ir.Model) -> Iterator[tuple[ir.Node, tuple[str, ...]
 
 
 def label_of(node: ir.Node) -> str:
-    """The name by which people are told of a node: its own, or that of its first output.
-
-    Args:
-        node: The node.
-    """
+    """The name of a node in messages: its own, or that of its first output."""
     return node.name or f"(output {node.outputs[0].name if node.outputs else 'none'})"
 
 
 def step_into(node: ir.Node, attribute: ir.Attr) -> str:
-    """One step of a path: `If 'choose' then_branch`.
-
-    Args:
-        node: A node with subgraphs.
-        attribute: The attribute that holds the subgraph.
-    """
+    """One step of a path, such as `If 'choose' then_branch`."""
     return f"{node.op_type} '{label_of(node)}' {attribute.name}"
 
 
 def is_of_known_version(target: Target) -> bool:
-    """Whether the profile is applied to the version of an operator that a model imports.
-
-    A later one may mean something else.
-
-    Args:
-        target: The node.
-    """
+    """Whether the profile supports the imported version of the operator."""
     operator = target.operator
     if operator.domain != STANDARD_DOMAIN:
         return True
@@ -226,10 +190,7 @@ def is_of_known_version(target: Target) -> bool:
 
 
 def require_known_version(target: Target) -> None:
-    """Refuse a version of an operator that the profile is not applied to.
-
-    Args:
-        target: The node.
+    """Reject an operator version that the profile does not support.
 
     Raises:
         InvalidModel: The model imports such a version.
@@ -246,25 +207,21 @@ def require_known_version(target: Target) -> None:
 
 
 def require_allowed_types(target: Target, facts: Facts) -> None:
-    """Refuse operands of a numeric type that the imported version of the operator does not take.
+    """Reject operands of a numeric type that the operator's imported version does not support.
 
-    ONNX Runtime refuses such a model as well. What is no numeric type breaks a rule.
-
-    Args:
-        target: The node.
-        facts: What is known of the model's values.
+    ONNX Runtime rejects such a model as well. A type that is not numeric violates a rule instead.
 
     Raises:
-        InvalidModel: An operand is of such a type.
+        InvalidModel: An operand has such a type.
     """
     name = target.operator.name
     if target.operator.domain != STANDARD_DOMAIN:
         return
     for operand, value in zip(target.operand_names, target.inputs, strict=True):
         found = ElementType.named(facts.element_type(value))
-        if found not in NUMERIC_TYPES or found in _allowed(name, target.version):
+        if found not in NUMERIC_TYPES or found in _supported_types(name, target.version):
             continue
-        first = _first(name, found)
+        first = _first_supporting_version(name, found)
         if first is None:
             raise InvalidModel(
                 f"{name} '{target.label}': {operand} is {found.value}, which {name} takes in no "
@@ -277,11 +234,11 @@ def require_allowed_types(target: Target, facts: Facts) -> None:
         )
 
 
-def _allowed(name: str, version: int) -> frozenset[ElementType]:
+def _supported_types(name: str, version: int) -> frozenset[ElementType]:
     return frozenset().union(*numeric_types(name, version, STANDARD_DOMAIN))
 
 
-def _first(name: str, element_type: ElementType) -> int | None:
+def _first_supporting_version(name: str, element_type: ElementType) -> int | None:
     newest = onnx.defs.onnx_opset_version()
     versions = (v for v in range(1, newest + 1) if operator_version(name, v))
-    return next((v for v in versions if element_type in _allowed(name, v)), None)
+    return next((v for v in versions if element_type in _supported_types(name, v)), None)

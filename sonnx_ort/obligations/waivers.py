@@ -1,4 +1,4 @@
-"""A waiver, and the forms that it is written in: a table in TOML, and JSON in models and records.
+"""Waivers, and their formats: TOML tables for people, JSON in models and records.
 
 `docs/report.md` documents the table.
 """
@@ -19,21 +19,19 @@ from sonnx_ort.profile.catalog import RULES
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """What one violation is tolerated for.
+    """An entry by which a person or body accepts one violation until a date.
 
-    It changes what a model enforces in a run only where `rewrite` is given it, and the model says
-    so then.
+    It affects enforcement only if it is given to `rewrite`, which then records it in the model.
 
     Attributes:
         rule: The id of the violated rule.
-        node: The node's name as reports give it; empty for a rule of the whole graph.
-        reason: Why the violation is tolerated.
-        who: Who answers for that.
-        until: The last day on which it holds.
-        path: The nodes whose subgraphs the node lies in, as reports give them; None where the name
-            alone is clear.
-        model: The SHA-256 of the one model that it is for, as reports give it; None for any.
-        origin: Where it is written, for messages.
+        node: The node name as in reports; empty for a rule of the whole graph.
+        reason: Why the violation is accepted.
+        who: The person or body responsible.
+        until: The last day of validity.
+        path: The path of the node as in reports; None if its name is unique.
+        model: The SHA-256 of the model as in reports; None for any model.
+        origin: Where it is defined, for messages.
     """
 
     rule: str
@@ -46,37 +44,27 @@ class Waiver:
     origin: str = field(default="", compare=False)
 
     def __str__(self) -> str:
-        """Say who answers, until when and why, in one clause."""
+        """Format who accepts the violation, until when and why, as one clause."""
         return f"by {self.who} until {self.until.isoformat()}: {self.reason}"
 
     @property
     def place(self) -> str:
-        """What it is for and where it is written, for messages."""
+        """The rule and the node, and where the waiver is defined, for messages."""
         inside = "".join(f" in {node}" for node in reversed(self.path or ()))
         origin = f"{self.origin}: " if self.origin else ""
         return f"{origin}the waiver of {self.rule} at node '{self.node}'{inside}"
 
     def is_for(self, rule: str, node: str, path: tuple[str, ...]) -> bool:
-        """Whether it names a rule at a node, whatever the model.
-
-        Args:
-            rule: The id of the rule.
-            node: The node's name.
-            path: The nodes whose subgraphs the node lies in.
-        """
+        """Whether it names this rule at this node, ignoring the model."""
         return (self.rule, self.node) == (rule, node) and self.path in (None, path)
 
     def expired(self, today: dt.date) -> bool:
-        """Whether its last day is over.
-
-        Args:
-            today: The day on which that is asked.
-        """
+        """Whether its last day is before the given date."""
         return today > self.until
 
 
 WaiverSource = str | os.PathLike[str] | Iterable[Waiver]
-"""Waivers as a caller may give them: a TOML file, or waivers."""
+"""Waivers as a caller can give them: a TOML file, or `Waiver` objects."""
 
 _REQUIRED = ("rule", "node", "reason", "who", "until")
 _KNOWN = (*_REQUIRED, "path", "model")
@@ -84,14 +72,10 @@ _IN_JSON = ("rule", "node", "path", "model", "reason", "who", "until")
 
 
 def read_waivers(source: WaiverSource) -> tuple[Waiver, ...]:
-    """Give waivers, read from their file if they are in one.
-
-    Args:
-        source: A TOML file with a table `[[waiver]]` for each, or the waivers.
+    """Read waivers from a TOML file with `[[waiver]]` tables; return given waivers unchanged.
 
     Raises:
-        SonnxError: The file cannot be read, or an entry is not as it has to be; the message names
-            both.
+        SonnxError: The file cannot be read, or an entry is invalid; the message names both.
     """
     if not isinstance(source, str | os.PathLike):
         return tuple(source)
@@ -129,21 +113,13 @@ def _from_table(table: object, origin: str) -> Waiver:
 
 
 def waivers_to_json(waivers: Iterable[Waiver]) -> str:
-    """Give waivers as a line of JSON.
-
-    Args:
-        waivers: The waivers.
-    """
+    """Serialize waivers as one line of JSON."""
     fields = [{name: getattr(waiver, name) for name in _IN_JSON} for waiver in waivers]
     return json.dumps(fields, ensure_ascii=False, default=dt.date.isoformat)
 
 
 def waivers_from_json(text: str) -> tuple[Waiver, ...]:
-    """Read what `waivers_to_json` gave; none from any other text.
-
-    Args:
-        text: The line.
-    """
+    """Parse the result of `waivers_to_json`; return no waivers for any other text."""
     try:
         return tuple(_from_json(entry) for entry in json.loads(text))
     except (KeyError, TypeError, ValueError, RecursionError, SonnxError):
@@ -157,9 +133,9 @@ def _from_json(entry: Mapping[str, Any]) -> Waiver:
 
 
 def _from_fields(fields: Mapping[str, Any], *, strict: bool) -> Waiver:
-    """Make a waiver of what is written down of it, or say what is wrong with it.
+    """Create a waiver from its fields, or raise an error that names the invalid field.
 
-    Where it is not strict the rule need not exist, and texts may be empty, as Python allows.
+    If not strict, unknown rules and empty strings are accepted, as the Python interface does.
     """
     for name in _REQUIRED:
         if name not in fields:
@@ -191,7 +167,7 @@ def _text(fields: Mapping[str, Any], name: str, *, strict: bool) -> str:
 
 
 def _day(value: object) -> dt.date:
-    # A point in time is a date to Python, and no day.
+    # datetime is a subclass of date.
     if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
         raise SonnxError("'until' is no date; write until = 2027-01-31, without quotes")
     return value

@@ -1,10 +1,10 @@
-"""How waivers meet obligations: which violations they cover, and what is enforced in their place.
+"""Matches waivers with violations, and decides what is enforced instead.
 
-A waiver covers exactly one violation. Where the shapes of operands are not equal a Broadcast is
-written out in front of the node, and all other rules are enforced behind it. Of another rule
-nothing is enforced; of what else binds the node, all is. A rewritten model's metadata names the
-waivers that had effect, for people and their tools, and to recognize what the native backend made.
-Nothing is exempt because a file says so: whoever rewrites such a model gives the waivers again.
+A waiver covers exactly one violation. If the rule requires equal shapes, an explicit Broadcast is
+inserted and all other rules are enforced behind it. Any other waived rule is not enforced; the
+remaining rules of the node are. The metadata of the rewritten model lists the waivers used, for
+readers and to recognize what the native backend generated. This list grants no exemption: rewriting
+such a model again requires the waivers again.
 """
 
 import datetime as dt
@@ -25,20 +25,12 @@ from sonnx_ort.profile.rule import Rule, Status, Subject
 def waive(
     reports: Sequence[Report], waivers: Iterable[Waiver], today: dt.date
 ) -> tuple[Report, ...]:
-    """Mark the violations that waivers are for.
+    """Attach waivers to the violations that they cover, in unfiltered reports, in order.
 
-    A waiver that expired marks its violation too, which stays one.
-
-    Args:
-        reports: The reports of models that were checked together, of all their rules.
-        waivers: The waivers.
-        today: The day on which they have to hold.
-
-    Returns:
-        The reports with the waivers, in their order.
+    An expired waiver is attached too, but the violation still counts.
 
     Raises:
-        SonnxError: A waiver is for no violation, for several, or for one that has a waiver.
+        SonnxError: A waiver matches no violation, several, or one that already has a waiver.
     """
     waived: dict[tuple[int, int], Waiver] = {}
     for waiver in waivers:
@@ -53,16 +45,10 @@ def waive(
 
 
 def mark(report: Report, waivers: Sequence[Waiver], today: dt.date) -> Report:
-    """Mark the violations of a report that waivers name, and pass over other waivers.
-
-    Args:
-        report: The report.
-        waivers: The waivers, of any model.
-        today: The day on which they have to hold.
-    """
+    """Attach waivers to the violations of one report; waivers that match none are ignored."""
 
     def marked(obligation: Obligation) -> Obligation:
-        waiver = waiver_of(obligation, waivers) if _fails(obligation) else None
+        waiver = waiver_of(obligation, waivers) if _is_violation(obligation) else None
         if waiver is None:
             return obligation
         return replace(obligation, waiver=waiver, waiver_expired=waiver.expired(today))
@@ -71,39 +57,35 @@ def mark(report: Report, waivers: Sequence[Waiver], today: dt.date) -> Report:
 
 
 def still_violated(examined: ExaminedNode) -> tuple[Obligation, ...]:
-    """Say why no Broadcast takes the place of equal shapes that are waived; empty where one does.
-
-    Args:
-        examined: The node, with what is to be enforced of it.
-    """
-    waived = {o.rule.id for o in examined.waived if _about_equal_shapes(o)}
+    """The waived equal-shape obligations for which no Broadcast can help."""
+    waived = {o.rule.id for o in examined.waived if _requires_equal_shapes(o)}
     return tuple(
         o for o in examined.obligations if o.rule.id in waived and o.status is Status.VIOLATED
     )
 
 
-def _about_equal_shapes(obligation: Obligation) -> bool:
+def _requires_equal_shapes(obligation: Obligation) -> bool:
     return obligation.rule.requirement.subject is Subject.EQUAL_SHAPES
 
 
-def _fails(obligation: Obligation) -> bool:
+def _is_violation(obligation: Obligation) -> bool:
     return obligation.enforced and obligation.status is Status.VIOLATED
 
 
 def _place(reports: Sequence[Report], waiver: Waiver) -> tuple[int, int]:
-    """Find the one violation that a waiver is for: its report's position, and its own in that."""
-    named = {
+    """Find the one violation that a waiver covers: the index of the report, and its index there."""
+    candidates = {
         (index, position): obligation
         for index, report in enumerate(reports)
         if waiver.model in (None, report.identity.sha256)
         for position, obligation in enumerate(report.obligations)
         if waiver_of(obligation, [waiver]) is not None
     }
-    match [place for place, obligation in named.items() if _fails(obligation)]:
+    match [place for place, obligation in candidates.items() if _is_violation(obligation)]:
         case [place]:
             return place
         case []:
-            raise SonnxError(f"{waiver.place} is for no violation: {_why(named.values())}")
+            raise SonnxError(f"{waiver.place} is for no violation: {_why(candidates.values())}")
         case places:
             raise SonnxError(
                 f"{waiver.place} is for {len(places)} violations; tell them apart by 'path', "
@@ -111,8 +93,8 @@ def _place(reports: Sequence[Report], waiver: Waiver) -> tuple[int, int]:
             )
 
 
-def _why(named: Iterable[Obligation]) -> str:
-    for obligation in named:
+def _why(candidates: Iterable[Obligation]) -> str:
+    for obligation in candidates:
         if obligation.status is not Status.VIOLATED:
             return f"the rule is {obligation.status} there; remove it"
         return f"{obligation.operator} is not among the operators to be enforced; remove it"
@@ -120,29 +102,16 @@ def _why(named: Iterable[Obligation]) -> str:
 
 
 WAIVERS = "sonnx_ort.waivers"
-"""The key in a model's metadata under which the waivers stand that had effect on it."""
+"""Key in a model's metadata for the waivers used."""
 
 
 def recorded_waivers(properties: Mapping[str, str], key: str = WAIVERS) -> tuple[Waiver, ...]:
-    """Read the waivers that had effect on a model, as it was written down.
-
-    Args:
-        properties: The model's metadata, or the options of a record.
-        key: Where they stand in it.
-    """
+    """Read the waivers used from a model's metadata, or from the options of a record."""
     return waivers_from_json(properties.get(key, "[]"))
 
 
 def record_waivers(model: ir.Model, waivers: Sequence[Waiver]) -> bool:
-    """Write into a model's metadata which waivers had effect on it.
-
-    Args:
-        model: The model; changed in place.
-        waivers: The waivers.
-
-    Returns:
-        Whether it said otherwise before.
-    """
+    """Write the waivers used into a model's metadata; return whether this changed it."""
     before = model.metadata_props.pop(WAIVERS, None)
     if waivers:
         model.metadata_props[WAIVERS] = waivers_to_json(waivers)
@@ -150,12 +119,7 @@ def record_waivers(model: ir.Model, waivers: Sequence[Waiver]) -> bool:
 
 
 def with_recorded_waivers(report: Report, recorded: Sequence[Waiver]) -> Report:
-    """Let a report say which of its obligations were waived before.
-
-    Args:
-        report: What was found of a model.
-        recorded: The waivers that the model says had effect on it.
-    """
+    """Note in a report which obligations were waived before, according to the model's metadata."""
     return replace(report, obligations=tuple(_annotated(o, recorded) for o in report.obligations))
 
 
@@ -173,42 +137,35 @@ def _annotated(obligation: Obligation, recorded: Sequence[Waiver]) -> Obligation
 def waivers_in_effect(
     examination: Examination, recorded: Sequence[Waiver], given: Sequence[Waiver]
 ) -> tuple[Waiver, ...]:
-    """Give the waivers that have effect on a model, which is refused where they are not enough.
+    """Return the waivers that apply to a model; reject the model if they are not sufficient.
 
-    Args:
-        examination: All that the profile demands of the model, which may be a rewritten one.
-        recorded: The waivers that the model says had effect on it.
-        given: The waivers that are given now.
+    The model may be a rewritten one, which contains recorded waivers; the caller provides the given
+    ones.
 
     Raises:
         ModelRejected: As for `require_waived`.
-        SonnxError: As for `require_waived`, or no Broadcast makes shapes equal that are waived.
+        SonnxError: As for `require_waived`, or no Broadcast can make waived shapes equal.
     """
-    applied = tuple(_applied(examination, recorded, given))
+    applied = tuple(_recorded_and_applied(examination, recorded, given))
     effective = require_waived(examination.report, given, applied)
     for node in examination.nodes:
         for obligation in still_violated(node):
-            raise _without_effect(obligation, obligation.evidence)
+            raise _ineffective(obligation, obligation.evidence)
     return effective
 
 
 def require_waived(
     report: Report, given: Sequence[Waiver], applied: Sequence[Waiver] = ()
 ) -> tuple[Waiver, ...]:
-    """Refuse a model with a violation that no waiver is for, and waivers that cannot have effect.
+    """Reject a model with a violation that no waiver covers, and waivers that cannot apply.
 
-    Args:
-        report: What was found of the model.
-        given: The waivers that are given now.
-        applied: Those of which nothing is violated any more, as the model was rewritten with them.
-
-    Returns:
-        The waivers that have effect, each with the path of the node that it is for.
+    Returns the waivers that apply, each with the path of its node. Of the given ones, a previous
+    rewrite has `applied` some, so that no violation remains for them.
 
     Raises:
         ModelRejected: A violation has no waiver.
-        SonnxError: A waiver has expired, is for no violation or for several, or for one of a rule
-            without which no model is enforced.
+        SonnxError: A waiver has expired, matches no violation or several, or covers a rule that
+            cannot be waived.
     """
     today = _today()
     for waiver in given:
@@ -217,23 +174,23 @@ def require_waived(
                 f"{waiver.place} expired on {waiver.until.isoformat()}; mend the model, or have "
                 "the waiver renewed"
             )
-    left = [w for w in given if not any(replace(w, path=a.path) == a for a in applied)]
-    (waived,) = waive([report], left, today)
+    unused = [w for w in given if not any(replace(w, path=a.path) == a for a in applied)]
+    (waived,) = waive([report], unused, today)
     for obligation in waived.waived:
         if not obligation.rule.waivable:
-            raise _without_effect(obligation, _why_not_waivable(obligation.rule))
+            raise _ineffective(obligation, _why_not_waivable(obligation.rule))
     if not waived.ok:
         raise ModelRejected(waived)
     marked = (replace(o.waiver, path=o.path) for o in waived.waived if o.waiver is not None)
     return tuple(sorted((*applied, *marked), key=lambda w: (w.path or (), w.node, w.rule)))
 
 
-def _applied(
+def _recorded_and_applied(
     examination: Examination, recorded: Sequence[Waiver], given: Sequence[Waiver]
 ) -> Iterator[Waiver]:
-    """The recorded waivers in whose place a Broadcast was written out, renewed where given."""
+    """The recorded waivers with an inserted Broadcast, replaced by given ones if possible."""
     places = {(rule.id, n.label, n.path) for n in examination.enforced for rule in n.rules}
-    # Where all is the same in every run the standard operator was left behind the Broadcast.
+    # If the shapes are proved equal, the standard operator remains behind the Broadcast.
     places |= {
         (o.rule.id, o.node, o.path)
         for o in examination.report.obligations
@@ -254,7 +211,7 @@ def _why_not_waivable(rule: Rule) -> str:
     )
 
 
-def _without_effect(obligation: Obligation, why: str) -> SonnxError:
+def _ineffective(obligation: Obligation, why: str) -> SonnxError:
     return SonnxError(
         f"the waiver of {obligation.rule.id} at {obligation.place} cannot have effect: {why}; "
         "mend the model"

@@ -1,10 +1,10 @@
-"""The exact oracle: what the operators compute, over the rationals and in every element type.
+"""The exact oracle: computes operators over the rationals and in every element type.
 
-Written for clarity and independence, not for speed: it decodes every element into an exact
-fraction, computes there, and rounds by its own integer arithmetic. It shares with the product only
-the names of types, editions and rules, and it uses neither numpy's arithmetic nor a float. What is
-irrational it rounds correctly too, from enclosures that Arb computes (the extra `oracle`); and of
-results that no two implementations give alike `enclosure` says which are admitted.
+It is written for clarity and independence, not speed. It decodes every element into an exact
+fraction, computes with fractions, and rounds with its own integer arithmetic. It shares with the
+product only the names of types, editions and rules, and uses neither numpy's arithmetic nor floats.
+Irrational results are also rounded correctly, from enclosures computed by Arb (the extra `oracle`).
+For results that differ between implementations, `enclosure` gives the admitted ones.
 """
 
 from sonnx_ort.oracle.domains import Violation

@@ -1,16 +1,15 @@
-"""The arithmetic operators over the reals, on integers and on floating-point data, exactly.
+"""Exact arithmetic operators over the reals, on integers and on floating-point data.
 
 Over the reals: SONNX Div, typed edition, section "real" (a zero divisor is undefined); SONNX Sub,
 preliminary edition, "Informal specification".
 
-On integers: no document among the five states them (SONNX Div, typed edition, section "INT8, INT16,
-INT32" is to be completed); truncation towards zero is the project's decision, which agrees with
-ONNX and with later drafts. Results are taken modulo 2^n, or rounded, where they
-are stored.
+On integers: none of the five documents states them (SONNX Div, typed edition, section "INT8, INT16,
+INT32" is to be completed). This project decided on truncation towards zero, as ONNX and later
+drafts do. Results are stored modulo 2^n, or rounded.
 
 On floating-point data: SONNX Div, typed edition, section "FP16, FP32, FP64, BFLOAT16", and
 preliminary edition, "Informal specification" and R5; SONNX Sub, preliminary edition. Where they are
-silent, and of the other operators, IEEE 754-2019: 6.1 (infinities), 6.2 (NaNs), 6.3 (signs), 7.2
+silent, and for the other operators, IEEE 754-2019: 6.1 (infinities), 6.2 (NaNs), 6.3 (signs), 7.2
 (invalid operations) and 7.3 (division by zero).
 """
 
@@ -35,33 +34,18 @@ from sonnx_ort.profile.element_type import ElementType
 
 
 def quotient(a: Fraction, b: Fraction) -> Fraction | None:
-    """The quotient of two numbers; None where it is undefined, that is, where b is zero.
-
-    Args:
-        a: The dividend.
-        b: The divisor.
-    """
+    """The quotient a / b; None if b is zero."""
     return None if b == 0 else a / b
 
 
 def difference(a: Fraction, b: Fraction) -> Fraction:
-    """The difference of two numbers.
-
-    Args:
-        a: The minuend.
-        b: The subtrahend.
-    """
+    """The difference a - b."""
     return a - b
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerFormat:
-    """A two's-complement or unsigned integer type.
-
-    Attributes:
-        bits: Its width.
-        signed: Whether it has negative values.
-    """
+    """A two's-complement or unsigned integer type with a width in bits."""
 
     bits: int
     signed: bool
@@ -78,33 +62,18 @@ class IntegerFormat:
 
 
 def divide_integers(a: int, b: int) -> int | None:
-    """The quotient truncated towards zero, of any size; None where b is zero.
-
-    Args:
-        a: The dividend.
-        b: The divisor.
-    """
+    """The quotient a / b truncated towards zero, of any size; None if b is zero."""
     exact = quotient(Fraction(a), Fraction(b))
     return None if exact is None else trunc(exact)
 
 
 def p_relu_integers(x: int, slope: int) -> int:
-    """An element that is not negative, or its product with the slope, of any size.
-
-    Args:
-        x: The element.
-        slope: The slope.
-    """
+    """The element x if it is not negative, else x * slope, of any size."""
     return x * slope if x < 0 else x
 
 
 def divide_floats(a: Number, b: Number) -> Number:
-    """The quotient, not yet rounded to a format.
-
-    Args:
-        a: The dividend.
-        b: The divisor.
-    """
+    """The quotient a / b, not yet rounded."""
     negative = a.negative != b.negative
     match a.kind, b.kind:
         case (Kind.NAN, _) | (_, Kind.NAN) | (Kind.INFINITE, Kind.INFINITE):
@@ -121,22 +90,12 @@ def divide_floats(a: Number, b: Number) -> Number:
 
 
 def divide_floats_by_formula(a: Number, b: Number) -> Number:
-    """The quotient of the preliminary edition: +inf wherever b is zero, whatever a is.
-
-    Args:
-        a: The dividend.
-        b: The divisor.
-    """
+    """The quotient of the preliminary edition: +inf whenever b is zero, for any a."""
     return POSITIVE_INFINITY if b.is_zero else divide_floats(a, b)
 
 
 def multiply_floats(a: Number, b: Number) -> Number:
-    """The product, not yet rounded to a format.
-
-    Args:
-        a: The one factor.
-        b: The other factor.
-    """
+    """The product, not yet rounded."""
     negative = a.negative != b.negative
     match a.kind, b.kind:
         case (Kind.NAN, _) | (_, Kind.NAN):
@@ -148,11 +107,9 @@ def multiply_floats(a: Number, b: Number) -> Number:
 
 
 def p_relu_floats(x: Number, slope: Number) -> Number:
-    """An element that is not below zero, or its product with the slope, not yet rounded.
+    """The element x if it is not below zero, else x * slope, not yet rounded.
 
-    Args:
-        x: The element; NaN and both zeros are not below zero.
-        slope: The slope.
+    NaN and both zeros are not below zero.
     """
     below_zero = x.negative and not x.is_zero and x.kind is not Kind.NAN
     return multiply_floats(x, slope) if below_zero else x
@@ -160,49 +117,33 @@ def p_relu_floats(x: Number, slope: Number) -> Number:
 
 _ONE = finite(Fraction(1), negative=False)
 _ROOT_BITS = 256
-"""So many bits of a root decide how it is rounded, with one more for what is left."""
+"""Bits of a root, sufficient for correct rounding together with one sticky bit."""
 
 
 def magnitude_of_float(x: Number) -> Number:
-    """The number without its sign; NaN stays NaN.
-
-    Args:
-        x: The number.
-    """
+    """The absolute value; NaN stays NaN."""
     return Number(x.kind, negative=False, magnitude=x.magnitude)
 
 
 def negative_float(x: Number) -> Number:
-    """The number with the other sign; NaN stays NaN.
-
-    Args:
-        x: The number.
-    """
+    """The negated number; NaN stays NaN."""
     return Number(x.kind, negative=not x.negative, magnitude=x.magnitude)
 
 
 def reciprocal_of_float(x: Number) -> Number:
-    """1 divided by a number, not yet rounded.
-
-    Args:
-        x: The divisor.
-    """
+    """1 / x, not yet rounded."""
     return divide_floats(_ONE, x)
 
 
 def square_root_of_float(x: Number) -> Number:
-    """The square root, to more bits than any format has; NaN of what is below zero.
-
-    Args:
-        x: The number; both zeros are their own roots.
-    """
+    """The square root with more bits than any format; NaN below zero, and each zero for itself."""
     if x.is_zero or x.kind is Kind.NAN:
         return x
     if x.negative:
         return NAN
     if x.kind is Kind.INFINITE:
         return x
-    # An even power of two makes the radicand an integer of twice as many bits.
+    # Scaling by an even power of two makes the radicand an integer with twice the bits.
     exponent = 2 * _ROOT_BITS - 2 * (floor_log2(x.magnitude) // 2)
     radicand = x.magnitude * power_of_two(exponent)
     root = isqrt(trunc(radicand))
@@ -211,28 +152,19 @@ def square_root_of_float(x: Number) -> Number:
 
 
 def remainder_of_floats(a: Number, b: Number) -> Number:
-    """What is left of a number that another one is taken from, with the sign of the first.
-
-    Args:
-        a: The dividend.
-        b: The divisor.
-    """
+    """The remainder of a / b truncated, with the sign of a."""
     if Kind.NAN in (a.kind, b.kind) or a.kind is Kind.INFINITE or b.is_zero:
         return NAN
     if b.kind is Kind.INFINITE or a.is_zero:
         return a
-    times = trunc(a.magnitude / b.magnitude)
-    return finite(a.magnitude - times * b.magnitude, negative=a.negative)
+    quotient_times = trunc(a.magnitude / b.magnitude)
+    return finite(a.magnitude - quotient_times * b.magnitude, negative=a.negative)
 
 
 def floored_remainder_of_floats(a: Number, b: Number) -> Number:
-    """What is left of a number that another one is taken from, with the sign of the other one.
+    """The remainder of a / b floored, with the sign of b.
 
     Source: ONNX Mod, version 28, `fmod` of 0.
-
-    Args:
-        a: The dividend.
-        b: The divisor.
     """
     left = remainder_of_floats(a, b)
     if left.is_zero:
@@ -245,22 +177,12 @@ def floored_remainder_of_floats(a: Number, b: Number) -> Number:
 
 
 def add_floats(a: Number, b: Number) -> Number:
-    """The sum, not yet rounded to a format.
-
-    Args:
-        a: The one summand.
-        b: The other summand.
-    """
+    """The sum, not yet rounded."""
     return subtract_floats(a, Number(b.kind, not b.negative, b.magnitude))
 
 
 def subtract_floats(a: Number, b: Number) -> Number:
-    """The difference, not yet rounded to a format.
-
-    Args:
-        a: The minuend.
-        b: The subtrahend.
-    """
+    """The difference a - b, not yet rounded."""
     match a.kind, b.kind:
         case (Kind.NAN, _) | (_, Kind.NAN):
             return NAN
@@ -272,7 +194,7 @@ def subtract_floats(a: Number, b: Number) -> Number:
             return infinity(negative=not b.negative)
         case _:
             value = difference(a.value, b.value)
-            # A zero is negative only as -0 - (+0): an exact difference of equals is +0.
+            # Only -0 - (+0) is -0; the difference of equal numbers is +0.
             negative = value < 0 or (value == 0 and a.negative and not b.negative and a.is_zero)
             return finite(abs(value), negative=negative)
 

@@ -1,7 +1,7 @@
-"""Where operators are defined, and the violation where they are not.
+"""The domains of operators, and the violations outside of them.
 
-Sources: of Div this project's C1 and C2, and R5 of the preliminary edition, which no integer meets;
-of the others the operator's file in `profile/`, whose rules say where they come from.
+Sources: for Div this project's C1 and C2, and R5 of the preliminary edition, which no integer
+meets; for other operators the sources of the rules in the operator's file in `profile/`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,13 +21,10 @@ from sonnx_ort.profile.options import Edition
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """The first broken rule, in the order of the operator's contract.
+    """The first violated rule, in the order of the operator's contract.
 
-    Attributes:
-        rule: Its id.
-        index: Where the first offending element stands, in row-major order; None where the shapes
-            offend.
-        values: The elements there that offend together; None where the shapes offend.
+    `index` is that of the first invalid elements in row-major order, and `values` are these
+    elements; both are None for shapes.
     """
 
     rule: str
@@ -37,10 +34,10 @@ class Violation:
 
 Array = npt.NDArray[Any]
 Elements = tuple[Any, ...]
-"""One exact element of each operand, all at one place: of floats `Number`, else int."""
+"""One exact element of each operand at the same index: `Number` for floats, else int."""
 
 Offends = Callable[[Elements, IntegerFormat], bool]
-"""Whether elements break a rule; the format is that of the integers, or of the result's."""
+"""Whether elements violate a rule; the format is that of the integers, or of the result."""
 
 _BOTH = (0, 1)
 
@@ -90,12 +87,12 @@ _ON_INTEGERS: Mapping[str, Sequence[tuple[str, Offends, Sequence[int]]]] = Mappi
         "Pow": [("Pow.int.C1", _negative_exponent, _BOTH)],
     }
 )
-"""By operator its rules on integers in order, and the positions of the operands that are told."""
+"""Per operator, the rules on integers in order, and the indices of the reported operands."""
 
 _ON_FLOATS: Mapping[str, tuple[str, Offends]] = MappingProxyType(
     {"Acos": ("Acos.float.C1", _no_cosine), "Cast": ("Cast.float.C1", _not_held)}
 )
-"""By operator the rule on floats, which tells the element."""
+"""Per operator, the rule on floats, which reports the element."""
 
 _PRELIMINARY = {"Div.int.C1": "Div.R5"}
 _WIDE = 64
@@ -106,36 +103,25 @@ _ANY_INTEGER = IntegerFormat(_WIDE, signed=True)
 def violation_of_integers(
     operator: str, operands: Sequence[Array], element_type: ElementType, edition: Edition
 ) -> Violation | None:
-    """Find the first integers that an operator has no result for.
-
-    Args:
-        operator: The operator.
-        operands: Its operands, integers of one shape.
-        element_type: Their type.
-        edition: The edition of the profile.
-    """
+    """Find the first integers, in operands of one shape, for which an operator has no result."""
     limits = INTEGER_FORMATS[element_type]
     if operator in _COMPARED_IN_HALVES and limits.signed and limits.bits == _WIDE:
         return _beyond_int32(operator, operands)
-    for rule, offends, told in _ON_INTEGERS.get(operator, ()):
+    for rule, offends, positions in _ON_INTEGERS.get(operator, ()):
         for index in np.ndindex(operands[0].shape):
             elements = tuple(int(operand[index]) for operand in operands)
             if offends(elements, limits):
                 broken = _PRELIMINARY.get(rule, rule) if edition is Edition.PRELIMINARY else rule
-                return Violation(broken, index, tuple(elements[position] for position in told))
+                return Violation(broken, index, tuple(elements[position] for position in positions))
     return None
 
 
 def violation_of_floats(
     operator: str, operand: Array, numbers: Sequence[Number], result_type: ElementType
 ) -> Violation | None:
-    """Find the first float that an operator of one operand has no result for.
+    """Find the first float, in row-major order, for which a unary operator has no result.
 
-    Args:
-        operator: The operator.
-        operand: Its operand.
-        numbers: The elements in row-major order.
-        result_type: The type of the result, which a Cast has to hold where it is one of integers.
+    A Cast to integers must be able to represent it in the result type.
     """
     if operator not in _ON_FLOATS or (operator == "Cast" and result_type not in INTEGER_FORMATS):
         return None

@@ -1,8 +1,8 @@
-"""Elements of tensors as exact numbers, and back.
+"""Conversion between tensor elements and exact numbers.
 
-ONNX Cast, version 25: floats lose their fraction where they become integers; integers are taken
-modulo 2^n; what becomes a float is rounded to nearest even; a condition is 1 or 0, and holds of
-everything but zeros. Floats that the integer type does not hold have no result.
+ONNX Cast, version 25: floats are truncated to integers; integers are taken modulo 2^n; conversions
+to floats round to nearest even; a bool is 1 or 0, and true for everything but zeros. Floats outside
+the integer type have no result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from sonnx_ort.oracle.numbers import Kind, Number, decode, encode, finite
 from sonnx_ort.profile.element_type import ElementType, Family
 
 Datum = Number | int | bool
-"""An element: of a floating-point type, of an integer type, or a condition."""
+"""An element: floating-point number, integer or bool."""
 
 TYPES: Mapping[int, ElementType] = MappingProxyType(
     {
@@ -38,15 +38,13 @@ TYPES: Mapping[int, ElementType] = MappingProxyType(
         16: ElementType.BFLOAT16,
     }
 )
-"""The types by the numbers that ONNX gives them."""
+"""The types by their ONNX numbers."""
 
 
 def converted(datum: Datum, target: ElementType) -> Datum:
-    """An element in another type, not yet rounded to it or taken modulo 2^n.
+    """Convert an element to another type, before rounding or modulo 2^n.
 
-    Args:
-        datum: The element; finite where a float becomes an integer.
-        target: The type.
+    A float converted to an integer must be finite.
     """
     match target.family:
         case Family.BOOLEAN:
@@ -58,10 +56,7 @@ def converted(datum: Datum, target: ElementType) -> Datum:
 
 
 def finite_value(datum: Datum) -> Fraction:
-    """The value of an element.
-
-    Args:
-        datum: The element.
+    """The value of a finite element.
 
     Raises:
         ValueError: It is an infinity or NaN.
@@ -80,21 +75,19 @@ def _as_number(value: int) -> Number:
 Array = npt.NDArray[Any]
 
 Attributes = Mapping[str, int | float | str]
-"""What a node says."""
+"""The attributes of a node."""
 
 Operands = Sequence[Array | None]
-"""The operands of a node, None in the places of those that are left out."""
+"""The operands of a node, None for omitted ones."""
 
 Exact = npt.NDArray[np.object_]
-"""A tensor of exact elements: of floats `Number`, else int or bool."""
+"""A tensor of exact elements: `Number` for floats, else int or bool."""
 
 
 def decoded_elements(array: Array, element_type: ElementType) -> list[Any]:
-    """The exact elements in row-major order: of floats `Number`, else int or bool.
+    """The exact elements in row-major order: `Number` for floats, else int or bool.
 
-    Args:
-        array: The array.
-        element_type: Its type, unless it is of conditions.
+    The element type is ignored for a tensor of bools.
     """
     if array.dtype.kind == "b" or element_type.family is not Family.FLOAT:
         elements: list[Any] = array.ravel().tolist()
@@ -104,41 +97,27 @@ def decoded_elements(array: Array, element_type: ElementType) -> list[Any]:
 
 
 def exact_elements(array: Array, element_type: ElementType) -> Exact:
-    """A tensor of the exact elements.
-
-    Args:
-        array: The array.
-        element_type: Its type.
-    """
+    """A tensor of the exact elements."""
     exact = np.empty(array.size, object)
     exact[:] = decoded_elements(array, element_type)
     return exact.reshape(array.shape)
 
 
 def encoded_elements(elements: Sequence[Datum], element_type: ElementType) -> Array:
-    """Round floats, take integers modulo 2^n, and give them as a vector.
-
-    Args:
-        elements: Exact elements.
-        element_type: The type that they get.
-    """
+    """Round floats, take integers modulo 2^n, and return the elements as a vector."""
     dtype = element_type.dtype
     bits = [_encoded(element, element_type) for element in elements]
     return np.array(bits, f"u{dtype.itemsize}").view(dtype)
 
 
 def zero_of(element_type: ElementType) -> Datum:
-    """The exact zero of a type of numbers.
-
-    Args:
-        element_type: The type.
-    """
+    """The exact zero of a numeric type."""
     floats = element_type.family is Family.FLOAT
     return finite(Fraction(0), negative=False) if floats else 0
 
 
 def _encoded(datum: Datum, element_type: ElementType) -> int:
-    """The bit pattern of an element: of a float rounded, of an integer modulo 2^n."""
+    """The bit pattern of an element: floats are rounded, integers taken modulo 2^n."""
     if isinstance(datum, Number):
         return encode(datum, FLOAT_FORMATS[element_type])
     return datum % (1 << 8 * element_type.dtype.itemsize)

@@ -1,4 +1,4 @@
-"""What computes one element of an element-wise operator from one element of each operand."""
+"""Element computations of the element-wise operators."""
 
 import operator as python
 from collections.abc import Callable, Mapping
@@ -31,18 +31,18 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 
 Computation = Callable[..., Any]
-"""Computes one element exactly; it is rounded or taken modulo 2^n behind that, once."""
+"""Computes one exact element, which is then rounded or taken modulo 2^n once."""
 
 _MODULUS = 1 << 64
-"""A power of integers is taken modulo this, which that of every type divides."""
+"""Powers of integers are computed modulo this number, a multiple of every type's modulus."""
 
 
-def _chosen(condition: bool, x: Datum, y: Datum) -> Datum:
+def _selected(condition: bool, x: Datum, y: Datum) -> Datum:
     return x if condition else y
 
 
 def _truncated_remainder(a: int, b: int) -> int:
-    """What is left of an integer that another one is taken from, with the sign of the first."""
+    """The remainder of the truncated quotient of integers, with the sign of a."""
     return a - b * trunc(Fraction(a, b))
 
 
@@ -67,7 +67,7 @@ _ON_FLOATS: Mapping[str, Computation] = {
     "LessOrEqual": less_or_equal,
     "Greater": lambda a, b: less(b, a),
     "GreaterOrEqual": lambda a, b: less_or_equal(b, a),
-    "Where": _chosen,
+    "Where": _selected,
 }
 _ON_INTEGERS: Mapping[str, Computation] = {
     "Add": python.add,
@@ -90,7 +90,7 @@ _ON_INTEGERS: Mapping[str, Computation] = {
     "LessOrEqual": python.le,
     "Greater": python.gt,
     "GreaterOrEqual": python.ge,
-    "Where": _chosen,
+    "Where": _selected,
 }
 _ON_CONDITIONS: Mapping[str, Computation] = {
     "And": python.and_,
@@ -111,22 +111,16 @@ _COMPARISONS = frozenset({"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrE
 OPERATORS = frozenset(name for computations in _COMPUTATIONS.values() for name in computations) | {
     "Cast"
 }
-"""The names of the operators."""
+"""The element-wise operators."""
 
 
 def computation(
     operator: str, element_type: ElementType, edition: Edition, attributes: Attributes
 ) -> Computation:
-    """What computes an operator's elements.
-
-    Args:
-        operator: The operator.
-        element_type: The type of the operands that have none of their own.
-        edition: The edition of the profile.
-        attributes: The attributes of the node.
+    """The computation of an operator's elements.
 
     Raises:
-        ValueError: The operator does not take the type.
+        ValueError: The operator does not support the type of its common operands.
     """
     family = element_type.family
     computations = _COMPUTATIONS[family]
@@ -147,13 +141,7 @@ def computation(
 
 
 def result_type(operator: str, element_type: ElementType, attributes: Attributes) -> ElementType:
-    """The type of the results.
-
-    Args:
-        operator: The operator.
-        element_type: The type of the operands that have none of their own.
-        attributes: The attributes of the node.
-    """
+    """The type of the results, given the common type of the operands."""
     if operator == "Cast":
         return TYPES[int(attributes["to"])]
     return ElementType.BOOL if operator in _COMPARISONS else element_type

@@ -1,14 +1,14 @@
 """Enclosures of results that implementations may round differently.
 
-With u the unit roundoff and n roundings on the longest way, what is computed is away from the exact
-sum by at most gamma = n u / (1 - n u) times the sum of the magnitudes of all summands. A product
-that underflows adds half the smallest subnormal number at most.
+With unit roundoff u and n roundings on the longest path, a computed sum differs from the exact one
+by at most gamma = n u / (1 - n u) times the sum of the magnitudes of all summands. An underflowing
+product adds at most half the smallest subnormal number.
 
-The oracle computes exactly and rounds once. Most kernels have to give these very bits. Where a
-result is irrational, or depends on the order of a sum, an implementation is admitted that comes
-close: within some units in the last place, which were measured, or within a bound of the rounding
-errors, which is proved for every order of summation (Higham, Accuracy and Stability of Numerical
-Algorithms, 2002, 3.1).
+The oracle computes exactly and rounds once. Most kernels must return exactly these bits. If a
+result is irrational, or depends on the order of a sum, nearby results are admitted: within some
+units in the last place, which were measured, or within a bound on the rounding errors, which is
+proved for every order of summation (Higham, Accuracy and Stability of Numerical Algorithms, 2002,
+3.1).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,17 +45,17 @@ from sonnx_ort.profile.options import Edition
 Array = npt.NDArray[Any]
 
 _ROUNDINGS_OF_A_NORMALIZATION = 8
-"""Those of a sum, a root, a reciprocal, two factors and two sums, and one to spare."""
+"""A sum, a root, a reciprocal, two factors, two sums, and one in reserve."""
 
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """How far a result may be from the exact one.
+    """The allowed deviation of a result from the exact one.
 
     Attributes:
-        value: The exact result; None where an operand is no number, so that there is no margin.
+        value: The exact result; None if an operand is not finite, so that there is no margin.
         error: The bound of the error.
-        reach: The bound of all magnitudes on the way.
+        reach: The bound of all intermediate magnitudes.
     """
 
     value: Fraction | None
@@ -65,12 +65,7 @@ class Margin:
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """The margins of all elements of a result, in row-major order.
-
-    Attributes:
-        elements: The margins.
-        format: The format of the result.
-    """
+    """The margins of all elements of a result, in row-major order."""
 
     elements: tuple[Margin, ...]
     format: BinaryFormat
@@ -89,29 +84,23 @@ class Margins:
 
     @property
     def beyond(self) -> list[bool]:
-        """Of which results something on the way may be beyond the format."""
+        """Which results have intermediate values that may exceed the format."""
         limit = power_of_two(self.format.largest_exponent)
         return [margin.reach >= limit for margin in self.elements]
 
 
 def product_margins(a: Array, b: Array, element_type: ElementType) -> Margins:
-    """Those of a product of matrices.
-
-    Args:
-        a: The one matrix.
-        b: The other one.
-        element_type: The type of both, and of the result.
-    """
+    """The margins of the matrix product a b."""
     binary = FLOAT_FORMATS[element_type]
     rows, columns = exact_elements(a, element_type), exact_elements(b, element_type)
-    tiny, gamma = _half_a_subnormal(binary), _gamma(a.shape[1], binary)
+    half_subnormal, gamma = _half_a_subnormal(binary), _gamma(a.shape[1], binary)
 
     def margin(row: Any, column: Any) -> Margin:
         if not _all_finite([*row, *column]):
             return Margin(None, reach=_reach_of_products(row, column))
         products = [x.value * y.value for x, y in zip(row, column, strict=True)]
         sum_of_magnitudes = sum(map(abs, products), Fraction(0))
-        error = gamma * sum_of_magnitudes + 2 * len(products) * tiny
+        error = gamma * sum_of_magnitudes + 2 * len(products) * half_subnormal
         return Margin(sum(products, Fraction(0)), error, sum_of_magnitudes + error)
 
     indexes = np.ndindex(a.shape[0], b.shape[1])
@@ -121,13 +110,9 @@ def product_margins(a: Array, b: Array, element_type: ElementType) -> Margins:
 def normalization_margins(
     x: Array, vectors: Sequence[Array], element_type: ElementType, attributes: Attributes
 ) -> Margins:
-    """Those of a BatchNormalization, in whatever order it scales, shifts and subtracts.
+    """The margins of a BatchNormalization, for any order of scaling, shifting and subtracting.
 
-    Args:
-        x: The tensor, whose second axis is that of the channels.
-        vectors: The scale, shift, mean and variance of each channel.
-        element_type: The type of all, and of the result.
-        attributes: The attributes of the node.
+    The second axis of x is the channel; `vectors` are scale, shift, mean and variance per channel.
     """
     binary, epsilon = FLOAT_FORMATS[element_type], exact_epsilon(attributes)
     elements = exact_elements(x, element_type)
@@ -144,16 +129,16 @@ def _normalization_margin(
 ) -> Margin:
     scale, shift, mean, variance = channel
     deviation = square_root_of_float(add_floats(variance, epsilon))
-    # Infinities have a magnitude of zero here: what is reached is that of numbers alone.
+    # Infinities have magnitude zero here, because the reach covers finite numbers only.
     factor = Fraction(0) if deviation.magnitude == 0 else scale.magnitude / deviation.magnitude
-    distance, tiny = x.magnitude + mean.magnitude, _half_a_subnormal(binary)
+    distance, half_subnormal = x.magnitude + mean.magnitude, _half_a_subnormal(binary)
     summands = factor * distance + shift.magnitude
-    underflow = 2 * tiny * (distance + scale.magnitude + 4)
+    underflow = 2 * half_subnormal * (distance + scale.magnitude + 4)
     error = _gamma(_ROUNDINGS_OF_A_NORMALIZATION, binary) * summands + underflow
     on_the_way = (scale.magnitude * distance, factor, distance, variance.magnitude)
     reach = max(summands + error, *on_the_way)
     if scale.kind is Kind.INFINITE:
-        # Scaled before they are subtracted, element and mean may both be infinite.
+        # If scaled before the subtraction, element and mean may both be infinite.
         return Margin(None, reach=power_of_two(binary.largest_exponent))
     if not _all_finite([x, *channel]) or deviation.is_zero:
         return Margin(None, reach=reach)
@@ -162,7 +147,7 @@ def _normalization_margin(
 
 
 def _reach_of_products(row: Iterable[Number], column: Iterable[Number]) -> Fraction:
-    """The sum of the magnitudes of the products of numbers alone."""
+    """The sum of the magnitudes of the finite products."""
     pairs = [pair for pair in zip(row, column, strict=True) if _all_finite(pair)]
     return sum((x.magnitude * y.magnitude for x, y in pairs), Fraction(0))
 
@@ -172,7 +157,7 @@ def _all_finite(numbers: Iterable[Number]) -> bool:
 
 
 def _gamma(roundings: int, binary: BinaryFormat) -> Fraction:
-    """The relative error of so many roundings."""
+    """The relative error after this number of roundings."""
     error = roundings * power_of_two(-binary.precision)
     return error / (1 - error)
 
@@ -199,24 +184,23 @@ UNITS: Mapping[tuple[str, ElementType], int] = MappingProxyType(
         ("Pow", ElementType.DOUBLE): 1,
     }
 )
-"""By how many units in the last place ONNX Runtime may miss the nearest number."""
+"""Maximum error of ONNX Runtime in units in the last place."""
 
 _EXACT_IN_DOUBLE = 1 << 53
-"""Every integer up to this one is a double."""
+"""All integers up to this one are exact in double."""
 
 _BY_WAY_OF_FLOAT = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
-"""The types to which a Cast may convert wider numbers by way of float, rounding twice."""
+"""Types to which a Cast may convert wider numbers through float, rounding twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """The results that are admitted.
+    """The admitted results.
 
     Attributes:
-        lowest: The smallest element that is admitted; NaN where the result is NaN.
-        highest: The largest one.
-        anything: Where every element is admitted, since what is computed on the way may be beyond
-            the type.
+        lowest: The smallest admitted element; NaN if the result is NaN.
+        highest: The largest admitted element.
+        anything: Where every element is admitted, because intermediate values may exceed the type.
     """
 
     lowest: Array
@@ -224,19 +208,16 @@ class Enclosure:
     anything: Mask
 
     def admits(self, found: Array) -> Mask:
-        """Where results are admitted; zeros of both signs are alike, and so are all NaNs.
-
-        Args:
-            found: The results, of the type and shape that they have to have.
+        """Which results are admitted; zeros of both signs are equal, and so are all NaNs.
 
         Raises:
-            ValueError: They are of another type or shape.
+            ValueError: The results have another type or shape.
         """
         expected = self.lowest
         if (found.dtype, found.shape) != (expected.dtype, expected.shape):
-            told = f"{found.dtype} {found.shape}, not {expected.dtype} {expected.shape}"
-            raise ValueError(f"results are {told}")
-        # Looking at a signalling NaN raises the flag of an invalid operation.
+            description = f"{found.dtype} {found.shape}, not {expected.dtype} {expected.shape}"
+            raise ValueError(f"results are {description}")
+        # Reading a signaling NaN raises the invalid-operation flag.
         with np.errstate(invalid="ignore"):
             within = (expected <= found) & (found <= self.highest)
             if found.dtype.kind not in "biu":
@@ -251,46 +232,38 @@ def enclosure(
     edition: Edition,
     attributes: Attributes = NO_ATTRIBUTES,
 ) -> Enclosure | Violation:
-    """What an operator may give.
+    """The admitted results of an operator, or the first violated rule.
 
-    Args:
-        operator: Its name.
-        operands: All its operands, None in the places of those that are left out.
-        element_type: The type of those that have none of their own.
-        edition: The edition of the profile.
-        attributes: The attributes of the node.
-
-    Returns:
-        What is admitted, or the first rule that is broken.
+    An omitted operand is None; `element_type` is the common type of the operands.
 
     Raises:
-        ValueError: The operator does not take the type.
+        ValueError: The operator does not support the type.
     """
     nearest = outcome(operator, operands, element_type, edition, attributes)
     if isinstance(nearest, Violation):
         return nearest
-    given = [operand for operand in operands if operand is not None]
+    present = [operand for operand in operands if operand is not None]
     match operator, element_type.family:
         case "MatMul", Family.FLOAT:
-            margins = product_margins(given[0], given[1], element_type)
+            margins = product_margins(present[0], present[1], element_type)
             return _around(nearest, margins, element_type)
         case "BatchNormalization", _:
-            margins = normalization_margins(given[0], given[1:], element_type, attributes)
+            margins = normalization_margins(present[0], present[1:], element_type, attributes)
             return _around(nearest, margins, element_type)
         case "Pow", Family.INTEGER:
-            return _around_powers(nearest, given, element_type)
+            return _around_powers(nearest, present, element_type)
         case "Cast", _ if TYPES[int(attributes["to"])] in _BY_WAY_OF_FLOAT:
-            return _rounded_twice(nearest, given[0], element_type)
+            return _rounded_twice(nearest, present[0], element_type)
     units = UNITS.get((operator, element_type), 0)
-    return _between(_moved(nearest, -units), _moved(nearest, units))
+    return _between(_shifted_by_ulps(nearest, -units), _shifted_by_ulps(nearest, units))
 
 
 def _between(lowest: Array, highest: Array) -> Enclosure:
     return Enclosure(lowest, highest, np.zeros(lowest.shape, np.bool_))
 
 
-def _moved(array: Array, units: int) -> Array:
-    """The floats so many places up the line; infinities and NaNs stay, and so do integers."""
+def _shifted_by_ulps(array: Array, units: int) -> Array:
+    """The floats moved by a number of ulps; infinities, NaNs and integers are unchanged."""
     if units == 0:
         return array
     width = 8 * array.dtype.itemsize
@@ -301,14 +274,14 @@ def _moved(array: Array, units: int) -> Array:
 
 
 def _step(bits: int, units: int, width: int) -> int:
-    """The pattern so many places further; those of one sign are in the order of their numbers."""
+    """The bit pattern moved by a number of ulps; patterns of one sign are ordered by value."""
     sign = 1 << (width - 1)
     place = (-(bits - sign) if bits >= sign else bits) + units
     return place if place >= 0 else sign - place
 
 
 def _around(nearest: Array, margins: Margins, element_type: ElementType) -> Enclosure:
-    """What lies within the margins; where there are none, the result is not rounded."""
+    """The interval given by the margins; without a margin, the rounded result."""
     lowest, highest = (
         encoded_elements(ends, element_type).reshape(nearest.shape) for ends in margins.ends
     )
@@ -318,25 +291,25 @@ def _around(nearest: Array, margins: Margins, element_type: ElementType) -> Encl
 
 
 def _around_powers(nearest: Array, operands: list[Array], element_type: ElementType) -> Enclosure:
-    """Powers by way of double: near the exact ones beyond 2^53, anything where double is beyond."""
+    """Powers computed in double: close to the exact ones beyond 2^53, any if double overflows."""
     limits = INTEGER_FORMATS[element_type]
     lowest, highest, beyond = [], [], []
     places = zip(*(operand.ravel().tolist() for operand in operands), strict=True)
     for (x, y), power in zip(places, nearest.ravel().tolist(), strict=True):
-        # Two units of double, for the base may be rounded as well as the power.
-        off = (abs(power) >> 51) if abs(power) > _EXACT_IN_DOUBLE else 0
-        within = limits.smallest <= power - off and power + off <= limits.largest
-        # No power of 2 with an exponent of all bits is in any type.
-        held = abs(x) < 2 or (y < limits.bits and x**y == power)
-        beyond.append(not (within and held) or y > _EXACT_IN_DOUBLE)
-        lowest.append(max(power - off, limits.smallest))
-        highest.append(min(power + off, limits.largest))
+        # Two ulps of double, because the base and the power may be rounded.
+        error = (abs(power) >> 51) if abs(power) > _EXACT_IN_DOUBLE else 0
+        within = limits.smallest <= power - error and power + error <= limits.largest
+        # No type contains a power of 2 with such an exponent.
+        representable = abs(x) < 2 or (y < limits.bits and x**y == power)
+        beyond.append(not (within and representable) or y > _EXACT_IN_DOUBLE)
+        lowest.append(max(power - error, limits.smallest))
+        highest.append(min(power + error, limits.largest))
     ends = [np.array(end, nearest.dtype).reshape(nearest.shape) for end in (lowest, highest)]
     return Enclosure(ends[0], ends[1], np.array(beyond, np.bool_).reshape(nearest.shape))
 
 
 def _rounded_twice(nearest: Array, operand: Array, element_type: ElementType) -> Enclosure:
-    """What is rounded once, and what is rounded to float before."""
+    """The results rounded once, and those first rounded to float."""
     target = next(t for t in _BY_WAY_OF_FLOAT if t.dtype == nearest.dtype)
     as_floats = _converted(operand, element_type, ElementType.FLOAT)
     twice = _converted(as_floats, ElementType.FLOAT, target)

@@ -1,14 +1,14 @@
-"""Functions that are enclosed in balls: logarithms, powers, angles.
+"""Logarithms, powers and angles, enclosed by ball arithmetic.
 
-Needs python-flint, the extra `oracle`; nothing else in the package does.
+Requires python-flint, the extra `oracle`; nothing else in the package does.
 
-A result is exact where it is rational. Elsewhere it is the middle between two neighbours of 256
-bits that it lies between, so that rounding it to a format gives what rounding the result itself
-would: no format has a number, nor a midpoint of two, strictly between such neighbours.
+A rational result is exact. An irrational one is represented by the midpoint of the two neighbouring
+256-bit numbers around it. Rounding this midpoint to a format gives the same as rounding the result
+itself: no number of a format, nor the midpoint of two, is strictly between such neighbours.
 
 Logarithm: SONNX Log, draft, sections on reals and on floats. Angle: SONNX Acos, draft. Power: SONNX
-Pow, draft, and IEEE 754-2019, 9.2.1, pow, for infinities, zeros and NaNs, of which the draft's
-table is not finished.
+Pow, draft, and IEEE 754-2019, 9.2.1, pow, for infinities, zeros and NaNs, because the draft's table
+is not finished.
 """
 
 from collections.abc import Callable
@@ -31,43 +31,30 @@ if TYPE_CHECKING:
     from flint import arb
 
 Ends = tuple[Fraction, Fraction]
-"""Two rationals, with a number between them."""
+"""Two rationals that enclose a number."""
 
 
 def logarithm(x: Fraction, bits: int) -> Ends:
-    """Enclose the natural logarithm.
-
-    Args:
-        x: A positive number.
-        bits: The precision of what is computed on the way.
-    """
+    """Enclose the natural logarithm of a positive number, computed with this precision in bits."""
     return _ends(lambda ball: ball.log(), bits, x)
 
 
 def angle(x: Fraction, bits: int) -> Ends:
-    """Enclose the angle between 0 and pi whose cosine a number is.
-
-    Args:
-        x: A number between -1 and 1.
-        bits: The precision of what is computed on the way.
-    """
+    """Enclose the arc cosine of x in [-1, 1], computed with this precision in bits."""
     return _ends(lambda ball: ball.acos(), bits, x)
 
 
 def power(x: Fraction, y: Fraction, bits: int) -> Ends:
-    """Enclose a power.
+    """Enclose x to the power y, computed with this precision in bits.
 
-    Args:
-        x: A positive number.
-        y: The exponent; the power has to be one whose binary logarithm is no large number.
-        bits: The precision of what is computed on the way.
+    x is positive, and the binary logarithm of the power must not be large.
     """
     return _ends(lambda base, exponent: base**exponent, bits, x, y)
 
 
 def _ends(compute: "Callable[..., arb]", bits: int, *numbers: Fraction) -> Ends:
-    """The ends of the ball that is computed of the smallest balls around some numbers."""
-    import flint  # noqa: PLC0415 - the package does without it
+    """The ends of the ball computed from the smallest balls around some numbers."""
+    import flint  # noqa: PLC0415 - an optional dependency
 
     with flint.ctx.workprec(bits):
         quotients = [flint.fmpq(number.numerator, number.denominator) for number in numbers]
@@ -81,24 +68,20 @@ def _exact(end: "arb") -> Fraction:
 
 
 Enclose = Callable[[int], tuple[Fraction, Fraction]]
-"""Gives two rationals with a number between them, which are closer for more bits."""
+"""Returns two rationals that enclose a number, closer together for more bits."""
 
 _BITS = 256
-"""So many bits, more than any format has, and what is left decide how a number is rounded."""
+"""Bits, more than in any format, that together with a sticky bit determine correct rounding."""
 
 _BEYOND = 2048
-"""Two to this is infinite in every format, two to its negative rounds to zero."""
+"""Two to this power is infinite in every format; two to its negative rounds to zero."""
 
 _ONE = finite(Fraction(1), negative=False)
 _ZERO = finite(Fraction(0), negative=False)
 
 
 def logarithm_of_float(x: Number) -> Number:
-    """The natural logarithm; -inf of both zeros, NaN of what is below zero.
-
-    Args:
-        x: The number.
-    """
+    """The natural logarithm; -inf for both zeros, NaN below zero."""
     if x.kind is Kind.NAN:
         return NAN
     if x.is_zero:
@@ -107,18 +90,14 @@ def logarithm_of_float(x: Number) -> Number:
         return NAN if x.negative else x
     if x.magnitude == 1:
         return _ZERO
-    # The logarithm of the reciprocal has the other sign.
+    # The logarithm of the reciprocal has the opposite sign.
     above_one = max(x.magnitude, 1 / x.magnitude)
     magnitude = between_neighbours(lambda bits: logarithm(above_one, bits))
     return finite(magnitude, negative=x.magnitude < 1)
 
 
 def angle_of_float(x: Number) -> Number:
-    """The angle between 0 and pi whose cosine a number is; NaN beyond -1 and 1.
-
-    Args:
-        x: The cosine.
-    """
+    """The arc cosine, from 0 to pi; NaN outside [-1, 1]."""
     if x.kind is not Kind.FINITE or x.magnitude > 1:
         return NAN
     if x.value == 1:
@@ -127,12 +106,7 @@ def angle_of_float(x: Number) -> Number:
 
 
 def power_of_floats(x: Number, y: Number) -> Number:
-    """The first number to the power of the second one.
-
-    Args:
-        x: The base.
-        y: The exponent.
-    """
+    """The power of a base x and an exponent y."""
     if y.is_zero or _is_one(x):
         return _ONE
     if Kind.NAN in (x.kind, y.kind):
@@ -149,11 +123,7 @@ def power_of_floats(x: Number, y: Number) -> Number:
 
 
 def between_neighbours(enclose: Enclose) -> Fraction:
-    """The middle between the two neighbours of 256 bits that an irrational number lies between.
-
-    Args:
-        enclose: Encloses the number, which is positive.
-    """
+    """The midpoint of the two neighbouring 256-bit numbers around a positive irrational number."""
     bits = 2 * _BITS
     while True:
         lower, upper = enclose(bits)
@@ -181,7 +151,7 @@ def _to_infinite_power(x: Number, y: Number) -> Number:
 
 
 def _power(x: Fraction, y: Fraction) -> Fraction:
-    """A positive number to a power that is not zero."""
+    """A positive number to a nonzero power."""
     if x == 1:
         return x
     ends = [end * y for end in logarithm(x, _BITS)]
@@ -194,7 +164,7 @@ def _power(x: Fraction, y: Fraction) -> Fraction:
 
 
 def _rational_power(x: Fraction, y: Fraction) -> Fraction | None:
-    """The power of two dyadic numbers where it has 256 bits or less; None where it has not.
+    """The power of two dyadic numbers if it has at most 256 bits; otherwise None.
 
     A dyadic number to a power n / 2^k, n odd, is rational only if it has a 2^k-th root.
     """
@@ -207,19 +177,19 @@ def _rational_power(x: Fraction, y: Fraction) -> Fraction | None:
     odd, times = _odd_part(x), y.numerator
     if odd == 1:
         return power_of_two(exponent * times)
-    # No power of an odd number beyond 1 with a negative exponent is dyadic.
+    # A negative power of an odd number greater than 1 is not dyadic.
     if times < 0 or odd.bit_length() * times > 2 * _BITS:
         return None
-    found = odd**times
-    return found * power_of_two(exponent * times) if found.bit_length() <= _BITS else None
+    result = odd**times
+    return result * power_of_two(exponent * times) if result.bit_length() <= _BITS else None
 
 
 def _odd_part(x: Fraction) -> int:
-    """What is left of a positive dyadic number without its factors of two."""
+    """A positive dyadic number without its factors of two."""
     return x.numerator // (x.numerator & -x.numerator)
 
 
 def _square_root(x: Fraction) -> Fraction | None:
-    """The square root of a positive rational where it is rational too."""
+    """The square root of a positive rational if it is rational; otherwise None."""
     above, below = isqrt(x.numerator), isqrt(x.denominator)
     return Fraction(above, below) if above**2 == x.numerator and below**2 == x.denominator else None

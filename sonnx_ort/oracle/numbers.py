@@ -1,4 +1,4 @@
-"""Exact numbers, and how they compare.
+"""Exact numbers and their comparison.
 
 IEEE 754-2019: 5.11 (a NaN is unordered, zeros of both signs are equal), and 9.6, maximum and
 minimum (a NaN gives NaN, and 0 is larger than -0).
@@ -21,12 +21,12 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A floating-point datum: a sign, and a magnitude where it is finite.
+    """A floating-point datum: a sign, and a magnitude if it is finite.
 
     Attributes:
-        kind: Whether it is finite, an infinity or NaN.
-        negative: Its sign; zeros have one, and that of a NaN means nothing.
-        magnitude: Its absolute value; zero where it is not finite.
+        kind: Finite, infinity or NaN.
+        negative: Its sign; also for zeros, but meaningless for NaN.
+        magnitude: Its absolute value; zero if it is not finite.
     """
 
     kind: Kind
@@ -40,7 +40,7 @@ class Number:
 
     @property
     def value(self) -> Fraction:
-        """The signed value of a finite datum; both zeros have the value zero."""
+        """The signed value of a finite datum; zero for both zeros."""
         return -self.magnitude if self.negative else self.magnitude
 
 
@@ -49,21 +49,12 @@ POSITIVE_INFINITY: Final = Number(Kind.INFINITE, negative=False, magnitude=Fract
 
 
 def finite(magnitude: Fraction, *, negative: bool) -> Number:
-    """A finite datum.
-
-    Args:
-        magnitude: Its absolute value.
-        negative: Its sign.
-    """
+    """A finite datum."""
     return Number(Kind.FINITE, negative, magnitude)
 
 
 def infinity(*, negative: bool) -> Number:
-    """An infinity.
-
-    Args:
-        negative: Its sign.
-    """
+    """An infinity."""
     return Number(Kind.INFINITE, negative, Fraction(0))
 
 
@@ -72,7 +63,7 @@ class BinaryFormat:
     """A binary floating-point format with gradual underflow, infinities and NaNs.
 
     Attributes:
-        precision: The significant bits, the implicit one among them: p of IEEE 754.
+        precision: The number of significant bits, including the implicit one: p of IEEE 754.
         exponent_bits: The width of the exponent field: w of IEEE 754.
     """
 
@@ -91,16 +82,7 @@ class BinaryFormat:
 
 
 def round_to_nearest_even(magnitude: Fraction, binary_format: BinaryFormat) -> Fraction | None:
-    """Round to the nearest number of a format; a tie goes to the even significand.
-
-    Args:
-        magnitude: A number that is not negative.
-        binary_format: The format.
-
-    Returns:
-        The nearest number, a subnormal or zero where it is that small; None where the number
-        rounds beyond the largest finite one, that is, to infinity.
-    """
+    """Round a nonnegative number to nearest, ties to even; None if it overflows to infinity."""
     if magnitude == 0:
         return magnitude
     exponent = max(floor_log2(magnitude), binary_format.smallest_exponent)
@@ -111,21 +93,13 @@ def round_to_nearest_even(magnitude: Fraction, binary_format: BinaryFormat) -> F
 
 
 def floor_log2(value: Fraction) -> int:
-    """The exponent e with 2^e <= value < 2^(e + 1).
-
-    Args:
-        value: A positive number.
-    """
+    """The exponent e with 2^e <= value < 2^(e + 1), for a positive value."""
     exponent = value.numerator.bit_length() - value.denominator.bit_length()
     return exponent if power_of_two(exponent) <= value else exponent - 1
 
 
 def power_of_two(exponent: int) -> Fraction:
-    """2^exponent.
-
-    Args:
-        exponent: Any integer.
-    """
+    """2^exponent, for any integer exponent."""
     return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
 
 
@@ -137,12 +111,7 @@ def _nearest_integer(value: Fraction) -> int:
 
 
 def decode(bits: int, binary_format: BinaryFormat) -> Number:
-    """What a bit pattern stands for.
-
-    Args:
-        bits: The pattern as an unsigned integer.
-        binary_format: Its format.
-    """
+    """The number for a bit pattern, given as an unsigned integer."""
     fraction_bits = binary_format.precision - 1
     fraction = bits & ((1 << fraction_bits) - 1)
     exponent = (bits >> fraction_bits) & _all_ones(binary_format)
@@ -155,12 +124,7 @@ def decode(bits: int, binary_format: BinaryFormat) -> Number:
 
 
 def encode(number: Number, binary_format: BinaryFormat) -> int:
-    """The bit pattern of a datum, rounded to nearest even; NaN is the positive quiet one.
-
-    Args:
-        number: The datum; its magnitude need not be representable.
-        binary_format: The format to encode it in.
-    """
+    """The bit pattern of a datum, rounded to nearest even; NaN is the positive quiet one."""
     fraction_bits = binary_format.precision - 1
     sign = int(number.negative) << (fraction_bits + binary_format.exponent_bits)
     infinite = sign | (_all_ones(binary_format) << fraction_bits)
@@ -193,50 +157,27 @@ _Place = tuple[int, Fraction]
 
 
 def equal(a: Number, b: Number) -> bool:
-    """Whether two data have one value.
-
-    Args:
-        a: The one.
-        b: The other.
-    """
+    """Whether two numbers are equal; NaN equals nothing."""
     return _ordered(a, b) and _place(a) == _place(b)
 
 
 def less(a: Number, b: Number) -> bool:
-    """Whether a datum is less than another one.
-
-    Args:
-        a: The one.
-        b: The other.
-    """
+    """Whether a < b."""
     return _ordered(a, b) and _place(a) < _place(b)
 
 
 def less_or_equal(a: Number, b: Number) -> bool:
-    """Whether a datum is less than another one or equal to it.
-
-    Args:
-        a: The one.
-        b: The other.
-    """
+    """Whether a <= b."""
     return less(a, b) or equal(a, b)
 
 
 def largest(*data: Number) -> Number:
-    """The largest datum, or NaN where there is one among them.
-
-    Args:
-        *data: At least one.
-    """
+    """The largest of at least one datum, or NaN if any is NaN."""
     return _at_the_end(max, data)
 
 
 def smallest(*data: Number) -> Number:
-    """The smallest datum, or NaN where there is one among them.
-
-    Args:
-        *data: At least one.
-    """
+    """The smallest of at least one datum, or NaN if any is NaN."""
     return _at_the_end(min, data)
 
 
@@ -251,7 +192,7 @@ def _ordered(a: Number, b: Number) -> bool:
 
 
 def _place(datum: Number) -> _Place:
-    """Where a datum stands on the line: at an end of it, or at a fraction."""
+    """A sort key: an infinite end, or a fraction."""
     if datum.kind is Kind.INFINITE:
         return (-1 if datum.negative else 1), Fraction(0)
     return 0, datum.value

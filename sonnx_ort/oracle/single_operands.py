@@ -1,4 +1,4 @@
-"""The rules of operators that are not element-wise: the first that the operands break.
+"""The rules of operators that are not element-wise.
 
 Sources: SONNX MatMul, C1 of both inputs; BatchNormalization, C3 of input_var; Clip, C1 of min and
 max; Slice, R2, R6, R7 and R8 and C2 of the ends; ArgMax, R5. All are drafts.
@@ -20,13 +20,7 @@ Array = npt.NDArray[Any]
 def single_operand_violation(
     operator: str, operands: Operands, attributes: Attributes
 ) -> Violation | None:
-    """Find the first rule that the operands of a node break.
-
-    Args:
-        operator: The operator.
-        operands: The operands, None in the places of those that are left out.
-        attributes: The attributes of the node.
-    """
+    """Find the first rule that the operands of a node violate; an omitted operand is None."""
     return next(_RULES[operator]([o for o in operands if o is not None], attributes), None)
 
 
@@ -80,7 +74,7 @@ _RULES: Mapping[str, Callable[[Sequence[Array], Attributes], Iterator[Violation]
         }
     )
 )
-"""By operator what its operands break, in the order of its rules."""
+"""Per operator, a check of its rules in order."""
 
 OPERATORS = frozenset(_RULES)
 """The operators that are not element-wise."""

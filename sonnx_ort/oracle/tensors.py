@@ -1,11 +1,11 @@
-"""What operators on whole tensors compute, and broadcasting.
+"""The operators on whole tensors, and broadcasting.
 
 Source: SONNX Broadcast, "Informal specification": condition 1 (ranks), condition 2 (sizes) and the
-relations between multi-indexes of step 1 and step 2, which are followed index by index; indexes
-start at 0 here and at 1 there.
+relations between multi-indexes of step 1 and step 2, evaluated index by index; indexes start at 0
+here and at 1 there.
 
 Sources: the drafts of the working group, section "Informal specification" of each, on reals and on
-floats. Tensors here are arrays of exact elements; of numpy only indexes are used.
+floats. Tensors here are arrays of exact elements; numpy is only used for indexing.
 """
 
 from collections.abc import Sequence
@@ -33,18 +33,15 @@ Sizes = tuple[int, ...]
 
 
 def broadcast(*tensors: Array) -> tuple[Array, ...] | Violation:
-    """Give tensors one shape, each by repeating its own elements.
-
-    Args:
-        *tensors: X0 to XL, at least one; each of any shape and dtype.
+    """Broadcast tensors X0 to XL, at least one, to their common shape.
 
     Returns:
-        Z0 to ZL, bit for bit the elements of X0 to XL, or the rule that is broken.
+        Z0 to ZL with bit-identical elements, or the violated rule.
     """
     rank = max(tensor.ndim for tensor in tensors)
     padded = [_prepended(tensor.shape, rank) for tensor in tensors]
     common = tuple(max(sizes[k] for sizes in padded) for k in range(rank))
-    if not all(_fits(sizes, common) for sizes in padded):
+    if not all(_is_broadcastable(sizes, common) for sizes in padded):
         return Violation("Broadcast.E1")
     return tuple(
         _repeated(tensor, sizes, common) for tensor, sizes in zip(tensors, padded, strict=True)
@@ -52,16 +49,16 @@ def broadcast(*tensors: Array) -> tuple[Array, ...] | Violation:
 
 
 def _prepended(sizes: Sizes, rank: int) -> Sizes:
-    """Step 1: sizes of 1 at the lower axes until there are as many as the rank."""
+    """Step 1: prepend sizes of 1 until the rank is reached."""
     return (1,) * (rank - len(sizes)) + sizes
 
 
-def _fits(sizes: Sizes, common: Sizes) -> bool:
+def _is_broadcastable(sizes: Sizes, common: Sizes) -> bool:
     return all(size in (largest, 1) for size, largest in zip(sizes, common, strict=True))
 
 
 def _repeated(tensor: Array, sizes: Sizes, common: Sizes) -> Array:
-    """Step 2: each element of Zm is the one of Ym, and so of Xm, that its index leads to."""
+    """Step 2: copy each element of Zm from the element of Ym, and so of Xm, at the mapped index."""
     bits = np.dtype(f"u{tensor.dtype.itemsize}")
     elements, result = tensor.view(bits), np.empty(common, bits)
     prepended = len(common) - tensor.ndim
@@ -72,7 +69,7 @@ def _repeated(tensor: Array, sizes: Sizes, common: Sizes) -> Array:
 
 
 def _index(current: int, size: int, common_size: int) -> int:
-    """The document's f: the current index where the size is the common one, else the first."""
+    """The document's f: the current index if the size is the common one, else the first index."""
     return current if size == common_size else 0
 
 
@@ -82,16 +79,12 @@ def tensor_result(
     element_type: ElementType,
     attributes: Attributes,
 ) -> Array:
-    """What an operator gives of operands that keep its rules.
+    """The result of an operator that is not element-wise and whose operands keep its rules.
 
-    Args:
-        operator: The operator, one that is not element-wise.
-        operands: Its operands, None in the places of those that are left out.
-        element_type: Their type, unless a Slice cuts by them.
-        attributes: The attributes of the node.
+    An omitted operand is None; the indices of a Slice do not have the element type.
 
     Raises:
-        ValueError: It does not take so many operands.
+        ValueError: The number of operands is invalid.
     """
     if operator == "Slice":
         x, *indices = (operand for operand in operands if operand is not None)
@@ -113,23 +106,13 @@ def tensor_result(
 
 
 def exact_epsilon(attributes: Attributes) -> Number:
-    """The epsilon of a BatchNormalization, which ONNX keeps as a float.
-
-    Args:
-        attributes: The attributes of the node.
-    """
+    """The epsilon of a BatchNormalization, which ONNX stores as a float."""
     kept = np.array(attributes.get("epsilon", 1e-5), np.float32)
     return decode(int(kept.view(np.uint32)), FLOAT_FORMATS[ElementType.FLOAT])
 
 
 def product_of_matrices(a: Exact, b: Exact, zero: Any) -> Exact:
-    """MatMul: the sum of the products along a row and a column.
-
-    Args:
-        a: The one matrix.
-        b: The other one, of as many rows as the first has columns.
-        zero: What a sum of nothing is.
-    """
+    """MatMul: sums of products of rows of a and columns of b; an empty sum is `zero`."""
     add, multiply = operations(zero)
     result = np.empty((a.shape[0], b.shape[1]), object)
     for row, column in np.ndindex(result.shape):
@@ -139,23 +122,16 @@ def product_of_matrices(a: Exact, b: Exact, zero: Any) -> Exact:
 
 
 def operations(zero: Any) -> tuple[Any, Any]:
-    """Addition and multiplication of elements like a zero.
-
-    Args:
-        zero: A zero.
-    """
+    """Addition and multiplication for elements of the same kind as this zero."""
     if isinstance(zero, Number):
         return add_floats, multiply_floats
     return int.__add__, int.__mul__
 
 
 def normalized_channels(x: Exact, vectors: Sequence[Exact], attributes: Attributes) -> Exact:
-    """BatchNormalization: each element less the mean, by the deviation, scaled and shifted.
+    """BatchNormalization: (element - mean) / deviation, scaled and shifted.
 
-    Args:
-        x: The tensor, whose second axis is that of the channels.
-        vectors: The scale, shift, mean and variance of each channel.
-        attributes: Those of the node.
+    The second axis of x is the channel; `vectors` are scale, shift, mean and variance per channel.
     """
     epsilon = exact_epsilon(attributes)
     scales, shifts, means, variances = (vector.tolist() for vector in vectors)
@@ -169,11 +145,9 @@ def normalized_channels(x: Exact, vectors: Sequence[Exact], attributes: Attribut
 
 
 def clipped_elements(x: Exact, bounds: Sequence[Exact | None]) -> Exact:
-    """Clip: the smaller one of the upper bound and of the larger one of element and lower bound.
+    """Clip: min(upper, max(lower, element)), for the bounds that are present.
 
-    Args:
-        x: The tensor; a NaN stays one.
-        bounds: The lower and the upper bound as far as they are given; a NaN is none.
+    A NaN element stays NaN; a NaN bound is no bound.
     """
     lowest, highest = [*(None if bound is None else bound[()] for bound in bounds), None, None][:2]
     result = np.empty(x.shape, object)
@@ -187,14 +161,9 @@ def clipped_elements(x: Exact, bounds: Sequence[Exact | None]) -> Exact:
 
 
 def cut_out(x: Array, starts: Array, ends: Array, axes: Array, steps: Array) -> Array:
-    """Slice: the elements from a start on, in steps, before an end, along every axis.
+    """Slice: the elements from start to before end, with a step, for axes that must all be listed.
 
-    Args:
-        x: The tensor, of any elements.
-        starts: A start for each axis that is named; below zero it is counted from behind.
-        ends: An end for each.
-        axes: The axes, all of them.
-        steps: A step for each.
+    Negative starts and ends count from the end.
     """
     places: list[range] = [range(0)] * x.ndim
     named = (index.tolist() for index in (starts, ends, axes, steps))
@@ -202,25 +171,20 @@ def cut_out(x: Array, starts: Array, ends: Array, axes: Array, steps: Array) -> 
         size = x.shape[axis]
         first, last = (place + size if place < 0 else place for place in (start, end))
         places[axis] = range(first, last, step)
-    result = np.empty([len(along) for along in places], x.dtype)
+    result = np.empty([len(line) for line in places], x.dtype)
     for index in np.ndindex(result.shape):
-        result[index] = x[tuple(along[i] for along, i in zip(places, index, strict=True))]
+        result[index] = x[tuple(line[i] for line, i in zip(places, index, strict=True))]
     return result
 
 
 def places_of_largest(x: Exact, attributes: Attributes) -> Exact:
-    """ArgMax: where the largest element stands along an axis; a NaN counts as the largest.
-
-    Args:
-        x: The tensor.
-        attributes: Those of the node.
-    """
+    """ArgMax: the index of the largest element on an axis; NaN counts as the largest."""
     axis = int(attributes.get("axis", 0))
     last = bool(attributes.get("select_last_index", 0))
     result = np.empty([1 if k == axis else size for k, size in enumerate(x.shape)], object)
     for index in np.ndindex(result.shape):
-        along = [x[(*index[:axis], place, *index[axis + 1 :])] for place in range(x.shape[axis])]
-        result[index] = _place_of_largest(along, last=last)
+        line = [x[(*index[:axis], place, *index[axis + 1 :])] for place in range(x.shape[axis])]
+        result[index] = _place_of_largest(line, last=last)
     return result if attributes.get("keepdims", 1) else result.squeeze(axis)
 
 

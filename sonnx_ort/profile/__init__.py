@@ -1,5 +1,5 @@
-"""What the SONNX profile demands: editions, element types, rules and operators.
+"""The SONNX profile: editions, element types, rules and operators.
 
-The bottom room: it knows no graph, no file and no runtime. An operator of the profile is one file
-here that lists its rules; `catalog.py` names them all.
+This package depends on no graph, file or runtime. Each operator has a file that lists its rules;
+`catalog.py` lists the operators.
 """

@@ -1,4 +1,4 @@
-"""`Broadcast`: makes the shapes of any number of tensors equal, in the open."""
+"""`Broadcast`: makes the shapes of any number of tensors equal, explicitly."""
 
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import DOMAIN, Operator

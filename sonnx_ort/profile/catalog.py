@@ -1,4 +1,4 @@
-"""Every operator and every rule of the profile, by name."""
+"""All operators and rules of the profile by name."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -56,16 +56,16 @@ _OPERATORS = (
 )
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType({o.name: o for o in _OPERATORS})
-"""The operators by name. A new one is one more line above."""
+"""The operators by name. A new operator needs one more line above."""
 
 DEFAULT_OPERATORS = frozenset({DIV.name, SUB.name, BROADCAST.name})
-"""The names of those that are enforced where nothing else is asked for."""
+"""The operators that are enforced by default."""
 
 ELEMENTWISE_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.elementwise)
-"""The names of those that compute element by element."""
+"""The element-wise operators."""
 
 STANDARD_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.domain == STANDARD_DOMAIN)
-"""The names of those that ONNX itself has."""
+"""The operators that are part of ONNX."""
 
 _RULES = (
     *GENERAL_RULES,

@@ -1,7 +1,7 @@
-"""What operators have in common: one type, dense tensors, and element-wise ones one shape.
+"""Rules that most operators share: one type, dense tensors and, if element-wise, one shape.
 
 Source: SONNX Div, typed edition, sections on floats and on integers, R1, R2 and RG1; later drafts
-of the working group state the same of other operators.
+of the working group state the same for other operators.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,20 +16,16 @@ from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Rule, Source, Standing, Words
 
-_ROOM_OF_A_FAMILY = 3
+_CODES_PER_FAMILY = 3
 _FAMILIES = (Family.FLOAT, Family.INTEGER, Family.BOOLEAN)
 
 
 def working_group(
     operator: str, remark: str = "", *, of: str = "August 2026", later_tag: str | None = None
 ) -> Source:
-    """The source of a rule that a draft of the working group states.
+    """The source of a rule from a draft of the working group; `of` is the date of the draft.
 
-    Args:
-        operator: The operator.
-        remark: What else there is to say.
-        of: When the draft was written.
-        later_tag: The permanent tag that the working group has given it since.
+    The working group assigned `later_tag` later, as a permanent tag.
     """
     return Source(
         f"SONNX {operator}, draft of the working group ({of})",
@@ -43,12 +39,7 @@ def working_group(
 
 
 def by_analogy(operator: str, remark: str = "") -> Source:
-    """The source of a rule that is stated of Div, and of which no draft says otherwise.
-
-    Args:
-        operator: The operator.
-        remark: What else there is to say.
-    """
+    """The source of a rule that is stated for Div and contradicted by no draft."""
     return Source(
         f"SONNX {operator}",
         "by analogy with Div",
@@ -60,31 +51,22 @@ def by_analogy(operator: str, remark: str = "") -> Source:
 
 
 def own(operator: str, remark: str) -> Source:
-    """The source of a rule that no document states.
-
-    Args:
-        operator: The operator.
-        remark: Why there is the rule.
-    """
+    """The source of a rule that no document states; the remark gives the reason for it."""
     return Source(f"SONNX {operator}", "none", None, Standing.OWN, Words.OURS, remark)
 
 
 @dataclass(frozen=True, slots=True)
 class CommonRules:
-    """The rules of one operator that follow the pattern of Div.
+    """The rules of an operator that follow the pattern of Div.
 
     Attributes:
-        name: The operator's name.
-        first_code: The code of the first rule; each family of types has room for three.
-        source: Where the rules are written.
-        operands: What the operands are called together: "A and B".
-        result: What the result is called.
-        result_type: The ONNX name of the type of results, where it is not the operands'.
-        typed: The names of the operands that are of one type, where not all are.
-        one_shape: Whether the operands have to have one shape.
-        shape_tag: The tag of the rule about shapes in the drafts of October 2026, with `{}` in the
-            place of the family; empty if they have none.
-        type_tag: That of the rule about types.
+        first_code: The code of the first rule; each type family uses up to three codes.
+        operands: The operands as named in sentences: "A and B".
+        result_type: The ONNX name of the results' type if it differs from the operands' type.
+        typed: The operands that have the same type; None for all.
+        one_shape: Whether all operands must have the same shape.
+        shape_tag: The tag of the shape rule in the drafts of October 2026, with `{}` for the
+            family; empty if they have none.
     """
 
     name: str
@@ -101,17 +83,15 @@ class CommonRules:
     def contracts(
         self, *families: Family, further: Mapping[Family, Sequence[Rule]] = MappingProxyType({})
     ) -> Mapping[Edition, Contract]:
-        """The rules of families of types, the same in both editions.
+        """The rules for these type families, the same in both editions.
 
-        Args:
-            families: The families that the operator takes.
-            further: Rules that come behind these.
+        The rules in `further` follow the common ones.
         """
         contract = {f: (*self._rules(f), *further.get(f, ())) for f in families}
         return dict.fromkeys(Edition, contract)
 
     def _rules(self, family: Family) -> tuple[Rule, ...]:
-        code = self.first_code + _ROOM_OF_A_FAMILY * _FAMILIES.index(family)
+        code = self.first_code + _CODES_PER_FAMILY * _FAMILIES.index(family)
         kinds = (ElementType.BOOL,) if family is Family.BOOLEAN else NUMERIC_TYPES
         one_type = Rule(
             f"{self.name}.{family}.R2",

@@ -1,4 +1,4 @@
-"""`Div`: the rules of the typed and of the preliminary document."""
+"""`Div`: the rules of the typed and the preliminary edition."""
 
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator, Optimizer
@@ -20,7 +20,7 @@ _INTEGER_SECTION = "section INT8, INT16, INT32"
 
 
 def _integer(standing: Standing, later_tag: str | None, more: str = "") -> Source:
-    """The source of a rule on integers, of which the typed document says nothing yet."""
+    """The source of an integer rule, which the typed document does not state yet."""
     return Source(
         _TYPED,
         _INTEGER_SECTION,
@@ -158,9 +158,9 @@ def _gelu(opset: int) -> str:
 
 
 def _layer_normalization(opset: int) -> str:
-    """`(x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) * w + b`, of one element a row.
+    """`(x - mean(x)) / sqrt(mean((x - mean(x))^2) + epsilon) * w + b`, of one element per row.
 
-    The Div has no name: SimplifiedLayerNormFusion, which leaves the Sub, would take it away too.
+    The Div has no name, because SimplifiedLayerNormFusion, which keeps the Sub, also removes it.
     """
     return f"""<ir_version: 9, opset_import: ["": {opset}]>
     canary (float[2,1] x) => (float[] z)
@@ -269,7 +269,7 @@ DIV = Operator(
         },
         Edition.PRELIMINARY: {
             Family.FLOAT: (_R3, _R2, _R1, _R4, _R5),
-            # R5 says nothing of the smallest value divided by -1.
+            # R5 does not cover the smallest value divided by -1.
             Family.INTEGER: (_R3, _R2, _R1, _R4, _R5, _INT_C2),
         },
     },

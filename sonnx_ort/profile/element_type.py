@@ -1,4 +1,4 @@
-"""The twelve numeric element types of the profile, and that of conditions."""
+"""The twelve numeric element types of the profile, and bool."""
 
 import enum
 
@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Family(enum.StrEnum):
-    """Types that share a section of the typed documents, and so their rules."""
+    """A type family: types that share a section of the typed documents, and so their rules."""
 
     FLOAT = "float"
     INTEGER = "int"
@@ -15,7 +15,7 @@ class Family(enum.StrEnum):
 
 
 class ElementType(enum.StrEnum):
-    """An element type, under its ONNX name: `tensor(float)` is `ElementType.FLOAT`."""
+    """An element type by its ONNX name: `tensor(float)` is `ElementType.FLOAT`."""
 
     FLOAT16 = "float16"
     FLOAT = "float"
@@ -33,19 +33,19 @@ class ElementType(enum.StrEnum):
 
     @property
     def family(self) -> Family:
-        """The section of the typed documents that this type belongs to."""
+        """The type family, a section of the typed documents."""
         if self is ElementType.BOOL:
             return Family.BOOLEAN
         return Family.FLOAT if self in _FLOATS else Family.INTEGER
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """The numpy dtype of the same values and width; bfloat16 comes from ml_dtypes."""
+        """The numpy dtype; bfloat16 comes from ml_dtypes."""
         return _DTYPES[self]
 
     @classmethod
     def named(cls, name: str | None) -> "ElementType | None":
-        """The type of that ONNX name; None if it is unknown or none of these."""
+        """The type with this ONNX name; None if it is unknown or not listed here."""
         return None if name is None else _NAMED.get(name)
 
 
@@ -54,10 +54,10 @@ _FLOATS = frozenset(
 )
 
 FLOAT_TYPES = tuple(t for t in ElementType if t.family is Family.FLOAT)
-"""The types of floats."""
+"""The floating-point types."""
 
 NUMERIC_TYPES = tuple(t for t in ElementType if t is not ElementType.BOOL)
-"""The types of numbers."""
+"""The numeric types."""
 
 _NAMED = {element_type.value: element_type for element_type in ElementType}
 
@@ -79,10 +79,6 @@ _DTYPES: dict[ElementType, np.dtype[np.generic]] = {
 
 
 def smallest_value(element_type: ElementType) -> int:
-    """The smallest value of an integer type.
-
-    Args:
-        element_type: The type.
-    """
+    """The smallest value of an integer type."""
     bits = 8 * element_type.dtype.itemsize
     return -(1 << (bits - 1)) if element_type.dtype.kind == "i" else 0

@@ -275,7 +275,7 @@ _NOT_NEGATIVE = Rule(
     WithinInterval(
         _POW_OPERANDS,
         1,
-        # ONNX takes an exponent of another type, which another rule speaks of.
+        # ONNX accepts an exponent of another type, which another rule covers.
         lambda dtype: (0, int(np.iinfo(dtype).max) if dtype.kind in "iu" else np.inf),
         "negative",
         Illustration(

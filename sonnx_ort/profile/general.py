@@ -1,4 +1,4 @@
-"""The general restrictions, which bind a whole graph rather than one operator."""
+"""The general restrictions, which apply to a whole graph instead of an operator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,16 +29,7 @@ GENERAL_RULES = (GR1,)
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """A demand on how a graph is written down, which no run can break.
-
-    A model that does not meet it computes the same; it says less about itself than it should.
-
-    Attributes:
-        id: A stable id.
-        sentence: What is demanded.
-        source: Where it is written.
-        example: A graph that meets it, one that does not, and how to mend that.
-    """
+    """A requirement on how a graph is declared; it does not affect results."""
 
     id: str
     sentence: str

@@ -1,4 +1,4 @@
-"""What a rule may know of an operand before anything runs."""
+"""What a rule may use about an operand before any run."""
 
 import functools
 import re
@@ -11,45 +11,45 @@ import numpy.typing as npt
 _NAME = re.compile(r"[^\W\d]\w*")
 
 Dimension = int | str | None
-"""A size, a symbol such as "batch", or None where nothing is known."""
+"""A size, a symbol such as "batch", or None if unknown."""
 
 Shape = tuple[Dimension, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """An interval of integers, both ends included."""
+    """A closed interval of integers."""
 
     lower: int
     upper: int
 
     def __contains__(self, number: int) -> bool:
-        """Whether a number lies in the interval."""
+        """Whether the interval contains a number."""
         return self.lower <= number <= self.upper
 
     def __str__(self) -> str:
-        """Give the interval as `0 to 7`."""
+        """Format the interval as `0 to 7`."""
         return f"{self.lower} to {self.upper}"
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An input of a node, as far as it is known from premises that a file cannot claim falsely.
+    """An input of a node, with facts from graph inputs, initializers and verified operators.
 
     Attributes:
         name: Its name in the operator's document, such as "A".
         value: The name of the value in the graph.
-        origin: Where the knowledge comes from: 'input', 'initializer', "Conv 'c1'".
+        origin: The origin of the value: 'input', 'initializer', "Conv 'c1'".
         element_type: The ONNX name of the element type, numeric or not; None if unknown.
-        shape: One entry per dimension; None if not even the rank is known.
+        shape: One entry per dimension; None if the rank is unknown.
         sparse: Whether the value is a sparse tensor.
-        constant: Its elements, where they are the same in every run.
-        bounds: An interval that its elements stay in, where that is known of integers.
-        shared_symbols: Symbols that more than one dimension is declared with of the model's
-            inputs that the node depends on. ONNX Runtime does not hold these to one size, so
-            equal ones prove nothing.
-        scalar_inputs: Whether one of these inputs is declared as a scalar. ONNX Runtime takes
-            tensors of any rank for it, so that no shape is certain.
+        constant: The elements of a constant.
+        bounds: An interval that contains its integer elements, if known.
+        shared_symbols: Symbols of more than one dimension of the graph inputs that the node depends
+            on. ONNX Runtime does not check that these sizes are equal, so equal symbols prove
+            nothing.
+        scalar_inputs: Whether one of these inputs is declared as a scalar. ONNX Runtime accepts
+            tensors of any rank for it, so no shape is certain.
     """
 
     name: str
@@ -64,36 +64,30 @@ class Operand:
     scalar_inputs: bool = False
 
     def certain(self, dimension: Dimension) -> bool:
-        """Whether an equal dimension of another operand is equal in every run.
-
-        Args:
-            dimension: A dimension of this operand's shape.
-        """
+        """Whether an equal dimension of another operand is equal in every run."""
         if not isinstance(dimension, str):
             return dimension is not None
         return self.shared_symbols.isdisjoint(symbols_in((dimension,)))
 
     def __str__(self) -> str:
-        """Give the operand as a message names it: `A 'x' float (n, 3) [input]`."""
+        """Format the operand for messages: `A 'x' float (n, 3) [input]`."""
         element_type = self.element_type or "unknown type"
         shape = format_shape(self.shape)
         return f"{self.name} '{self.value}' {element_type} {shape} [{self.origin}]"
 
 
 def symbols_in(shape: Shape | None) -> list[str]:
-    """The names in a shape, each as often as it occurs: `n` and `m` in `(n, 2*m + 1)`.
+    """The symbols in a shape, with repetitions: `n` and `m` in `(n, 2*m + 1)`.
 
-    Args:
-        shape: The shape; None, for an unknown rank, has none.
+    An unknown rank, None, has no symbols.
     """
     return [name for d in shape or () if isinstance(d, str) for name in _NAME.findall(d)]
 
 
 def format_shape(shape: Shape | None) -> str:
-    """Give a shape as Python writes tuples, with symbols bare: `(n, 3)`, `(4,)`, `(?,)`.
+    """Format a shape like a Python tuple, with bare symbols: `(n, 3)`, `(4,)`, `(?,)`.
 
-    Args:
-        shape: The shape; None stands for an unknown rank.
+    None is an unknown rank.
     """
     if shape is None:
         return "(rank unknown)"
@@ -102,21 +96,12 @@ def format_shape(shape: Shape | None) -> str:
 
 
 def has_known_sizes(shape: Shape | None) -> bool:
-    """Whether every size of a shape is known to be a number.
-
-    Args:
-        shape: The shape; None if the rank is unknown.
-    """
+    """Whether the rank and all sizes of a shape are known numbers."""
     return shape is not None and all(isinstance(size, int) for size in shape)
 
 
 def contradict(one: Shape | None, other: Shape | None) -> bool:
-    """Whether no value can have both shapes: their ranks or two sizes differ, where known.
-
-    Args:
-        one: A shape; None if the rank is unknown.
-        other: Another one.
-    """
+    """Whether no value can have both shapes, because known ranks or sizes differ."""
     if one is None or other is None:
         return False
     if len(one) != len(other):
@@ -126,13 +111,10 @@ def contradict(one: Shape | None, other: Shape | None) -> bool:
 
 
 def broadcast_shape(*shapes: Shape | None) -> Shape | None:
-    """The common shape that ONNX would broadcast to; None if there is none or a rank is unknown.
+    """The common shape by ONNX broadcasting; None if there is none or a rank is unknown.
 
-    A dimension of which one side is unknown comes out as the other side where that is larger
-    than 1, and as unknown otherwise.
-
-    Args:
-        shapes: Shapes of any ranks, at least one.
+    Of an unknown and a known size, the result is the known one if it is larger than 1, and unknown
+    otherwise.
     """
     return functools.reduce(_broadcast, shapes)
 
@@ -164,9 +146,5 @@ def _broadcast(a: Shape | None, b: Shape | None) -> Shape | None:
 
 
 def first_index(mask: npt.NDArray[np.bool_]) -> tuple[int, ...]:
-    """The index of the first true element, in row-major order.
-
-    Args:
-        mask: An array of any rank with at least one true element.
-    """
+    """The index of the first true element in row-major order; at least one must be true."""
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))

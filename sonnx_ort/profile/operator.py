@@ -1,4 +1,4 @@
-"""An operator as the profile constrains it."""
+"""An operator with its rules in the profile."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,27 +10,27 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import AttributeValue, Rule, SeesShapes, Subject
 
 DOMAIN = "sonnx"
-"""The domain; `Div` in it is the enforced `Div`."""
+"""The domain of the custom operators; `Div` in it is the enforced `Div`."""
 
 DOMAIN_VERSION = 1
-"""The version of the domain that a model imports."""
+"""The version of this domain."""
 
 STANDARD_DOMAIN = ""
-"""The domain of the standard operators, whose alias "ai.onnx" the loader resolves."""
+"""The domain of the standard operators; its alias "ai.onnx" is resolved when loading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """What a graph optimizer takes away, and a model to see it by.
+    """A graph optimizer that removes an operator, and a model that shows it.
 
-    ONNX Runtime calls the names of its optimizers internal, and ignores those that it does not
-    know. So a name alone switches nothing off for certain.
+    ONNX Runtime considers the names of its optimizers internal and ignores unknown ones. So
+    disabling one by name is not certain to work.
 
     Attributes:
         name: Its name in ONNX Runtime.
-        effect: What it does, as "leaves out x / 1".
-        canary: A model in ONNX's textual syntax. Left on, the optimizer takes at least one of the
-            nodes away that have a name; nothing else may.
+        effect: What it does, such as "leaves out x / 1".
+        canary: A model in ONNX's textual syntax. If enabled, the optimizer removes at least one of
+            the named nodes; nothing else may remove them.
     """
 
     name: str
@@ -39,46 +39,43 @@ class Optimizer:
 
 
 OF_THE_NODE = "of the node"
-"""Stands for a type of results that an attribute of each node says, or that is no matter."""
+"""The result type depends on an attribute of the node, or is not restricted."""
 
 Contract = Mapping[Family, tuple[Rule, ...]]
-"""The rules of one edition, in the order in which they are decided."""
+"""The rules of one edition by type family, in the order of their evaluation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator that the profile constrains.
+    """An operator with rules in the profile.
 
     Attributes:
-        name: Its name.
         operands: The names of its inputs in the profile's documents, such as "A" and "B".
-        versions: The versions of the operator that the profile is applied to.
-        contracts: The rules of each edition.
-        domain: The domain in which models have it.
-        repeated_operand: The name of inputs of which there may be any number, such as "X" for
-            X0, X1 and so on; None where each input has a name of its own.
-        result: The name of the output.
-        repeated_result: Whether there is an output for each input: Z0, Z1 and so on.
-        operand_types: The ONNX names of the types of those operands that have a type of their own,
-            by name, such as "bool" for the condition of a Where.
-        result_type: The ONNX name of the type of the results, where it is not the operands';
-            `OF_THE_NODE` where each node says it.
-        broadcasting_since: The first version that broadcasts without being asked to.
-        rounds_once: Whether float16 and bfloat16 can be computed in float and rounded once more.
-        oldest_kernels: The oldest version of the standard operators for which ONNX Runtime has
-            kernels of it.
-        single: The names of operands with whose one element ONNX Runtime computes otherwise than
-            with a tensor full of it. Behind a Broadcast, the operator still reads the one.
-        stays: Whether no optimizer may put anything in the place of the operator's nodes, because
-            that could compute something else; where it may, the guards in front have to stay.
-        optimizers: The graph optimizers of ONNX Runtime that take the operator away. One that
-            takes several operators of the profile away at once stands with one of them.
-        optional: The names of operands that may be left out, or that older versions do not have.
-        by_shape: The names of the operands of which the rules of an operator that is not
-            element-wise see nothing but the shape, the first among them; empty for an element-wise
-            operator. What runs decide of such an operator is the same for all families of types.
-        description: Paragraphs for people: what the operator is, what it computes ("Results: ..."),
-            and what ONNX Runtime does where nothing enforces the rules.
+        versions: The supported versions of the operator.
+        domain: The domain of the operator in models.
+        repeated_operand: The name of a variadic input, such as "X" for X0, X1 and so on; None if
+            each input has its own name.
+        repeated_result: Whether there is one output per input: Z0, Z1 and so on.
+        operand_types: The ONNX types of operands that differ from the common type, by operand name,
+            such as "bool" for the condition of a Where.
+        result_type: The ONNX type of the results if it differs from the operands' type;
+            `OF_THE_NODE` if it depends on the node.
+        broadcasting_since: The first version that broadcasts by default.
+        rounds_once: Whether float16 and bfloat16 can be computed in float and then rounded.
+        oldest_kernels: The oldest opset version for which ONNX Runtime has kernels.
+        single: The operands for which ONNX Runtime computes other results for one element than for
+            a tensor filled with it. Behind a Broadcast, the operator still reads the single
+            element.
+        stays: Whether no optimizer may replace the operator's nodes, because results could differ;
+            otherwise only the guards must remain.
+        optimizers: The graph optimizers of ONNX Runtime that remove the operator. One that removes
+            several operators together is listed with one of them.
+        optional: The operands that may be omitted, or that older versions do not have.
+        by_shape: For an operator that is not element-wise, the operands of which its rules use only
+            the shape, including the first one; empty for an element-wise operator. Run-time checks
+            of such an operator are the same for all type families.
+        description: Paragraphs for readers: the operator, its results ("Results: ..."), and how
+            ONNX Runtime behaves if the rules are not enforced.
     """
 
     name: str
@@ -102,21 +99,21 @@ class Operator:
     description: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what could not be enforced as it is written.
+        """Reject a definition that cannot be enforced.
 
         Raises:
-            ValueError: A field or a rule names an operand that the operator does not have; a rule
-                is about elements of which kernels see the shape alone; or rules are confused.
+            ValueError: A field or rule names an unknown operand, a rule needs elements of an
+                operand in `by_shape`, or rules are not distinct.
         """
         for field_name in ("operand_types", "single", "optional", "by_shape"):
             self._require_operands(f"its {field_name}", getattr(self, field_name))
         if self.by_shape and self.operands[0] not in self.by_shape:
-            self._refuse(f"its by_shape leaves out its first operand, {self.operands[0]}")
+            self._reject(f"its by_shape leaves out its first operand, {self.operands[0]}")
         rules = tuple(self.all_rules())
         require_distinct(rules)
         for rule in rules:
             if not rule.id.startswith(f"{self.name}."):
-                self._refuse(f"the id of the rule {rule.id} does not start with its name")
+                self._reject(f"the id of the rule {rule.id} does not start with its name")
             self._require_operands(f"the rule {rule.id}", rule.operands or ())
             self._require_elements(rule)
 
@@ -124,10 +121,10 @@ class Operator:
         for name in names:
             if name not in self.operands:
                 operands = ", ".join(self.operands) or f"{self.repeated_operand}0 and so on"
-                self._refuse(f"{where} names the operand '{name}', and it has {operands}")
+                self._reject(f"{where} names the operand '{name}', and it has {operands}")
 
     def _require_elements(self, rule: Rule) -> None:
-        """Demand that kernels see the elements that a rule speaks of."""
+        """Require that kernels get the elements that a rule needs."""
         requirement = rule.requirement
         if requirement.subject is not Subject.ELEMENTS:
             return
@@ -135,22 +132,22 @@ class Operator:
         names = rule.spoken_of(self.operands, self.operands)
         for position, name in enumerate(names):
             if name in self.by_shape and position not in by_shape:
-                self._refuse(
+                self._reject(
                     f"the rule {rule.id} is about elements of '{name}', of which its kernel sees "
                     "the shape alone (by_shape)"
                 )
 
-    def _refuse(self, reason: str) -> NoReturn:
+    def _reject(self, reason: str) -> NoReturn:
         raise ValueError(f"the operator {self.name} cannot be enforced: {reason}")
 
     @property
     def elementwise(self) -> bool:
-        """Whether it computes element by element, with a result of its operands' shape."""
+        """Whether it is element-wise, with a result of its operands' shape."""
         return not self.by_shape
 
     @property
     def looked_at(self) -> tuple[str, ...]:
-        """The names of the operands that rules look at in a run, and of the first one."""
+        """The operands that rules use in a run, and the first one."""
         if self.elementwise:
             return self.operands
         rules = [rule for rule in self.all_rules() if rule.in_run]
@@ -158,38 +155,30 @@ class Operator:
         return tuple(n for n in self.operands if n in spoken_of or n == self.operands[0])
 
     def operand_names(self, count: int) -> tuple[str, ...]:
-        """The names of a node's inputs.
-
-        Args:
-            count: How many inputs the node has.
-        """
+        """The names of a node's inputs, given their number."""
         if self.repeated_operand is None:
             return self.operands
         return tuple(f"{self.repeated_operand}{index}" for index in range(count))
 
     def result_names(self, count: int) -> tuple[str, ...]:
-        """The names of a node's outputs.
-
-        Args:
-            count: How many outputs the node has.
-        """
+        """The names of a node's outputs, given their number."""
         if not self.repeated_result:
             return (self.result,) * count
         return tuple(f"{self.result}{index}" for index in range(count))
 
     @property
     def families(self) -> frozenset[Family]:
-        """The families of types that it takes."""
+        """The type families that it supports."""
         return frozenset(family for contract in self.contracts.values() for family in contract)
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The names of the attributes that say what its rules demand in a run."""
+        """The attributes on which its run-time rules depend."""
         names = (name for rule in self.all_rules() if rule.in_run for name in rule.attributes)
         return tuple(dict.fromkeys(names))
 
     def rules(self, edition: Edition, family: Family) -> tuple[Rule, ...]:
-        """The rules that bind operands of that family of types, in order of decision."""
+        """The rules for operands of a type family, in the order of evaluation."""
         return self.contracts[edition][family]
 
     def rules_of_node(
@@ -222,7 +211,7 @@ class Operator:
         return tuple(dict.fromkeys(rule for rules in contract.values() for rule in rules))
 
     def all_rules(self) -> Iterator[Rule]:
-        """Every rule of every edition, each once."""
+        """All rules of all editions, without duplicates."""
         rules = (
             rule
             for contract in self.contracts.values()
@@ -233,13 +222,10 @@ class Operator:
 
 
 def require_distinct(rules: Iterable[Rule]) -> None:
-    """Demand that no two rules have one id or one code.
-
-    Args:
-        rules: Different rules.
+    """Check that no two rules have the same id or code.
 
     Raises:
-        ValueError: Two rules have.
+        ValueError: Two rules do.
     """
     ids: set[str] = set()
     codes: dict[int, str] = {}

@@ -1,38 +1,32 @@
-"""What a model can be held to: an edition, a way to treat broadcasting, and operators."""
+"""The configuration: edition, broadcasting and operators."""
 
 import enum
 from dataclasses import dataclass
 
 
 class Edition(enum.StrEnum):
-    """Which draft of the operator documents a model is held to."""
+    """The edition of the profile."""
 
     TYPED = "typed"
-    """One section per group of types; x/0 and 0/0 on floats are the IEEE 754 results."""
+    """One section per type family; x/0 and 0/0 of floats give the IEEE 754 results."""
 
     PRELIMINARY = "preliminary"
-    """One section for all types; a zero divisor gives +inf on floats."""
+    """One section for all types; a zero divisor of floats gives +inf."""
 
 
 class Broadcasting(enum.StrEnum):
-    """What becomes of operands of different shapes."""
+    """How operands of different shapes are handled."""
 
     REJECT = "reject"
-    """They are refused, statically where that is known and in the run otherwise."""
+    """They violate the profile, in the analysis if known, otherwise in the run."""
 
     EXPLICIT = "explicit"
-    """A Broadcast in front makes their shapes equal, in the open."""
+    """An explicit Broadcast in front of the node makes the shapes equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What a model is held to.
-
-    Attributes:
-        edition: The edition of the documents.
-        broadcasting: What becomes of operands of different shapes.
-        operators: The names of the operators whose rules are enforced.
-    """
+    """The configuration of an analysis or a rewrite; `operators` are the enforced ones."""
 
     edition: Edition
     broadcasting: Broadcasting

@@ -1,4 +1,4 @@
-"""A rule: its source, its requirement, and how it is judged."""
+"""Rules: their sources and requirements, and how they are evaluated."""
 
 import enum
 import functools
@@ -13,49 +13,49 @@ from sonnx_ort.profile.operand import Operand
 
 
 class Status(enum.StrEnum):
-    """When a rule is decided, and how."""
+    """The status of an obligation."""
 
     PROVED = "proved"
-    """It holds in every run."""
+    """The rule holds in every run."""
 
     RUNTIME = "runtime"
-    """It is decided in each run; the enforced model checks it."""
+    """The rule could not be decided before a run; each run checks it."""
 
     VIOLATED = "violated"
-    """It fails in every run that reaches the node."""
+    """The rule fails in every run that reaches the node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A status with its evidence, a clause that a reviewer can follow without running anything."""
+    """A status with its evidence, a clause that explains it."""
 
     status: Status
     evidence: str
 
 
 def proved(evidence: str) -> Judgement:
-    """The rule holds in every run, because of the evidence."""
+    """The rule holds in every run, for the given reason."""
     return Judgement(Status.PROVED, evidence)
 
 
 def at_run_time(evidence: str) -> Judgement:
-    """The rule is decided in each run; the evidence says what is open."""
+    """Each run checks the rule; the evidence says what is unknown."""
     return Judgement(Status.RUNTIME, evidence)
 
 
 def violated(evidence: str) -> Judgement:
-    """The rule fails in every run that reaches the node, because of the evidence."""
+    """The rule fails in every run that reaches the node, for the given reason."""
     return Judgement(Status.VIOLATED, evidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What broke a rule in one run.
+    """A violation of a rule in one run.
 
     Attributes:
-        reason: A clause that says what was found.
-        index: Where the first offending element stands; None where the shapes offend.
-        values: The elements of the operands there, in their order, as Python numbers.
+        reason: A clause that describes it.
+        index: The index of the first invalid element; None for invalid shapes.
+        values: The elements of the operands at that index, as Python numbers.
     """
 
     reason: str
@@ -66,18 +66,12 @@ class Violation:
 T = TypeVar("T")
 
 SMALLEST_CODE, LARGEST_CODE = 2, 9998
-"""The codes of rules: -1 is a size to be inferred, and 9999 a kernel that could not finish."""
+"""The range of rule codes: -1 is an inferred size, and 9999 a kernel that failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Illustration:
-    """What keeps a rule and what breaks it.
-
-    Attributes:
-        kept: A node or a graph that keeps it.
-        broken: One that breaks it.
-        mended: What its author can do, as a clause.
-    """
+    """A node or graph that keeps a rule, one that violates it, and how to fix that, as a clause."""
 
     kept: str
     broken: str
@@ -85,32 +79,32 @@ class Illustration:
 
 
 class Subject(enum.StrEnum):
-    """What a requirement speaks of."""
+    """The subject of a requirement."""
 
     TYPES = "types"
-    """Element types, which hold in every run of a session that starts."""
+    """Element types; they are the same in every run of a session."""
 
     ATTRIBUTES = "attributes"
-    """What the attributes of a node say."""
+    """The attributes of the node."""
 
     STORAGE = "storage"
-    """How tensors are stored: densely or sparsely."""
+    """How tensors are stored: dense or sparse."""
 
     EQUAL_SHAPES = "equal shapes"
-    """That shapes are equal, which a Broadcast in front of a node can bring about."""
+    """Equal shapes, which a Broadcast in front of the node can create."""
 
     COMMON_SHAPE = "common shape"
-    """That there is a shape which all tensors can be broadcast to."""
+    """The existence of a shape to which all tensors can be broadcast."""
 
     OWN_SHAPE = "own shape"
-    """The shapes of single tensors, whatever those of others are."""
+    """The shape of a single tensor, independent of others."""
 
     ELEMENTS = "elements"
     """The elements of tensors."""
 
     @property
     def in_run(self) -> bool:
-        """Whether a run decides it where nothing is known before."""
+        """Whether a run checks it if it is not proved."""
         return self in _DECIDED_IN_RUNS
 
     @property
@@ -125,92 +119,76 @@ _DECIDED_IN_RUNS = _ABOUT_SHAPES | {Subject.ELEMENTS}
 
 @runtime_checkable
 class JudgesResults(Protocol):
-    """A requirement that speaks of a node's results too, as far as the file declares them."""
+    """A requirement that also applies to the declared results of a node."""
 
     def judge_results(
         self, operands: Sequence[Operand], results: Sequence[Operand]
     ) -> Judgement | None:
-        """Decide from what the file declares of results; None if it declares nothing against it."""
+        """Decide from the declared results; None if they do not contradict the rule."""
         ...
 
 
 @runtime_checkable
 class DecidedByOperands(Protocol):
-    """A requirement that the elements of some operands alone decide, whatever reads them.
-
-    Attributes:
-        deciding: The names of these operands.
-    """
+    """A requirement decided by the elements of the `deciding` operands, for any operator."""
 
     deciding: tuple[str, ...]
 
     @property
     def decides(self) -> Hashable:
-        """What is decided; requirements that decide the same give the same."""
+        """A key that is equal for equivalent requirements."""
         ...
 
 
 @runtime_checkable
 class SeesShapes(Protocol):
-    """A requirement about elements that sees of some operands nothing but the shape.
-
-    Attributes:
-        seen_by_shape: The positions of these operands.
-    """
+    """A requirement on elements that uses only the shape of the operands at these indices."""
 
     seen_by_shape: tuple[int, ...]
 
 
 AttributeValue = int | float | str | None
-"""What a node's attribute says; None where the node has no such attribute, or another kind."""
+"""The value of a node's attribute; None if it is missing or has another type."""
 
 
 class DependsOnAttributes(ABC):
-    """A requirement that demands of each node what attributes of that node say.
-
-    Attributes:
-        attributes: The names of these attributes.
-    """
+    """A requirement that depends on these attributes of the node."""
 
     attributes: tuple[str, ...]
 
     @abstractmethod
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> "Requirement":
-        """Give what is demanded of a node.
-
-        Args:
-            attributes: Its attributes, by name.
-        """
+        """Return the requirement for a node, given these attributes by name."""
 
 
 class Requirement(Protocol):
-    """What a rule demands of a node's operands, decided statically or in a run."""
+    """What a rule requires of a node's operands, checked statically or in a run."""
 
     @property
     def subject(self) -> Subject:
-        """What it speaks of."""
+        """The subject of the requirement."""
         ...
 
     @property
     def example(self) -> Illustration:
-        """Operands that keep it, operands that break it, and how to mend that."""
+        """Operands that keep it, operands that violate it, and how to fix that."""
         ...
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Decide from what is known before any run; never claims more than follows from it."""
+        """Decide before any run, from certain facts only."""
         ...
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Decide in a run, on the operands' arrays; None means that the rule is kept."""
+        """Check the operands of a run; None if the rule is kept."""
         ...
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say what the author of a model can do about a violation, as a clause."""
+        """How the author of a model can fix a violation, as a clause."""
         ...
 
 
 class Standing(enum.StrEnum):
-    """Whose a rule is."""
+    """Who states a rule."""
 
     STATED = "stated"
     BY_ANALOGY = "by analogy"
@@ -218,7 +196,7 @@ class Standing(enum.StrEnum):
 
 
 class Words(enum.StrEnum):
-    """Whose the words of a rule's sentence are."""
+    """Who wrote the sentence of a rule."""
 
     AS_WRITTEN = "as written"
     CHANGED = "changed"
@@ -227,17 +205,17 @@ class Words(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a rule is written.
+    """The source of a rule.
 
     Attributes:
-        document: Title and edition of the document.
+        document: The title and edition of the document.
         section: The section that states the rule.
-        tag: The document's own tag; None if it has none, or for a rule that this project adds.
-        standing: Whether the document states the rule, states it of something else, or not at all.
-        words: Whether the rule's sentence is the document's.
-        remark: What the document says otherwise, or leaves open, and what is followed; a sentence
-            or more, empty if there is nothing to say.
-        later_tag: The permanent tag of the same demand in the working group's later drafts.
+        tag: The document's tag; None if it has none, or for a rule added by this project.
+        standing: Whether the document states the rule, a similar rule, or neither.
+        words: Whether the rule's sentence is quoted from the document.
+        remark: Differences from the document or gaps in it, and the decision taken, in sentences;
+            empty if there are none.
+        later_tag: The permanent tag of this rule in the working group's later drafts.
     """
 
     document: str
@@ -249,7 +227,7 @@ class Source:
     later_tag: str | None = None
 
     def __str__(self) -> str:
-        """Give the source on one line."""
+        """Format the source on one line."""
         if self.tag is None:
             whose = "" if self.standing is Standing.STATED else " (added by sonnx_ort)"
             return f"{self.document}, {self.section}{whose}"
@@ -258,18 +236,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: a stable id, one sentence, its source, and the requirement that decides it.
+    """One rule: a permanent id, a sentence, its source and its requirement.
 
     Attributes:
         id: `<operator>.<family>.<tag>`, for example "Div.int.C1".
-        code: The number from `SMALLEST_CODE` to `LARGEST_CODE`, unique among all rules, that stands
-            for the rule in the dimension by which the enforced model fails.
-        sentence: What the rule demands.
-        source: Where it is written.
-        requirement: The decision procedure.
-        operands: The names of the operands that it speaks of; None for all of them.
-        survived: Whether ONNX Runtime was measured to go on, or to fail with an error, in a run
-            that breaks it, so that nothing but results depends on its enforcement.
+        code: A unique number from `SMALLEST_CODE` to `LARGEST_CODE`. A violation is reported as a
+            dimension of this size.
+        operands: The operands to which it applies; None for all.
+        survived: Whether ONNX Runtime was measured to continue, or to fail with an error, if a run
+            violates it, so that only results depend on its enforcement.
     """
 
     id: str
@@ -281,12 +256,11 @@ class Rule:
     survived: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a rule that could not be enforced.
+        """Reject a rule that cannot be enforced.
 
         Raises:
-            TypeError: The requirement has no way to judge, or to decide a run.
-            ValueError: The code is none from 2 to 9998, for which alone the failure channel has
-                room.
+            TypeError: The requirement lacks a static or a run-time check.
+            ValueError: The code is not from 2 to 9998, the range of the failure channel.
         """
         for method in ("judge", "violation", "hint"):
             if not callable(getattr(self.requirement, method, None)):
@@ -300,29 +274,25 @@ class Rule:
 
     @property
     def waivable(self) -> bool:
-        """Whether a model may be enforced without it, where somebody answers for a violation.
+        """Whether a waiver may cover a violation of the rule.
 
-        Equal shapes may, for a Broadcast that is written out can take their place.
+        This includes equal shapes, because an explicit Broadcast can replace them.
         """
         return self.survived or self.requirement.subject is Subject.EQUAL_SHAPES
 
     @property
     def in_run(self) -> bool:
-        """Whether a run can break the rule; the others are settled before."""
+        """Whether a run can violate the rule; other rules are decided before."""
         return self.requirement.subject.in_run
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The names of the attributes that say what it demands of a node."""
+        """The attributes on which the rule depends."""
         requirement = self.requirement
         return requirement.attributes if isinstance(requirement, DependsOnAttributes) else ()
 
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> "Rule":
-        """Give the rule as it binds one node.
-
-        Args:
-            attributes: The attributes of the node, by name.
-        """
+        """Return the rule for a node, given its attributes by name."""
         requirement = self.requirement
         if not isinstance(requirement, DependsOnAttributes):
             return self
@@ -366,11 +336,9 @@ class Rule:
         return requirement.judge_results(self.spoken_of(names, operands), results)
 
     def spoken_of(self, names: Sequence[str], operands: Sequence[T]) -> Sequence[T]:
-        """Choose the operands that the rule speaks of, or whatever stands for each of them.
+        """Select the operands to which the rule applies, or what represents each of them.
 
-        Args:
-            names: The names of all operands.
-            operands: All operands, in that order.
+        `names` are the names of all operands, in the same order.
         """
         if self.operands is None:
             return operands

@@ -1,4 +1,4 @@
-"""`Slice`: what lies between two places of each axis of a tensor, in steps."""
+"""`Slice`: selects elements between two indices of each axis, with steps."""
 
 from types import MappingProxyType
 

@@ -1,4 +1,4 @@
-"""`Sub`: the rules of the preliminary document, and the typed ones by analogy with `Div`."""
+"""`Sub`: the rules of the preliminary edition, and the typed ones by analogy with `Div`."""
 
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator, Optimizer
@@ -13,7 +13,7 @@ _PRELIMINARY = "SONNX Sub, preliminary edition"
 
 
 def _typed(family: Family, first_code: int) -> tuple[Rule, ...]:
-    """The rules of `Div`'s typed sections; later drafts state them of `Sub` too."""
+    """The rules of `Div`'s typed sections, which later drafts also state for `Sub`."""
 
     def source(later_tag: str) -> Source:
         return Source(

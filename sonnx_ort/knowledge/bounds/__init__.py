@@ -1,1 +1,1 @@
-"""Intervals that the integers of a model stay in."""
+"""Bounds (intervals) of the integer values of a model."""

@@ -1,4 +1,4 @@
-"""The bounds of each operator's results."""
+"""Bounds of the results of each operator."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -40,7 +40,7 @@ def _product(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _quotient(inputs: BoundedInputs) -> Sequence[Bounds]:
-    """Truncated towards zero, which keeps the order of dividends and that of divisors of a sign."""
+    """Truncated division is monotonic in the dividend, and in divisors of the same sign."""
     a, b = inputs.all_bounds()
     if 0 in b:
         raise Unbounded
@@ -49,7 +49,7 @@ def _quotient(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _remainder(inputs: BoundedInputs) -> Sequence[Bounds]:
-    """It has the sign of the divisor, or with `fmod` that of the dividend, and is smaller."""
+    """Has the sign of the divisor, or with `fmod` of the dividend, and a smaller magnitude."""
     a, b = inputs.all_bounds()
     match inputs.attribute("fmod", 0):
         case 0:
@@ -63,7 +63,7 @@ def _remainder(inputs: BoundedInputs) -> Sequence[Bounds]:
 def _magnitude(inputs: BoundedInputs) -> Sequence[Bounds]:
     a = inputs.bounds(0)
     if a.lower == inputs.limits.lower < 0:
-        # The smallest number is its own magnitude.
+        # Abs of the smallest number is that number itself.
         raise Unbounded
     return [Bounds(max(a.lower, -a.upper, 0), max(abs(a.lower), abs(a.upper)))]
 
@@ -90,12 +90,12 @@ def _not_negative(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _may_be_mistaken(inputs: BoundedInputs, bounds: Iterable[Bounds]) -> bool:
-    """Whether ONNX Runtime may take one of two numbers for the smaller that is not.
+    """Whether ONNX Runtime may compare two numbers wrongly.
 
-    Versions up to 1.31.1 do so in Max, Min, Clip and Sign of int64: they compare the lower halves
-    of numbers as signed where the upper ones are equal, which is right if int32 can hold both
-    numbers. If it can hold one that is not negative, that one is taken for the larger of the two,
-    rightly or not; and one that is negative for the smaller.
+    Versions up to 1.31.1 do so in Max, Min, Clip and Sign of int64: if the upper halves are equal,
+    they compare the lower halves as signed. This is correct if int32 can hold both numbers. If it
+    cannot hold one that is not negative, that one is treated as the larger of the two; if it cannot
+    hold one that is negative, as the smaller.
     """
     is_int64 = inputs.element_type(inputs.value(0)) == ElementType.INT64
     return is_int64 and not all(_within(b, _INT32) for b in bounds)
@@ -124,7 +124,7 @@ def _smallest(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _clipped(inputs: BoundedInputs) -> Sequence[Bounds]:
-    """Where the limits cross, the upper one counts."""
+    """If the limits cross, the upper one wins."""
     clipped = inputs.bounds(0)
     limits = [inputs.bounds(index) for index in (1, 2) if inputs.given(index)]
     if _may_be_mistaken(inputs, [clipped, *limits]):
@@ -148,7 +148,7 @@ def _converted(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _truth(inputs: BoundedInputs) -> Sequence[Bounds]:
-    """Operators that compare numbers give 0 or 1; what they make of other bools is not known."""
+    """Comparisons give 0 or 1; nothing is known about the bytes of other bools."""
     for index in range(len(inputs.node.inputs)):
         if inputs.element_type(inputs.value(index)) in ("bool", None):
             inputs.bounds(index)
@@ -156,13 +156,13 @@ def _truth(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _combined_truths(inputs: BoundedInputs) -> Sequence[Bounds]:
-    """ONNX Runtime combines the bytes of bools, whatever they are."""
+    """ONNX Runtime combines the bytes of bools bitwise, whatever their value."""
     inputs.all_bounds()
     return [BOOLEAN]
 
 
 def _shifted(inputs: BoundedInputs) -> Sequence[Bounds]:
-    """A shift to the right, by whatever it is, goes towards 0, or of a negative number to -1."""
+    """A right shift moves towards 0, or towards -1 for negative numbers."""
     if inputs.attribute("direction", None) != "RIGHT":
         raise Unbounded
     x = inputs.bounds(0)
@@ -170,7 +170,7 @@ def _shifted(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _common_bits(inputs: BoundedInputs) -> Sequence[Bounds]:
-    """No more bits than those of any operand that is not negative."""
+    """At most the smallest operand that is not negative."""
     uppers = [b.upper for b in inputs.all_bounds() if b.lower >= 0]
     if not uppers:
         raise Unbounded
@@ -197,12 +197,12 @@ ARITHMETIC: Mapping[str, BoundsRule] = {
     "Sign": _sign,
     "Sub": _difference,
 }
-"""The operators of this file by name."""
+"""The arithmetic operators by name."""
 
 
 _COUNTS = Bounds(0, 2**63 - 1)
 _EXACT = 1 << 53
-"""ONNX Runtime counts the numbers of a Range in double, which tells integers up to here apart."""
+"""ONNX Runtime computes the elements of Range in double, which is exact up to this integer."""
 
 
 def _counted(inputs: BoundedInputs) -> Sequence[Bounds]:
@@ -216,7 +216,7 @@ def _best(inputs: BoundedInputs) -> Sequence[Bounds | None]:
 
 
 def _unique(inputs: BoundedInputs) -> Sequence[Bounds | None]:
-    """What is counted is there at least once."""
+    """Counts of existing elements are at least 1."""
     return [_or_nothing(inputs, 0), _COUNTS, _COUNTS, Bounds(1, _COUNTS.upper)]
 
 
@@ -242,7 +242,7 @@ def _filled(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _range(inputs: BoundedInputs) -> Sequence[Bounds]:
-    """From the start on, and not as far as the limit; a step of 0 is an error."""
+    """From the start, up to but excluding the limit; a step of 0 is an error."""
     start, limit, step = inputs.all_bounds()
     spread = Bounds(limit.lower - start.upper, limit.upper - start.lower)
     allowed = inputs.limits
@@ -264,14 +264,14 @@ COUNTS: Mapping[str, BoundsRule] = {
     "TopK": _best,
     "Unique": _unique,
 }
-"""The operators of this file by name."""
+"""The operators that return counts and positions by name."""
 
 
 _ZERO = Bounds(0, 0)
 
 
 def _of_the_first(inputs: BoundedInputs) -> Sequence[Bounds]:
-    """Every output has elements of the first input alone."""
+    """All outputs contain only elements of the first input."""
     return [inputs.bounds(0)] * len(inputs.node.outputs)
 
 
@@ -288,7 +288,7 @@ def _one_hot(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _padded(inputs: BoundedInputs) -> Sequence[Bounds]:
-    """With zeros, where the node has no constant to pad with."""
+    """Elements of the first input and the constant, which is zero by default."""
     return [hull([inputs.bounds(0), inputs.bounds(2) if inputs.given(2) else _ZERO])]
 
 
@@ -318,4 +318,4 @@ ELEMENTS: Mapping[str, BoundsRule] = {
     "Trilu": _triangle,
     "Where": _chosen,
 }
-"""The operators of this file by name."""
+"""The operators that move elements by name."""

@@ -1,9 +1,8 @@
-"""Bounds of integers, from a graph's inputs and constants to all values.
+"""Propagates bounds of integers from graph inputs and constants to all values.
 
-Each entry is tried against the kernels of ONNX Runtime: `tests/soundness/test_bounds_rules.py`.
-
-Sound by construction: an operator that is not listed says nothing but its type, and what could wrap
-says nothing either.
+Each rule is tested against the kernels of ONNX Runtime: `tests/soundness/test_bounds_rules.py`. The
+result is sound: for operators without a rule, and where an element could wrap, only the type is
+used.
 """
 
 import logging
@@ -27,19 +26,14 @@ from sonnx_ort.profile.operand import Bounds
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 BOUNDS_RULES: Mapping[str, BoundsRule] = {**ARITHMETIC, **COUNTS, **ELEMENTS}
-"""The rules by the names of standard operators."""
+"""The rules by standard operator."""
 
 _OF_OPEN_SHAPE: Mapping[str, tuple[int, int]] = {"Compress": (9, 11), "Unique": (11, 11)}
-"""The versions that were verified of operators of which not even the rank is believed."""
+"""The verified versions of operators whose results have no certain rank."""
 
 
 def bounds_rule_for(node: ir.Node, version: int) -> BoundsRule | None:
-    """The rule that was verified for a node; None if there is none.
-
-    Args:
-        node: The node.
-        version: The version of the standard operators that the model imports.
-    """
+    """The verified rule for a node at this opset version; None if there is none."""
     rule = BOUNDS_RULES.get(node.op_type) if node.domain == STANDARD_DOMAIN else None
     if rule is None:
         return None
@@ -57,15 +51,11 @@ _logger = logging.getLogger("sonnx_ort")
 def integer_bounds(
     model: ir.Model, element_type: Callable[[ir.Value], str | None]
 ) -> Mapping[ir.Value, Bounds]:
-    """Find intervals for the integer values of a model.
+    """Compute intervals for the integer values of a canonical model.
 
-    Args:
-        model: A canonical model; not modified.
-        element_type: Gives the ONNX name of a value's type where that follows from premises.
-
-    Returns:
-        An interval for each value of which more is known than its type says. Bools are integers
-        here: their bytes are only known where an operator makes them 0 or 1.
+    Only values with bounds narrower than their type have an interval. Bools are treated as
+    integers, because their bytes are 0 or 1 only if an operator ensures it. `element_type` returns
+    the ONNX name of a value's type if it is certain.
     """
     known: dict[ir.Value, Bounds] = {}
     nodes = list(every_node(model.graph))
@@ -79,26 +69,26 @@ def integer_bounds(
     for node in nodes:
         rule = bounds_rule_for(node, version)
         if rule is not None:
-            answers = _answers(rule, BoundedInputs(node, known, element_type))
+            answers = _apply(rule, BoundedInputs(node, known, element_type))
             pairs = zip(node.outputs, answers, strict=False)
-            known.update((o, b) for o, b in pairs if b and _says_more(b, element_type(o)))
+            known.update((o, b) for o, b in pairs if b and _is_narrower(b, element_type(o)))
     return known
 
 
-def _answers(rule: BoundsRule, inputs: BoundedInputs) -> Sequence[Bounds | None]:
-    """What a rule says of a node's outputs."""
+def _apply(rule: BoundsRule, inputs: BoundedInputs) -> Sequence[Bounds | None]:
+    """Apply a rule to a node, and give an interval or None for each output."""
     try:
         return rule(inputs)
     except Unbounded:
         return ()
     except Exception:
-        # A node that is not well formed must not end the analysis.
+        # A malformed node must not stop the analysis.
         _logger.debug("the bounds of %s are unknown", inputs.node.op_type, exc_info=True)
         return ()
 
 
-def _says_more(bounds: Bounds, element_type: str | None) -> bool:
-    """Whether an interval is narrower than a type, so that no element of it wraps."""
+def _is_narrower(bounds: Bounds, element_type: str | None) -> bool:
+    """Whether an interval is narrower than a type, so that no element wraps."""
     if element_type == "bool":
         return bounds.lower in BOOLEAN and bounds.upper in BOOLEAN
     try:

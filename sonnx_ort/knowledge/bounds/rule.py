@@ -1,4 +1,4 @@
-"""What an entry of the list says of an operator, and what it may ask of a node."""
+"""Rules for the bounds of an operator's outputs, and the node information they use."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,24 +10,21 @@ from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operand import Bounds
 
-_LARGE = 1 << 16
-"""Constants of more elements than this are not read."""
+_MAX_ELEMENTS = 1 << 16
+"""Constants with more elements are not read."""
 
 BOOLEAN = Bounds(0, 1)
 
 
-class Unbounded(Exception):  # noqa: N818 - reads as what happened
-    """What a rule asks for is not known, so that it says nothing of the node."""
+class Unbounded(Exception):  # noqa: N818 - names a condition
+    """An input of a rule is unknown, so the outputs of the node have no bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedInputs:
-    """A node, and the intervals that its inputs stay in.
+    """A node and the intervals of its inputs, if narrower than their types.
 
-    Attributes:
-        node: The node.
-        known: The intervals that are narrower than their types.
-        element_type: Gives the ONNX name of a value's type where that follows from premises.
+    `element_type` returns the ONNX name of a value's type if it is certain.
     """
 
     node: ir.Node
@@ -36,29 +33,22 @@ class BoundedInputs:
 
     @property
     def limits(self) -> Bounds:
-        """What the type of the first output can hold.
+        """The range of the first output's type.
 
         Raises:
-            Unbounded: The type is unknown or no integer.
+            Unbounded: The type is unknown or not an integer.
         """
         return limits_of(self.element_type(self.node.outputs[0]))
 
     def given(self, index: int) -> bool:
-        """Whether the node has an input.
-
-        Args:
-            index: Its position.
-        """
+        """Whether the input at this index is present."""
         return index < len(self.node.inputs) and self.node.inputs[index] is not None
 
     def value(self, index: int) -> ir.Value:
-        """An input.
-
-        Args:
-            index: Its position.
+        """The input at this index.
 
         Raises:
-            Unbounded: It is left out.
+            Unbounded: It is omitted.
         """
         value = self.node.inputs[index] if index < len(self.node.inputs) else None
         if value is None:
@@ -66,15 +56,13 @@ class BoundedInputs:
         return value
 
     def bounds(self, index: int) -> Bounds:
-        """The interval of an input: at least what its type can hold.
+        """The interval of an input: its known interval, or the range of its type.
 
-        The bytes of a bool are not held to 0 and 1 by anything but the operator that gives it.
-
-        Args:
-            index: Its position.
+        The bytes of a bool are 0 or 1 only if an operator ensures it.
 
         Raises:
-            Unbounded: The type is unknown, or no integer, or nothing is known of a bool.
+            Unbounded: The type is unknown or not an integer, or the input is a bool without known
+                bounds.
         """
         value = self.value(index)
         found = self.known.get(value)
@@ -84,47 +72,35 @@ class BoundedInputs:
         """The intervals of all inputs.
 
         Raises:
-            Unbounded: One is left out or has none.
+            Unbounded: An input is omitted or has no interval.
         """
         return [self.bounds(index) for index in range(len(self.node.inputs))]
 
     def attribute(self, name: str, default: Any) -> Any:
-        """The value of an attribute.
-
-        Args:
-            name: Its name.
-            default: What it is where the node leaves it out.
-        """
+        """The value of an attribute, or the default if it is omitted."""
         attribute = self.node.attributes.get(name)
         return default if attribute is None else attribute.value
 
 
 BoundsRule = Callable[[BoundedInputs], Sequence[Bounds | None]]
-"""Gives an interval for each output, None for one of which nothing is known, or raises `Unbounded`.
+"""Gives an interval for each output, or None for an unknown one; may raise `Unbounded`.
 
-Every interval is one of mathematical integers: where it leaves the type, the elements may wrap, and
-nothing is known.
+Intervals are over mathematical integers: if one exceeds the type, elements may wrap, and nothing is
+known.
 """
 
 
 def hull(bounds: Iterable[Bounds]) -> Bounds:
-    """The smallest interval around others.
-
-    Args:
-        bounds: The others, at least one.
-    """
+    """The smallest interval that contains all given ones, at least one."""
     intervals = list(bounds)
     return Bounds(min(b.lower for b in intervals), max(b.upper for b in intervals))
 
 
 def limits_of(element_type: str | None) -> Bounds:
-    """What an integer type can hold.
-
-    Args:
-        element_type: The ONNX name of the type.
+    """The range of an integer type, given by its ONNX name.
 
     Raises:
-        Unbounded: It is unknown or no integer type.
+        Unbounded: The type is unknown or not an integer.
     """
     known = ElementType.named(element_type)
     if known is None or known.family is not Family.INTEGER:
@@ -136,16 +112,9 @@ def limits_of(element_type: str | None) -> Bounds:
 
 
 def constant_bounds(value: ir.Value) -> Bounds | None:
-    """The interval of a constant.
-
-    Args:
-        value: The value.
-
-    Returns:
-        The interval; None if the value is no constant of integers, empty, or large.
-    """
+    """The interval of a constant; None if it is not a constant of integers, or empty or large."""
     tensor = constant_tensor(value)
-    if tensor is None or not tensor.dtype.is_integer() or not 0 < tensor.size <= _LARGE:
+    if tensor is None or not tensor.dtype.is_integer() or not 0 < tensor.size <= _MAX_ELEMENTS:
         return None
     elements = tensor.numpy()
     return Bounds(int(elements.min()), int(elements.max()))

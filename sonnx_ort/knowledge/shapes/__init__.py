@@ -1,1 +1,1 @@
-"""What is certain of the shapes of values: a list of operators that were verified, and no other."""
+"""Certain shapes of values, from a list of verified operators."""

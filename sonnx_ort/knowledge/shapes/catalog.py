@@ -1,6 +1,6 @@
-"""The list of operators whose shapes are believed. Everything else is unknown.
+"""The list of operators with verified shape rules; the shapes of all others are unknown.
 
-Each entry is tried against the kernels of ONNX Runtime: `tests/soundness/test_shape_rules.py`.
+Each rule is tested against the kernels of ONNX Runtime: `tests/soundness/test_shape_rules.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,16 +24,11 @@ SHAPE_RULES: Mapping[str, ShapeRule] = {
     **REDUCTIONS,
     **SIZES,
 }
-"""The rules by the names of standard operators."""
+"""The rules by standard operator."""
 
 
 def rule_for(node: ir.Node, version: int) -> ShapeRule | None:
-    """The rule that was verified for a node; None if there is none.
-
-    Args:
-        node: The node.
-        version: The version of the standard operators that the model imports.
-    """
+    """The verified rule for a node at this opset version; None if there is none."""
     rule = SHAPE_RULES.get(node.op_type) if node.domain == STANDARD_DOMAIN else None
     if rule is None or not rule.applies(node, operator_version(node.op_type, version)):
         return None
@@ -41,13 +36,10 @@ def rule_for(node: ir.Node, version: int) -> ShapeRule | None:
 
 
 def reads_elements_of(node: ir.Node) -> Sequence[int]:
-    """The positions of the inputs whose elements every output of a node is computed from.
+    """The positions of the inputs whose elements every output of a node depends on.
 
-    ONNX Runtime leaves nothing of that out: no Shape, which it may know before a run, no ratio of a
-    Dropout, no type that is asked for.
-
-    Args:
-        node: A node that a rule was verified for.
+    ONNX Runtime cannot remove these dependencies. Excluded are a Shape's input, whose shape may be
+    known before a run, the ratio of a Dropout, and inputs that only give a type.
     """
     if node.op_type not in _COMPUTED:
         return ()

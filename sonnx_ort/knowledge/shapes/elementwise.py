@@ -1,4 +1,4 @@
-"""Operators whose outputs have the shape of an input, or the common shape of all inputs."""
+"""Operators whose outputs have the shape of an input or the common shape of all inputs."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
@@ -21,7 +21,7 @@ def like_first(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 
 
 def _dropped_out(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
-    """ONNX Runtime's optimizer puts a computed ratio in the place of the result."""
+    """ONNX Runtime's optimizer replaces the result by a computed ratio."""
     others = filter(None, inputs.node.inputs[1:])
     if not all(value.is_graph_input() or small_constant(value) is not None for value in others):
         raise Unknown
@@ -37,11 +37,7 @@ def _common(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 
 
 def common_shape(shapes: Sequence[Sizes]) -> PartialSizes:
-    """The shape that ONNX broadcasts shapes to, given that it does; open where sizes may differ.
-
-    Args:
-        shapes: Shapes of any ranks.
-    """
+    """The shape that ONNX broadcasts these shapes to, if possible; open where sizes may differ."""
     rank = max([0, *map(len, shapes)])
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     return tuple(_common_size(sizes) for sizes in zip(*padded, strict=True))
@@ -91,7 +87,7 @@ _LIKE_FIRST = {
     "Tan": (7, 22),
     "Tanh": (6, 13),
 }
-"""Operators without attributes, and the versions of each that were verified."""
+"""Operators without attributes, and the verified versions of each."""
 
 _BROADCASTING = {
     "Add": (7, 14),
@@ -110,7 +106,7 @@ _BROADCASTING = {
     "Min": (8, 13),
     "Mul": (7, 14),
     "Or": (7, 7),
-    # ONNX Runtime broadcasts both ways, though the document says one.
+    # ONNX Runtime broadcasts both inputs, although the document says one.
     "PRelu": (7, 16),
     "Pow": (7, 15),
     "Sub": (7, 14),
@@ -118,7 +114,7 @@ _BROADCASTING = {
     "Where": (9, 16),
     "Xor": (7, 7),
 }
-"""Operators that broadcast all their inputs, and have no attributes."""
+"""Operators that broadcast all inputs and have no attributes."""
 
 _ALPHA: Mapping[str, Container[object]] = {"alpha": ANY}
 _AXIS: Mapping[str, Container[object]] = {"axis": ANY}
@@ -172,4 +168,4 @@ ELEMENTWISE = {
     "ThresholdedRelu": ShapeRule((10, 22), like_first, _ALPHA),
     "Trilu": ShapeRule((14, 14), like_first, {"upper": FLAG}),
 }
-"""The operators of this file by name."""
+"""The element-wise operators by name."""

@@ -1,4 +1,4 @@
-"""Operators that give the elements of a tensor in another order, or some of them."""
+"""Operators that reorder or select the elements of a tensor."""
 
 import math
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ def _unsqueezed(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 
 
 def _given_axes(inputs: KnownInputs) -> Sequence[int] | None:
-    """The axes in the attribute of older versions, or in the second input; None if left out."""
+    """The axes from the attribute of older versions or the second input; None if omitted."""
     if inputs.value(1) is not None:
         return inputs.integers(1)
     axes: Sequence[int] | None = inputs.attribute("axes")
@@ -115,15 +115,10 @@ def _slices(
 
 
 def sliced_size(size: Size, start: int, end: int, step: int) -> Size | None:
-    """How many elements of an axis a Slice takes.
+    """The number of elements that a Slice with a nonzero step selects on an axis.
 
-    Backwards from an end that stands for the largest number, ONNX Runtime gives something else.
-
-    Args:
-        size: The size of the axis.
-        start: The first element, which may be counted from the end.
-        end: The element behind the last one.
-        step: How far it is from one to the next; not 0.
+    Negative starts and ends count from the end. For negative steps and an end that means the
+    largest number, ONNX Runtime differs.
     """
     if step < 0 and end in (_END, (1 << 31) - 1):
         return None
@@ -258,4 +253,4 @@ LAYOUT = {
     "Transpose": ShapeRule((1, 25), _transposed, {"perm": ANY}),
     "Unsqueeze": ShapeRule((1, 25), _unsqueezed, _AXES),
 }
-"""The operators of this file by name."""
+"""The layout operators by name."""

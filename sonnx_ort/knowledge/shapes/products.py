@@ -19,7 +19,7 @@ from sonnx_ort.knowledge.shapes.rule import (
 )
 
 _MATRIX = 2
-"""The rank of a matrix; the axes before its own are those of the batch."""
+"""The rank of a matrix; leading axes are batch axes."""
 
 
 def _matrix_product(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
@@ -40,7 +40,7 @@ def _product(a: Sizes, b: Sizes) -> PartialSizes:
         return (*(batches[0] or batches[1]), *rows, *columns)
     batch = common_shape(batches)
     if not (isinstance(a[-1], int) and a[-1] > 0):
-        # Where there is nothing to sum up, versions up to 1.31.1 give the first operand's batch.
+        # For an empty sum, versions up to 1.31.1 give the first operand's batch.
         own = (1,) * (len(batch) - len(batches[0])) + batches[0]
         batch = tuple(c if c == o else None for c, o in zip(batch, own, strict=True))
     return (*batch, *rows, *columns)
@@ -91,10 +91,10 @@ def _pooled_to_one(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 def _windows(
     inputs: KnownInputs, spatial: Sequence[Size], filters: Sequence[Size] | None
 ) -> Sequence[Size | None]:
-    """How often a window fits on each spatial axis, where kernels and document agree on it.
+    """The number of windows per spatial axis, where kernels and document agree.
 
-    With `ceil_mode` ONNX Runtime leaves out a window that begins in the padding behind the end;
-    with `auto_pad` and dilations its pooling pads for a window that is not dilated.
+    With `ceil_mode` ONNX Runtime omits a window that starts in the padding at the end. With
+    `auto_pad` and dilations its pooling computes the padding for an undilated window.
     """
     rank = len(spatial)
     padding = inputs.attribute("auto_pad", "NOTSET")
@@ -124,7 +124,7 @@ def _windows(
 
 
 def _fitting(room: Size, stride: int) -> Size | None:
-    """How many windows there are, if there is room for the first and a bit behind it."""
+    """The number of windows, if the first one fits with some room to spare."""
     if isinstance(room, int) and room < 0:
         return None
     return quotient(room, stride) + 1
@@ -208,7 +208,7 @@ PRODUCTS = {
     "QLinearMatMul": ShapeRule((10, 21), _quantized_matrix_product),
     "RNN": ShapeRule((7, 22), _recurrent, _RECURRENT),
 }
-"""The operators of this file by name."""
+"""The products, convolutions, pooling and recurrent layers by name."""
 
 
 def _reduced(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
@@ -221,7 +221,7 @@ def _reduced(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
             raise
         return (tuple(1 if size == 1 else None for size in shape),)
     reduced = {counted_from_the_front(axis, len(shape)) for axis in axes}
-    # Up to 1.31.1 ONNX Runtime reduces no axis that is counted from the end of an empty tensor.
+    # Up to 1.31.1 ONNX Runtime ignores negative axes of an empty tensor.
     counted = all(axis >= 0 for axis in axes)
     certain = counted or all(isinstance(size, int) and size > 0 for size in shape)
     if keeps:
@@ -260,7 +260,7 @@ _REDUCTIONS = {
     "ReduceSum": 13,
     "ReduceSumSquare": 18,
 }
-"""The last version of each that was verified."""
+"""The last verified version of each reduction."""
 
 REDUCTIONS = {
     **{
@@ -276,4 +276,4 @@ REDUCTIONS = {
         for name in _SEARCHES
     },
 }
-"""The operators of this file by name."""
+"""The reductions by name."""

@@ -1,4 +1,4 @@
-"""Carries certain shapes through a graph, from the declarations of its inputs on."""
+"""Propagates certain shapes through a graph, starting at the declarations of its inputs."""
 
 import logging
 import math
@@ -40,22 +40,16 @@ _RANGES = {
     ir.DataType.INT32: range(-(1 << 31), 1 << 31),
     ir.DataType.INT64: range(-(1 << 63), 1 << 63),
 }
-"""The types of tensors that hold sizes, and the numbers that they can hold."""
+"""The types of tensors that can hold sizes, and their ranges."""
 
 
 def certain_shapes(model: ir.Model, inference: Inference) -> dict[ir.Value, Shape]:
-    """Find the shapes that are certain of a model's values.
+    """Compute the certain shapes of a canonical model's values, if their rank is known.
 
-    They rest on the declarations of the graph's inputs, on initializers, and on the operators whose
-    shapes were verified; on no other declaration, and on no inference engine. A size that is open
-    bears a name: that of the input's dimension, or a number such as `?7`.
-
-    Args:
-        model: A canonical model; not modified.
-        inference: Tells of which type values are, and which of their shapes ONNX Runtime mistakes.
-
-    Returns:
-        The shapes, without the values of which not even the rank is certain.
+    They follow from the declarations of graph inputs, from initializers and from operators with
+    verified shapes, never from other declarations or from inference. An open size is a symbol: the
+    name of the input's dimension, or a generated one such as `?7`. `inference` gives the types of
+    values, and which shapes ONNX Runtime infers wrongly.
     """
     propagation = _Propagation(model, inference)
     propagation.follow(model.graph)
@@ -63,20 +57,16 @@ def certain_shapes(model: ir.Model, inference: Inference) -> dict[ir.Value, Shap
 
 
 def dimensions(sizes: Sizes) -> Shape:
-    """A shape with the names of its open sizes as text.
-
-    Args:
-        sizes: The shape.
-    """
+    """A shape with its open sizes as text."""
     return tuple(size if isinstance(size, int) else str(size) for size in sizes)
 
 
 _KERNELS = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
-"""The custom operators whose results have the shape of the first operand that they are given."""
+"""The custom operators whose results have the shape of their first operand."""
 
 
 class _Propagation:
-    """What is certain so far."""
+    """The shapes and contents known so far."""
 
     def __init__(self, model: ir.Model, inference: Inference) -> None:
         self.shapes: dict[ir.Value, Sizes] = {}
@@ -90,11 +80,7 @@ class _Propagation:
                 self._record(value, [_declared(size) for size in value.shape])
 
     def follow(self, graph: ir.Graph) -> None:
-        """Go through a graph, and through the subgraphs in it.
-
-        Args:
-            graph: The main graph, or a subgraph whose surroundings are known.
-        """
+        """Traverse a graph, or a subgraph whose outer values are known, and its subgraphs."""
         for value in graph.initializers.values():
             self._take_initializer(value)
         for node in graph:
@@ -108,7 +94,7 @@ class _Propagation:
             for output, sizes in outputs:
                 if sizes is not None:
                     self._record(output, sizes)
-            self._follow_contents(node)
+            self._propagate_contents(node)
 
     def _take_initializer(self, value: ir.Value) -> None:
         if value.is_graph_input() or value.const_value is None:
@@ -119,36 +105,36 @@ class _Propagation:
             self._contents[value] = contents
 
     def _iterate(self, iteration: Iteration) -> None:
-        """Go through a body that is run again and again.
+        """Traverse a loop body until its shapes no longer change.
 
-        A state has the sizes in every iteration that it has at first, and that the body gives back
-        where all states have theirs.
+        A loop-carried value keeps its initial sizes if the body returns the same sizes, given that
+        all loop-carried values have theirs.
         """
-        self._enter(iteration)
-        steady: list[tuple[State, PartialSizes]] = [
+        self._record_body_inputs(iteration)
+        invariant: list[tuple[State, PartialSizes]] = [
             (state, self.shapes[state.initial])
             for state in iteration.states
             if state.initial in self.shapes
         ]
         while True:
-            for state, sizes in steady:
+            for state, sizes in invariant:
                 self._record(state.taken, sizes)
             self.follow(iteration.body)
             kept = [
                 (state, common)
-                for state, sizes in steady
-                if (common := _agreed(sizes, self.shapes.get(state.given))) is not None
+                for state, sizes in invariant
+                if (common := _common_sizes(sizes, self.shapes.get(state.given))) is not None
             ]
-            if kept == steady:
+            if kept == invariant:
                 break
-            self._forget(iteration.body, {state.taken for state, _ in steady})
-            steady = kept
-        for state, sizes in steady:
+            self._forget(iteration.body, {state.taken for state, _ in invariant})
+            invariant = kept
+        for state, sizes in invariant:
             self._record(state.final, sizes)
-        self._collect(iteration)
+        self._record_scan_outputs(iteration)
 
-    def _enter(self, iteration: Iteration) -> None:
-        """A Loop gives its counter and its condition the rank that the body declares."""
+    def _record_body_inputs(self, iteration: Iteration) -> None:
+        """Record the counters of a Loop, with their declared rank, and the slices of a Scan."""
         for value in iteration.counters:
             if value.shape is not None and len(value.shape) <= 1:
                 self._record(value, [1] * len(value.shape))
@@ -157,15 +143,15 @@ class _Propagation:
             if sizes is not None and -len(sizes) <= axis < len(sizes):
                 self._record(value, [s for i, s in enumerate(sizes) if i != axis % len(sizes)])
 
-    def _collect(self, iteration: Iteration) -> None:
-        """Of what a Loop collects nothing is certain: it may be what the file declares."""
+    def _record_scan_outputs(self, iteration: Iteration) -> None:
+        """Record the scan outputs of a Scan; those of a Loop may have any declared shape."""
         for output, collected in iteration.collected if iteration.elements else ():
             sizes = self.shapes.get(collected)
             if sizes is not None:
                 self._record(output, [None] * (len(sizes) + 1))
 
     def _forget(self, body: ir.Graph, taken: Container[ir.Value]) -> None:
-        """Forget what rests on shapes that are not kept."""
+        """Remove shapes that depend on loop-carried values whose sizes changed."""
         given = set(body.inputs)
         for value in defined_values(body):
             if value not in given or value in taken:
@@ -174,23 +160,23 @@ class _Propagation:
 
     def _results(self, node: ir.Node) -> Sequence[PartialSizes | None]:
         if node.domain == DOMAIN:
-            own = self._broadcast if node.op_type == BROADCAST.name else self._enforced
-            return own(node)
+            rule_of_domain = self._broadcast if node.op_type == BROADCAST.name else self._enforced
+            return rule_of_domain(node)
         if node.domain != STANDARD_DOMAIN:
             return ()
         if node.op_type == "If":
             return self._branches(node)
         operator = OPERATORS.get(node.op_type)
         if operator is not None and self._version < operator.broadcasting_since:
-            # Only the second operand is ever broadcast, and enforcement makes sure of that.
+            # Only the second operand is ever broadcast; enforcement ensures that.
             return [self._known_inputs(node).shape_if_known(0)]
         rule = rule_for(node, self._version)
         if rule is None:
             return ()
-        return _answer(rule.shapes, self._known_inputs(node)) or ()
+        return _apply(rule.shapes, self._known_inputs(node)) or ()
 
     def _broadcast(self, node: ir.Node) -> Sequence[PartialSizes | None]:
-        """All outputs have the common shape, in every run that goes on behind the node."""
+        """All outputs have the common shape, in every run that continues."""
         shapes = [self.shapes.get(value) for value in node.inputs if value is not None]
         known = [shape for shape in shapes if shape is not None]
         if len(known) < len(shapes):
@@ -199,7 +185,7 @@ class _Propagation:
         return [common] * len(node.outputs)
 
     def _enforced(self, node: ir.Node) -> Sequence[PartialSizes | None]:
-        """A result, and its shape as a vector, in every run that goes on behind their guard."""
+        """The result, and its shape as a vector, in every run that continues."""
         custom = _KERNELS.get(node.op_type)
         sizes = None if custom is None else self._shape_of_first(node, custom)
         return () if sizes is None else (sizes, (len(sizes),))
@@ -207,7 +193,7 @@ class _Propagation:
     def _shape_of_first(
         self, node: ir.Node, custom: CustomOperator | Inspection
     ) -> PartialSizes | None:
-        """The shape of the first operand, which a kernel of any number is given in vectors."""
+        """The shape of the first operand; kernels of variadic operators get shapes as vectors."""
         inputs = cast(Sequence[ir.Value], node.inputs)
         if custom.operator.repeated_operand is None:
             return self.shapes.get(inputs[0])
@@ -217,19 +203,19 @@ class _Propagation:
         return sizes[: ranks[0]]
 
     def _branches(self, node: ir.Node) -> Sequence[PartialSizes | None]:
-        """What both branches of an If agree on."""
+        """The shapes in which both branches of an If agree."""
         match [body.outputs for body in subgraphs_of(node)]:
             case [one, other] if len(one) == len(other):
                 pairs = zip(one, other, strict=True)
-                return [_agreed(self.shapes.get(a), self.shapes.get(b)) for a, b in pairs]
-        # ONNX Runtime starts no session of such a model, which the checker lets through.
+                return [_common_sizes(self.shapes.get(a), self.shapes.get(b)) for a, b in pairs]
+        # The checker accepts such a model, but ONNX Runtime does not start a session.
         return []
 
-    def _follow_contents(self, node: ir.Node) -> None:
+    def _propagate_contents(self, node: ir.Node) -> None:
         if not node.outputs:
             return
         if node.domain == DOMAIN:
-            self._follow_kernel(node)
+            self._propagate_kernel_contents(node)
             return
         output = node.outputs[0]
         shape = self.shapes.get(output)
@@ -241,8 +227,8 @@ class _Propagation:
             return
         self._contents[output] = tuple(_in_range(element, dtype) for element in contents)
 
-    def _follow_kernel(self, node: ir.Node) -> None:
-        """Behind its result a kernel gives the shape of that; the result may be a shape itself."""
+    def _propagate_kernel_contents(self, node: ir.Node) -> None:
+        """A kernel also outputs the shape of its result; the result may be a shape itself."""
         custom = _KERNELS.get(node.op_type)
         if custom is None or node.outputs[0] not in self.shapes:
             return
@@ -256,12 +242,12 @@ class _Propagation:
         if node.op_type == "Constant":
             return constant_sizes(output)
         follow = CONTENTS.get(node.op_type)
-        if follow is None or rule_for(node, self._version) is None or not self._followed(node):
+        if follow is None or rule_for(node, self._version) is None or not self._is_reliable(node):
             return None
-        return _answer(follow, self._known_inputs(node))
+        return _apply(follow, self._known_inputs(node))
 
-    def _followed(self, node: ir.Node) -> bool:
-        """Whether what a node computes with are sizes, and no wrong ones."""
+    def _is_reliable(self, node: ir.Node) -> bool:
+        """Whether the operands are sizes that ONNX Runtime does not infer wrongly."""
         if node.op_type in ("Shape", "Size"):
             return not any(map(self._may_be_mistaken, filter(None, node.inputs)))
         wide = self._inference.element_type(node.outputs[0]) == ir.DataType.INT64
@@ -283,25 +269,25 @@ class _Propagation:
         return tuple(self._new_size() if size is None else size for size in sizes)
 
     def _new_size(self) -> Size:
-        """An open size, with a name that no file can give to one."""
+        """An open size with a generated name, which no file can declare."""
         self._open_sizes += 1
         return Symbolic.named(f"?{self._open_sizes}")
 
 
-def _answer(rule: Callable[[KnownInputs], Answer], inputs: KnownInputs) -> Answer | None:
-    """What a rule says of a node; None for nothing."""
+def _apply(rule: Callable[[KnownInputs], Answer], inputs: KnownInputs) -> Answer | None:
+    """Apply a rule to a node; None if nothing is known."""
     try:
         return rule(inputs)
     except Unknown:
         return None
     except Exception:
-        # A node that is not well formed must not end the analysis.
+        # A malformed node must not stop the analysis.
         _logger.debug("the shapes of %s are unknown", inputs.node.op_type, exc_info=True)
         return None
 
 
 def _declared(size: int | ir.SymbolicDim) -> Size | None:
-    """The size of an input's axis; odd names and negative sizes say nothing."""
+    """The size of an input's axis; None for names that are not symbols and for negative sizes."""
     match size:
         case int() if size >= 0:
             return size
@@ -315,12 +301,12 @@ def _shared_names(graph: ir.Graph) -> frozenset[str]:
     return frozenset(name for name, count in names.items() if count > 1)
 
 
-def _agreed(one: PartialSizes | None, other: PartialSizes | None) -> PartialSizes | None:
+def _common_sizes(one: PartialSizes | None, other: PartialSizes | None) -> PartialSizes | None:
     if one is None or other is None or len(one) != len(other):
         return None
     return tuple(a if a == b else None for a, b in zip(one, other, strict=True))
 
 
 def _in_range(element: Size | None, dtype: ir.DataType) -> Size | None:
-    """An element, unless it is a number that the type cannot hold."""
+    """An element, or None if it exceeds the range of the type."""
     return None if isinstance(element, int) and element not in _RANGES[dtype] else element

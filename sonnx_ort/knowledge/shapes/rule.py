@@ -1,4 +1,4 @@
-"""Rules for the shapes of an operator's outputs, and the sizes that they compute with."""
+"""Rules for the shapes of an operator's outputs, and the symbolic sizes they use."""
 
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -13,35 +13,27 @@ import onnx_ir as ir
 from sonnx_ort.knowledge.declarations import constant_tensor
 
 Term = tuple[tuple[str, ...], int]
-"""A product of symbols, and how often it is taken."""
+"""A product of symbols and its coefficient."""
 
 
 @dataclass(frozen=True, slots=True)
 class Symbolic:
-    """A sum of products of symbols, in one form for all that are equal as polynomials.
+    """A polynomial of symbols in canonical form; the empty product is the constant term.
 
-    A symbol is the name of an open size, or a function of sizes as text. Equality is that of the
-    polynomials, so equal ones are equal in every run, even where int64 wraps. There is no
-    difference of two of them: the symbols of two inputs may bear one name and not be equal, and a
-    difference would make a number of them.
-
-    Attributes:
-        terms: The products, sorted; the empty product stands for the number that is added.
+    A symbol is the name of an open size, or a function of sizes as text. Equal polynomials are
+    equal in every run, even if int64 wraps. Two of them cannot be subtracted: symbols of two inputs
+    may have the same name but different values, and the difference would be a number.
     """
 
     terms: tuple[Term, ...]
 
     @classmethod
     def named(cls, symbol: str) -> "Symbolic":
-        """An open size.
-
-        Args:
-            symbol: Its name, or a function of sizes as text.
-        """
+        """An open size with a name, or a function of sizes as text."""
         return cls((((symbol,), 1),))
 
     def __add__(self, other: "Size") -> "Size":
-        """Add the terms."""
+        """Add a polynomial or a number."""
         total = Counter(dict(self.terms))
         total.update(dict(_terms(other)))
         return _size(total)
@@ -49,11 +41,11 @@ class Symbolic:
     __radd__ = __add__
 
     def __sub__(self, other: int) -> "Size":
-        """Take a number away."""
+        """Subtract a number."""
         return self + -other
 
     def __mul__(self, other: "Size") -> "Size":
-        """Multiply each term with each."""
+        """Multiply by a polynomial or a number."""
         product: Counter[tuple[str, ...]] = Counter()
         for symbols, times in self.terms:
             for others, count in _terms(other):
@@ -63,7 +55,7 @@ class Symbolic:
     __rmul__ = __mul__
 
     def __str__(self) -> str:
-        """Give the sum as people write it: `2*m*n + n + 1`."""
+        """Format the sum, such as `2*m*n + n + 1`."""
         parts = [
             "*".join([*([str(times)] if times != 1 or not symbols else []), *symbols])
             for symbols, times in sorted(self.terms, key=lambda term: (not term[0], term))
@@ -72,22 +64,17 @@ class Symbolic:
 
 
 Size = int | Symbolic
-"""The size of an axis, or an element of a tensor that holds sizes."""
+"""The size of an axis, or an element of a tensor of sizes."""
 
 Sizes = tuple[Size, ...]
-"""A shape of which each size is a number or has a name."""
+"""A shape of numbers and symbols."""
 
 PartialSizes = tuple[Size | None, ...]
-"""A shape of which some sizes are open, or elements of which some are unknown."""
+"""A shape or elements of which some are unknown."""
 
 
 def quotient(size: Size, divisor: int) -> Size:
-    """Divide a size by a positive number and round towards zero, as kernels do.
-
-    Args:
-        size: The size.
-        divisor: The number.
-    """
+    """Divide a size by a positive number, rounding towards zero as kernels do."""
     if divisor == 1:
         return size
     if isinstance(size, int):
@@ -107,31 +94,31 @@ def _size(terms: Counter[tuple[str, ...]]) -> Size:
     return Symbolic(kept)
 
 
-_LARGE = 64
-"""No tensor of sizes, axes or counts has more elements."""
+_MAX_ELEMENTS = 64
+"""Tensors of sizes, axes or counts with more elements are not read."""
 
 
-class Unknown(Exception):  # noqa: N818 - reads as what happened
-    """What a rule asks for is not certain, so that it says nothing of the node."""
+class Unknown(Exception):  # noqa: N818 - names a condition
+    """An input of a rule is not certain, so the shapes of the node are unknown."""
 
 
 class Anything:
-    """All values of an attribute."""
+    """Allows all values of an attribute."""
 
     def __contains__(self, value: object) -> bool:
-        """Allow the value."""
+        """Return True."""
         return True
 
 
 class AtLeast:
-    """Integers from a smallest one on, or lists of such."""
+    """Allows integers from a minimum, or lists of such integers."""
 
     def __init__(self, smallest: int) -> None:
-        """Take the smallest allowed integer."""
+        """Store the minimum."""
         self._smallest = smallest
 
     def __contains__(self, value: object) -> bool:
-        """Whether all integers are large enough."""
+        """Whether all integers are at least the minimum."""
         numbers = value if isinstance(value, list | tuple) else [value]
         return all(isinstance(number, int) and number >= self._smallest for number in numbers)
 
@@ -144,15 +131,14 @@ NOT_NEGATIVE = AtLeast(0)
 
 @dataclass(frozen=True, slots=True)
 class ShapeRule:
-    """What is certain of the shapes of an operator's outputs.
+    """The certain shapes of an operator's outputs.
 
     Attributes:
-        since: The versions of the operator that it was verified for, from the first to the last.
-        shapes: Gives for each output its sizes; None for a size that is open, and for an output of
-            which nothing is certain. Raises `Unknown` if that goes for all of them.
-        attributes: The values that were verified of each attribute. A node that has another value,
-            or another attribute, is one of which nothing is certain: inference engines take a flag
-            of 2 for set where kernels take it for unset.
+        since: The first and the last verified version of the operator.
+        shapes: Returns the sizes of each output; None for an open size and for an unknown output.
+            Raises `Unknown` if nothing is certain.
+        attributes: The verified values of each attribute. For other values or attributes nothing is
+            certain: inference treats a flag of 2 as set, and kernels as unset.
     """
 
     since: tuple[int, int]
@@ -160,12 +146,7 @@ class ShapeRule:
     attributes: Mapping[str, Container[object]] = field(default_factory=dict)
 
     def applies(self, node: ir.Node, version: int) -> bool:
-        """Whether the node is one of those that were verified.
-
-        Args:
-            node: A node of the rule's operator.
-            version: The version of the operator that the model imports.
-        """
+        """Whether the node and the operator's version are among the verified ones."""
         first, last = self.since
         return first <= version <= last and all(
             not attribute.is_ref()
@@ -177,14 +158,12 @@ class ShapeRule:
 
 @dataclass(frozen=True, slots=True)
 class KnownInputs:
-    """A node, and what is certain of its inputs.
+    """A node and the certain facts about its inputs.
 
     Attributes:
-        node: The node.
         version: The version of its operator.
-        shapes: The shapes of values, where they are certain.
-        contents: The elements of tensors that hold sizes, where they are certain.
-        shared: The names that more than one axis of the model's inputs is declared with.
+        contents: The certain elements of tensors of sizes.
+        shared: The names of dimensions that several axes of the model's inputs share.
     """
 
     node: ir.Node
@@ -194,21 +173,14 @@ class KnownInputs:
     shared: frozenset[str]
 
     def value(self, index: int) -> ir.Value | None:
-        """An input; None if it is left out.
-
-        Args:
-            index: Its position.
-        """
+        """The input at this index; None if it is omitted."""
         return self.node.inputs[index] if index < len(self.node.inputs) else None
 
     def shape(self, index: int) -> Sizes:
-        """The shape of an input.
-
-        Args:
-            index: Its position.
+        """The shape of the input at this index.
 
         Raises:
-            Unknown: Not even its rank is certain.
+            Unknown: Its rank is not certain.
         """
         shape = self.shape_if_known(index)
         if shape is None:
@@ -216,39 +188,29 @@ class KnownInputs:
         return shape
 
     def shape_if_known(self, index: int) -> Sizes | None:
-        """The shape of an input; None if not even its rank is certain, or it is left out.
-
-        Args:
-            index: Its position.
-        """
+        """The shape of an input; None if its rank is not certain or it is omitted."""
         value = self.value(index)
         return None if value is None else self.shapes.get(value)
 
     def elements(self, index: int) -> PartialSizes:
-        """The elements of an input that holds sizes; open ones where only their number is certain.
-
-        Args:
-            index: Its position.
+        """The elements of an input of sizes; None for unknown ones if only their number is certain.
 
         Raises:
-            Unknown: Not even the number of its elements is certain.
+            Unknown: The number of elements is not certain.
         """
         value = self.value(index)
         if value is not None and value in self.contents:
             return self.contents[value]
         match self.shape(index):
-            case (int() as count,) if count <= _LARGE:
+            case (int() as count,) if count <= _MAX_ELEMENTS:
                 return (None,) * count
         raise Unknown
 
     def integers(self, index: int) -> list[int]:
         """The elements of a constant input.
 
-        Args:
-            index: Its position.
-
         Raises:
-            Unknown: They are not the same in every run, or there are many.
+            Unknown: It is not constant, or too large.
         """
         value = self.value(index)
         elements = None if value is None else small_constant(value)
@@ -257,22 +219,12 @@ class KnownInputs:
         return [int(element) for element in elements.ravel()]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute.
-
-        Args:
-            name: Its name.
-            default: What it is where the node leaves it out.
-        """
+        """The value of an attribute, or the default if it is omitted."""
         attribute = self.node.attributes.get(name)
         return default if attribute is None else attribute.value
 
     def axis(self, name: str, default: int, rank: int) -> int:
-        """The axis in an attribute, counted from the front.
-
-        Args:
-            name: The attribute.
-            default: The axis if it is left out.
-            rank: The rank that it counts in.
+        """The axis in an attribute, or a default, as a non-negative index for this rank.
 
         Raises:
             Unknown: There is no such axis.
@@ -281,11 +233,7 @@ class KnownInputs:
 
 
 def counted_from_the_front(axis: int, rank: int) -> int:
-    """An axis that may be counted from the end.
-
-    Args:
-        axis: The axis.
-        rank: The rank that it counts in.
+    """An axis, which may be negative, as a non-negative index.
 
     Raises:
         Unknown: There is no such axis.
@@ -296,10 +244,6 @@ def counted_from_the_front(axis: int, rank: int) -> int:
 
 
 def small_constant(value: ir.Value) -> npt.NDArray[Any] | None:
-    """The elements of a value, if they are few and the same in every run.
-
-    Args:
-        value: The value.
-    """
+    """The elements of a constant; None if it is not constant or too large."""
     tensor = constant_tensor(value)
-    return None if tensor is None or tensor.size > _LARGE else tensor.numpy()
+    return None if tensor is None or tensor.size > _MAX_ELEMENTS else tensor.numpy()

@@ -1,4 +1,4 @@
-"""Operators whose output has the sizes that another tensor holds, and those that compute sizes."""
+"""Operators whose output shape is given by another tensor, and those that compute sizes."""
 
 import math
 from collections import Counter
@@ -65,7 +65,7 @@ def _expanded(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     own = (1,) * (rank - len(shape)) + shape
     wanted = (1,) * (rank - len(target)) + target
     if 0 in wanted:
-        # ONNX Runtime's optimizer leaves an Expand to a size of 0 out.
+        # ONNX Runtime's optimizer removes an Expand to a size of 0.
         raise Unknown
     return (tuple(_expanded_size(a, b) for a, b in zip(own, wanted, strict=True)),)
 
@@ -112,7 +112,7 @@ def _at(shape: Sizes | None, axis: int) -> Size | None:
 
 
 def _reshaped_size(wanted: Size | None, own: Size | None, *, zero_copies: bool) -> Size | None:
-    """The size on an axis, where the target says it; an open one that may be 0 does not."""
+    """The size on an axis if the target gives it; None if it is open and may be 0."""
     if isinstance(wanted, int):
         if wanted == 0 and zero_copies:
             return own
@@ -123,7 +123,7 @@ def _reshaped_size(wanted: Size | None, own: Size | None, *, zero_copies: bool) 
 def _remaining(
     sizes: Sequence[Size], others: Sequence[Size | None], shared: frozenset[str]
 ) -> Size | None:
-    """The size that -1 stands for; sizes that inputs share by name alone do not cancel out."""
+    """The size for -1; symbols that several inputs share do not cancel out."""
     left, gone = Counter(sizes), Counter(others)
     for size in list(gone):
         if isinstance(size, Symbolic) and shared.isdisjoint(symbols_in((str(size),))):
@@ -151,7 +151,7 @@ def _range(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 
 
 def _positions(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
-    """ONNX Runtime gives one row for the axis that a scalar has not."""
+    """For a scalar, ONNX Runtime returns one row, as for a vector."""
     return ((len(inputs.shape(0)) or None, None),)
 
 
@@ -160,7 +160,7 @@ def _like_first_rank(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
 
 
 def _resized(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
-    """The sizes that are asked for, or each size times its scale, as the kernel rounds it."""
+    """The requested sizes, or each size times its scale, rounded as in the kernel."""
     shape = inputs.shape(0)
     asked: PartialSizes = (None,) * len(shape)
     plain = {"axes", "keep_aspect_ratio_policy"}.isdisjoint(inputs.node.attributes)
@@ -186,7 +186,7 @@ def _scaled(size: Size, scale: np.float32) -> Size | None:
 
 
 _SIZES_OF_RESIZE, _SCALES_OF_RESIZE = 3, 2
-"""Where Resize takes sizes, and scales if it can take sizes."""
+"""The input positions of sizes, and of scales since the version that accepts sizes."""
 
 _RESIZE_WITH_SIZES = 11
 _LARGEST_SCALE = 2**20
@@ -253,7 +253,7 @@ def _same(inputs: KnownInputs) -> PartialSizes:
 
 
 def _cast(inputs: KnownInputs) -> PartialSizes:
-    """Sizes in int64, or cut to int32: an axis can have more elements than that holds."""
+    """Sizes in int64, or truncated to int32, which an axis can exceed."""
     elements = inputs.elements(0)
     if inputs.attribute("to") == ir.DataType.INT64:
         return elements
@@ -313,18 +313,14 @@ CONTENTS: Mapping[str, Callable[[KnownInputs], PartialSizes]] = {
     "Squeeze": _same,
     "Unsqueeze": _same,
 }
-"""The operators through which sizes are followed, in integer tensors of rank 0 or 1."""
+"""The operators that propagate sizes, in integer tensors of rank 0 or 1."""
 
 ARITHMETIC = ("Add", "Mul")
-"""Those that are followed in int64 alone, in which sizes wrap as their sums and products do."""
+"""Operators for int64 sizes only, where overflow wraps as in `Symbolic`."""
 
 
 def constant_sizes(value: ir.Value) -> PartialSizes | None:
-    """The elements of a constant that may hold sizes.
-
-    Args:
-        value: The value.
-    """
+    """The elements of a constant that may hold sizes."""
     elements = small_constant(value)
     if elements is None or elements.dtype not in ("int32", "int64") or elements.ndim > _ONE_AXIS:
         return None

@@ -1,1 +1,1 @@
-"""The demands that rules are made of, each with its static and its run-time decision."""
+"""The requirements of rules, each with a static and a run-time check."""

@@ -1,4 +1,4 @@
-"""Requirements on attributes, on inputs that have to be given, and on storage."""
+"""Requirements on attributes, mandatory inputs and storage."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,23 +32,23 @@ class Dense:
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Look at how the operands are declared."""
+        """Check the declarations of the operands."""
         return _sparse(operands) or proved("all operands are dense")
 
     def judge_results(
         self, operands: Sequence[Operand], results: Sequence[Operand]
     ) -> Judgement | None:
-        """Look at how the results are declared."""
+        """Check the declarations of the results."""
         del operands
         return _sparse(results)
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Arrays are dense."""
+        """No run violates the rule, because arrays are dense."""
         del arrays
         return None
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say what to store instead."""
+        """Suggest dense storage."""
         del operands
         return self.example.mended
 
@@ -62,12 +62,7 @@ def _sparse(tensors: Sequence[Operand]) -> Judgement | None:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The node has the input.
-
-    Attributes:
-        name: The input, the only operand that the rule speaks of.
-        example: What keeps the rule, and what breaks it.
-    """
+    """The node has the input, which is the only operand of the rule."""
 
     name: str
     example: Illustration
@@ -75,27 +70,22 @@ class Given:
     subject: ClassVar = Subject.ATTRIBUTES
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Look whether it is there."""
+        """Check whether the input is present."""
         return proved(f"{self.name} is given") if operands else violated(f"{self.name} is left out")
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
-        """No run breaks the rule."""
+        """No run violates the rule."""
         del arrays
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say what to give."""
+        """Name the missing input."""
         del operands
         return self.example.mended
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A rule that the attributes of a node decide for all runs.
-
-    Attributes:
-        judgement: What they decide.
-        example: What keeps the rule, and what breaks it.
-    """
+    """A rule decided by the attributes of a node."""
 
     judgement: Judgement
     example: Illustration
@@ -103,30 +93,23 @@ class Settled:
     subject: ClassVar = Subject.ATTRIBUTES
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """The same for all operands."""
+        """Return the decision."""
         del operands
         return self.judgement
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
-        """No run breaks the rule."""
+        """No run violates the rule."""
         del arrays
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say how a node keeps the rule."""
+        """Suggest how to keep the rule."""
         del operands
         return self.example.mended
 
 
 @dataclass(frozen=True, slots=True)
 class AdmittedAttribute(DependsOnAttributes):
-    """What an attribute says, or what ONNX assumes where it is left out, is admitted.
-
-    Attributes:
-        attributes: The attribute, alone.
-        assumed: What ONNX assumes where it is left out.
-        admits: Whether a number is admitted.
-        example: What keeps the rule, and what breaks it.
-    """
+    """The value of the attribute, or its default in ONNX, is allowed."""
 
     attributes: tuple[str, ...]
     assumed: int | float
@@ -136,7 +119,7 @@ class AdmittedAttribute(DependsOnAttributes):
     subject: ClassVar = Subject.ATTRIBUTES
 
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
-        """Decide what the node says."""
+        """Decide for the attribute of a node."""
         (name,) = self.attributes
         said = attributes.get(name)
         value = self.assumed if said is None else said
@@ -145,15 +128,15 @@ class AdmittedAttribute(DependsOnAttributes):
         return Settled(judgement(f"the attribute {name} is {value}"), self.example)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Nothing is known without the node."""
+        """Undecided, because the node is unknown."""
         del operands
         return at_run_time(f"what the attribute {self.attributes[0]} says is not known")
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
-        """No run breaks the rule."""
+        """No run violates the rule."""
         del arrays
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say what to set."""
+        """Suggest an allowed value."""
         del operands
         return self.example.mended

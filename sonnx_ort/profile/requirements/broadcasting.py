@@ -1,4 +1,4 @@
-"""Shapes that broadcast, as Broadcast and as the first versions of operators do it.
+"""Shapes that broadcast, as required by Broadcast and by early versions of operators.
 
 Source: ONNX operator Div, versions 1 and 6, "limited broadcast support": with `broadcast=1` the
 second operand "can either be of element size 1 (including a scalar tensor and any tensor with rank
@@ -27,26 +27,21 @@ from sonnx_ort.profile.rule import (
 
 @dataclass(frozen=True, slots=True)
 class LimitedBroadcasting:
-    """The second operand has one element, or its shape is a contiguous part of the first one's.
+    """The second operand has one element, or its shape is a contiguous part of the first shape.
 
     Attributes:
-        axis: The axis of the first operand at which the part starts, counted from the end if it is
-            negative; None if it ends at the last axis.
+        axis: The axis of the first operand at which the part starts, negative from the end; None if
+            the part ends at the last axis.
     """
 
     axis: int | None = None
 
     def judge(self, a: Operand, b: Operand) -> Judgement:
-        """Compare the shapes as far as they are known.
-
-        Args:
-            a: What is known of the first operand.
-            b: What is known of the second one.
-        """
+        """Compare the known shapes of both operands."""
         if a.shape is None or b.shape is None or a.scalar_inputs:
             return at_run_time("a rank by which B lines up with A is known only in a run")
         if len(b.shape) > len(a.shape):
-            return violated(_not_lined_up(a.shape, b.shape))
+            return violated(_misaligned(a.shape, b.shape))
         if all(size == 1 for size in b.shape):
             return proved("B has one element")
         start = self._start(len(a.shape), len(b.shape))
@@ -54,37 +49,27 @@ class LimitedBroadcasting:
         if part is not None and part == b.shape and all(map(a.certain, part)):
             return proved(f"the shape of B is that of A from axis {start} on")
         if not _may_have_one_element(b.shape) and (part is None or contradict(part, b.shape)):
-            return violated(_not_lined_up(a.shape, b.shape))
+            return violated(_misaligned(a.shape, b.shape))
         return at_run_time("whether B lines up with A is known only in a run")
 
     def violation(self, a: tuple[int, ...], b: tuple[int, ...]) -> Violation | None:
-        """Compare the shapes of a run.
-
-        Args:
-            a: The shape of the first operand.
-            b: The shape of the second one.
-        """
+        """Compare the shapes of both operands in a run."""
         start = self._start(len(a), len(b))
         one_element = len(b) <= len(a) and all(size == 1 for size in b)
         if one_element or (start is not None and a[start : start + len(b)] == b):
             return None
-        return Violation(_not_lined_up(a, b))
+        return Violation(_misaligned(a, b))
 
     def trailing_axes(self, a_rank: int, b_rank: int) -> int | None:
-        """How many axes of size 1 the second operand needs behind its own to line up.
+        """The number of axes of size 1 to append to the second operand, from both ranks.
 
-        Args:
-            a_rank: The rank of the first operand.
-            b_rank: The rank of the second one.
-
-        Returns:
-            The number; None if only an operand of one element, which needs none, lines up.
+        None if only an operand of one element, which needs none, can be aligned.
         """
         start = self._start(a_rank, b_rank)
         return None if start is None else a_rank - start - b_rank
 
     def _start(self, a_rank: int, b_rank: int) -> int | None:
-        """The axis at which the part starts; None if it would reach out of the first shape."""
+        """The axis at which the part starts; None if it would exceed the first shape."""
         match self.axis:
             case None:
                 start = a_rank - b_rank
@@ -93,7 +78,7 @@ class LimitedBroadcasting:
         return start if 0 <= start <= a_rank - b_rank else None
 
 
-def _not_lined_up(a: Shape, b: Shape) -> str:
+def _misaligned(a: Shape, b: Shape) -> str:
     return (
         f"B {format_shape(b)} neither has one element nor is its shape the part of A's "
         f"{format_shape(a)} that broadcasting asks for"
@@ -108,14 +93,14 @@ SCALAR_INPUTS = (
     "the declared shapes fit, but an input of the model is declared as a scalar, and ONNX Runtime "
     "takes tensors of any rank for it"
 )
-"""Why nothing about shapes is certain in a model with a scalar input."""
+"""Evidence for models with a scalar input, where no shape is certain."""
 
 
 class Broadcastable:
-    """On each axis, every size is the largest of them or 1.
+    """On each axis, every size is the largest one or 1.
 
-    Shapes are aligned at their last axis; missing leading axes have size 1. A size of 0 against a
-    size of 1 breaks the rule: it is neither the largest nor 1.
+    Shapes are aligned at their last axes; missing leading axes have size 1. A size of 0 with a size
+    of 1 violates the rule: it is neither the largest nor 1.
     """
 
     subject = Subject.COMMON_SHAPE
@@ -126,7 +111,7 @@ class Broadcastable:
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Compare the sizes of each axis as far as they are known."""
+        """Compare the known sizes of each axis."""
         unknown = " and ".join(o.name for o in operands if o.shape is None)
         if unknown:
             return at_run_time(f"the rank of {unknown} is unknown")
@@ -150,11 +135,7 @@ class Broadcastable:
         return common if isinstance(common, Violation) else None
 
     def common_shape(self, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | Violation:
-        """Find the common shape, or the first axis on which two shapes do not fit.
-
-        Args:
-            shapes: The shapes of X0, X1, and so on, at least one.
-        """
+        """Find the common shape of at least one shape, or the first axis that does not fit."""
         rank = max(map(len, shapes))
         common: list[int] = []
         for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True):
@@ -166,7 +147,7 @@ class Broadcastable:
         return tuple(common)
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say that nothing can make the shapes equal."""
+        """Explain that the shapes cannot be made equal."""
         shapes = " and ".join(format_shape(o.shape) for o in operands)
         return f"the shapes {shapes} have no common shape; correct the model"
 
@@ -182,14 +163,14 @@ class OwnType:
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Nothing but copies of an input's elements reaches its output."""
+        """Always proved: each output contains only elements of its input."""
         del operands
         return proved("each output repeats the elements of its own input")
 
     def judge_results(
         self, operands: Sequence[Operand], results: Sequence[Operand]
     ) -> Judgement | None:
-        """Compare the declared type of each result with its own operand's."""
+        """Compare the declared type of each result with its operand's type."""
         for operand, result in zip(operands, results, strict=False):
             clash = differing_types(operand, result)
             if clash:
@@ -197,32 +178,25 @@ class OwnType:
         return None
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """No run can break it."""
+        """No run violates the rule."""
         del arrays
         return None
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say what to declare."""
+        """Suggest the correct declaration."""
         del operands
         return self.example.mended
 
 
 def aligned_axes(shapes: Sequence[Shape]) -> Iterator[tuple[int, tuple[Dimension, ...]]]:
-    """The axes of the common shape, each with the sizes of all shapes on it.
-
-    Args:
-        shapes: Shapes of any ranks.
-
-    Yields:
-        The axis, counted in the common shape, and one size per shape; 1 for a missing axis.
-    """
+    """Each axis of the common shape with the sizes of all shapes; 1 for a missing axis."""
     rank = max(map(len, shapes), default=0)
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
     yield from enumerate(zip(*padded, strict=True))
 
 
 def _misfit(sizes: Sequence[Dimension]) -> tuple[int, int] | None:
-    """The first two positions whose sizes cannot stand together, where sizes tell."""
+    """The first two positions with incompatible known sizes."""
     known = [(index, size) for index, size in enumerate(sizes) if isinstance(size, int)]
     for position, (index, size) in enumerate(known):
         for other_index, other in known[:position]:
@@ -232,11 +206,9 @@ def _misfit(sizes: Sequence[Dimension]) -> tuple[int, int] | None:
 
 
 def fit_in_every_run(operands: Sequence[Operand], sizes: Sequence[Dimension]) -> bool:
-    """Whether the sizes of one axis are known to fit, given that no misfit is known.
+    """Whether the sizes of one axis fit in every run, if no known sizes are incompatible.
 
-    Args:
-        operands: What is known of the tensors.
-        sizes: Their sizes on the axis, as `aligned_axes` gives them.
+    `sizes` are the operands' sizes on the axis, from `aligned_axes`.
     """
     if all(isinstance(size, int) for size in sizes):
         return True

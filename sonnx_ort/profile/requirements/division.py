@@ -1,4 +1,4 @@
-"""What integer division demands of its operands' elements."""
+"""Requirements of integer division on its operands' elements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class NonZeroDivisor:
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Look for a zero in B where B is a constant."""
+        """Check B if it is a constant or has bounds."""
         _, b = operands
         if b.bounds is not None and 0 not in b.bounds:
             return proved(f"every element of B '{b.value}' lies in {b.bounds}")
@@ -50,7 +50,7 @@ class NonZeroDivisor:
         return None if index is None else _violation("a zero divisor", a, b, index)
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say how to keep zeros out."""
+        """Suggest how to avoid zeros."""
         del operands
         return self.example.mended
 
@@ -62,11 +62,9 @@ class NonZeroDivisor:
 
 @dataclass(frozen=True, slots=True)
 class RepresentableQuotient:
-    """Every quotient fits the type: not the smallest value of a signed type divided by -1.
+    """Every quotient is representable: not the smallest value of a signed type divided by -1.
 
-    Attributes:
-        deed: What must not be done, as a clause without its subject.
-        outcome: What that would give.
+    `deed` is the forbidden operation, as a clause without a subject.
     """
 
     deed: str = "divide the smallest value by -1"
@@ -80,7 +78,7 @@ class RepresentableQuotient:
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Look at the type, at intervals, then at constants."""
+        """Check the type, then bounds, then constants."""
         a, b = operands
         reason = _reason_to_fit(a, b)
         if reason is not None:
@@ -100,7 +98,7 @@ class RepresentableQuotient:
         return None if index is None else _violation(self.outcome, a, b, index)
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say how to keep the case out."""
+        """Suggest how to avoid the case."""
         del operands
         return self.example.mended
 
@@ -124,7 +122,7 @@ class InfinityForZeroDivisor:
         return NonZeroDivisor
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Floats keep the rule by the operator's definition; integers only without zeros."""
+        """Floats keep the rule by definition; integers only without zeros."""
         types = (ElementType.named(operand.element_type) for operand in operands)
         if any(kind is not None and kind.family is Family.FLOAT for kind in types):
             return proved("the operator's result is +inf wherever B is zero")
@@ -135,22 +133,18 @@ class InfinityForZeroDivisor:
         return self._nonzero.violation(arrays) if arrays[1].dtype.kind in "iu" else None
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say how to keep zeros out of integers."""
+        """Suggest how to avoid zeros in integers."""
         del operands
         return self._nonzero.example.mended
 
 
 def format_index(index: tuple[int, ...]) -> str:
-    """Give an index as `[1, 2]`.
-
-    Args:
-        index: One entry per axis; none for a scalar.
-    """
+    """Format an index as `[1, 2]`; a scalar has no entries."""
     return f"[{', '.join(map(str, index))}]"
 
 
 def _reason_to_fit(a: Operand, b: Operand) -> str | None:
-    """Why one operand alone keeps every quotient within the type; None if it does not."""
+    """Evidence from one operand that every quotient is representable; None if there is none."""
     element_type = ElementType.named(a.element_type)
     if element_type is not None and element_type.dtype.kind == "u":
         return "unsigned quotients are never larger than the dividend"
@@ -168,7 +162,7 @@ def _reason_to_fit(a: Operand, b: Operand) -> str | None:
 
 
 def _signed(constant: npt.NDArray[Any] | None) -> npt.NDArray[np.signedinteger] | None:
-    """The constant, if its type is one whose smallest value is not zero."""
+    """The constant if its type is signed."""
     return constant if constant is not None and constant.dtype.kind == "i" else None
 
 
@@ -180,7 +174,7 @@ def _overflow(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> tuple[int, ...] | Non
     if a.size == 0 or a.dtype.kind == "u":
         return None
     smallest = -1 << (8 * a.itemsize - 1)
-    # The minimum settles nearly every tensor in one pass.
+    # For nearly every tensor, checking the minimum is sufficient.
     if a.min() != smallest:
         return None
     offending = np.asarray((a == smallest) & (b == -1))

@@ -30,14 +30,12 @@ from sonnx_ort.profile.rule import (
 
 @dataclass(frozen=True, slots=True)
 class WithinInterval:
-    """No element of an operand is below one number, or above another.
+    """All elements of an operand are within an interval.
 
     Attributes:
         operands: The names of all operands.
-        position: The position of the operand.
-        interval: The smallest and the largest number that are admitted, by the type.
-        outside: What an element is that is not: "negative".
-        example: What keeps the rule, and what breaks it.
+        interval: The smallest and largest allowed number, by type.
+        outside: Describes a forbidden element, such as "negative".
         admits_nan: Whether NaN keeps the rule.
     """
 
@@ -57,15 +55,11 @@ class WithinInterval:
 
     @property
     def decides(self) -> "WithinInterval":
-        """That no element is outside."""
+        """The requirement itself."""
         return self
 
     def limits(self, dtype: np.dtype[Any]) -> tuple[float | None, float | None]:
-        """The smallest and the largest number, None where the type has none beyond it.
-
-        Args:
-            dtype: The type.
-        """
+        """The allowed interval for a type; None for an end at or beyond the type's own limit."""
         lower, upper = self.interval(dtype)
         if dtype.kind not in "iu":
             return lower, upper
@@ -73,7 +67,7 @@ class WithinInterval:
         return lower if lower > own.min else None, upper if upper < own.max else None
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Look at the type, at the interval that elements stay in, and at a constant."""
+        """Check the type, then bounds, then a constant."""
         operand = operands[self.position]
         element_type = ElementType.named(operand.element_type)
         unknown = at_run_time(f"the elements of {operand.name} are known only in a run")
@@ -98,17 +92,17 @@ class WithinInterval:
         return violated(f"{named} is {self.outside} at {format_index(index)}")
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Find the first element that is outside."""
+        """Find the first element outside the interval."""
         index = self._first_outside(arrays[self.position])
         if index is None:
             return None
         at, values = format_index(index), tuple(array[index].item() for array in arrays)
-        told = (f"{n}{at} = {value}" for n, value in zip(self.operands, values, strict=True))
+        text = (f"{n}{at} = {value}" for n, value in zip(self.operands, values, strict=True))
         (name,) = self.deciding
-        return Violation(f"{name} is {self.outside}: {', '.join(told)}", index, values)
+        return Violation(f"{name} is {self.outside}: {', '.join(text)}", index, values)
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say how to keep other elements out."""
+        """Suggest how to avoid other elements."""
         del operands
         return self.example.mended
 
@@ -127,10 +121,10 @@ _INT32 = Bounds(-(1 << 31), (1 << 31) - 1)
 
 
 class WithinInt32:
-    """No element of type int64 is beyond what int32 can hold.
+    """All int64 elements are representable in int32.
 
-    Versions of ONNX Runtime up to 1.31.1 compare the lower halves of two such numbers as signed
-    where the upper ones are equal: of 3000000000 and 0 they take 0 for the larger.
+    ONNX Runtime up to 1.31.1 compares the lower halves of two int64 numbers as signed if the upper
+    halves are equal: of 3000000000 and 0 it considers 0 the larger one.
     """
 
     subject = Subject.ELEMENTS
@@ -141,7 +135,7 @@ class WithinInt32:
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Look at types, constants and bounds."""
+        """Check types, constants and bounds."""
         wide = [o for o in operands if o.element_type in (ElementType.INT64, None)]
         for operand in wide:
             index = _beyond(operand.constant)
@@ -154,7 +148,7 @@ class WithinInt32:
         return proved("every number is one that int32 can hold" if wide else "no operand is int64")
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Find the first number beyond int32."""
+        """Find the first number outside int32."""
         for position, array in enumerate(arrays):
             index = _beyond(array)
             if index is not None:
@@ -164,7 +158,7 @@ class WithinInt32:
         return None
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say what is right in its place."""
+        """Suggest an alternative."""
         del operands
         return self.example.mended
 
@@ -188,9 +182,9 @@ _EXAMPLE = Illustration(
 
 
 class HeldByTheIntegerType(DependsOnAttributes):
-    """No element is NaN, or beyond the integer type that the attribute `to` names.
+    """All elements are numbers in the range of the integer type given by the attribute `to`.
 
-    What is behind the point does not count: it is cut off.
+    Fractions are truncated and do not matter.
     """
 
     subject = Subject.ELEMENTS
@@ -203,17 +197,17 @@ class HeldByTheIntegerType(DependsOnAttributes):
         return self if not isinstance(to, int) else _held_by(to)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Nothing is known without the type."""
+        """Undecided, because the type is unknown."""
         del operands
         return at_run_time("the node does not say which type it converts to")
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Without the type, nothing keeps the rule."""
+        """A violation, because the type is unknown."""
         del arrays
         return Violation("the node does not say which type it converts to")
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say how to keep numbers out."""
+        """Suggest how to avoid such numbers."""
         del operands
         return self.example.mended
 
@@ -235,13 +229,13 @@ def _held_by(to: int) -> Requirement:
 
 
 def _range_in(dtype: np.dtype[Any], integer: ElementType) -> tuple[float, float]:
-    """The smallest and the largest finite float that an integer type holds without its fraction."""
+    """The smallest and largest finite float that an integer type holds after truncation."""
     held: np.iinfo[Any] = np.iinfo(integer.dtype.name)
     finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     with np.errstate(over="ignore"):
         lower = max(dtype.type(float(held.min - 1)), finite.min)
         upper = min(dtype.type(float(held.max + 1)), finite.max)
-    # What is not a float of Python's may wrap when it becomes an integer.
+    # Other types than Python's float may wrap when converted to an integer.
     while int(float(lower)) < held.min:
         lower = np.nextafter(lower, finite.max)
     while int(float(upper)) > held.max:

@@ -1,4 +1,4 @@
-"""All operands have one and the same type."""
+"""All operands have the same type."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from sonnx_ort.profile.rule import (
 
 @dataclass(frozen=True, slots=True)
 class SameNumericType:
-    """Each operand is of one of the numeric types, or of other kinds, and all are of the same one.
+    """All operands have the same type, which is one of the allowed kinds.
 
     Attributes:
-        result_type: The ONNX name of the type of every result, where it is not the operands';
-            `OF_THE_NODE` where each node says it, or it is no matter of this rule.
-        kinds: The types that operands may be of.
+        result_type: The ONNX type of all results if it differs from the operands' type;
+            `OF_THE_NODE` if it depends on the node or is not restricted.
+        kinds: The allowed types.
     """
 
     result_type: str | None = None
@@ -42,7 +42,7 @@ class SameNumericType:
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Compare the operands' types as far as they are known."""
+        """Compare the operands' known types."""
         for operand in operands:
             name = operand.element_type
             if name is not None and ElementType.named(name) not in self.kinds:
@@ -62,7 +62,7 @@ class SameNumericType:
     def judge_results(
         self, operands: Sequence[Operand], results: Sequence[Operand]
     ) -> Judgement | None:
-        """Compare the declared types of results with the operands'."""
+        """Compare the declared types of results with the operands' types."""
         if self.result_type == OF_THE_NODE:
             return None
         for result, operand in product(results, operands):
@@ -82,18 +82,13 @@ class SameNumericType:
         return Violation("the types " + " and ".join(str(a.dtype) for a in arrays) + " differ")
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say which types to choose from."""
+        """List the allowed types."""
         del operands
         return f"convert with Cast, explicitly, to one of {', '.join(self.kinds)}"
 
 
 def differing_types(operand: Operand, result: Operand) -> str:
-    """Say that a result is declared with another type than an operand has; empty if it is not.
-
-    Args:
-        operand: The operand.
-        result: The result, as the file declares it.
-    """
+    """Describe a result declared with another type than the operand's; empty if they agree."""
     types = operand.element_type, result.element_type
     if None in types or types[0] == types[1]:
         return ""
@@ -101,7 +96,7 @@ def differing_types(operand: Operand, result: Operand) -> str:
 
 
 def _another_type(result: Operand, expected: str) -> str:
-    """Say that a result is declared with another type than results have; empty if it is not."""
+    """Describe a result declared with another type than expected; empty if they agree."""
     if result.element_type in (None, expected):
         return ""
     return f"{result.name} is declared as {result.element_type}, and results are {expected}"

@@ -27,10 +27,10 @@ _BROADCASTABLE = Broadcastable()
 
 
 class SameShape:
-    """Equal ranks and equal sizes; broadcasting is no equality.
+    """All operands have the same rank and sizes, without broadcasting.
 
-    Equal symbols prove equal sizes only where one dimension alone is declared with the symbol:
-    ONNX Runtime does not hold two inputs that are declared with one symbol to one size.
+    Equal symbols prove equal sizes only if a single dimension declares the symbol: ONNX Runtime
+    does not check that inputs with the same symbol have the same size.
     """
 
     subject = Subject.EQUAL_SHAPES
@@ -41,7 +41,7 @@ class SameShape:
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Compare the operands' shapes as far as they are known."""
+        """Compare the operands' known shapes."""
         known = [operand for operand in operands if operand.shape is not None]
         pairs = (_judge_pair(a, b) for a, b in combinations(known, 2))
         judgements = [judgement for judgement in pairs if judgement is not None]
@@ -60,7 +60,7 @@ class SameShape:
     def judge_results(
         self, operands: Sequence[Operand], results: Sequence[Operand]
     ) -> Judgement | None:
-        """Compare the declared shapes of results with the operands'."""
+        """Compare the declared shapes of results with the operands' shapes."""
         for result, operand in product(results, operands):
             if contradict(result.shape, operand.shape):
                 return violated(
@@ -78,17 +78,17 @@ class SameShape:
         return Violation(f"the shapes {' and '.join(shapes)} differ")
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say which operand a Broadcast would expand, or that nothing can make the shapes equal."""
+        """Name the operand to expand with Broadcast, or report incompatible shapes."""
         if _BROADCASTABLE.judge(operands).status is Status.VIOLATED:
             return "the shapes cannot be broadcast to each other; correct the model"
         return hint_to_expand(operands, operands)
 
 
 class NoBroadcasting(SameShape):
-    """Shapes that differ are refused even where ONNX could broadcast them to a common one."""
+    """Different shapes are forbidden even if ONNX could broadcast them."""
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Decide as `SameShape`, and say that broadcasting is what is forbidden."""
+        """As `SameShape`, with evidence that names broadcasting as the reason."""
         judgement = super().judge(operands)
         common = broadcast_shape(*(operand.shape for operand in operands))
         return (
@@ -99,11 +99,9 @@ class NoBroadcasting(SameShape):
 
 
 def hint_to_expand(operands: Sequence[Operand], aligned: Sequence[Operand]) -> str:
-    """Say which operand a Broadcast would expand, and to what.
+    """Name the operand to expand with Broadcast, and its new shape.
 
-    Args:
-        operands: The operands as they are.
-        aligned: The operands lined up at their last axes.
+    `aligned` are the operands, aligned at their last axes.
     """
     common = broadcast_shape(*(operand.shape for operand in aligned))
     if common is None:
@@ -154,12 +152,7 @@ def _size(dimension: int | str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OwnRank:
-    """Each operand that is given has one and the same rank, which the rule names.
-
-    Attributes:
-        rank: The rank.
-        example: What keeps the rule, and what breaks it.
-    """
+    """Each present operand has the given rank."""
 
     rank: int
     example: Illustration
@@ -167,10 +160,10 @@ class OwnRank:
     subject: ClassVar = Subject.OWN_SHAPE
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Count the axes as far as they are known."""
+        """Check the known ranks."""
         for operand in operands:
             if operand.shape is not None and len(operand.shape) != self.rank:
-                return violated(f"{operand.name} has {self._told(operand.shape)}")
+                return violated(f"{operand.name} has {self._format_axes(operand.shape)}")
         unknown = " and ".join(o.name for o in operands if o.shape is None)
         if unknown:
             return at_run_time(f"the rank of {unknown} is unknown")
@@ -180,16 +173,16 @@ class OwnRank:
         return proved(f"{names} of rank {self.rank}" if names else "no such operand is given")
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Count the axes of the arrays."""
+        """Check the ranks of the arrays."""
         other = next((array.shape for array in arrays if array.ndim != self.rank), None)
-        return None if other is None else Violation(f"an operand has {self._told(other)}")
+        return None if other is None else Violation(f"an operand has {self._format_axes(other)}")
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say how to come to that rank."""
+        """Suggest how to obtain that rank."""
         del operands
         return self.example.mended
 
-    def _told(self, shape: Shape) -> str:
+    def _format_axes(self, shape: Shape) -> str:
         return f"shape {format_shape(shape)}, which is not of rank {self.rank}"
 
 
@@ -202,12 +195,7 @@ _EXAMPLE = Illustration(
 
 @dataclass(frozen=True, slots=True)
 class AxisNotEmpty(DependsOnAttributes):
-    """The size of the axis that an attribute names is not 0.
-
-    Attributes:
-        axis: The axis, counted from the end if it is negative.
-        attributes: The attribute.
-    """
+    """The size of the axis given by an attribute, negative from the end, is not 0."""
 
     axis: int = 0
     attributes: tuple[str, ...] = ("axis",)
@@ -221,7 +209,7 @@ class AxisNotEmpty(DependsOnAttributes):
         return AxisNotEmpty(axis if isinstance(axis, int) else 0)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Look at the size, as far as it is known."""
+        """Check the size if it is known."""
         (operand,) = operands
         if operand.shape is None:
             return at_run_time(f"the rank of {operand.name} is unknown")
@@ -241,7 +229,7 @@ class AxisNotEmpty(DependsOnAttributes):
                 return at_run_time(f"the size of {named} is known only in a run")
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Look at the size; an axis that is not there holds nothing either."""
+        """Check the size; a missing axis is a violation too."""
         (array,) = arrays
         there = -array.ndim <= self.axis < array.ndim
         if there and array.shape[self.axis] > 0:
@@ -250,6 +238,6 @@ class AxisNotEmpty(DependsOnAttributes):
         return Violation(f"axis {self.axis} of {format_shape(array.shape)} {what}")
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say what to keep out."""
+        """Suggest how to avoid empty tensors."""
         del operands
         return self.example.mended

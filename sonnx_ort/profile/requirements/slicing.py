@@ -1,4 +1,4 @@
-"""What a Slice cuts out lies within the axes, and runs in the direction of the steps.
+"""A Slice selects elements within the axes, in the direction of its steps.
 
 Source: SONNX Slice, draft of the working group, restrictions R2, R6, R7 and R8 and the value domain
 of the ends.
@@ -27,21 +27,21 @@ Array = npt.NDArray[Any]
 
 
 class SliceDemand(enum.Enum):
-    """What is demanded of each axis that a Slice cuts."""
+    """A requirement for each axis of a Slice."""
 
     START_WITHIN = "start {start} is no place on an axis of size {size}"
-    """The start is the place of an element, counted from the end if it is negative."""
+    """The start is the index of an element; negative numbers count from the end."""
 
     END_WITHIN = "end {end} is beyond an axis of size {size}"
-    """The end is a place or the one behind the last; before the first where steps are negative."""
+    """The end is an index or one after the last; one before the first for negative steps."""
 
     IN_ORDER = "start {start} lies behind end {end} in steps of {step} on an axis of size {size}"
-    """The start does not lie behind the end in the direction of the steps."""
+    """The start is not after the end in the direction of the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """What is known of each axis that is cut: int64 vectors of one length."""
+    """The known facts about each sliced axis: int64 vectors of equal length."""
 
     sizes: Array
     starts: Array
@@ -49,7 +49,7 @@ class _Cut:
     steps: Array
 
     def breaking(self, demand: SliceDemand) -> Array:
-        """Which axes do not meet a demand."""
+        """Which axes violate a requirement."""
         downwards = np.where(self.steps < 0, 1, 0)
         match demand:
             case SliceDemand.START_WITHIN:
@@ -66,14 +66,10 @@ class _Cut:
 
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """No axis that a Slice cuts breaks a demand.
+    """All sliced axes meet the requirement.
 
-    It speaks of the operands X, starts, ends, axes and steps. What ONNX Runtime refuses, such as an
-    axis that is not there, is no matter of this rule.
-
-    Attributes:
-        demand: The demand.
-        example: What keeps the rule, and what breaks it.
+    It applies to the operands X, starts, ends, axes and steps. It does not cover what ONNX Runtime
+    rejects itself, such as a missing axis.
     """
 
     demand: SliceDemand
@@ -83,7 +79,7 @@ class Slicing:
     seen_by_shape: ClassVar = (0,)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Compare constants with sizes, where all are known."""
+        """Compare constants with sizes if all are known."""
         data, *others = operands
         if len(others) < 4:
             return at_run_time("not all that decides it is given")
@@ -108,7 +104,7 @@ class Slicing:
         return None if reason is None else Violation(reason)
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say what to give."""
+        """Suggest valid operands."""
         del operands
         return self.example.mended
 
@@ -117,14 +113,14 @@ class Slicing:
         if not broken.any():
             return None
         at = int(np.argmax(broken))
-        told = self.demand.value.format(
+        text = self.demand.value.format(
             start=cut.starts[at], end=cut.ends[at], step=cut.steps[at], size=cut.sizes[at]
         )
-        return f"{told} (entry {at})"
+        return f"{text} (entry {at})"
 
 
 class EveryAxis:
-    """The axes that a Slice names are as many as its operand has."""
+    """A Slice lists as many axes as its operand has."""
 
     subject = Subject.OWN_SHAPE
     example = Illustration(
@@ -141,8 +137,8 @@ class EveryAxis:
             return at_run_time("the rank or the number of axes is known only in a run")
         match shapes:
             case [tuple(own), (int(named),)]:
-                told = f"{named} of {len(own)} axes are named"
-                return proved(told) if named == len(own) else violated(told)
+                text = f"{named} of {len(own)} axes are named"
+                return proved(text) if named == len(own) else violated(text)
         return at_run_time("the number of axes is known only in a run")
 
     def violation(self, arrays: Sequence[Array]) -> Violation | None:
@@ -153,13 +149,13 @@ class EveryAxis:
         return Violation(f"{axes.size} of {data.ndim} axes are named")
 
     def hint(self, operands: Sequence[Operand]) -> str:
-        """Say what to name."""
+        """Suggest listing all axes."""
         del operands
         return self.example.mended
 
 
 def _cut(sizes: Sequence[int], others: Sequence[Array]) -> _Cut | None:
-    """What is known of each axis; None for what ONNX Runtime itself refuses."""
+    """The facts about each sliced axis; None for what ONNX Runtime rejects itself."""
     starts, ends, axes, steps = (np.asarray(other, np.int64) for other in others)
     rank = len(sizes)
     if len({a.shape for a in (starts, ends, axes, steps)}) > 1 or axes.ndim != 1:
