@@ -45,8 +45,7 @@ def settled(
 
     Returns:
         The flag; None if the pass does not pay, or if the node is in a branch: ONNX Runtime's
-        optimizer
-        crashes on some Ifs in branches that it inlines.
+        optimizer crashes on some Ifs in branches that it inlines.
     """
     single = len(guards) == 1 and guards[0].presumed is Presumed.NOTHING
     if single or node.computed_in not in _REDUCED_AS or node.examined.target.in_branch:
