@@ -33,12 +33,7 @@ class Decision(Protocol):
     ) -> tuple[KernelOutput, KernelOutput] | None:
         """Return what a kernel returns for a violation; None if all rules are kept.
 
-        Args:
-            operands: The operands.
-            node: The node's name.
-            edition: The edition of the rules.
-            attributes: Parameters of the rules, in JSON.
-            names: The names of the operands; given if some are omitted.
+        The attributes are parameters of the rules in JSON; names are given if operands are omitted.
         """
         ...
 
@@ -48,10 +43,7 @@ def make_decision(
 ) -> Decision:
     """Prepare the decision of an operator.
 
-    Args:
-        operator: The operator.
-        rules: Returns the rules of an edition; those that a run can violate are checked.
-        dtype: The dtype of the kernel's result.
+    Only rules that a run can violate are checked; the dtype is that of the kernel's result.
     """
     plain = {e.value: tuple(rule for rule in rules(e) if rule.in_run) for e in Edition}
 

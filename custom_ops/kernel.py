@@ -89,10 +89,6 @@ class CustomOperator:
 def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
     """Make the kernel of an operator for one element type.
 
-    Args:
-        custom: The operator.
-        element_type: The type of the operands without a fixed type.
-
     Returns:
         A function of the operands, the attributes `node` and `edition`, and parameters of the rules
         in JSON. It returns the result and its shape; on a violation an empty result and the shape

@@ -41,10 +41,6 @@ class ViolationLog:
     def record(self, code: int, error: BaseException) -> int:
         """Store an error, log it with the logger `sonnx_ort`, and return its ticket.
 
-        Args:
-            code: The code of the violated rule.
-            error: The error that the session will raise.
-
         Returns:
             A number that is unique in this process; its last four digits are the code.
         """
@@ -76,16 +72,7 @@ def contract_violation(  # noqa: PLR0913, PLR0917 - all that the error tells
     shapes: tuple[tuple[int, ...], ...],
     violation: Violation,
 ) -> ContractViolation:
-    """Make the error for a violated rule.
-
-    Args:
-        operator: The operator.
-        rule: The rule.
-        node: The name of the original node.
-        names: The names of the operands.
-        shapes: Their shapes.
-        violation: What violates the rule.
-    """
+    """Make the error for a violated rule."""
     shown = ", ".join(
         f"{name} {format_shape(shape)}" for name, shape in zip(names, shapes, strict=True)
     )
@@ -109,14 +96,7 @@ def failed(dtype: np.dtype[Any], code: int, error: BaseException) -> Outputs:
 def could_not_finish(
     dtype: np.dtype[Any], operator: str, node: str, error: BaseException
 ) -> Outputs:
-    """Record that a kernel could not compute its result; never raises.
-
-    Args:
-        dtype: The dtype of the kernel's result.
-        operator: The operator's name.
-        node: The name of the original node.
-        error: The cause.
-    """
+    """Record that a kernel could not compute its result; never raises."""
     try:
         failure = SonnxError(
             f"sonnx::{operator}, node '{node}': the kernel could not finish: "

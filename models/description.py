@@ -40,11 +40,6 @@ def describe(expected: Expectation) -> str:
 def describe_difference(name: str, expected: Array, actual: Array) -> str:
     """Describe the first differing element, or the types and shapes if these differ.
 
-    Args:
-        name: The name of the output.
-        expected: The expected value.
-        actual: The actual value.
-
     Returns:
         A few words; empty if nothing differs.
     """

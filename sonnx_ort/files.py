@@ -76,11 +76,6 @@ def missing_external_data(
 ) -> list[tuple[Path, Path]]:
     """The files to which a model refers and which its new folder lacks.
 
-    Args:
-        proto: The model.
-        source_folder: The folder that has the files.
-        target_folder: The folder to which the model is written.
-
     Returns:
         The existing and the required path of each file.
 
@@ -103,11 +98,6 @@ def missing_external_data(
 
 def transfer_file(origin: Path, place: Path, transfer: Transfer) -> None:
     """Copy or link a file atomically.
-
-    Args:
-        origin: The file.
-        place: The new path; its folder is created if needed.
-        transfer: Whether to copy or to link it.
 
     Raises:
         OSError: It cannot be written, or not linked across file systems.

@@ -26,11 +26,6 @@ ALL = "all"
 def choose(kind: type[Choice], name: str, value: str) -> Choice:
     """Convert the value of a parameter to a choice.
 
-    Args:
-        kind: The enumeration of the choices.
-        name: The name of the parameter, for the message.
-        value: The caller's value.
-
     Raises:
         SonnxError: There is no such choice; the message lists the choices.
     """
@@ -43,11 +38,6 @@ def choose(kind: type[Choice], name: str, value: str) -> Choice:
 
 def choose_demands(edition: str, broadcast: str, operators: str | Iterable[str]) -> Demands:
     """Convert parameters to the demands on a model.
-
-    Args:
-        edition: "typed" or "preliminary".
-        broadcast: "reject" or "explicit".
-        operators: As for `choose_operators`.
 
     Raises:
         SonnxError: A value is not one of the choices.
@@ -149,14 +139,6 @@ class Choices:
         waivers: Waivers = (),
     ) -> "Choices":
         """Convert the parameters of the API.
-
-        Args:
-            edition: "typed" or "preliminary".
-            broadcast: "reject" or "explicit".
-            operators: As for `choose_operators`.
-            backend: "python" or "native".
-            make_explicit: As the attribute.
-            waivers: A TOML file, or waivers.
 
         Raises:
             SonnxError: A value is not one of the choices, or the file cannot be used.

@@ -107,11 +107,7 @@ def check_models(
 ) -> tuple[CheckedModel, ...]:
     """Check models.
 
-    Args:
-        names: Their files, or "-".
-        demands: The demands on all models.
-        before_each: Called with each name before its model is checked.
-        drawn: Whether their graphs will be drawn.
+    `before_each` is called with each name before its model is checked.
     """
     checked: list[CheckedModel] = []
     for name in names:
@@ -128,10 +124,7 @@ def settle(
 ) -> tuple[CheckedModel, ...]:
     """Apply waivers to checked models, and select the reported rules.
 
-    Args:
-        checked: The models.
-        waivers: The waivers for their violations.
-        rules: The rules to report; None means all.
+    None for the rules means all.
 
     Raises:
         SonnxError: A waiver does not match exactly one violation.

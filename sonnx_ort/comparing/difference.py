@@ -25,10 +25,7 @@ _LARGEST = 9
 def complete(model: onnx.ModelProto, given: Mapping[str, Array], seed: int) -> dict[str, Array]:
     """Find an array for each input of a model.
 
-    Args:
-        model: The model.
-        given: Arrays by the names of inputs.
-        seed: The seed of the random arrays for the other inputs.
+    Inputs that are not given are random, by the seed.
 
     Raises:
         SonnxError: A given name is not an input, or no array can be generated for an input.

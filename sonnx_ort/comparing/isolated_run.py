@@ -102,10 +102,7 @@ class IsolatedRuns:
     def run(self, model: bytes, folder: Path | None, feeds: Mapping[str, Array]) -> Outcome:
         """Run a model once, without optimizations.
 
-        Args:
-            model: The serialized model.
-            folder: The folder of its external data; None if it has none.
-            feeds: The inputs by name.
+        The folder is that of the model's external data; None if it has none.
 
         Returns:
             The outputs, or why the run failed, including the death of the process.

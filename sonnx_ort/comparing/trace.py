@@ -21,10 +21,6 @@ def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
     """Copy a model's first nodes, with every value that they compute as an output.
 
     Values inside subgraphs and functions cannot be outputs.
-
-    Args:
-        model: The model; not modified.
-        count: The number of nodes to keep.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)

@@ -138,11 +138,8 @@ def drop_unfounded_sizes(
     declared shape if there is no iteration, so that is kept too; `Inference` models what ONNX
     Runtime infers from it.
 
-    Args:
-        model: The model, before its nodes are replaced.
-        facts: The proved facts about its values.
-        replaced: The operators that custom operators replace.
-        added: The operators of added nodes that may compute the same as nodes of the model.
+    `replaced` has the operators that custom operators replace, `added` those of added nodes that
+    may compute the same as nodes of the model.
     """
     of_loops = chain(_counters(model.graph), collected_by_loops(model.graph))
     kept = {*model.graph.inputs, *of_loops}

@@ -66,9 +66,7 @@ _REASONING = {
 def fulfilment(obligation: Document, *, checked: bool) -> Fulfilment:
     """Determine how an obligation is met.
 
-    Args:
-        obligation: An obligation of the original model, as in a report.
-        checked: Whether each run of the rewritten model checks it, by the analysis of that model.
+    `checked` says whether each run of the rewritten model checks it, by the analysis of that model.
     """
     waiver = obligation["waiver"]
     match Status(str(obligation["status"])):

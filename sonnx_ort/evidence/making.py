@@ -33,11 +33,6 @@ from sonnx_ort.profile.options import Demands
 def check_place_of_record(record: Path, proto: onnx.ModelProto, *models: Path) -> None:
     """Check before any work that a record can be written to a path.
 
-    Args:
-        record: The file to write.
-        proto: The model.
-        models: The files of the original and the rewritten model.
-
     Raises:
         SonnxError: The path is a file of the model or a folder, or its folder does not exist.
     """
@@ -70,13 +65,8 @@ def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
 ) -> Record:
     """Make the record of a rewrite.
 
-    Args:
-        source: The file of the original model.
-        target: The file of the rewritten model, which need not exist yet.
-        model: The original model as it was read.
-        report: Its report, for all operators.
-        content: The content of the target; its external data is that of the source.
-        choices: The choices for the rewrite.
+    The report covers all operators. The target need not exist yet: `content` is what will be
+    written.
 
     Raises:
         SonnxError: A file cannot be read.

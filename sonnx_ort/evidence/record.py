@@ -148,10 +148,7 @@ def external_files(
 ) -> dict[str, str]:
     """Digest the files of a model's external data in chunks.
 
-    Args:
-        proto: The model; its references to external data were checked.
-        folder: The folder of the model.
-        known: Digests that are already known, by location.
+    The references must have been checked; `known` has digests that are already known, by location.
 
     Returns:
         The SHA-256 of each by its location, in the order of the locations.

@@ -72,12 +72,7 @@ def read_record(path: Path) -> Record:
 
 
 def follows(record: Record, path: Path) -> bool:
-    """Whether a file contains exactly what follows from the reports in it.
-
-    Args:
-        record: The content of the file, which this version wrote.
-        path: The file.
-    """
+    """Whether a file contains exactly what follows from the reports in it."""
     written: object = json.loads(path.read_text(encoding="utf-8"))
     return bool(written == json.loads(cyclonedx(record)))
 

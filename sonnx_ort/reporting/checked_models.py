@@ -87,9 +87,7 @@ class Body:
 def outline(model: ir.Model, enforced: Sequence[EnforcedNode] = ()) -> GraphOutline:
     """Describe the graph of a canonical model, with all its subgraphs.
 
-    Args:
-        model: A canonical model; not modified.
-        enforced: Its enforced nodes, which have the names of the original nodes in obligations.
+    Enforced nodes have the names of the original nodes, as in obligations.
     """
     labels = {known.node: known.label for known in enforced}
     return _Outliner(frozenset(model.functions), labels).outline(model.graph, ())

@@ -35,12 +35,8 @@ def difference_report(
 ) -> str:
     """The text of a comparison: its inputs, the first difference, and where a run ended early.
 
-    Args:
-        comparison: The runs of the two models.
-        names: The names of the models.
-        given: The names of the inputs that were given.
-        seed: The seed of the other inputs.
-        every: Whether to list every value of the first model, node by node.
+    `given` has the names of the inputs that were not random. With `every`, each value of the first
+    model is listed.
     """
     lines = [f"{letter}: {name}" for letter, name in zip(_LETTERS, names, strict=True)]
     for name, array in comparison.inputs.items():

@@ -65,12 +65,7 @@ def draw_node(
 ) -> str:
     """Draw a node.
 
-    Args:
-        vertex: The node.
-        corner: Its upper left corner.
-        size: Its width and height.
-        state: Its state; None if no rule applies to it.
-        attributes: Further attributes of the element.
+    The state is None if no rule applies to the node.
     """
     (x, y), (width, height) = corner, size
     middle = x + width / 2
@@ -110,10 +105,7 @@ def draw_value(vertex: Vertex, corner: Point, size: Size, attributes: str) -> st
 def draw_line(line: Line, number: int, origin: Point) -> str:
     """Draw all edges from one vertex.
 
-    Args:
-        line: The route of the edges.
-        number: The number of the vertex in the drawing.
-        origin: The origin of the graph's coordinates.
+    The number is that of the vertex; the origin is that of the graph's coordinates.
     """
     right, down = origin
     steps = [

@@ -31,9 +31,7 @@ def assign_layers(count: int, edges: Sequence[Edge]) -> Layering:
 
     Edges from one vertex share their virtual vertices: they form one line that branches.
 
-    Args:
-        count: The number of vertices, which are numbered from 0.
-        edges: Pairs of vertices, the smaller number first.
+    The vertices are numbered from 0; edges have the smaller number first.
     """
     layer_of = [0] * count
     read: set[int] = set()
@@ -152,9 +150,7 @@ def assign_coordinates(layering: Layering, widths: Sequence[float]) -> list[floa
     Layer by layer the vertices move towards their neighbours, as far as their order and widths
     allow, down and up in turns.
 
-    Args:
-        layering: The ordered layers.
-        widths: The width of each vertex that is not virtual.
+    The widths are those of the real vertices.
 
     Returns:
         The centres, including those of virtual vertices; the smallest left edge is at 0.
@@ -254,9 +250,7 @@ class Layout:
 def lay_out(sizes: Sequence[Size], edges: Sequence[Edge]) -> Layout:
     """Lay a graph out from top to bottom.
 
-    Args:
-        sizes: The width and height of each vertex.
-        edges: Pairs of vertices by their numbers, the smaller number first.
+    The sizes are widths and heights; edges have the smaller number first.
     """
     layering = assign_layers(len(sizes), edges)
     order_layers(layering)

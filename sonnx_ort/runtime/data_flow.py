@@ -29,9 +29,7 @@ class Dependencies:
     def __init__(self, model: ir.Model, bits: Mapping[ir.Node, int]) -> None:
         """Analyse a model.
 
-        Args:
-            model: The model, in topological order.
-            bits: The bit of each enforced node.
+        The nodes must be in topological order; `bits` has the bit of each enforced node.
         """
         self._bits = bits
         self._of: dict[ir.Value, int] = dict.fromkeys(model.graph.inputs, VARYING)

@@ -81,9 +81,7 @@ class RecordedOptimization:
         Constants are folded and unused nodes are removed, which is correct. Only if something is
         missing, ONNX Runtime is asked to apply these optimizations alone.
 
-        Args:
-            model: The rewritten model; not modified.
-            content: The same model as the session got it.
+        `content` is the same model as the session got it; the model is not modified.
 
         Returns:
             The original names of guards that ONNX Runtime renamed, by the new names. It renames

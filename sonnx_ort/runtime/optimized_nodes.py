@@ -87,10 +87,7 @@ def guards_by_output(model: ir.Model) -> Mapping[str, str]:
 def enforced_nodes(model: ir.Model, guards: Mapping[str, str]) -> Iterator[KeptNode]:
     """The guards and other nodes to keep, including those in subgraphs.
 
-    Args:
-        model: A model, optimized or not.
-        guards: The names of the guards by their outputs, because ONNX Runtime renames the nodes of
-            an inlined branch.
+    `guards` has names by outputs, because ONNX Runtime renames the nodes of an inlined branch.
     """
     for node in every_node(model.graph):
         if node.domain != STANDARD_DOMAIN:
@@ -165,10 +162,7 @@ def compare(expected: ir.Model, optimized: ir.Model, guards: Mapping[str, str]) 
     constant. An operand behind a guard must still be behind it, a constant must still be one, and
     the outputs must depend on the same nodes as before.
 
-    Args:
-        expected: The model with the nodes to keep.
-        optimized: The optimized model.
-        guards: The names of the guards by their outputs.
+    `guards` has the names of the guards by their outputs.
     """
     to_keep = [node for node in enforced_nodes(expected, guards) if not _always_passes(node)]
     pairs = matched(to_keep, list(enforced_nodes(optimized, guards)))

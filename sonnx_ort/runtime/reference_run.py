@@ -29,13 +29,7 @@ class ReferenceRun:
         options: onnxruntime.SessionOptions,
         weights: Weights = INSIDE,
     ) -> None:
-        """Keep the model.
-
-        Args:
-            model: The natively enforced model, serialized.
-            options: The options of its session.
-            weights: The location of its large weights.
-        """
+        """Keep the model."""
         self._model = model
         self._weights = weights
         # An optimizer can change the sizes that reach a node.
@@ -46,9 +40,7 @@ class ReferenceRun:
     def explain(self, violation: ContractViolation, run: Run) -> ContractViolation:
         """Complete a violation.
 
-        Args:
-            violation: The violation from the message of the failed run.
-            run: Repeats the run in another session.
+        `run` repeats the run in another session.
 
         Returns:
             The violation that the reference raises; the given one if the reference cannot run or
@@ -66,10 +58,7 @@ class ReferenceRun:
     ) -> BaseException | None:
         """Compare a run with the reference, which also checks proved rules.
 
-        Args:
-            violation: The violation from the message of the run, or None.
-            run: Repeats the run in another session.
-            failed: Whether the run failed, for any reason.
+        `run` repeats the run in another session; `failed` is whether it failed, for any reason.
 
         Returns:
             The violation of the reference; a `SonnxError` if the verdicts differ or the reference

@@ -101,12 +101,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             raise
 
     def _start(self, model: ir.Model, start: Callable[[], None]) -> None:
-        """Start the session, and check the graph that it runs.
-
-        Args:
-            model: The rewritten model.
-            start: Makes ONNX Runtime create the session.
-        """
+        """Start the session, and check the graph that it runs."""
         if self._reference is None:
             with violations_raised():
                 start()

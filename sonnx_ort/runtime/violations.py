@@ -73,9 +73,7 @@ def violation_behind(
 ) -> BaseException | None:
     """Find the error that a kernel recorded under the ticket in a message.
 
-    Args:
-        message: The text of an ONNX Runtime error.
-        renamed: The original names of guards, by those that ONNX Runtime gave them.
+    `renamed` has the original names of guards, by those that ONNX Runtime gave them.
 
     Returns:
         The kernel's error, a `ContractViolation` unless the kernel could not finish. If that is

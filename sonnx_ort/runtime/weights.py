@@ -176,11 +176,7 @@ def place(
     The weights are put into the graph if the options cannot be copied, or if the optimized model is
     to be saved with them.
 
-    Args:
-        weights: The current location of the weights.
-        graph: The rewritten model, which may be changed.
-        options: The session's options.
-        shared: Whether others may use the options.
+    `shared` is whether others may use the options.
 
     Returns:
         The new location of the weights, and the options for the session.
@@ -275,10 +271,6 @@ def private_copy(
 
     ONNX Runtime copies the options into each session and returns them, without custom operators and
     the execution providers that were added to them.
-
-    Args:
-        options: The options; unchanged afterwards.
-        graph: The model that will run with them.
 
     Returns:
         The copy, on which operators must be registered again; None if it would lack something that

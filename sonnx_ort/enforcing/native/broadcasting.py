@@ -138,9 +138,7 @@ def axes_exempt_from_size_0(operands: Sequence[Operand], bearer: int) -> list[bo
     None if anything other than a size of 0 against 1 can violate the rule, or if the rank is
     unknown and another operand is not a scalar.
 
-    Args:
-        operands: The operands, aligned at their last axes.
-        bearer: The position of an operand that has the common shape.
+    The operands are aligned at their last axes; `bearer` is one that has the common shape.
     """
     others = [operand.shape for index, operand in enumerate(operands) if index != bearer]
     shape = operands[bearer].shape

@@ -83,12 +83,7 @@ def _expanded_to_positive(
 ) -> list[ir.Value]:
     """Expand to the shape of one value, behind a guard that fails for a size of 0.
 
-    Args:
-        nodes: Collects the new nodes.
-        label: The label of the node.
-        values: The values.
-        plan: The plan of the broadcast.
-        bearing: The position of the value, and for each of its axes whether the size may be 0.
+    `bearing` is the position of the value, and for each of its axes whether the size may be 0.
     """
     bearer, exempt = bearing
     sizes = nodes.shape(values[bearer])

@@ -77,13 +77,7 @@ def require_nothing_waived(examined: ExaminedNode) -> None:
 def same_in_every_run(
     model: ir.Model, nodes: Sequence[ExaminedNode], has_kernel: Callable[[ExaminedNode], bool]
 ) -> frozenset[ir.Node]:
-    """Find the constant nodes whose obligations are all proved.
-
-    Args:
-        model: The model, before enforcement.
-        nodes: The nodes to enforce.
-        has_kernel: Whether a standard kernel computes the same as the custom operator.
-    """
+    """Find the constant nodes whose obligations are all proved."""
     # Behind a custom operator, types in a subgraph are unknown.
     outside = (n for n in nodes if n.target.node.graph is model.graph)
     kept = {n.target.node for n in outside if _foldable(n) and has_kernel(n)}
