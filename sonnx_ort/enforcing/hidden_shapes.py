@@ -60,7 +60,7 @@ def readers_of(scalars: Iterable[ir.Value]) -> Uses:
     """Find the uses of inputs that can read a value of unknown shape instead.
 
     A Scan needs the shape; its body gets a state of unknown shape in any case. ONNX Runtime's
-    optimizer replaces a Dropout whose ratio is not constant.
+    optimizer replaces a Dropout by its ratio if the ratio is computed.
     """
     uses = uses_of(scalars).items()
     return {

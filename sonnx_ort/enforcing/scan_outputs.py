@@ -107,8 +107,7 @@ def _initial(output: BodyOutput) -> tuple[int, ir.Value] | None:
 def _with_rank(nodes: StandardNodes, value: ir.Value, rank: int) -> ir.Value:
     """The same tensor; an error if it has another rank.
 
-    One axis is added first, because Reshape makes a tensor with one element a scalar without an
-    error.
+    An axis of size 1 is appended first: for rank 0, a Reshape of the sizes to [0] would never fail.
     """
     one = _vector(nodes, (1,), "one")
     sizes = nodes.add("Concat", [nodes.shape(value), one], "sizes_and_one", {"axis": 0})

@@ -1,7 +1,8 @@
 """Guards of the rules of Broadcast, and of legacy broadcasting.
 
-start = axis, or rank(A) - rank(B) 1, ..., 1, sizes of B, 1, ..., 1 is compared with the sizes of A,
-from `start` on 1, ..., 1, sizes of B is the shape that aligns with A, behind the guard
+start = axis, or rank(A) - rank(B)
+1, ..., 1, sizes of B, 1, ..., 1    is compared with the sizes of A, from `start` on
+1, ..., 1, sizes of B               is the shape that aligns with A, behind the guard
 
 Shape(X0), Shape(X1) -> largest size of each axis -> Reshape -> common
                             [rank, or -code if a size is neither the largest nor 1] -^

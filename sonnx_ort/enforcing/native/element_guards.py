@@ -99,8 +99,8 @@ def _divisor_is_nonzero(nodes: StandardNodes, operands: Operands, node: GuardedN
 def _passing(node: GuardedNode) -> Sequence[int]:
     """B, if ONNX Runtime can compute it by constant folding.
 
-    Its constant folding of an integer Div by zero fails at session creation, even for an unused
-    node, and without the node's name.
+    If constant folding divides an integer by zero, ONNX Runtime creates no session, wherever the
+    node is, and does not name it.
     """
     last = len(node.examined.operands) - 1
     return [last] if node.examined.foldable[last] else []

@@ -1,7 +1,7 @@
 """The inputs of custom operators: shapes, elements, or many operands in one vector.
 
 Shape(X0), Shape(X1), ... -> sonnx::BroadcastShape -> shape, its shape -> Reshape -> common
-Shape(A), Shape(B) -> sonnx::AlignedShape -> shape, its shape -> Reshape -> B's
+Shape(A), Shape(B)        -> sonnx::AlignedShape   -> shape, its shape -> Reshape -> B's
 """
 
 import json
