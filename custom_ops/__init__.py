@@ -1,7 +1,7 @@
-"""The Python-defined operators of the domain `sonnx`, run by ONNX Runtime.
+"""The custom operators of the domain `sonnx`, written in Python and run by ONNX Runtime.
 
-`arithmetic.py` has what they compute; `kernel.py` makes a total function of it, and
-`registration.py` hands all of them to onnxruntime-extensions.
+`arithmetic.py` has the computations, `kernel.py` makes kernels that never raise, and
+`registration.py` registers them with onnxruntime-extensions.
 """
 
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION

@@ -1,8 +1,8 @@
-"""What custom operators compute themselves, on operands that keep all rules.
+"""The results of custom operators, for operands that keep all rules.
 
-Of floats IEEE 754 says the results; sums, differences and products of integers wrap modulo 2^n.
-Integer quotients are truncated towards zero, as ONNX and C do; numpy's `//` floors. Zero divisors
-and the smallest value divided by -1 do not reach this arithmetic.
+Floats follow IEEE 754; sums, differences and products of integers wrap modulo 2^n. Integer
+quotients are truncated towards zero, as in ONNX and C; numpy's `//` floors. Zero divisors and the
+smallest value divided by -1 are rejected before.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,11 @@ Array = npt.NDArray[Any]
 Arithmetic = Callable[..., Array]
 """Computes the result from operands that keep all rules, and from the argument `edition`.
 
-It may write into the first operand.
+It may overwrite the first operand.
 """
 
 _BLOCK = 16384
-"""Elements that are divided at a time, so that temporary arrays stay in the cache."""
+"""The number of elements divided at a time, so that temporary arrays fit into the cache."""
 
 
 def divide(a: Array, b: Array, *, edition: Edition) -> Array:
@@ -32,7 +32,7 @@ def divide(a: Array, b: Array, *, edition: Edition) -> Array:
     Args:
         a: The dividends; overwritten.
         b: The divisors, of the same shape and dtype.
-        edition: Decides what a zero divisor gives on floats: the IEEE 754 result, or +inf.
+        edition: Determines the result of floats for a zero divisor: that of IEEE 754, or +inf.
 
     Returns:
         The quotients, in the operands' shape and dtype.
@@ -46,7 +46,7 @@ def divide(a: Array, b: Array, *, edition: Edition) -> Array:
             return _truncated_quotient(a, b)
 
 
-# As a decorator it costs half of what it does as a context.
+# Half as expensive as a decorator as it is as a context manager.
 @np.errstate(all="ignore")
 def _divide_floats(a: Array, b: Array, edition: Edition) -> Array:
     np.divide(a, b, out=a)
@@ -57,8 +57,8 @@ def _divide_floats(a: Array, b: Array, edition: Edition) -> Array:
 
 def _truncated_quotient(a: Array, b: Array) -> Array:
     if a.dtype.itemsize < 8:
-        # Exact: a quotient that is no integer is at least 1/|b| away from one, and the rounding
-        # error of a double is smaller than that for operands of up to 32 bits.
+        # Exact: a quotient that is not an integer differs from the nearest one by at least 1/|b|,
+        # and the rounding error of a double is smaller for operands of up to 32 bits.
         return np.divide(a, b, out=np.empty_like(a), dtype=np.float64, casting="unsafe")
     if a.size <= _BLOCK:
         remainder = np.fmod(a, b, out=np.empty_like(a))
@@ -79,33 +79,25 @@ def _quotient_of_magnitudes(a: Array, b: Array) -> Array:
 
 @np.errstate(all="ignore")
 def reciprocal(x: Array, *, edition: Edition) -> Array:
-    """Divide 1 element by element.
-
-    Args:
-        x: The elements; overwritten.
-        edition: Makes no difference here.
-
-    Returns:
-        The results, in the operand's shape and dtype.
-    """
+    """The reciprocal of each element of x, which is overwritten; the same in both editions."""
     del edition
     np.divide(x.dtype.type(1), x, out=x)
     return x
 
 
 def by_ufunc(function: np.ufunc, *, in_place: bool = True) -> Arithmetic:
-    """Compute by a function of numpy, element by element, the same in both editions.
+    """Make a computation from a numpy function, the same in both editions.
 
     Args:
         function: The function.
-        in_place: Whether the result is of the operands' type, and is written into the first one.
+        in_place: Whether the result has the operands' type and overwrites the first operand.
     """
 
     def called(operands: Sequence[Array]) -> Array:
         result: Array = function(*operands, out=operands[0]) if in_place else function(*operands)
         return result
 
-    # As a decorator it costs half of what it does as a context; integers have nothing to say.
+    # Half as expensive as a decorator as it is as a context manager; integers raise no warnings.
     silently = np.errstate(all="ignore")(called)
 
     def compute(*operands: Array, edition: Edition) -> Array:
@@ -138,9 +130,9 @@ ARITHMETIC: Mapping[str, Arithmetic] = MappingProxyType(
         "Xor": by_ufunc(np.logical_xor),
     }
 )
-"""The element-wise operators that compute here.
+"""The element-wise operators that custom operators compute.
 
-ONNX Runtime computes all others, behind a custom operator that checks their operands: where the
-last bits of results differ between implementations (Acos, Log, Pow), the sign of a zero does (Max,
-Min, PRelu, Where), or the meaning depends on attributes of the node (BitShift, Cast, Mod).
+ONNX Runtime computes the others, behind a custom operator that checks the operands. Their last bits
+differ between implementations (Acos, Log, Pow), or the sign of a zero does (Max, Min, PRelu,
+Where), or their meaning depends on attributes (BitShift, Cast, Mod).
 """

@@ -1,8 +1,8 @@
-"""What broadcasting has to decide, which depends on shapes alone: no tensor passes through here.
+"""Custom operators that decide broadcasting from shapes alone, without reading tensors.
 
-`sonnx::BroadcastShape` gives the common shape of any number of tensors, `sonnx::AlignedShape` the
-one by which the second operand of a version 1 or 6 node lines up with the first. The graph reshapes
-and expands by these.
+`sonnx::BroadcastShape` returns the common shape of any number of tensors. `sonnx::AlignedShape`
+returns the shape by which the second operand aligns with the first in opsets 1 and 6. The graph
+then reshapes and expands.
 """
 
 import json
@@ -28,11 +28,11 @@ _BROADCASTABLE = Broadcastable()
 def common_shape(
     sizes: Array, ranks: Array, node: str, operands: str
 ) -> tuple[KernelOutput, KernelOutput]:
-    """Find the common shape, or the first two tensors that have none.
+    """Compute the common shape, or record a violation for the first two incompatible tensors.
 
     Args:
-        sizes: The shapes of all tensors, one behind the other, int64.
-        ranks: How many of the sizes belong to each tensor, int64.
+        sizes: The shapes of all tensors in one vector, int64.
+        ranks: The rank of each tensor, int64.
         node: The node's name.
         operands: The names of the tensors, a list in JSON.
 
@@ -55,19 +55,19 @@ def common_shape(
 def aligned_shape(  # noqa: PLR0913, PLR0917 - the inputs, then the attributes
     sizes: Array, ranks: Array, node: str, operator: str, rule: str, axis: str
 ) -> tuple[KernelOutput, KernelOutput]:
-    """Find the shape by which the second of two tensors lines up with the first.
+    """Compute the shape by which the second of two tensors aligns with the first.
 
     Args:
-        sizes: The shapes of both tensors, one behind the other, int64.
-        ranks: How many of the sizes belong to each tensor, int64.
+        sizes: The shapes of both tensors in one vector, int64.
+        ranks: The rank of each tensor, int64.
         node: The node's name.
         operator: The node's operator.
-        rule: The rule that is broken where they do not line up.
-        axis: The attribute `axis` as a number in digits; empty if it is not set.
+        rule: The rule that is violated if they cannot be aligned.
+        axis: The attribute `axis` in digits; empty if it is not set.
 
     Returns:
-        The second tensor's shape with axes of size 1 behind its own, and the shape of that:
-        `[rank]`, or `[-ticket]` on a violation. Never raises.
+        The second tensor's shape with trailing axes of size 1, and the shape of that: `[rank]`, or
+        `[-ticket]` on a violation. Never raises.
     """
     try:
         a, b = shapes_in(sizes, ranks)
@@ -91,7 +91,7 @@ BROADCAST_SHAPE = KernelDefinition(
     attributes=("node", "operands"),
     kernel=common_shape,
 )
-"""Decides about a Broadcast."""
+"""Checks a Broadcast."""
 
 ALIGNED_SHAPE = KernelDefinition(
     name="AlignedShape",
@@ -102,4 +102,4 @@ ALIGNED_SHAPE = KernelDefinition(
     kernel=aligned_shape,
     remark="B has to line up with A",
 )
-"""Decides about the broadcasting of versions 1 and 6."""
+"""Checks the broadcasting of opsets 1 and 6."""

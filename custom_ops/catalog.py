@@ -12,10 +12,10 @@ from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.operator import Operator
 
 _PASSED_OPERANDS = {"Mod": 1}
-"""The operand that the custom operator passes on, where it is not the first.
+"""The operand that a custom operator passes on, if it is not the first.
 
-Where ONNX Runtime knows the divisors of a Mod before a run, and one is zero, no session is made,
-with an error that names no node, or the process ends.
+If the divisors of a Mod are constant and one is zero, ONNX Runtime creates no session, with an
+error that names no node, or the process ends.
 """
 
 
@@ -23,7 +23,7 @@ def _custom_operator(operator: Operator) -> CustomOperator | Inspection:
     if not operator.elementwise:
         return Inspection(operator)
     arithmetic = ARITHMETIC.get(operator.name)
-    # What is computed here in a wider type is rounded a second time.
+    # A result computed in a wider type is rounded a second time.
     carriers = CARRIERS if arithmetic is None or operator.rounds_once else {}
     position = _PASSED_OPERANDS.get(operator.name, 0)
     return CustomOperator(operator, arithmetic, carriers, position)
@@ -32,11 +32,11 @@ def _custom_operator(operator: Operator) -> CustomOperator | Inspection:
 CUSTOM_OPERATORS: Mapping[str, CustomOperator | Inspection] = MappingProxyType(
     {name: _custom_operator(o) for name, o in OPERATORS.items() if name in STANDARD_OPERATORS}
 )
-"""What takes the place of each standard operator of the profile."""
+"""The custom operator for each standard operator of the profile."""
 
 KERNEL_DEFINITIONS: tuple[KernelDefinition, ...] = (
     *(kernel for custom in CUSTOM_OPERATORS.values() for kernel in custom.definitions()),
     BROADCAST_SHAPE,
     ALIGNED_SHAPE,
 )
-"""Every kernel, for every combination of types."""
+"""All kernels, one for each combination of types."""

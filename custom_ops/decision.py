@@ -1,4 +1,4 @@
-"""Decides in a run what an operator's rules make of its operands."""
+"""Checks the rules of an operator on the operands of a run."""
 
 import functools
 import json
@@ -17,11 +17,11 @@ from sonnx_ort.profile.rule import Rule
 Array = npt.NDArray[Any]
 
 ATTRIBUTES = ("node", "edition")
-"""The attributes of a custom operator, besides those that say what its rules demand."""
+"""The attributes of every custom operator; others have parameters of its rules."""
 
 
 class Decision(Protocol):
-    """Looks for the first rule that is broken."""
+    """Finds the first violated rule."""
 
     def __call__(
         self,
@@ -31,14 +31,9 @@ class Decision(Protocol):
         attributes: Mapping[str, str],
         names: Sequence[str] = (),
     ) -> tuple[KernelOutput, KernelOutput] | None:
-        """Give what a kernel returns for a violation; None if all rules are kept.
+        """Return what a kernel returns for a violation; None if all rules are kept.
 
-        Args:
-            operands: The operands.
-            node: The node's name.
-            edition: The edition that it is held to.
-            attributes: What its rules demand by attributes, in JSON.
-            names: The names of the operands, where some are left out.
+        The attributes are parameters of the rules in JSON; names are given if operands are omitted.
         """
         ...
 
@@ -46,12 +41,9 @@ class Decision(Protocol):
 def make_decision(
     operator: Operator, rules: Callable[[Edition], Iterable[Rule]], dtype: np.dtype[Any]
 ) -> Decision:
-    """Prepare to decide.
+    """Prepare the decision of an operator.
 
-    Args:
-        operator: The operator.
-        rules: Gives the rules of an edition; those that a run can break are looked at.
-        dtype: The dtype of what the kernel gives where all rules are kept.
+    Only rules that a run can violate are checked; the dtype is that of the kernel's result.
     """
     plain = {e.value: tuple(rule for rule in rules(e) if rule.in_run) for e in Edition}
 
@@ -69,14 +61,14 @@ def make_decision(
     ) -> tuple[KernelOutput, KernelOutput] | None:
         binding = of_node(edition, tuple(attributes.items())) if attributes else plain[edition]
         for rule in binding:
-            spoken_of = operands
+            checked = operands
             if rule.operands is not None:
-                spoken_of = rule.spoken_of(names or operator.operand_names(len(operands)), operands)
-            violation = rule.requirement.violation(spoken_of)
+                checked = rule.spoken_of(names or operator.operand_names(len(operands)), operands)
+            violation = rule.requirement.violation(checked)
             if violation is not None:
-                told = tuple(names or operator.operand_names(len(operands)))
+                operand_names = tuple(names or operator.operand_names(len(operands)))
                 shapes = tuple(operand.shape for operand in operands)
-                error = contract_violation(operator, rule, node, told, shapes, violation)
+                error = contract_violation(operator, rule, node, operand_names, shapes, violation)
                 return failed(dtype, rule.code, error)
         return None
 

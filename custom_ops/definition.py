@@ -1,4 +1,4 @@
-"""Kernels as ONNX Runtime takes them: their types, their outputs, and what it is told of them."""
+"""The types and outputs of kernels, as ONNX Runtime requires them."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -16,11 +16,11 @@ from sonnx_ort.profile.operator import Operator
 CARRIERS: Mapping[ElementType, ElementType] = MappingProxyType(
     {ElementType.FLOAT16: ElementType.FLOAT, ElementType.BFLOAT16: ElementType.FLOAT}
 )
-"""The type that stands in for one that kills the process when a Python kernel is given it.
+"""The type that replaces one for which a Python kernel would crash.
 
-Exact for what is rounded once from an exact sum, product, quotient or square root: the carrier has
-at least 2p + 2 bits for the p bits of the type (24 >= 2 * 11 + 2), so rounding twice gives what
-rounding once would.
+The result is exact for a correctly rounded sum, product, quotient or square root: the carrier has
+at least 2p + 2 bits for the p bits of the type (24 >= 2 * 11 + 2), so rounding twice gives the same
+as rounding once.
 """
 
 KERNEL_TYPES: tuple[ElementType, ...] = tuple(t for t in NUMERIC_TYPES if t not in CARRIERS)
@@ -34,12 +34,12 @@ _ONNX_DOMAINS = (
 
 
 class KernelOutput(np.ndarray[Any, np.dtype[Any]]):
-    """An array that answers `flatten().tolist()` with itself.
+    """An array whose `flatten().tolist()` returns the array itself.
 
-    onnxruntime-extensions asks a kernel's result for `shape` and for `flatten().tolist()`: a
-    Python list of all elements, which costs hundreds of times the operator itself. Its C++ side
-    takes an array where it gets one and copies `itemsize * size` bytes from it, so the array must
-    be C-contiguous and of exactly the declared dtype.
+    onnxruntime-extensions calls `shape` and `flatten().tolist()` of a kernel's result. A Python
+    list of all elements costs hundreds of times the operator itself. The C++ code also takes an
+    array, and copies `itemsize * size` bytes from it, so the array must be C-contiguous and of
+    exactly the declared dtype.
     """
 
     def flatten(self, order: Any = None) -> "KernelOutput":
@@ -60,17 +60,14 @@ def kernel_output(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> KernelOutput
         dtype: The dtype that the operator declares for this output.
 
     Returns:
-        A view of the array; of a contiguous copy in the declared dtype where it is not both.
+        A view of the array, or of a contiguous copy in the declared dtype if it needs one.
     """
     return np.asarray(array, dtype=dtype, order="C").view(KernelOutput)
 
 
 @functools.lru_cache(maxsize=1024)
 def shape_output(shape: tuple[int, ...]) -> KernelOutput:
-    """Give a shape as a kernel's output, int64 whatever its rank.
-
-    Args:
-        shape: The sizes.
+    """Convert a shape to a kernel's output, int64 for any rank.
 
     Returns:
         An array that many runs may share; ONNX Runtime copies it.
@@ -79,9 +76,9 @@ def shape_output(shape: tuple[int, ...]) -> KernelOutput:
 
 
 Kernel = Callable[..., tuple[KernelOutput, KernelOutput]]
-"""A total function of the inputs' arrays and of the node's attributes.
+"""A function of arrays and attributes that never raises.
 
-It gives the result and its shape; on a violation an empty result and the shape `[-ticket]`.
+It returns the result and its shape; on a violation an empty result and the shape `[-ticket]`.
 """
 
 
@@ -92,12 +89,12 @@ class KernelDefinition:
     Attributes:
         name: The operator's name in the domain `sonnx`.
         operator: The operator of the profile whose rules it enforces; None if its attribute
-            `operator` names that.
+            `operator` has the name.
         inputs: The ONNX names of the element types of its inputs.
-        output: The ONNX name of the element type of its result, behind which it gives a shape.
+        output: The ONNX name of the element type of its result; the second output is the shape.
         attributes: The names of its attributes, all of them strings.
         kernel: The kernel.
-        remark: What its guard looks at, where the rules do not say it.
+        remark: What its guard checks, if the rules do not say it.
     """
 
     name: str
@@ -109,10 +106,10 @@ class KernelDefinition:
     remark: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a name that ONNX Runtime could take for an operator of its own.
+        """Reject the name of a standard operator.
 
-        It looks at the name alone, whatever the domain, where it follows sizes through nodes, and
-        would hold what the operator computes for the shape that the kernel gives behind it.
+        When ONNX Runtime propagates shapes, it looks only at the name, in any domain. It would take
+        the result of the computation for the shape that is the second output.
 
         Raises:
             ValueError: ONNX has an operator of that name.

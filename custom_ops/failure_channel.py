@@ -1,12 +1,11 @@
-"""The channel by which an enforced model fails: the name of a guard, and an impossible dimension.
+"""How a rewritten model fails: by the name of a guard and an impossible dimension.
 
-A guard is a `Reshape`. Where a rule is broken it is asked for a shape with a dimension below -1,
-and what ONNX Runtime says then holds the guard's name and that dimension. Its last four digits are
-the code of the rule; what stands before them, if anything, is the serial number of an error in the
-log of the kernels.
+A guard is a `Reshape`. If a rule is violated it gets a shape with a dimension below -1, and ONNX
+Runtime's message has the guard's name and that dimension. Its last four digits are the code of the
+rule; the digits before, if any, are the number of an error in the log of the kernels.
 
-A guard of one rule may also be a `Reshape` or an `Expand` to a shape that what breaks the rule
-cannot take. Its name alone tells the code.
+A guard of one rule may also be a `Reshape` or an `Expand` to a shape that fails exactly if the rule
+is violated. Then its name alone has the code.
 """
 
 import re
@@ -29,10 +28,10 @@ _GUARD_AT_THE_START = re.compile(
     r"\[ShapeInferenceError\] Invalid dimension value: -(?P<ticket>\d+)\s*",
     re.DOTALL,
 )
-"""What ONNX Runtime says where it knows before all runs that a guard refuses what reaches it."""
+"""ONNX Runtime's message if it finds before any run that a guard fails."""
 
 GUARDING_OPERATORS = frozenset({"Reshape", "Expand"})
-"""The operators that guards are."""
+"""The operators of guards."""
 
 _REFUSAL = re.compile(
     rf".*running (?:{'|'.join(sorted(GUARDING_OPERATORS))}) node\. "
@@ -42,19 +41,19 @@ _REFUSAL = re.compile(
     r"(?:(?!Status Message: ).)*",
     re.DOTALL,
 )
-"""What ONNX Runtime says of a guard that refuses what cannot take a shape."""
+"""ONNX Runtime's message if a guard fails because of a shape."""
 
 _DIMENSION = re.compile(r"A dimension cannot be less than -1, got -(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class FailedGuard:
-    """A guard that refused what reached it.
+    """A guard that failed.
 
     Attributes:
         ticket: The impossible dimension, without its sign.
-        operator: The operator that the guard speaks of; empty if the message does not tell.
-        node: The name of its node; empty if the message does not tell.
+        operator: The operator of the guard; empty if the message does not have it.
+        node: The name of the node; empty if the message does not have it.
     """
 
     ticket: int
@@ -68,13 +67,13 @@ class FailedGuard:
 
 
 def guard_name(operator: str, node: str, rules: Sequence[Rule], remark: str = "") -> str:
-    """Name the guard of a node.
+    """Make the name of a node's guard.
 
     Args:
         operator: The operator's name.
         node: The name of the original node.
-        rules: The rules that bind the node; those that a run can break are named.
-        remark: What the guard looks at, where the rules do not say it.
+        rules: The rules of the node; the name lists those that a run can violate.
+        remark: What the guard checks, if the rules do not say it.
     """
     decided = sorted((rule for rule in rules if rule.in_run), key=lambda rule: rule.code)
     codes = ", ".join(f"{rule.code} {rule.id}" for rule in decided)
@@ -86,35 +85,22 @@ def guard_name(operator: str, node: str, rules: Sequence[Rule], remark: str = ""
 
 
 def refusing_guard_name(operator: str, node: str, rule: Rule) -> str:
-    """Name a guard that refuses whatever breaks one rule, and nothing else.
-
-    Args:
-        operator: The operator's name.
-        node: The name of the original node.
-        rule: The rule.
-    """
+    """Make the name of a guard that fails exactly if one rule is violated."""
     return f"{operator} '{node}' breaks the SONNX profile; the rule: {rule.code} {rule.id}"
 
 
 def guarded_node(name: str) -> str | None:
-    """What a guard speaks of: "Div 'scale'".
-
-    Args:
-        name: The name of a node.
-
-    Returns:
-        The operator and the node; None if the name is none of a guard.
-    """
+    """The operator and node of a guard's name, such as "Div 'scale'"; None for other names."""
     found = _GUARD.match(name)
     return None if found is None else f"{found['operator']} '{found['node']}'"
 
 
 def failed_guards(message: str) -> list[FailedGuard]:
-    """Find the guards that refused something in the text of an ONNX Runtime error.
+    """Find the guards that failed in the text of an ONNX Runtime error.
 
     Args:
-        message: The text. That of a node with a subgraph ends in that of the subgraph; what stands
-            before the last status is names, which a model chooses.
+        message: The text. For a node with a subgraph it ends with the message of the subgraph. The
+            text before the last status has names, which a model can choose.
     """
     _, _, status = message.rpartition("Status Message:")
     tickets = [int(ticket) for ticket in _DIMENSION.findall(status)]

@@ -1,8 +1,8 @@
-"""Operators of the domain `sonnx` that look at what a node reads, and compute nothing.
+"""Custom operators that check the operands of a node, and compute nothing.
 
-They are given the shapes of operands of which rules see nothing else, and the elements of others,
-and give the shape of the first operand: no large tensor passes through them. Behind them the graph
-reshapes the first operand to that, and the standard node computes:
+They read the shapes of operands, or the elements if rules depend on them, and return the shape of
+the first operand, so they read no large tensor. The graph reshapes the first operand to that shape,
+and the standard node computes:
 
     Shape(A), Shape(B) -> sonnx::MatMulOperands -> A's shape, its shape -> Reshape -> shape
     A, shape -> Reshape -> A
@@ -33,14 +33,14 @@ from sonnx_ort.profile.rule import Rule
 Array = npt.NDArray[Any]
 
 LEFT_OUT = -1
-"""The one size of what stands for the shape of an operand that is left out."""
+"""The single size that represents an omitted operand."""
 
 _INT64 = ElementType.INT64.dtype
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """An operator that is not element-wise: what it must keep.
+    """The custom operator for an operator that is not element-wise.
 
     Attributes:
         operator: The profile's operator.
@@ -57,7 +57,7 @@ class Inspection:
         return f"{self.operator.name}Operands"
 
     def definitions(self) -> tuple[KernelDefinition, ...]:
-        """One kernel, or one for each type of operands whose elements are looked at."""
+        """One kernel, or one for each type of operands whose elements are read."""
         inputs = dict.fromkeys(self._inputs(kind) for kind in self._kinds())
         return tuple(
             KernelDefinition(
@@ -87,19 +87,16 @@ class Inspection:
 def make_kernel(inspection: Inspection) -> Kernel:
     """Make the kernel of an operator.
 
-    Args:
-        inspection: The operator.
-
     Returns:
-        A function of shapes and of elements, of the node's attributes `node` and `edition`, and of
-        those that say what its rules demand, in JSON. It gives the first shape, and the shape of
-        that: `[rank]`, or `[-ticket]` on a violation. It never raises.
+        A function of shapes and elements, the attributes `node` and `edition`, and parameters of
+        the rules in JSON. It returns the first shape, and the shape of that: `[rank]`, or
+        `[-ticket]` on a violation. It never raises.
     """
     operator = inspection.operator
     names = operator.looked_at
 
     def rules(edition: Edition) -> Iterable[Rule]:
-        # What runs decide is the same in all families.
+        # Rules that a run can violate are the same in all families.
         return next(iter(operator.contracts[edition].values()))
 
     decided = make_decision(operator, rules, _INT64)
@@ -124,5 +121,5 @@ def make_kernel(inspection: Inspection) -> Kernel:
 
 
 def _of_shape(sizes: Array) -> Array:
-    """An array of a shape, without elements of its own."""
+    """An array of a shape, without memory for its elements."""
     return np.broadcast_to(np.int8(0), tuple(sizes.tolist()))

@@ -1,8 +1,7 @@
-"""Makes the total function that ONNX Runtime calls out of an operator's arithmetic.
+"""Makes kernels that never raise from the arithmetic of operators.
 
-An exception that leaves a kernel ends the process (onnxruntime-extensions' `Compute` is
-`noexcept`). So a kernel returns whatever comes in: on a violation it returns an impossible shape,
-at which the `Reshape` behind it fails.
+An exception in a kernel ends the process (onnxruntime-extensions' `Compute` is `noexcept`). So on a
+violation a kernel returns an impossible shape, for which the `Reshape` behind it fails.
 """
 
 from collections.abc import Mapping
@@ -34,16 +33,16 @@ _INT64 = ElementType.INT64.value
 
 @dataclass(frozen=True, slots=True)
 class CustomOperator:
-    """An element-wise operator: what it must keep, and how it computes.
+    """The custom operator for an element-wise operator.
 
     Attributes:
         operator: The profile's operator.
-        arithmetic: The computation; None where a standard node computes, behind the custom
-            operator, which looks at the operands and gives one of them.
-        carriers: The types that stand in for those that kernels cannot take, where the operator
-            computes the same in them; a node of another such type is refused.
-        handed_on: The position of the operand that it gives where a standard node computes: one
-            that ONNX Runtime may not know before a run, if there is such a one.
+        arithmetic: The computation; None if the custom operator only checks the operands and passes
+            one on, and a standard node computes.
+        carriers: The types that replace those that kernels cannot take, if the results are the
+            same; other such types are rejected.
+        handed_on: The index of the operand that is passed on to the standard node: one that ONNX
+            Runtime must not know before a run, if there is one.
     """
 
     operator: Operator
@@ -73,18 +72,14 @@ class CustomOperator:
         )
 
     def output(self, element_type: ElementType) -> str:
-        """The ONNX name of the type of what its kernel for a type gives.
-
-        Args:
-            element_type: The type of the operands that have no type of their own.
-        """
+        """The ONNX name of the result's type, for operands of an element type."""
         if self.arithmetic is not None:
             return self.operator.result_type or element_type.value
         name = self.operator.operand_names(self.handed_on + 1)[self.handed_on]
         return self.operator.operand_types.get(name, element_type.value)
 
     def _inputs(self, element_type: ElementType) -> tuple[str, ...]:
-        """Of any number of tensors: all elements, all sizes, and how many sizes each has."""
+        """For any number of tensors: all elements, all sizes, and the rank of each."""
         if self.operator.repeated_operand is not None:
             return (element_type.value, _INT64, _INT64)
         own = self.operator.operand_types
@@ -94,16 +89,12 @@ class CustomOperator:
 def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
     """Make the kernel of an operator for one element type.
 
-    Args:
-        custom: The operator.
-        element_type: The type of the operands that have no type of their own.
-
     Returns:
-        A function of the operands, of the node's attributes `node` and `edition`, and of those that
-        say what its rules demand, in JSON. It gives the result and its shape; on a violation an
-        empty result and the shape `[-ticket]`. It never raises.
+        A function of the operands, the attributes `node` and `edition`, and parameters of the rules
+        in JSON. It returns the result and its shape; on a violation an empty result and the shape
+        `[-ticket]`. It never raises.
     """
-    operator, arithmetic = custom.operator, custom.arithmetic or _handing_on(custom.handed_on)
+    operator, arithmetic = custom.operator, custom.arithmetic or _passing_on(custom.handed_on)
     dtype = ElementType(custom.output(element_type)).dtype
     decided = make_decision(
         operator, lambda edition: operator.rules(edition, element_type.family), dtype
@@ -127,8 +118,8 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
     return kernel
 
 
-def _handing_on(position: int) -> Arithmetic:
-    """Gives the operand that a standard node computes on, together with the others."""
+def _passing_on(position: int) -> Arithmetic:
+    """Returns the operand at a position, for the standard node."""
 
     def handed_on(*operands: Array, edition: Edition) -> Array:
         del edition
@@ -138,12 +129,12 @@ def _handing_on(position: int) -> Arithmetic:
 
 
 def separated(elements: Array, sizes: Array, ranks: Array) -> tuple[Array, ...]:
-    """Cut the tensors of an operator of any number of operands out of one vector.
+    """Split the vectors of an operator with any number of operands into tensors.
 
     Args:
-        elements: The elements of all tensors, one tensor behind the other.
-        sizes: The shapes of all tensors, one behind the other, int64.
-        ranks: How many of the sizes belong to each tensor, int64.
+        elements: The elements of all tensors, one tensor after the other.
+        sizes: The shapes of all tensors, one after the other, int64.
+        ranks: The rank of each tensor, int64.
     """
     tensors, start = [], 0
     for shape in shapes_in(sizes, ranks):
@@ -154,12 +145,7 @@ def separated(elements: Array, sizes: Array, ranks: Array) -> tuple[Array, ...]:
 
 
 def shapes_in(sizes: Array, ranks: Array) -> list[tuple[int, ...]]:
-    """Cut the shapes of tensors out of one vector.
-
-    Args:
-        sizes: The shapes of all tensors, one behind the other.
-        ranks: How many of the sizes belong to each tensor.
-    """
+    """Split a vector of the sizes of tensors into shapes, by their ranks."""
     flat = sizes.tolist()
     shapes, start = [], 0
     for rank in ranks.tolist():

@@ -1,7 +1,7 @@
 """Registers the operators with onnxruntime-extensions, once, when this module is imported.
 
-Registering one more operator in the domain after a session exists would move the definitions that
-the session points to, and end the process; so all are registered here and none ever after.
+Registering another operator in the domain after a session exists would move definitions to which
+the session points, and end the process. So all are registered here.
 """
 
 from onnxruntime_extensions import PyOp, get_library_path, onnx_op
@@ -11,7 +11,7 @@ from sonnx_ort.custom_ops.definition import KernelDefinition
 from sonnx_ort.profile.operator import DOMAIN
 
 LIBRARY_PATH: str = get_library_path()
-"""The shared library through which a session reaches the operators."""
+"""The shared library through which a session finds the operators."""
 
 
 def _register(definition: KernelDefinition) -> None:
@@ -21,7 +21,7 @@ def _register(definition: KernelDefinition) -> None:
         outputs=[_declared(definition.output), PyOp.dt_int64],
         attrs=dict.fromkeys(definition.attributes, PyOp.dt_string),
     )(definition.kernel)
-    # Strings need no cast, and the default reads the C++ table of types anew for every comparison.
+    # Strings need no cast, and the default reads the C++ table of types for every comparison.
     registered.cast_attributes = dict
 
 

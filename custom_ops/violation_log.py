@@ -1,8 +1,8 @@
-"""How a kernel fails: an error in the log, and an impossible shape.
+"""How a kernel fails: with an error in the log, and an impossible shape.
 
-A kernel cannot raise: an exception in it ends the process. It leaves its error here under a
-ticket, and the ticket is the impossible dimension by which the model fails, so that the session
-finds the error of its own run, whichever thread the kernel ran on.
+An exception in a kernel would end the process. So the kernel stores its error here under a ticket,
+and returns the ticket as the impossible dimension. The session finds the error of its run by the
+ticket, whichever thread the kernel ran on.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.rule import Rule, Violation
 
 CAPACITY = 4096
-"""Errors kept; beyond it the oldest go. A plain onnxruntime session never collects its errors."""
+"""The maximum number of errors; the oldest are dropped. Plain sessions never take their errors."""
 
 Outputs = tuple[KernelOutput, KernelOutput]
 
@@ -39,11 +39,7 @@ class ViolationLog:
         self._lock = threading.Lock()
 
     def record(self, code: int, error: BaseException) -> int:
-        """Keep an error, write it to the logger `sonnx_ort`, and give its ticket.
-
-        Args:
-            code: The code of the violated rule.
-            error: The error that the session is to raise.
+        """Store an error, log it with the logger `sonnx_ort`, and return its ticket.
 
         Returns:
             A number that is unique in this process; its last four digits are the code.
@@ -53,19 +49,19 @@ class ViolationLog:
             self._errors[ticket] = error
             while len(self._errors) > self._capacity:
                 self._errors.popitem(last=False)
-        # A handler of the caller's may raise, and this is called where nothing may.
+        # A logging handler of the caller may raise, but no exception may leave a kernel.
         with contextlib.suppress(Exception):
             _logger.error("%s", error)
         return ticket
 
     def take(self, ticket: int) -> BaseException | None:
-        """Hand out the error of a ticket, once; None if it is gone."""
+        """Remove and return the error of a ticket; None if it is gone."""
         with self._lock:
             return self._errors.pop(ticket, None)
 
 
 LOG = ViolationLog()
-"""The log that all kernels of this process write to."""
+"""The log of all kernels of this process."""
 
 
 def contract_violation(  # noqa: PLR0913, PLR0917 - all that the error tells
@@ -76,16 +72,7 @@ def contract_violation(  # noqa: PLR0913, PLR0917 - all that the error tells
     shapes: tuple[tuple[int, ...], ...],
     violation: Violation,
 ) -> ContractViolation:
-    """Make the error for a broken rule.
-
-    Args:
-        operator: The operator.
-        rule: The rule.
-        node: The name of the original node.
-        names: What the operands are called.
-        shapes: Their shapes.
-        violation: What broke the rule.
-    """
+    """Make the error for a violated rule."""
     shown = ", ".join(
         f"{name} {format_shape(shape)}" for name, shape in zip(names, shapes, strict=True)
     )
@@ -102,27 +89,14 @@ def contract_violation(  # noqa: PLR0913, PLR0917 - all that the error tells
 
 
 def failed(dtype: np.dtype[Any], code: int, error: BaseException) -> Outputs:
-    """Record an error, and give what a kernel returns for it.
-
-    Args:
-        dtype: The dtype of the kernel's result.
-        code: The code of the violated rule.
-        error: The error.
-    """
+    """Record an error, and return what a kernel returns for it, with results of a dtype."""
     return _impossible(dtype, LOG.record(code, error))
 
 
 def could_not_finish(
     dtype: np.dtype[Any], operator: str, node: str, error: BaseException
 ) -> Outputs:
-    """Record that a kernel could not compute its result; never raises.
-
-    Args:
-        dtype: The dtype of the kernel's result.
-        operator: The operator's name.
-        node: The name of the original node.
-        error: What kept the kernel from it.
-    """
+    """Record that a kernel could not compute its result; never raises."""
     try:
         failure = SonnxError(
             f"sonnx::{operator}, node '{node}': the kernel could not finish: "
@@ -130,7 +104,7 @@ def could_not_finish(
         )
         failure.__cause__ = error
         return failed(dtype, KERNEL_FAILURE, failure)
-    except BaseException:  # noqa: BLE001 - not even an error that cannot be told may leave
+    except BaseException:  # noqa: BLE001 - no exception may leave a kernel, not even from a repr
         return _impossible(dtype, KERNEL_FAILURE)
 
 
@@ -142,5 +116,5 @@ def _text(error: BaseException) -> str:
 
 
 def _impossible(dtype: np.dtype[Any], ticket: int) -> Outputs:
-    # No tensor with elements can be made of an empty one, should a Reshape be fused away.
+    # An empty result cannot be reshaped to a tensor with elements, should a Reshape be fused away.
     return kernel_output(np.empty(0), dtype), shape_output((-ticket,))

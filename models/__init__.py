@@ -1,7 +1,7 @@
-"""The bundled example models: what each shows, and what it must give.
+"""The bundled example models with their expected results.
 
 `names`, `path` and `load` give the models; `examples` and `example` give the manifest: sources,
-inputs, and expected outputs or violations. `README.md` beside this file documents the manifest.
+inputs, and expected outputs or violations. `README.md` in this folder documents the manifest.
 """
 
 from sonnx_ort.models.description import describe, describe_difference

@@ -1,4 +1,4 @@
-"""Expectations in a few words, for the cells of a table."""
+"""Short descriptions of expectations, for the cells of a table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,11 +25,7 @@ _SHOWN_OUTPUTS = 3
 
 
 def describe(expected: Expectation) -> str:
-    """Put an expectation, or what came of a case in the same terms, into a few words.
-
-    Args:
-        expected: The expectation.
-    """
+    """Describe an expectation, or an actual result in the same terms, in a few words."""
     match expected:
         case Outputs(values):
             return _outputs(values)
@@ -42,15 +38,10 @@ def describe(expected: Expectation) -> str:
 
 
 def describe_difference(name: str, expected: Array, actual: Array) -> str:
-    """Name the first element that differs, or the types and shapes if these do.
-
-    Args:
-        name: The name of the output.
-        expected: What it should be.
-        actual: What it is.
+    """Describe the first differing element, or the types and shapes if these differ.
 
     Returns:
-        A few words; none where nothing differs.
+        A few words; empty if nothing differs.
     """
     if same_elements(expected, actual):
         return ""

@@ -1,4 +1,4 @@
-"""A bundled model, what it shows, and what it has to give."""
+"""A bundled model, what it shows, and its expected results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,27 +13,17 @@ Array = npt.NDArray[Any]
 
 
 def same_elements(expected: Array, actual: Array) -> bool:
-    """Whether two arrays have one dtype, one shape and the same bits; any NaN equals any other.
-
-    Args:
-        expected: One array.
-        actual: The other.
-    """
+    """Whether two arrays have the same dtype, shape and bits; all NaNs count as equal."""
     if expected.dtype != actual.dtype or expected.shape != actual.shape:
         return False
     return not differing_elements(expected, actual).any()
 
 
 def differing_elements(expected: Array, actual: Array) -> npt.NDArray[np.bool_]:
-    """Where two arrays have different bits and are not both NaN.
-
-    Args:
-        expected: One array.
-        actual: The other, of the same dtype and shape.
-    """
+    """Where two arrays of one dtype and shape differ in bits and are not both NaN."""
     differing = np.asarray(_bits(expected) != _bits(actual))
     if expected.dtype.kind not in "biu":
-        # ml_dtypes warns of a signalling NaN.
+        # ml_dtypes warns about signalling NaNs.
         with np.errstate(invalid="ignore"):
             differing &= ~(np.isnan(expected) & np.isnan(actual))
     return differing
@@ -45,12 +35,12 @@ def _bits(array: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a model's numbers come from.
+    """The source of a model's numbers.
 
     Attributes:
         document: The title of the document, or the citation of the data.
         section: The section or the title of the example; None for the whole document.
-        licence: The licence of data that is not this project's own.
+        licence: The licence of data that does not belong to this project.
     """
 
     document: str
@@ -60,10 +50,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outputs:
-    """The model runs and gives these values, bit for bit; a NaN may be any quiet NaN.
+    """The model runs and returns these values, bit for bit; a NaN may be any quiet NaN.
 
     Attributes:
-        values: The expected arrays by output name. Outputs that are not named may be anything.
+        values: The expected arrays by output name. Other outputs are not compared.
     """
 
     values: Mapping[str, Array]
@@ -71,7 +61,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True, order=True)
 class StaticViolation:
-    """One rule that a node breaks in every run.
+    """A violated rule of a node.
 
     Attributes:
         rule: The id of the rule.
@@ -84,7 +74,7 @@ class StaticViolation:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """The rewrite raises `ModelRejected` with these violations and no others.
+    """The rewrite raises `ModelRejected` with exactly these violations.
 
     Attributes:
         violations: The violations in any order.
@@ -102,8 +92,8 @@ class RunViolation:
         operator: The operator, for example "Div".
         node: The name of the node in the original model.
         shapes: The shapes of the operands in this run.
-        index: Where the first offending element stands; None where shapes offend.
-        values: The operands' elements there; None where shapes offend.
+        index: The index of the first element that violates the rule; None if shapes violate it.
+        values: The operands' elements there; None if shapes violate the rule.
     """
 
     rule: str
@@ -119,9 +109,9 @@ class Classification:
     """The model classifies held-out data, and the rewrite changes no bit of any output.
 
     Attributes:
-        output: The name of the output that holds the predicted classes.
+        output: The name of the output with the predicted classes.
         labels: The true classes, one per row of the input.
-        correct: How many predictions are right, before the rewrite and after it.
+        correct: The number of correct predictions, before and after the rewrite.
     """
 
     output: str
@@ -130,7 +120,7 @@ class Classification:
 
 
 Expectation = Outputs | Rejection | RunViolation | Classification
-"""What a case must give."""
+"""The expected result of a case."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,11 +129,11 @@ class Case:
 
     Attributes:
         name: The name of the case, unique within its model.
-        edition: The edition of the profile that the model is held to.
-        broadcast: The value of `rewrite`'s argument of that name.
+        edition: The edition of the profile.
+        broadcast: The argument of that name for `rewrite`.
         operators: Likewise: "default", "elementwise", "all", or names with commas.
-        inputs: The arrays to feed by input name; none where the model is rejected.
-        expected: What must come of it.
+        inputs: The input arrays by name; none if the model is rejected.
+        expected: The expected result.
     """
 
     name: str
@@ -161,8 +151,8 @@ class Example:
     Attributes:
         name: The name of the model; its file is `data/<name>.onnx`.
         shows: What it shows, in one sentence.
-        sources: Where its numbers come from; none where they are this project's own.
-        cases: Its uses; there is at least one.
+        sources: The sources of its numbers; none if they are this project's own.
+        cases: Its uses, at least one.
     """
 
     name: str

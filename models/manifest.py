@@ -1,4 +1,4 @@
-"""The bundled models: their files, and the manifest that says what each has to give."""
+"""The bundled models: their files, and the manifest with their expected results."""
 
 import functools
 import json
@@ -73,7 +73,7 @@ def examples() -> tuple[Example, ...]:
     """All bundled models, in the order of the manifest; their arrays are read-only.
 
     Raises:
-        SonnxError: The manifest is of a version that this code does not read.
+        SonnxError: This code does not read the version of the manifest.
     """
     manifest = json.loads(MANIFEST.read_text(encoding="utf-8"))
     if manifest["version"] != VERSION:
@@ -88,7 +88,7 @@ def example(name: str) -> Example:
     """One bundled model.
 
     Args:
-        name: Its name.
+        name: One of `names()`.
 
     Raises:
         SonnxError: There is no model of that name; the message lists those that exist.

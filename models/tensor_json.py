@@ -1,8 +1,8 @@
-"""Tensors as JSON, exactly.
+"""Exact tensors as JSON.
 
-JSON has no infinities and no NaN, and readers differ on -0.0, so these four are strings. Every
-other float is written as the double of the same value, which all narrower formats convert to and
-from without loss; integers are JSON integers of any size.
+JSON has no infinities and no NaN, and readers differ for -0.0, so these four are strings. Every
+other float is written as the equal double, which converts without loss to and from all narrower
+formats; integers are JSON integers of any size.
 """
 
 import math
@@ -18,10 +18,7 @@ Number = bool | int | float | str
 
 
 def encode(array: Array) -> dict[str, Any]:
-    """Give a tensor as JSON holds it.
-
-    Args:
-        array: Booleans, integers or floats of any shape.
+    """Convert an array of booleans, integers or floats to JSON.
 
     Returns:
         The dtype, the shape, and the elements in row-major order.
@@ -34,10 +31,7 @@ def encode(array: Array) -> dict[str, Any]:
 
 
 def decode(entry: Mapping[str, Any]) -> Array:
-    """Give the tensor that `encode` made the entry of; it is read-only.
-
-    Args:
-        entry: The dtype, the shape and the elements.
+    """Convert the result of `encode` back to an array, which is read-only.
 
     Raises:
         OverflowError: An integer does not fit the dtype.

@@ -1,4 +1,4 @@
-"""The errors of this package. Each says what is wrong, where, and what to do about it."""
+"""The errors of this package. Each says what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ class SonnxError(Exception):
 
 
 class InvalidModel(SonnxError):  # noqa: N818 - a public name of the interface
-    """The input is not a readable, valid ONNX model, or claims something that is not so."""
+    """The input is not a readable, valid ONNX model, or has false declarations."""
 
 
 class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interface
-    """A rule of the profile was broken in a run.
+    """A rule of the profile was violated in a run.
 
     Attributes:
-        rule: The id of the first rule that was broken, for example "Div.int.C1".
+        rule: The id of the first violated rule, for example "Div.int.C1".
         operator: The operator, for example "Div".
         node: The name of the node in the original model.
-        shapes: The shapes of the operands in this run, in their order; None where the model
-            failed without our kernel's record of it.
-        index: Where the first offending element stands; None where shapes offend.
-        values: The operands' elements there; None where shapes offend.
+        shapes: The shapes of the operands in this run, in their order; None if the model failed
+            without a record of our kernel.
+        index: The index of the first element that violates the rule; None if shapes violate it.
+        values: The operands' elements there; None if shapes violate the rule.
     """
 
     def __init__(  # noqa: PLR0913 - one parameter for each public field
@@ -46,7 +46,7 @@ class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interf
         self.values = values
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Keep the fields when the error crosses a process boundary."""
+        """Keep the fields when the error is pickled."""
         return _restore_violation, (str(self), dict(self.__dict__))
 
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and external data beside them."""
+"""Writes files completely or not at all, and transfers external data."""
 
 import enum
 import filecmp
@@ -17,13 +17,10 @@ from sonnx_ort.loading.external_data import external_tensors
 
 
 def check_place(target: Path) -> None:
-    """Find out early whether a file can have that place.
-
-    Args:
-        target: The file to write.
+    """Check before any work that a file can be written to a path.
 
     Raises:
-        SonnxError: A folder has the place, or there is no folder around it.
+        SonnxError: The path is a folder, or its folder does not exist.
     """
     if target.is_dir():
         raise SonnxError(f"'{target}' cannot be written: it is a folder")
@@ -34,12 +31,8 @@ def check_place(target: Path) -> None:
 def write_text(target: Path, text: str) -> None:
     """Write a text file in UTF-8; an existing one is replaced.
 
-    Args:
-        target: The file to write.
-        text: Its content.
-
     Raises:
-        SonnxError: It cannot be written; nothing is overwritten then.
+        SonnxError: It cannot be written; an existing file is then unchanged.
     """
     check_place(target)
     try:
@@ -51,11 +44,7 @@ def write_text(target: Path, text: str) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside a path, which takes its place if all goes well.
-
-    Args:
-        path: The file to write.
-    """
+    """Give a temporary file beside a path, which replaces the path if the block succeeds."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     os.close(descriptor)
     temporary = Path(name)
@@ -75,7 +64,7 @@ def _umask() -> int:
 
 
 class Transfer(enum.StrEnum):
-    """What becomes of external data that a target's folder lacks."""
+    """What to do with external data that a target's folder lacks."""
 
     COPY = "copy"
     LINK = "link"
@@ -85,18 +74,13 @@ class Transfer(enum.StrEnum):
 def missing_external_data(
     proto: onnx.ModelProto, source_folder: Path, target_folder: Path
 ) -> list[tuple[Path, Path]]:
-    """The files that a model refers to and its new folder lacks.
-
-    Args:
-        proto: The model.
-        source_folder: The folder that has them.
-        target_folder: The folder that the model is written to.
+    """The files to which a model refers and which its new folder lacks.
 
     Returns:
-        For each file where it is, and where it has to be.
+        The existing and the required path of each file.
 
     Raises:
-        SonnxError: Another file is in the place of one.
+        SonnxError: A different file exists at a required path.
     """
     locations = sorted({ExternalDataInfo(tensor).location for tensor in external_tensors(proto)})
     missing = []
@@ -113,12 +97,7 @@ def missing_external_data(
 
 
 def transfer_file(origin: Path, place: Path, transfer: Transfer) -> None:
-    """Copy or link a file; it appears whole or not at all.
-
-    Args:
-        origin: The file.
-        place: Where it has to be; its folder is made if need be.
-        transfer: Whether to copy or to link it.
+    """Copy or link a file atomically.
 
     Raises:
         OSError: It cannot be written, or not linked across file systems.

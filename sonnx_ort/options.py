@@ -1,4 +1,4 @@
-"""What a caller chooses, and how a model is or was enforced."""
+"""The choices of a caller, and the enforcement of a model."""
 
 import enum
 from collections.abc import Iterable
@@ -14,25 +14,20 @@ from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 Choice = TypeVar("Choice", bound=enum.StrEnum)
 
 DEFAULT = "default"
-"""The name of the operators that are enforced where nothing else is asked for."""
+"""The name of the operators that are enforced by default."""
 
 ELEMENTWISE = "elementwise"
-"""The name of those of the profile that compute element by element, and of Broadcast."""
+"""The name of the element-wise operators of the profile and Broadcast."""
 
 ALL = "all"
 """The name of all operators of the profile."""
 
 
 def choose(kind: type[Choice], name: str, value: str) -> Choice:
-    """Find the choice of that value.
-
-    Args:
-        kind: The choices.
-        name: The name of the parameter, for the message.
-        value: What the caller gave.
+    """Convert the value of a parameter to a choice.
 
     Raises:
-        SonnxError: There is no such choice; the message lists those that there are.
+        SonnxError: There is no such choice; the message lists the choices.
     """
     try:
         return kind(value)
@@ -42,15 +37,10 @@ def choose(kind: type[Choice], name: str, value: str) -> Choice:
 
 
 def choose_demands(edition: str, broadcast: str, operators: str | Iterable[str]) -> Demands:
-    """Find what a model is to be held to.
-
-    Args:
-        edition: "typed" or "preliminary".
-        broadcast: "reject" or "explicit".
-        operators: As for `choose_operators`.
+    """Convert parameters to the demands on a model.
 
     Raises:
-        SonnxError: There is no choice of such a name.
+        SonnxError: A value is not one of the choices.
     """
     return Demands(
         choose(Edition, "edition", edition),
@@ -60,15 +50,15 @@ def choose_demands(edition: str, broadcast: str, operators: str | Iterable[str])
 
 
 def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
-    """Find the operators that are to be enforced.
+    """Find the operators to enforce.
 
     Args:
-        operators: Names, or one text of them with commas between: of operators of the profile,
-            "default", "elementwise" or "all". A Broadcast, which ONNX Runtime has no kernel for,
-            is always among them.
+        operators: Names, or one text of names with commas: operators of the profile, "default",
+            "elementwise" or "all". Broadcast, for which ONNX Runtime has no kernel, is always
+            included.
 
     Raises:
-        SonnxError: The profile does not speak of one; the message lists those that it speaks of.
+        SonnxError: A name is not in the profile; the message lists its operators.
     """
     names = operators.split(",") if isinstance(operators, str) else operators
     if not isinstance(names, Iterable):
@@ -95,11 +85,11 @@ def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
 
 
 Waivers = WaiverSource
-"""What violations are tolerated for: a TOML file, or waivers."""
+"""Waivers, or a TOML file with waivers."""
 
 
 class Backend(enum.StrEnum):
-    """The choices for what enforces the rules in a run."""
+    """The backends that enforce the rules in a run."""
 
     PYTHON = "python"
     """Custom operators defined in Python: the reference."""
@@ -113,8 +103,8 @@ class Enforcement:
     """How a model is enforced.
 
     Attributes:
-        demands: What it is held to.
-        opset: The version of the standard operators that the model imports without it.
+        demands: The demands on the model.
+        opset: The opset of the original model.
     """
 
     demands: Demands
@@ -126,11 +116,10 @@ class Choices:
     """How a model is to be rewritten.
 
     Attributes:
-        demands: What it is held to.
-        backend: What enforces the rules in a run.
-        make_explicit: Whether to write down the types, shapes and defaults that the file leaves
-            out.
-        waivers: What violations are tolerated for, which are not enforced then.
+        demands: The demands on the model.
+        backend: The backend that enforces the rules in a run.
+        make_explicit: Whether to add types, shapes and default attributes that the file omits.
+        waivers: The waived violations, which are not enforced.
     """
 
     demands: Demands
@@ -149,18 +138,10 @@ class Choices:
         make_explicit: bool,
         waivers: Waivers = (),
     ) -> "Choices":
-        """Find the choices of these names.
-
-        Args:
-            edition: "typed" or "preliminary".
-            broadcast: "reject" or "explicit".
-            operators: As for `choose_operators`.
-            backend: "python" or "native".
-            make_explicit: As the attribute.
-            waivers: A TOML file, or waivers.
+        """Convert the parameters of the API.
 
         Raises:
-            SonnxError: There is no choice of such a name, or the file cannot be used.
+            SonnxError: A value is not one of the choices, or the file cannot be used.
         """
         return cls(
             choose_demands(edition, broadcast, operators),

@@ -1,4 +1,4 @@
-"""The command `sonnx-ort`, made of its commands."""
+"""The command `sonnx-ort`, composed of its subcommands."""
 
 from typing import Annotated
 
@@ -34,7 +34,7 @@ def options(
     del version
 
 
-# The order in which the help lists them.
+# The order in which the help lists the commands.
 for command in (check, explain, rewrite, verify, run, diff, demo):
     app.add_typer(command.app)
 

@@ -1,4 +1,4 @@
-"""`sonnx-ort check`: models, one after the other."""
+"""`sonnx-ort check`: checks models one after the other."""
 
 import datetime as dt
 import sys
@@ -37,19 +37,19 @@ from sonnx_ort.reporting.formats import WRITERS, ReportFormat
 from sonnx_ort.reporting.text_report import text_reports
 
 DELAY = 1.0
-"""How many seconds pass before it is shown."""
+"""The delay in seconds before the progress is shown."""
 
 
 @contextmanager
 def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
-    """Show how far a loop is, until the block ends.
+    """Show the progress of a loop until the block ends.
 
     Args:
-        total: How many steps there are.
-        console: Where to show it; nothing is shown where that is no terminal.
+        total: The number of steps.
+        console: The console; nothing is shown if it is not a terminal.
 
     Yields:
-        What to call with the name of each step before it is done.
+        A function to call with the name of each step before it is done.
     """
     if not console.is_interactive:
         yield lambda _: None
@@ -63,27 +63,27 @@ def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
         yield lambda name: bar.update(task, description=name, advance=1)
     finally:
         timer.cancel()
-        # It may be starting at this very moment.
+        # The timer may be starting the display at this moment.
         timer.join()
         bar.stop()
 
 
 STANDARD_INPUT = "-"
-"""What stands for the model on standard input."""
+"""The name of the model on standard input."""
 
 
 def find_models(given: Iterable[str]) -> list[str]:
     """Find the files of models.
 
     Args:
-        given: Files, which need not be there; folders, which stand for each `.onnx` file in or
-            below them, by name; or "-".
+        given: Files, which need not exist; folders, which stand for all `.onnx` files in or below
+            them, sorted by name; or "-".
 
     Returns:
-        The files, each once.
+        The files without repetitions.
 
     Raises:
-        SonnxError: A folder has none.
+        SonnxError: A folder has no such file.
     """
     found: list[str] = []
     for name in given:
@@ -107,11 +107,7 @@ def check_models(
 ) -> tuple[CheckedModel, ...]:
     """Check models.
 
-    Args:
-        names: Their files, or "-".
-        demands: What all are held to.
-        before_each: Called with each name before its model is checked.
-        drawn: Whether their graphs are to be drawn.
+    `before_each` is called with each name before its model is checked.
     """
     checked: list[CheckedModel] = []
     for name in names:
@@ -126,15 +122,12 @@ def settle(
     waivers: Iterable[Waiver] = (),
     rules: Iterable[str] | None = None,
 ) -> tuple[CheckedModel, ...]:
-    """Apply waivers to models that were checked together, and choose what is told of them.
+    """Apply waivers to checked models, and select the reported rules.
 
-    Args:
-        checked: The models.
-        waivers: What violations of theirs are tolerated for.
-        rules: The rules to tell of; None stands for all.
+    None for the rules means all.
 
     Raises:
-        SonnxError: A waiver is not for exactly one violation.
+        SonnxError: A waiver does not match exactly one violation.
     """
     reports = [model.report for model in checked if model.report is not None]
     waived = iter(waive(reports, waivers, dt.date.today()))
@@ -158,7 +151,7 @@ def _check(name: str, demands: Demands, *, drawn: bool) -> CheckedModel:
 
 
 STANDARD = "-"
-"""What stands for standard output in the place of a file."""
+"""The name of standard output instead of a file."""
 
 app = typer.Typer()
 
@@ -242,7 +235,7 @@ def check(
             drawn = report_format is ReportFormat.HTML
             checked = check_models(names, demands, before_each=step, drawn=drawn)
         done = Check(checked, fail_on, alone=names == models and len(names) == 1)
-        _tell_of_unusable(done)
+        _print_unusable(done)
         done = replace(done, models=settle(checked, waivers=given, rules=rules))
         if record is not None:
             _record(done, record)
@@ -254,8 +247,8 @@ def check(
         raise typer.Exit(ExitStatus.VIOLATED)
 
 
-def _tell_of_unusable(check: Check) -> None:
-    """Say on standard error which models cannot be used; one that is alone ends the command."""
+def _print_unusable(check: Check) -> None:
+    """Print on standard error which models cannot be used; a single one ends the command."""
     for model in check.models:
         if model.report is None and check.alone:
             raise InvalidModel(model.error)
@@ -283,6 +276,6 @@ def _write(output: str, report_format: ReportFormat, check: Check) -> None:
 
 
 def _colours_wanted() -> bool:
-    """Whether standard output is a terminal that shows colours, and nobody wants none."""
+    """Whether standard output is a terminal that shows colours, and colours are not disabled."""
     console = Console()
     return console.color_system is not None and not console.no_color

@@ -1,6 +1,6 @@
-"""`sonnx-ort demo`: every bundled model, and whether it gives what its manifest says.
+"""`sonnx-ort demo`: compares every bundled model with its manifest.
 
-A top room: it uses the models, the rewriting and the runtime, and prints nothing.
+This module uses the models, the rewrite and the runtime, and prints nothing.
 """
 
 import enum
@@ -46,7 +46,7 @@ Array = npt.NDArray[Any]
 
 
 class Verdict(enum.StrEnum):
-    """Whether a case gives what the manifest says."""
+    """The outcome of comparing a case with the manifest."""
 
     KEPT = "kept"
     FAILED = "failed"
@@ -60,9 +60,9 @@ class Row:
         model: The name of the model.
         case: The name of the case.
         shows: What the model shows, in one sentence.
-        expected: What the manifest says.
-        got: What happened.
-        verdict: Whether the two are the same.
+        expected: The result in the manifest.
+        got: The actual result.
+        verdict: Whether the two are equal.
     """
 
     model: str
@@ -74,13 +74,13 @@ class Row:
 
     @property
     def kept(self) -> bool:
-        """Whether what happened is what should."""
+        """Whether the actual result is the expected one."""
         return self.verdict is Verdict.KEPT
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What no case expects.
+    """An unexpected error.
 
     Attributes:
         reason: What went wrong.
@@ -90,18 +90,14 @@ class Failure:
 
 
 Observation = Expectation | Failure
-"""What came of a case, in the terms in which the manifest says what should."""
+"""The actual result of a case, in the terms of the manifest."""
 
 
 def demonstrate(backend: Backend = Backend.PYTHON) -> Iterator[Row]:
     """Rewrite and run every bundled model, case by case, in the order of the manifest.
 
-    Args:
-        backend: What enforces the rules.
-
     Yields:
-        One row per case. A case that goes wrong is a row with the verdict "failed", whatever the
-        error.
+        One row per case. An unexpected error gives a row with the verdict "failed".
     """
     for example in models.examples():
         for case in example.cases:
@@ -109,13 +105,7 @@ def demonstrate(backend: Backend = Backend.PYTHON) -> Iterator[Row]:
 
 
 def run_case(example: Example, case: Case, backend: Backend = Backend.PYTHON) -> Row:
-    """Rewrite and run a bundled model once.
-
-    Args:
-        example: The model.
-        case: One of its cases.
-        backend: What enforces the rules.
-    """
+    """Rewrite and run one case of a bundled model."""
     observed = observe(example, case, backend)
     kept = agrees(case.expected, observed)
     return Row(
@@ -129,13 +119,7 @@ def run_case(example: Example, case: Case, backend: Backend = Backend.PYTHON) ->
 
 
 def observe(example: Example, case: Case, backend: Backend) -> Observation:
-    """Rewrite and run a bundled model once, and say what came of it.
-
-    Args:
-        example: The model.
-        case: One of its cases.
-        backend: What enforces the rules.
-    """
+    """Rewrite and run one case of a bundled model, and return the actual result."""
     with _logging_nothing():
         try:
             return _run(example, case, backend)
@@ -156,12 +140,7 @@ def observe(example: Example, case: Case, backend: Backend) -> Observation:
 
 
 def agrees(expected: Expectation, observed: Observation) -> bool:
-    """Whether what came of a case is what the manifest expects.
-
-    Args:
-        expected: What the manifest says.
-        observed: What came of the case.
-    """
+    """Whether the actual result of a case is the expected one."""
     match expected, observed:
         case Outputs(values), Outputs(computed):
             return values.keys() == computed.keys() and all(
@@ -201,7 +180,7 @@ def _run(example: Example, case: Case, backend: Backend) -> Observation:
 
 
 def _outputs_before(example: Example, case: Case) -> dict[str, Array]:
-    """Run the model as it is before the rewrite, without optimizations."""
+    """Run the model before the rewrite, without optimizations."""
     options = _options()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return _outputs(onnxruntime.InferenceSession(models.path(example.name), options), case)
@@ -214,13 +193,13 @@ def _outputs(session: onnxruntime.InferenceSession, case: Case) -> dict[str, Arr
 
 def _options() -> onnxruntime.SessionOptions:
     options = onnxruntime.SessionOptions()
-    # Violations are expected here; ONNX Runtime would write each to standard error.
+    # Violations are expected; ONNX Runtime would print each to standard error.
     options.log_severity_level = _FATAL
     return options
 
 
 def _describe_observation(expected: Expectation, observed: Observation) -> str:
-    """Say what came of a case; of outputs that are not as expected only what differs."""
+    """The actual result as text; for outputs that are not as expected, the differences."""
     match expected, observed:
         case _, Failure(reason):
             return reason
@@ -238,7 +217,7 @@ def _describe_observation(expected: Expectation, observed: Observation) -> str:
 
 @contextmanager
 def _logging_nothing() -> Iterator[None]:
-    """Keep expected violations off standard error; an application's own handlers still get them."""
+    """Keep expected violations off standard error; handlers of an application still get them."""
     logger, handler = logging.getLogger("sonnx_ort"), logging.NullHandler()
     logger.addHandler(handler)
     try:
@@ -248,11 +227,7 @@ def _logging_nothing() -> Iterator[None]:
 
 
 def demonstration_table(rows: Iterable[Row]) -> Table:
-    """Set what happened beside what should, one row per case.
-
-    Args:
-        rows: The cases, in the order to show them in.
-    """
+    """A table of expected and actual results, with one row per case in the given order."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("model", overflow="fold", ratio=20)
     table.add_column("what it shows", overflow="fold", ratio=34)

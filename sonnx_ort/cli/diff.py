@@ -1,4 +1,4 @@
-"""`sonnx-ort diff`: where two models first differ in a run."""
+"""`sonnx-ort diff`: finds where two models first differ in a run."""
 
 from typing import Annotated
 

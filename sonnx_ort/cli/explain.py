@@ -1,4 +1,4 @@
-"""`sonnx-ort explain`: a rule, or all of them, in words and by example."""
+"""`sonnx-ort explain`: explains a rule, or lists all rules."""
 
 from typing import Annotated
 

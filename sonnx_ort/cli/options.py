@@ -15,7 +15,7 @@ from sonnx_ort.profile.options import Broadcasting, Edition
 
 
 class ExitStatus(enum.IntEnum):
-    """What the command's exit status says."""
+    """The meaning of the command's exit status."""
 
     KEPT = 0
     VIOLATED = 1
@@ -24,10 +24,10 @@ class ExitStatus(enum.IntEnum):
 
 @contextmanager
 def errors_as_sentences() -> Iterator[None]:
-    """Say what went wrong, without a traceback, and leave with the status that fits.
+    """Print errors without a traceback, and exit with the appropriate status.
 
     Raises:
-        Exit: Something went wrong.
+        Exit: An error occurred.
     """
     try:
         yield
@@ -43,11 +43,7 @@ def _leave(error: Exception, status: ExitStatus) -> NoReturn:
 
 
 def examples(*lines: str) -> str:
-    """What stands below the options of a command.
-
-    Args:
-        lines: The examples.
-    """
+    """The help text with examples below the options of a command."""
     return "\n\n".join(["Examples:", *lines])
 
 

@@ -1,4 +1,4 @@
-"""`sonnx-ort rewrite`: from a file to one of a model that enforces the profile on itself."""
+"""`sonnx-ort rewrite`: rewrites a model file so that the model enforces the profile."""
 
 from pathlib import Path
 from typing import Annotated

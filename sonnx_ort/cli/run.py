@@ -1,4 +1,4 @@
-"""`sonnx-ort run`: a model, enforced, on inputs from files."""
+"""`sonnx-ort run`: runs a model on inputs from files, enforced."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -54,11 +54,11 @@ def run_once(
 
     Raises:
         SonnxError: The model or an input cannot be used, or the profile is violated; the subclass
-            tells which.
+            says which.
     """
     tensors = read_feeds(feeds)
     options = onnxruntime.SessionOptions()
-    # The error itself says everything once; ONNX Runtime would log it again.
+    # The error has the full message; ONNX Runtime would log it again.
     options.log_severity_level = _FATAL
     with silenced("sonnx_ort"):
         try:
@@ -75,13 +75,10 @@ def run_once(
 
 
 def read_feeds(feeds: Sequence[str]) -> Tensors:
-    """Read inputs from files.
-
-    Args:
-        feeds: One `NAME=FILE.npy` for each input.
+    """Read inputs from files, given as `NAME=FILE.npy`.
 
     Raises:
-        SonnxError: One has another form, is given twice, or its file holds no array.
+        SonnxError: One has another form or is repeated, or its file has no array.
     """
     tensors: Tensors = {}
     for feed in feeds:
@@ -95,17 +92,13 @@ def read_feeds(feeds: Sequence[str]) -> Tensors:
 
 
 def save_outputs(outputs: Mapping[str, npt.NDArray[Any]], folder: Path) -> list[Path]:
-    """Write each output to a file of its own.
-
-    Args:
-        outputs: The outputs by name.
-        folder: Where to write; made if it is not there.
+    """Write each output to a separate file in a folder, which is created if needed.
 
     Returns:
-        The files, in the order of the outputs; characters that no file name has are replaced.
+        The files, in the order of the outputs; characters that file names cannot have are replaced.
 
     Raises:
-        SonnxError: A file cannot be written, or two outputs would get the same.
+        SonnxError: A file cannot be written, or two outputs would have the same file name.
     """
     paths = [folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)}.npy" for name in outputs]
     if len(set(paths)) < len(paths):
@@ -190,8 +183,8 @@ def run(
             backend=backend,
             waivers=waivers,
         )
-        told = [] if quiet else [describe_tensor(name, outputs[name]) for name in outputs]
-        for line in told:
+        lines = [] if quiet else [describe_tensor(name, outputs[name]) for name in outputs]
+        for line in lines:
             typer.echo(line)
         for path in [] if output_dir is None else save_outputs(outputs, output_dir):
             if not quiet:

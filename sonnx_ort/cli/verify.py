@@ -1,4 +1,4 @@
-"""`sonnx-ort verify`: a model against what was recorded of it."""
+"""`sonnx-ort verify`: compares a model with its record."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,1 +1,1 @@
-"""Where two models differ: both run on the same inputs, value by value."""
+"""Compares the runs of two models on the same inputs, value by value."""

@@ -1,4 +1,4 @@
-"""`diff`: where the values of two runs differ first."""
+"""`diff`: finds where the values of two runs first differ."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,22 +16,19 @@ from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.models.example import differing_elements
 
 OPEN_SIZE = 3
-"""The size of every axis that a model leaves open."""
+"""The size of every open axis of an input."""
 
 _LARGEST = 9
-"""Random integers are at most that far from zero, so that zeros and ones come up."""
+"""Random integers have at most this absolute value, so that zeros and ones are likely."""
 
 
 def complete(model: onnx.ModelProto, given: Mapping[str, Array], seed: int) -> dict[str, Array]:
-    """Find an array for each input that a model needs.
+    """Find an array for each input of a model.
 
-    Args:
-        model: The model.
-        given: Arrays by the names of inputs.
-        seed: Of the random arrays for the others.
+    Inputs that are not given are random, by the seed.
 
     Raises:
-        SonnxError: There is no input of a given name, or none can be made up for one.
+        SonnxError: A given name is not an input, or no array can be generated for an input.
     """
     inputs = {value.name: value for value in model.graph.input}
     for name in given:
@@ -76,11 +73,11 @@ class Mismatch:
 
     Attributes:
         name: The value's name.
-        node: The node of the first model that computes it, in words.
-        first: What the first model computes; None where that is no tensor.
-        second: What the second one computes.
-        index: Where the first differing element stands; None where types or shapes differ.
-        count: How many elements differ; 0 where types or shapes differ.
+        node: The node of the first model that computes it, as text.
+        first: The first model's value; None if it is not a tensor.
+        second: The second model's value.
+        index: The index of the first differing element; None if types or shapes differ.
+        count: The number of differing elements; 0 if types or shapes differ.
     """
 
     name: str
@@ -92,7 +89,7 @@ class Mismatch:
 
     @property
     def elements(self) -> tuple[Any, Any]:
-        """The first elements that differ; call it only where there is an index."""
+        """The first elements that differ; valid only if there is an index."""
         if self.index is None or self.first is None or self.second is None:
             raise ValueError(f"'{self.name}' has no elements that can be set side by side")
         return self.first[self.index], self.second[self.index]
@@ -104,16 +101,16 @@ class Comparison:
 
     Attributes:
         inputs: The inputs of both.
-        nodes: The nodes of the first model in words, by the values that they compute, in its order.
-        same: The names of the values that both compute with the same bits, in the order of the
-            first model; any NaN is the same as any other.
-        mismatches: The values that they compute differently, in that order.
-        incomparable: The names of the values that both compute and that are no tensors.
-        only_first: How many values only the first one computes.
-        only_second: How many values only the second one computes.
+        nodes: The nodes of the first model as text, by the values that they compute, in its order.
+        same: The names of the values with the same bits in both, in the order of the first model;
+            all NaNs count as equal.
+        mismatches: The values that differ, in that order.
+        incomparable: The names of the common values that are not tensors.
+        only_first: The number of values that only the first model computes.
+        only_second: The number of values that only the second model computes.
         unshared_outputs: The names of the outputs that only one of the models has.
         stops: Where each of them ended early, or None.
-        inner_nodes: How many nodes of each lie in subgraphs and functions, where no value can be
+        inner_nodes: The number of nodes of each in subgraphs and functions, whose values are not
             compared.
     """
 
@@ -130,26 +127,26 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether both ran to their end with the same outputs and no value that differs."""
+        """Whether both runs were complete, with the same outputs and no differing value."""
         return not (self.mismatches or self.unshared_outputs or any(self.stops))
 
 
 def compare(
     first: ModelSource, second: ModelSource, given: Mapping[str, Array], *, seed: int = 0
 ) -> Comparison:
-    """Run two models on the same inputs, and compare every value that has a name in both.
+    """Run two models on the same inputs, and compare every value with the same name.
 
-    Each runs without optimizations, in a process of its own, so that what would end the process is
-    an outcome. Where a run ends early, what was computed before is compared all the same.
+    Each model runs without optimizations in a separate process, so that a crash is a result too. If
+    a run ends early, the values computed before are compared.
 
     Args:
         first: A model, in any form that `check` takes.
         second: Another one with the same inputs.
         given: Inputs by name; the others are random.
-        seed: Of the random inputs.
+        seed: The seed of the random inputs.
 
     Raises:
-        SonnxError: A model cannot be used, or their inputs are not the same.
+        SonnxError: A model cannot be used, or their inputs differ.
     """
     one, other = read(first), read(second)
     _require_same_inputs(one, other)
@@ -175,12 +172,12 @@ def compare(
 def _require_same_inputs(one: ReadModel, other: ReadModel) -> None:
     first, second = _inputs(one), _inputs(other)
     if sorted(first) != sorted(second):
-        told = [", ".join(found) or "none" for found in (first, second)]
-        raise SonnxError(f"the two models have other inputs: {told[0]}; {told[1]}")
+        texts = [", ".join(found) or "none" for found in (first, second)]
+        raise SonnxError(f"the two models have other inputs: {texts[0]}; {texts[1]}")
 
 
 def _inputs(model: ReadModel) -> list[str]:
-    """The inputs that a run has to have, with their types."""
+    """The inputs that a run requires, with their types."""
     constant = {tensor.name for tensor in model.proto.graph.initializer}
     inputs = (value for value in model.proto.graph.input if value.name not in constant)
     return [f"{_type(value)} '{value.name}'" for value in inputs]
@@ -201,7 +198,7 @@ def _unshared_outputs(one: ReadModel, other: ReadModel) -> tuple[str, ...]:
 def _compared(
     one: Trace, other: Trace
 ) -> tuple[tuple[Mismatch, ...], tuple[str, ...], tuple[str, ...]]:
-    """The values that both computed: those that differ, those that do not, and what is none."""
+    """Common values in three groups: those that differ, those that are equal, and non-tensors."""
     mismatches: list[Mismatch] = []
     same: list[str] = []
     incomparable: list[str] = []

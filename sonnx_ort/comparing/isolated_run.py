@@ -1,4 +1,4 @@
-"""Runs of models in a process of their own, whose death is an outcome like another."""
+"""Runs models in a separate process, so that a crash is a result like any other."""
 
 import ctypes
 import math
@@ -31,11 +31,7 @@ _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 def to_ort_value(array: Array) -> onnxruntime.OrtValue:
-    """Hand an array to ONNX Runtime.
-
-    Args:
-        array: The array.
-    """
+    """Convert an array for ONNX Runtime."""
     if array.dtype != _BFLOAT16:
         return onnxruntime.OrtValue.ortvalue_from_numpy(array)
     return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(
@@ -44,14 +40,7 @@ def to_ort_value(array: Array) -> onnxruntime.OrtValue:
 
 
 def to_array(value: onnxruntime.OrtValue) -> Array | None:
-    """Copy a tensor out of ONNX Runtime.
-
-    Args:
-        value: The value.
-
-    Returns:
-        The tensor; None for what is no tensor.
-    """
+    """Copy a tensor from ONNX Runtime; None if the value is not a tensor."""
     if not value.has_value() or not value.is_tensor():
         return None
     if value.data_type() != "tensor(bfloat16)":
@@ -64,17 +53,17 @@ def to_array(value: onnxruntime.OrtValue) -> Array | None:
 _FATAL = 4
 
 _RUNNING = "while running"
-"""What ONNX Runtime's message says where a node failed."""
+"""A phrase in ONNX Runtime's message if a node failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A run that gave no outputs.
+    """A run without outputs.
 
     Attributes:
-        reason: What ended it, as a clause or a message.
-        at_a_node: Whether a node of the graph failed, and not what comes before the first one.
-        violated: Whether a rule of the profile was broken.
+        reason: Why it ended, as a clause or a message.
+        at_a_node: Whether a node of the graph failed, not a step before the first node.
+        violated: Whether a rule of the profile was violated.
     """
 
     reason: str
@@ -83,16 +72,16 @@ class Failed:
 
 
 Results = Mapping[str, Array | None]
-"""The outputs by name; None for what is no tensor."""
+"""The outputs by name; None for a value that is not a tensor."""
 
 Outcome = Results | Failed
-"""What comes of a run."""
+"""The result of a run."""
 
 
 class IsolatedRuns:
-    """Runs models in a process of its own, and in a new one where that dies.
+    """Runs models in a separate process, which is replaced if it dies.
 
-    A process is started once for many runs, since starting takes longer than most of them.
+    One process serves many runs, because starting it takes longer than most runs.
     """
 
     def __init__(self) -> None:
@@ -101,11 +90,11 @@ class IsolatedRuns:
         self._connection: Connection | None = None
 
     def __enter__(self) -> "IsolatedRuns":
-        """Nothing is started before the first run."""
+        """Start nothing before the first run."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End the process; it is killed where a run may be going on."""
+        """End the process; kill it if a run may be in progress."""
         if kind is not None and self._process is not None:
             self._process.kill()
         self._end()
@@ -113,13 +102,10 @@ class IsolatedRuns:
     def run(self, model: bytes, folder: Path | None, feeds: Mapping[str, Array]) -> Outcome:
         """Run a model once, without optimizations.
 
-        Args:
-            model: The serialized model.
-            folder: Where its external data lies; None if it has none.
-            feeds: The inputs by name.
+        The folder is that of the model's external data; None if it has none.
 
         Returns:
-            The outputs, or what ended the run, be it the death of the process.
+            The outputs, or why the run failed, including the death of the process.
         """
         connection = self._started()
         try:
@@ -138,7 +124,7 @@ class IsolatedRuns:
         return self._connection
 
     def _end(self) -> int:
-        """End the process, if there is one, and give its exit status."""
+        """End the process, if there is one, and return its exit status."""
         if self._connection is None or self._process is None:
             return 0
         self._connection.close()
@@ -156,7 +142,7 @@ def _death(status: int) -> Failed:
 
 
 def _serve(connection: Connection) -> None:
-    """Do runs until nobody asks for another."""
+    """Execute runs until the connection closes."""
     with connection, silenced("sonnx_ort"):
         while True:
             try:
@@ -173,7 +159,7 @@ def _outcome(model: bytes, folder: Path | None, feeds: Mapping[str, Array]) -> O
     except ContractViolation as violation:
         return Failed(str(violation), violated=True)
     except onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument as error:
-        # So it refuses inputs, before any node.
+        # ONNX Runtime rejects inputs in this way, before any node.
         return Failed(f"ONNX Runtime refuses: {error}", at_a_node=_RUNNING in str(error))
     except Exception as error:  # noqa: BLE001 - whatever goes wrong is the outcome
         return Failed(f"ONNX Runtime refuses: {error}")

@@ -1,4 +1,4 @@
-"""Every value of a run, with the values of all nodes exposed."""
+"""Runs a model with the values of all nodes as outputs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,28 +13,20 @@ from sonnx_ort.pipeline import require_serializable
 
 
 def names_of_results(node: onnx.NodeProto) -> Iterator[str]:
-    """The names of the values that a node computes.
-
-    Args:
-        node: The node.
-    """
+    """The names of the values that a node computes."""
     return filter(None, node.output)
 
 
 def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
     """Copy a model's first nodes, with every value that they compute as an output.
 
-    Values inside subgraphs cannot be outputs, nor can those inside functions.
-
-    Args:
-        model: The model; not modified.
-        count: How many nodes of its graph are kept.
+    Values inside subgraphs and functions cannot be outputs.
     """
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     graph = copy.graph
     del graph.node[count:]
-    # What the file declares of a value need not be so; ONNX Runtime finds the types itself.
+    # Declarations may be wrong; ONNX Runtime infers the types itself.
     graph.ClearField("value_info")
     graph.ClearField("output")
     for node in graph.node:
@@ -44,11 +36,7 @@ def exposed(model: onnx.ModelProto, count: int) -> onnx.ModelProto:
 
 
 def count_inner_nodes(model: onnx.ModelProto) -> int:
-    """Count the nodes whose values cannot be outputs: those in subgraphs and functions.
-
-    Args:
-        model: The model.
-    """
+    """Count the nodes whose values cannot be outputs: those in subgraphs and functions."""
     return sum(1 for _ in all_nodes(model)) - len(model.graph.node)
 
 
@@ -57,9 +45,9 @@ class Stop:
     """Where a run ended early.
 
     Attributes:
-        node: The first node without which it does not end, in words.
-        reason: What ended it.
-        violated: Whether a rule of the profile was broken.
+        node: The first node that fails, as text.
+        reason: Why it ended.
+        violated: Whether a rule of the profile was violated.
     """
 
     node: str
@@ -69,12 +57,12 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a model computed.
+    """The values that a model computed.
 
     Attributes:
-        nodes: The nodes in words, by the names of the values they compute, in their order.
-        values: The values that were computed; None for what is no tensor.
-        stop: Where it ended early; None if it did not.
+        nodes: The nodes as text, by the names of the values they compute, in their order.
+        values: The values that were computed; None for a value that is not a tensor.
+        stop: Where the run ended early; None if it did not.
     """
 
     nodes: Mapping[str, str]
@@ -83,15 +71,10 @@ class Trace:
 
 
 def trace(model: ReadModel, feeds: Mapping[str, Array], runs: IsolatedRuns) -> Trace:
-    """Run a model with all its values as outputs; if it ends early, find the node where.
-
-    Args:
-        model: The model.
-        feeds: Its inputs by name.
-        runs: Does the runs.
+    """Run a model with all its values as outputs; if it ends early, find the failing node.
 
     Raises:
-        SonnxError: ONNX Runtime refuses the inputs.
+        SonnxError: ONNX Runtime rejects the inputs.
     """
     nodes = model.proto.graph.node
     outcome = _run(model, len(nodes), feeds, runs)
@@ -108,7 +91,7 @@ def trace(model: ReadModel, feeds: Mapping[str, Array], runs: IsolatedRuns) -> T
 def _first_failure(
     model: ReadModel, feeds: Mapping[str, Array], runs: IsolatedRuns, failed: Failed
 ) -> tuple[int, Results, Failed]:
-    """Find by halves how many nodes can run, what they compute, and what ends one more."""
+    """Find by bisection how many nodes can run, their values, and why the next one fails."""
     able, unable = 0, len(model.proto.graph.node)
     results: Results = {}
     while unable - able > 1:

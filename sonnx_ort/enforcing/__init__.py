@@ -1,5 +1,4 @@
-"""From a model to one that enforces the profile on itself.
+"""Makes models enforce the profile at run time.
 
-`rewrite.py` leads through the steps; each backend is one file; `failure_channel.py` is how an
-enforced model fails.
+`lowering.py` plans and applies the enforcement; `python/` and `native/` hold one backend each.
 """

@@ -1,4 +1,4 @@
-"""What the two backends have in common: they put nodes in the place of nodes of a model."""
+"""The base class of the two backends, which replace nodes of a model."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping, Sequence
@@ -19,12 +19,7 @@ class EnforcingBackend(ABC):
     """Enforces the nodes of one model, in place."""
 
     def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
-        """Prepare a model.
-
-        Args:
-            model: The model whose nodes are to be enforced; its opset imports are changed.
-            enforcement: How they are to be enforced.
-        """
+        """Prepare a model; its opset imports are changed."""
         self._model = model
         self._edition = enforcement.demands.edition
         self._names = ValueNames(model)
@@ -33,64 +28,41 @@ class EnforcingBackend(ABC):
     @staticmethod
     @abstractmethod
     def decisions() -> ShapeDecisions:
-        """How it decides about shapes in a run."""
+        """How the backend checks shapes in a run."""
 
     @staticmethod
     @abstractmethod
     def oldest_opset(examined: ExaminedNode) -> int:
-        """The oldest version of the standard operators in which a node can be enforced.
-
-        Args:
-            examined: The node; what a Broadcast in front of it needs is not counted.
-        """
+        """The oldest opset in which a node can be enforced, without a Broadcast in front of it."""
 
     @staticmethod
     @abstractmethod
     def kept(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
-        """The nodes that need no enforcement: the standard operator is kept as it is.
-
-        Args:
-            model: The model, before enforcement.
-            nodes: The nodes that are to be enforced.
-        """
+        """The nodes whose standard operator is kept as it is, because they need no enforcement."""
 
     @staticmethod
     @abstractmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
-        """The operators of nodes that are added, and that may equal nodes of the model.
-
-        Args:
-            nodes: The nodes that are to be enforced.
-        """
+        """The operators of added nodes that may compute the same as nodes of the model."""
 
     @abstractmethod
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
-        """Do what concerns several nodes together, before the first is enforced.
-
-        Args:
-            examination: All that the profile demands of the model.
+        """Do the work that concerns several nodes, before the first is enforced.
 
         Returns:
-            The nodes, with the obligations that have still to be enforced.
+            The nodes, with the obligations that are still to be enforced.
         """
 
     @abstractmethod
     def enforce(self, examined: ExaminedNode) -> None:
         """Enforce a node, in place; its output keeps its name, type and shape.
 
-        Args:
-            examined: The node, with its obligations.
-
         Raises:
-            SonnxError: It cannot be enforced.
+            SonnxError: The node cannot be enforced.
         """
 
     def nodes(self, stem: str) -> StandardNodes:
-        """Start new nodes.
-
-        Args:
-            stem: The start of the names of their values.
-        """
+        """Start new nodes; the names of their values begin with the stem."""
         return StandardNodes(self._names, stem, self._opset)
 
     def replace(
@@ -99,18 +71,12 @@ class EnforcingBackend(ABC):
         nodes: Sequence[ir.Node],
         values: Mapping[ir.Value, ir.Value],
     ) -> None:
-        """Put nodes in the place of one.
-
-        Args:
-            examined: The node to replace.
-            nodes: The nodes that replace it, in order.
-            values: What they give for each of its outputs that anything can read.
-        """
+        """Replace a node by new nodes, and each of its used outputs by a new value."""
         replace_node(examined.target.node, nodes, values)
 
     def record(self, passed: Passed) -> None:  # noqa: B027 - a backend need not record it
-        """Record what was put behind a value, where that has to be undone later.
+        """Record an insertion, if the backend has to undo it later.
 
         Args:
-            passed: The nodes, the value, and what takes its place.
+            passed: The new nodes, the value that they read, and the value that replaces it.
         """

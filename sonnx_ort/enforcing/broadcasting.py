@@ -1,9 +1,9 @@
-"""Lowers a Broadcast to a decision about the shapes and standard operators.
+"""Lowers a Broadcast to a check of the shapes and standard operators.
 
-    X0, X1, ... -> (the backend's decision) -> common shape
+    X0, X1, ... -> (the backend's check) -> common shape
     X0, common shape -> Expand -> Z0
 
-Each backend decides in its own way; where there is no common shape, reading it fails.
+Each backend checks in its own way. If there is no common shape, reading it fails.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,25 +25,25 @@ from sonnx_ort.profile.requirements.broadcasting import aligned_axes
 from sonnx_ort.profile.rule import Status
 
 _EXPAND = 8
-"""The first version of the standard operators that has Expand."""
+"""The first opset with Expand."""
 
 _WITHOUT_EXPAND = frozenset({"bfloat16"})
-"""The types that ONNX Runtime has no Expand for; a Cast there and back would change NaNs."""
+"""The types for which ONNX Runtime has no Expand; a Cast there and back would change NaNs."""
 
 _ALLOWZERO = 14
-"""From here on Reshape can take a 0 for a size, which takes the place of Expand for bfloat16."""
+"""The first opset in which Reshape can set a size to 0; with it, Reshape replaces Expand."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeDecisions:
-    """How a backend decides about shapes in a run, for values that belong to the node of a name.
+    """How a backend checks shapes in a run; each function takes the label of the node.
 
     Attributes:
-        common: Gives the common shape of values; reading it fails where there is none.
-        expanded: Gives values of the common shape; reading all of them fails where there is none.
-        aligned: Gives the second value's shape with the axes of size 1 behind its own by which it
-            lines up with the first; reading it fails where it does not.
-        oldest_opset: The oldest version of the standard operators in which it can.
+        common: Returns the common shape of values; reading it fails if there is none.
+        expanded: Returns values of the common shape; reading all of them fails if there is none.
+        aligned: Returns the second value's shape with trailing axes of size 1, so that it aligns
+            with the first; reading it fails if the shapes cannot be aligned.
+        oldest_opset: The oldest opset that has the needed operators.
     """
 
     common: Callable[[StandardNodes, str, Sequence[ir.Value], BroadcastPlan], ir.Value]
@@ -53,12 +53,7 @@ class ShapeDecisions:
 
 
 def oldest_opset_with_broadcast(examined: ExaminedNode, decisions: ShapeDecisions) -> int:
-    """The oldest version of the standard operators in which a node's Broadcast can be lowered.
-
-    Args:
-        examined: A Broadcast, or a node with one in front.
-        decisions: How the backend decides about the shapes.
-    """
+    """The oldest opset in which a Broadcast, or the one in front of a node, can be lowered."""
     types = {operand.element_type for operand in examined.operands}
     own = examined.target.operator is BROADCAST and ElementType.BFLOAT16 in types
     hidden = oldest_opset_with_hidden_shapes(examined)
@@ -68,17 +63,9 @@ def oldest_opset_with_broadcast(examined: ExaminedNode, decisions: ShapeDecision
 def expand(
     nodes: StandardNodes, values: Sequence[ir.Value], plan: BroadcastPlan, common: ir.Value
 ) -> list[ir.Value]:
-    """Bring values to their common shape.
+    """Expand values to their common shape; those that already have it are returned unchanged.
 
-    Args:
-        nodes: Takes the new nodes.
-        values: The values, lined up at their last axes.
-        plan: What is known of them, and which of them have to be expanded.
-        common: The common shape.
-
-    Returns:
-        The values of the common shape, in their order; those that need no expansion are
-        themselves.
+    The values must be aligned at their last axes.
     """
     return [
         nodes.add("Expand", [value, common], "expanded") if expanded else value
@@ -92,23 +79,19 @@ def expand_operands(
     values: Sequence[ir.Value],
     decisions: ShapeDecisions,
 ) -> Sequence[ir.Value]:
-    """Make the shapes of a node's operands equal, as its plan says.
+    """Make the shapes of a node's operands equal, as its broadcast plan says.
 
-    Args:
-        nodes: Takes the new nodes.
-        examined: The node.
-        values: What it reads, converted where that is needed.
-        decisions: How the backend decides about the shapes.
+    The values are the operands, already converted to the type that the node computes in.
     """
     plan, label = examined.broadcast, examined.target.label
     if plan is None:
         return values
     hidden = hide_mistakable_shapes(nodes, values, examined)
-    aligned = _lined_up(nodes, label, hidden, plan, decisions)
+    aligned = _aligned_values(nodes, label, hidden, plan, decisions)
     known = _known_common_shape(plan)
     if known is not None:
         return expand(nodes, aligned, plan, nodes.constant(known, "common_shape"))
-    return decisions.expanded(nodes, label, aligned, _without_doubtful_shapes(plan))
+    return decisions.expanded(nodes, label, aligned, _without_uncertain_shapes(plan))
 
 
 def expand_read_operands(
@@ -117,19 +100,12 @@ def expand_read_operands(
     values: Sequence[ir.Value],
     decisions: ShapeDecisions,
 ) -> Sequence[ir.Value]:
-    """Make the shapes of those operands equal of which a node does not read one element.
-
-    Args:
-        nodes: Takes the new nodes.
-        examined: The node.
-        values: What it reads, converted where that is needed.
-        decisions: How the backend decides about the shapes.
-    """
+    """Expand operands as `expand_operands`, except those of which the node reads one element."""
     plan = examined.broadcast
     if plan is None or not any(plan.single):
         return expand_operands(nodes, examined, values, decisions)
     pairs = zip(plan.expanded, plan.single, strict=True)
-    others = replace(plan, expanded=tuple(lacking and not single for lacking, single in pairs))
+    others = replace(plan, expanded=tuple(needed and not single for needed, single in pairs))
     if plan.fits and not any(others.expanded):
         return values
     hidden = hide_mistakable_shapes(nodes, values, examined)
@@ -137,19 +113,19 @@ def expand_read_operands(
     return [
         value
         if single
-        else nodes.add("Expand" if lacking else "Reshape", [value, common], "expanded")
-        for value, lacking, single in zip(hidden, others.expanded, plan.single, strict=True)
+        else nodes.add("Expand" if needed else "Reshape", [value, common], "expanded")
+        for value, needed, single in zip(hidden, others.expanded, plan.single, strict=True)
     ]
 
 
-def _lined_up(
+def _aligned_values(
     nodes: StandardNodes,
     label: str,
     values: Sequence[ir.Value],
     plan: BroadcastPlan,
     decisions: ShapeDecisions,
 ) -> Sequence[ir.Value]:
-    """The values, with axes of size 1 behind those of the second one where it lines up so."""
+    """The values; the second gets trailing axes of size 1 if legacy broadcasting needs them."""
     alignment = plan.alignment
     if alignment is None:
         return values
@@ -160,7 +136,7 @@ def _lined_up(
     elif not alignment.trailing:
         return values
     else:
-        # A 0 stands for the value's own size.
+        # In a Reshape, 0 keeps the value's own size.
         own = [0] * (len(shape) - alignment.trailing)
         aligned_shape = nodes.constant(own + [1] * alignment.trailing, "aligned_shape")
     return a, nodes.add("Reshape", [b, aligned_shape], "aligned")
@@ -173,29 +149,21 @@ def common_shape(
     plan: BroadcastPlan,
     decisions: ShapeDecisions,
 ) -> ir.Value:
-    """Give the common shape of values; reading it fails where there is none.
-
-    Args:
-        nodes: Takes the new nodes.
-        label: The name of the node that they are operands of.
-        values: The values, lined up at their last axes.
-        plan: What is known of them.
-        decisions: How the backend decides where the shapes are not known before the run.
-    """
+    """The common shape of values aligned at their last axes; reading it fails if there is none."""
     known = _known_common_shape(plan)
     if known is not None:
         return nodes.constant(known, "common_shape")
-    return decisions.common(nodes, label, values, _without_doubtful_shapes(plan))
+    return decisions.common(nodes, label, values, _without_uncertain_shapes(plan))
 
 
-def _without_doubtful_shapes(plan: BroadcastPlan) -> BroadcastPlan:
-    """The plan as it is where a tensor of any rank may stand for a scalar."""
+def _without_uncertain_shapes(plan: BroadcastPlan) -> BroadcastPlan:
+    """The plan without the shapes of inputs declared as scalars, whose rank may differ in a run."""
     operands = (replace(o, shape=None) if o.scalar_inputs else o for o in plan.operands)
     return replace(plan, operands=tuple(operands))
 
 
 def _known_common_shape(plan: BroadcastPlan) -> list[int] | None:
-    """The common shape, if every size is known and the shapes fit."""
+    """The common shape, if every size is known and the shapes are compatible."""
     shapes: list[Shape] = [o.shape for o in plan.operands if o.shape is not None]
     if len(shapes) < len(plan.operands) or not plan.fits:
         return None
@@ -208,16 +176,10 @@ def _known_common_shape(plan: BroadcastPlan) -> list[int] | None:
 def lower_broadcast(
     nodes: StandardNodes, examined: ExaminedNode, decisions: ShapeDecisions
 ) -> dict[ir.Value, ir.Value]:
-    """Make the nodes that take the place of a Broadcast.
-
-    Args:
-        nodes: Takes the new nodes.
-        examined: The Broadcast.
-        decisions: How the backend decides about the shapes.
+    """Make the nodes that replace a Broadcast.
 
     Returns:
-        By output what the nodes give for it, for Z0, Z1 and so on as far as the node has them. None
-        of these can be reached except by way of the check.
+        The new value of each named output. All of them depend on the check.
     """
     target = examined.target
     plan = examined.broadcast
@@ -228,10 +190,10 @@ def lower_broadcast(
     made = {}
     for index, output in enumerate(target.node.outputs):
         if output.name:
-            # No two outputs are one value, even if they are computed alike.
-            apart = nodes.body()
-            made[output] = _element_copies(apart, examined, index, values[index], common)
-            nodes.nodes += apart.nodes
+            # Separate nodes keep two outputs from becoming one value.
+            separate = nodes.body()
+            made[output] = _element_copies(separate, examined, index, values[index], common)
+            nodes.nodes += separate.nodes
     return made
 
 
@@ -239,7 +201,7 @@ def _element_copies(
     nodes: StandardNodes, examined: ExaminedNode, index: int, value: ir.Value, common: ir.Value
 ) -> ir.Value:
     if examined.broadcast is not None and not examined.broadcast.expanded[index]:
-        # It has the common shape; the Reshape copies nothing and waits for the check.
+        # The value has the common shape; the Reshape copies nothing, but depends on the check.
         return nodes.add("Reshape", [value, common], "kept")
     if _element_type(examined, index) in _WITHOUT_EXPAND:
         return _gathered(nodes, value, common)
@@ -247,13 +209,13 @@ def _element_copies(
 
 
 def _gathered(nodes: StandardNodes, value: ir.Value, common: ir.Value) -> ir.Value:
-    """Expand by the elements' positions: flatten, and gather at the expanded positions."""
+    """Expand by index: flatten the value, and gather its elements at the expanded positions."""
     flat = nodes.add("Reshape", [value, nodes.constant([-1], "flat_shape")], "flat")
-    # ONNX Runtime has no Size for every type.
+    # ONNX Runtime does not implement Size for every type.
     size = nodes.add("Reshape", [nodes.shape(flat), nodes.constant([], "scalar_shape")], "size")
     first, step = nodes.constant(0, "first"), nodes.constant(1, "step")
     positions = nodes.add("Range", [first, size, step], "positions")
-    # Without allowzero, a size of 0 would stand for one of the flat positions' own.
+    # Without allowzero, a size of 0 would mean a size of the flat positions.
     placed = nodes.add("Reshape", [positions, nodes.shape(value)], "placed", {"allowzero": 1})
     expanded = nodes.add("Expand", [placed, common], "expanded_positions")
     return nodes.add("Gather", [flat, expanded], "gathered")

@@ -1,10 +1,10 @@
-"""Keeps ONNX Runtime from computing the Shape of a value from what it believes of it.
+"""Keeps ONNX Runtime from computing a Shape from wrong static shapes.
 
-It does so where it takes all sizes for known, and it takes sizes for known that its own kernels
-contradict: of a PRelu that broadcasts both ways, of a reduction of an empty tensor. It also takes
-tensors of any rank for an input that is declared as a scalar, and yet computes the Shape of it, and
-of what follows from it, from the declaration. A Loop's state has no declared shape, so what a Loop
-gives after no iteration is the value itself, of a shape that is known in the run alone.
+If ONNX Runtime knows all sizes of a value statically, it computes the Shape from them. These sizes
+can be wrong: its kernels contradict them for a PRelu that broadcasts both ways and for a reduction
+of an empty tensor. It also accepts tensors of any rank for an input declared as a scalar. A Loop's
+state has no static shape, so a Loop without iterations passes a value on and hides its shape until
+the run.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,22 +18,16 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
 
 _LOOP = 1
-"""The first version of the standard operators that has Loop."""
+"""The first opset with Loop."""
 
 _LOOP_OF_BFLOAT16 = 16
-"""The first version in which a Loop's state can be bfloat16."""
+"""The first opset in which a Loop's state can be bfloat16."""
 
 
 def hide_mistakable_shapes(
     nodes: StandardNodes, values: Sequence[ir.Value], examined: ExaminedNode
 ) -> tuple[ir.Value, ...]:
-    """Pass on those operands whose shape ONNX Runtime may be wrong about without it.
-
-    Args:
-        nodes: Takes the new nodes.
-        values: The operands.
-        examined: The node that reads them.
-    """
+    """Hide the shapes of those operands that ONNX Runtime may infer wrongly."""
     return tuple(
         hide_shape(nodes, value) if mistakable else value
         for value, mistakable in zip(values, examined.mistakable, strict=True)
@@ -41,12 +35,7 @@ def hide_mistakable_shapes(
 
 
 def hide_shape(nodes: StandardNodes, value: ir.Value) -> ir.Value:
-    """Pass a value on so that nothing but a run tells its shape.
-
-    Args:
-        nodes: Takes the new nodes.
-        value: The value.
-    """
+    """Pass a value through a Loop, so that its shape is known only in a run."""
     trips = nodes.constant(0, "no_iteration")
     condition = nodes.constant(True, "condition", ir.DataType.BOOL)
     body = {"body": _body(nodes, value)}
@@ -54,36 +43,24 @@ def hide_shape(nodes: StandardNodes, value: ir.Value) -> ir.Value:
 
 
 def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
-    """The oldest version in which what a node depends on can be passed on in this way.
-
-    Args:
-        examined: The node.
-    """
+    """The oldest opset in which the operands of a node can be hidden."""
     types = {operand.element_type for operand in examined.operands}
     hidden = examined.operands[0].scalar_inputs or any(examined.mistakable)
     return _LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else _LOOP
 
 
 def scalars_behind(nodes: Iterable[ExaminedNode], facts: Facts) -> tuple[ir.Value, ...]:
-    """The inputs declared as scalars that the operands of nodes depend on.
-
-    Args:
-        nodes: The examined nodes.
-        facts: What is known of the model's values.
-    """
+    """The graph inputs declared as scalars on which the nodes' operands depend."""
     uncertain = (node.target.inputs for node in nodes if node.operands[0].scalar_inputs)
     inputs = dict.fromkeys(v for values in uncertain for v in facts.inputs_behind(values))
     return tuple(value for value in inputs if has_scalars([value]))
 
 
 def readers_of(scalars: Iterable[ir.Value]) -> Uses:
-    """Find what reads inputs, and can go on from the same without a shape.
+    """Find the uses of inputs that can read a value of unknown shape instead.
 
-    A Scan cannot; what stands in its body is a state of uncertain shape in any case. And ONNX
-    Runtime's optimizer puts a ratio that is computed in the place of a Dropout.
-
-    Args:
-        scalars: The inputs.
+    A Scan needs the shape; its body gets a state of unknown shape in any case. ONNX Runtime's
+    optimizer replaces a Dropout by its ratio if the ratio is computed.
     """
     uses = uses_of(scalars).items()
     return {
@@ -95,14 +72,10 @@ def readers_of(scalars: Iterable[ir.Value]) -> Uses:
 def hide_declarations(
     nodes: StandardNodes, scalars: Sequence[ir.Value]
 ) -> dict[ir.Value, ir.Value]:
-    """Pass inputs on without the shapes that they are declared with.
-
-    Args:
-        nodes: Takes the new nodes.
-        scalars: The inputs.
+    """Hide the declared shapes of inputs.
 
     Returns:
-        For each of them the value to go on with.
+        For each input the value that replaces it.
     """
     return {value: hide_shape(nodes, value) for value in scalars}
 
@@ -128,9 +101,9 @@ def _body(nodes: StandardNodes, value: ir.Value) -> ir.Graph:
 
 
 def _next_state(state: ir.Value, following: ir.Value) -> ir.Node:
-    """Give what is of a state's type; in a Loop without an iteration it is never computed."""
+    """A node whose output has the state's type; a Loop without iterations never computes it."""
     if isinstance(state.type, ir.SequenceType) and isinstance(state.type.elem_type, ir.TensorType):
-        # Identity takes sequences from version 14 on.
+        # Identity takes sequences since opset 14.
         return ir.node(
             "SequenceEmpty", [], {"dtype": state.type.elem_type.dtype.value}, outputs=[following]
         )

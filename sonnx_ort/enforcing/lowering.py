@@ -1,4 +1,4 @@
-"""Plans what has to be done to enforce a model, and does it by a backend's nodes."""
+"""Plans how a model is enforced, and applies the plan with a backend."""
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
@@ -33,14 +33,13 @@ _BACKENDS: Mapping[Backend, type[EnforcingBackend]] = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How the nodes of a model are to be enforced.
+    """How the nodes of a model are enforced.
 
     Attributes:
-        examination: All that the profile demands of the model.
-        choices: How to enforce that.
+        examination: All obligations of the model.
+        choices: The backend and the demands.
         kept: The nodes whose standard operator needs no enforcement.
-        opset: The version of the standard operators that enforcement needs; 0 where there is
-            nothing to enforce.
+        opset: The opset that enforcement needs; 0 if there is nothing to enforce.
     """
 
     examination: Examination
@@ -55,13 +54,7 @@ class Plan:
 
 
 def plan_enforcement(model: ir.Model, examination: Examination, choices: Choices) -> Plan:
-    """Find out what has to be done to enforce the nodes of a model.
-
-    Args:
-        model: A canonical model without violations, or with waived ones; not modified.
-        examination: All that the profile demands of it.
-        choices: How to enforce that.
-    """
+    """Plan how to enforce a canonical model that has no violations except waived ones."""
     backend, nodes = _BACKENDS[choices.backend], examination.nodes
     kept = backend.kept(model, nodes)
     all_kept = all(n.target.node in kept and n.broadcast is None for n in nodes)
@@ -72,14 +65,10 @@ def plan_enforcement(model: ir.Model, examination: Examination, choices: Choices
 
 
 def apply_plan(model: ir.Model, plan: Plan) -> None:
-    """Enforce the nodes of a model.
-
-    Args:
-        model: The model; changed in place.
-        plan: What has to be done.
+    """Enforce the nodes of a model, in place.
 
     Raises:
-        SonnxError: A node cannot be enforced in the model as it is.
+        SonnxError: A node cannot be enforced in this model.
     """
     if not plan.changes:
         return
@@ -111,7 +100,7 @@ def _lower_broadcast(backend: EnforcingBackend, examined: ExaminedNode) -> None:
 
 
 def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
-    """Let the standard operator compute, behind the Broadcast if there has to be one."""
+    """Keep the standard operator, behind a Broadcast if one is needed."""
     target = examined.target
     if examined.broadcast is None:
         record_rules(target.node, examined)
@@ -134,16 +123,10 @@ def _oldest_opset(examined: ExaminedNode, backend: type[EnforcingBackend]) -> in
 
 
 def raise_opset(model: ir.Model, replaced: Iterable[ir.Node], oldest: int) -> None:
-    """Raise the version of the standard operators where it is too old.
-
-    Args:
-        model: The model, before enforcement; its imports are changed.
-        replaced: The nodes that will be replaced; what they mean in the newer version is no
-            matter.
-        oldest: The oldest version that will do.
+    """Raise the opset of a model if it is older than needed.
 
     Raises:
-        InvalidModel: Another operator of the model means something else in that version.
+        InvalidModel: An operator that is not replaced differs in the newer opset.
     """
     version = model.opset_imports[STANDARD_DOMAIN]
     needed = max(version, oldest)

@@ -1,9 +1,8 @@
-"""New nodes, and putting them in the place of one so that nothing else in the graph notices.
+"""Adds nodes to a graph, and replaces nodes and values by them.
 
-Among them are the guards. A custom operator cannot raise: it gives its result together with the
-result's shape, and where a rule is broken the shape `[-ticket]` instead. The `Reshape` behind it
-makes the result of the two, and fails at the latter; no output of the operator is reachable except
-through it:
+A custom operator cannot raise an exception. It returns its result and the result's shape, or
+`[-ticket]` as the shape if a rule is violated. Its guard is the `Reshape` that reads both, and
+fails for such a shape. No other node reads the operator's outputs:
 
     A, B -> sonnx::CheckedDiv -> result, shape -> Reshape -> C
 """
@@ -24,7 +23,7 @@ from sonnx_ort.profile.rule import Status
 Attribute = ir.TensorProtocol | ir.Graph | int | str
 
 Known = Mapping[tuple[Hashable, ...], ir.Value]
-"""What nodes give, by what they compute and what the names of their outputs say of it."""
+"""Outputs of existing nodes, by what they compute and their purpose."""
 
 ADDED_OPERATORS = frozenset(
     {
@@ -33,18 +32,18 @@ ADDED_OPERATORS = frozenset(
         *("Or", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Sub", "Tile", "Where"),
     }
 )
-"""The operators of all nodes that `StandardNodes` makes.
+"""The operators of all nodes that `StandardNodes` adds.
 
-ONNX Runtime makes one of two nodes that compute the same, and believes what a file declares of
-either: so no false declaration may stay of what a node of one of these operators gives.
+ONNX Runtime merges nodes that compute the same, and uses the declared shape of either. So values of
+these operators must not have false declarations.
 """
 
 CONSTANT_OF_ANY_TYPE = 9
-"""The first version of the standard operators in which Constant can be an integer."""
+"""The first opset in which Constant can be an integer."""
 
 
 class StandardNodes:
-    """Makes the nodes that go into the place of one node, or in front of it."""
+    """Makes the nodes that replace one node, or that precede it."""
 
     def __init__(
         self, names: ValueNames, stem: str, opset: int, known: Known = MappingProxyType({})
@@ -52,10 +51,10 @@ class StandardNodes:
         """Start with no nodes.
 
         Args:
-            names: Gives names to new values.
-            stem: What the names of new values start with.
-            opset: The version of the standard operators.
-            known: What nodes around these compute already.
+            names: Makes names of new values.
+            stem: The start of these names.
+            opset: The opset of the model.
+            known: Outputs that existing nodes already compute.
         """
         self.nodes: list[ir.Node] = []
         self.opset = opset
@@ -76,21 +75,18 @@ class StandardNodes:
         *,
         name: str = "",
     ) -> ir.Value:
-        """Add a node with one output, unless one computes the same for the same purpose already.
+        """Add a node with one output, unless an equal node with the same purpose exists.
 
         Args:
             operator: The operator.
             inputs: Its inputs.
-            purpose: What the output's name says of it.
+            purpose: The end of the output's name.
             attributes: Its attributes.
-            name: Its name, if people are to read it; a number is put behind one that is taken. Such
-                a node is always added.
-
-        Returns:
-            Its output.
+            name: The name of the node, if users should see it; a number is appended if it is in
+                use. A node with a name is always added.
 
         Raises:
-            ValueError: It is none of `ADDED_OPERATORS`.
+            ValueError: The operator is not in `ADDED_OPERATORS`.
         """
         if operator not in ADDED_OPERATORS:
             raise ValueError(f"nodes of {operator} are added, and ADDED_OPERATORS does not name it")
@@ -112,17 +108,7 @@ class StandardNodes:
         *,
         guard: str,
     ) -> ir.Value:
-        """Add a custom operator and its guard.
-
-        Args:
-            operator: The operator of the domain `sonnx`.
-            inputs: Its inputs.
-            attributes: Its attributes.
-            guard: The name of the guard.
-
-        Returns:
-            The output of the guard.
-        """
+        """Add a custom operator and its guard with the given name; return the guard's output."""
         result, shape = self.value("result"), self.value("shape")
         node = ir.node(operator, inputs, attributes, domain=DOMAIN, outputs=[result, shape])
         self.nodes.append(node)
@@ -131,21 +117,11 @@ class StandardNodes:
         return guarded
 
     def shape(self, value: ir.Value) -> ir.Value:
-        """Add the Shape of a value.
-
-        Args:
-            value: The value.
-        """
+        """Add the Shape of a value."""
         return self.add("Shape", [value], "operand_shape")
 
     def cast(self, value: ir.Value, to: ir.DataType, purpose: str) -> ir.Value:
-        """Add a Cast.
-
-        Args:
-            value: What to convert.
-            to: The type to convert to.
-            purpose: What the output's name says of it.
-        """
+        """Add a Cast."""
         return self.add("Cast", [value], purpose, {"to": to})
 
     def constant(
@@ -154,63 +130,52 @@ class StandardNodes:
         purpose: str,
         element_type: ir.DataType = ir.DataType.INT64,
     ) -> ir.Value:
-        """Add a constant, unless there is the same for the same purpose already.
+        """Add a constant, unless an equal one with the same purpose exists.
 
         Args:
-            numbers: Its elements, or the one element of a scalar.
-            purpose: What the value's name says of it.
-            element_type: Its type; every number can be told exactly in it and in double.
+            numbers: Its elements, or the one element of a scalar; exact in the element type and in
+                double.
+            purpose: The end of the value's name.
+            element_type: Its element type.
         """
-        # The older Constant has no integers.
+        # Before opset 9 Constant has no integers.
         exact = self.opset >= CONSTANT_OF_ANY_TYPE
         array = np.array(numbers, element_type.numpy() if exact else float)
         key = (purpose, array.dtype, array.shape, array.tobytes())
         if key not in self._known:
             tensor = ir.Tensor(array)
             value = self.add("Constant", [], purpose, {"value": tensor})
-            # The graph library gives it that name when it reads the model again.
+            # onnx_ir gives it that name when it reads the model again.
             tensor.name = value.name
             self._known[key] = value
         return self._known[key] if exact else self.cast(self._known[key], element_type, purpose)
 
     def value(self, purpose: str) -> ir.Value:
-        """Make a value that no node gives yet.
-
-        Args:
-            purpose: What its name says of it.
-        """
+        """Make a new value that no node computes yet."""
         return ir.val(self._names.fresh(f"{self._stem}_{purpose}"))
 
 
 RULES = "sonnx_ort.rules"
-"""The key in a node's metadata under which the ids of the rules stand that bind it."""
+"""The key in a node's metadata for the ids of its rules."""
 
 PROVED = "sonnx_ort.proved"
-"""The key under which those of them stand that hold in every run."""
+"""The key in a node's metadata for the ids of its proved rules."""
 
 Uses = Mapping[ir.Value, Sequence[tuple[ir.Node, int]]]
-"""For each value the nodes that read it, and the positions at which they do."""
+"""For each value the nodes that read it, with the index of the input."""
 
 
 def uses_of(values: Iterable[ir.Value]) -> Uses:
-    """Find what reads values now.
-
-    Args:
-        values: The values.
-    """
+    """Find the current uses of values."""
     return {value: tuple(value.uses()) for value in values}
 
 
 def put_behind_inputs(
     graph: ir.Graph, uses: Uses, nodes: Sequence[ir.Node], behind: Mapping[ir.Value, ir.Value]
 ) -> None:
-    """Let what reads inputs read what new nodes make of these.
+    """Insert nodes at the start of a graph, and let the uses of inputs read their outputs instead.
 
-    Args:
-        graph: The main graph, which gets the nodes.
-        uses: What read the inputs before there were the nodes.
-        nodes: The nodes, in order.
-        behind: What they give for each input.
+    The uses are those from before the nodes were made.
     """
     for value, made in behind.items():
         made.type = value.type
@@ -222,13 +187,7 @@ def put_behind_inputs(
 def replace_node(
     node: ir.Node, nodes: Sequence[ir.Node], values: Mapping[ir.Value, ir.Value]
 ) -> None:
-    """Put nodes in the place of one, and values in the place of its outputs.
-
-    Args:
-        node: The node to replace.
-        nodes: The nodes that replace it, in order.
-        values: What they give for each of its outputs that anything can read.
-    """
+    """Replace a node by nodes, given in order, and each of its used outputs by a value."""
     for old, new in values.items():
         new.metadata_props.update(old.metadata_props)
         new.doc_string = old.doc_string
@@ -239,13 +198,9 @@ def replace_node(
 
 
 def record_rules(node: ir.Node, examined: ExaminedNode) -> None:
-    """Write down which rules an enforced node keeps, and which need no check.
+    """Record the rules of an enforced node in its metadata, and which are proved.
 
-    For people and their tools; nothing here relies on it.
-
-    Args:
-        node: The node that takes the place of the examined one.
-        examined: The examined one.
+    This is for users and their tools; nothing here relies on it.
     """
     own = [o for o in examined.obligations if o.operator == examined.target.operator.name]
     proved = (o.rule.id for o in own if o.status is Status.PROVED)
@@ -256,18 +211,12 @@ def record_rules(node: ir.Node, examined: ExaminedNode) -> None:
 def computed(
     nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
 ) -> ir.Value:
-    """Let the node itself compute, on other operands.
+    """Add a copy of the node itself that reads other operands, without omitted ones.
 
-    Args:
-        nodes: Takes the new node.
-        examined: The node; its attributes that ask for broadcasting are taken away.
-        operands: What it reads now in the places of its operands, without those left out.
-
-    Returns:
-        The result.
+    Legacy broadcasting attributes are removed.
 
     Raises:
-        SonnxError: The node has further outputs that something may read.
+        SonnxError: The node has further outputs that may be used.
     """
     original, result = examined.target.node, nodes.value("result")
     if any(output.name for output in original.outputs[1:]):
@@ -293,11 +242,7 @@ def computed(
 
 
 def drop_legacy_attributes(examined: ExaminedNode) -> None:
-    """Take away what asks for broadcasting, which the version that the model gets does not know.
-
-    Args:
-        examined: The node.
-    """
+    """Remove the attributes of legacy broadcasting, which newer opsets do not have."""
     attributes = examined.target.node.attributes
     for name in [name for name in attributes if name not in examined.target.further_attributes]:
         del attributes[name]

@@ -1,9 +1,9 @@
-"""Gives out what a Scan's body computes in the rank that is declared, or not at all.
+"""Returns values from a Scan's body with the declared rank, or fails.
 
-ONNX Runtime runs no Scan whose body leaves the shape of an output open, and ends the process where
-a state is of another rank than the body declares. What only the file says must not be said of a
-value that the body reads. So that value stays open, and another one is given out, of which nothing
-but the rank is said; and a state starts in that rank.
+ONNX Runtime does not run a Scan if its body leaves an output's shape open, and crashes if a state's
+rank is not the declared one. But unproved declarations must be removed from values that the body
+reads. So the value's shape is left open, and a copy with only the rank declared becomes the output.
+A state starts with that rank.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,12 +20,12 @@ from sonnx_ort.loading.traversal import every_node, subgraphs_of
 
 @dataclass(frozen=True, slots=True)
 class BodyOutput:
-    """An output of a Scan's body whose shape the file declares.
+    """An output of a Scan's body whose shape is declared.
 
     Attributes:
         scan: The Scan.
         body: Its body.
-        index: The number of the output.
+        index: The index of the output.
         rank: The declared rank.
     """
 
@@ -41,25 +41,17 @@ class BodyOutput:
 
 
 Passed = tuple[StandardNodes, ir.Value, ir.Value]
-"""Nodes, what they read, and what they make of it."""
+"""New nodes, the value that they read, and the value that replaces it."""
 
 
 def scan_bodies(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
-    """All Scans, with their bodies.
-
-    Args:
-        graph: The main graph.
-    """
+    """All Scans, with their bodies."""
     scans = (node for node in every_node(graph) if node.op_type == "Scan")
     return ((scan, body) for scan in scans for body in subgraphs_of(scan))
 
 
 def declared_outputs(graph: ir.Graph) -> list[BodyOutput]:
-    """What the bodies of Scans give in a rank that is declared.
-
-    Args:
-        graph: The main graph.
-    """
+    """The outputs of the bodies of Scans that have a declared shape."""
     return [
         BodyOutput(scan, body, index, len(output.shape))
         for scan, body in scan_bodies(graph)
@@ -71,54 +63,51 @@ def declared_outputs(graph: ir.Graph) -> list[BodyOutput]:
 def keep_rank(
     output: BodyOutput, facts: Facts, start: Callable[[str], StandardNodes]
 ) -> Iterator[Passed]:
-    """Let a body give an output without a shape in its declared rank.
+    """Let a body return an output without a shape in its declared rank.
 
-    Args:
-        output: The output.
-        facts: What is known of the model's values.
-        start: Starts nodes, with what the names of their values start with.
+    `start` makes new nodes for a stem of names.
 
     Yields:
-        What was put between, in the body and in front of the Scan.
+        The nodes inserted in the body and in front of the Scan.
     """
     initial = _initial(output)
     if initial is not None:
-        # Before version 9 an initial state has an axis more, for a batch.
+        # Before opset 9 an initial state has a batch axis in front.
         position, value = initial
-        rank = output.rank + _further_inputs(output)
+        rank = output.rank + _inputs_in_front(output)
         known = None if facts.rests_on_scalars(value) else facts.shape(value)
         if known is None or len(known) != rank:
             nodes = start(str(value.name))
-            given = _of_rank(nodes, value, rank)
+            given = _with_rank(nodes, value, rank)
             cast(ir.Graph, output.scan.graph).insert_before(output.scan, nodes.nodes)
             output.scan.replace_input_with(position, given)
             yield nodes, value, given
     value, nodes = output.value, start(str(output.value.name))
-    given = _of_rank(nodes, value, output.rank)
+    given = _with_rank(nodes, value, output.rank)
     output.body.extend(nodes.nodes)
     output.body.outputs[output.index] = given
     yield nodes, value, given
 
 
-def _further_inputs(output: BodyOutput) -> int:
-    """How many inputs a Scan has in front of those of its body: before version 9 one."""
+def _inputs_in_front(output: BodyOutput) -> int:
+    """How many inputs a Scan has in front of those of its body: one before opset 9."""
     return len(output.scan.inputs) - len(output.body.inputs)
 
 
 def _initial(output: BodyOutput) -> tuple[int, ir.Value] | None:
-    """What the state that an output gives starts with; None if the output is collected."""
+    """The index and value of the output's initial state; None if the output is collected."""
     states = len(output.body.inputs) - output.scan.attributes.get_int("num_scan_inputs", 0)
-    position = output.index + _further_inputs(output)
-    # A Scan of too few inputs is refused when a session starts.
+    position = output.index + _inputs_in_front(output)
+    # A session rejects a Scan with too few inputs.
     given = output.index < states and position in range(len(output.scan.inputs))
     value = output.scan.inputs[position] if given else None
     return None if value is None else (position, value)
 
 
-def _of_rank(nodes: StandardNodes, value: ir.Value, rank: int) -> ir.Value:
-    """The same tensor; an error where it is of another rank.
+def _with_rank(nodes: StandardNodes, value: ir.Value, rank: int) -> ir.Value:
+    """The same tensor; an error if it has another rank.
 
-    With an axis more, for no Reshape refuses to make a vector without an element.
+    An axis of size 1 is appended first: for rank 0, a Reshape of the sizes to [0] would never fail.
     """
     one = _vector(nodes, (1,), "one")
     sizes = nodes.add("Concat", [nodes.shape(value), one], "sizes_and_one", {"axis": 0})
@@ -126,14 +115,14 @@ def _of_rank(nodes: StandardNodes, value: ir.Value, rank: int) -> ir.Value:
     name = f"'{value.name}' has to be of rank {rank}, as a Scan declares its state or output"
     checked = nodes.add("Reshape", [sizes, count], "sizes_of_rank", name=name)
     longer = nodes.add("Reshape", [value, checked], "of_a_rank_more")
-    # A size of 0 stands for the size that is there.
+    # A size of 0 keeps the current size.
     given = nodes.add("Reshape", [longer, _vector(nodes, (0,) * rank, "nothing")], "of_its_rank")
     given.type, given.shape = value.type, ir.Shape([None] * rank)
     return given
 
 
 def _vector(nodes: StandardNodes, elements: tuple[int, ...], purpose: str) -> ir.Value:
-    """The integers of a vector, as the shape of a tensor: before version 9 no Constant has any."""
+    """A vector of integers, made as a tensor's shape: before opset 9 Constant has no integers."""
     tensor = ir.Tensor(np.zeros(elements, np.float32))
     value = nodes.add("Constant", [], purpose, {"value": tensor})
     tensor.name = value.name

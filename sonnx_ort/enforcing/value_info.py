@@ -1,4 +1,4 @@
-"""What an enforced model declares of its values: what follows, and nothing that does not."""
+"""The types and shapes that a rewritten model declares: only what is proved."""
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
@@ -23,16 +23,13 @@ from sonnx_ort.profile.rule import Status
 DATA_TYPES: dict[ElementType, ir.DataType] = {
     element_type: ir.DataType.from_numpy(element_type.dtype) for element_type in ElementType
 }
-"""The element types as the graph library knows them."""
+"""The data type of onnx_ir for each element type."""
 
 
 def element_type_of(examined: ExaminedNode) -> ElementType | None:
-    """The type of a node's operands by the facts; failing them, by what the file claims.
+    """The proved type of a node's operands, else the declared one.
 
-    A wrong claim here changes no result: a session whose types do not fit does not start.
-
-    Args:
-        examined: The node.
+    A wrong declaration changes no result: a session with types that do not match does not start.
     """
     target = examined.target
     own = target.operator.operand_types
@@ -53,17 +50,7 @@ def element_type_of(examined: ExaminedNode) -> ElementType | None:
 def converted_operands(
     nodes: StandardNodes, target: Target, operands: Sequence[ir.Value], carrier: ElementType
 ) -> Sequence[ir.Value]:
-    """Convert a node's operands to the type that it is computed in.
-
-    Args:
-        nodes: Takes the new nodes.
-        target: The node.
-        operands: The operands, or what stands for each of them.
-        carrier: The type.
-
-    Returns:
-        The operands; one of a type of its own is as it was.
-    """
+    """Convert a node's operands to the type that it computes in, except those with a fixed type."""
     return [
         value
         if name in target.operator.operand_types
@@ -73,32 +60,23 @@ def converted_operands(
 
 
 def converted_back(nodes: StandardNodes, result: ir.Value, element_type: ElementType) -> ir.Value:
-    """Round what was computed in another type to the operands' own.
-
-    Args:
-        nodes: Takes the new nodes.
-        result: What was computed.
-        element_type: The type of the operands.
-    """
+    """Convert a result to the type of the operands."""
     rounded = nodes.cast(result, DATA_TYPES[element_type], f"as_{element_type}")
     if element_type is not ElementType.FLOAT16:
         return rounded
-    # ONNX Runtime reads what is in front of a Cast to float16 where it computes in float32 itself;
-    # of two more it takes the last for that one, and the first two stay.
+    # ONNX Runtime skips a Cast to float16 if it computes in float32 itself. With two more Casts it
+    # skips only the last.
     wide = nodes.cast(rounded, DATA_TYPES[ElementType.FLOAT], "rounded")
     return nodes.cast(wide, DATA_TYPES[element_type], f"rounded_as_{element_type}")
 
 
 def declare_output(examined: ExaminedNode) -> None:
-    """Declare what follows for a node's output where the file leaves it to inference.
+    """Declare the type and shape of a node's output if they are known and not declared.
 
-    Inference ends at a custom operator, and a Scan does not run without its body's shapes. Sizes
-    are declared, no symbols: a symbol would be a claim about other values too. Where the rules
-    about shapes are not proved, not all sizes are: ONNX Runtime would compute a Shape from them,
-    and leave the node out if nothing else reads it.
-
-    Args:
-        examined: The node, with operands that keep its rules.
+    Shape inference stops at a custom operator, and a Scan does not run without its body's shapes.
+    Only sizes are declared: a symbol would constrain other values too. If the rules about shapes
+    are not proved, some sizes stay open: ONNX Runtime would compute a Shape from them, and remove
+    the node if nothing else reads it.
     """
     output = examined.target.output
     data_type = _result_type(examined)
@@ -110,7 +88,7 @@ def declare_output(examined: ExaminedNode) -> None:
         if shape is not None:
             output.shape = ir.Shape([d if isinstance(d, int) else None for d in shape])
     if not _shapes_proved(examined) and not given_out:
-        _leave_open(output)
+        _open_shape(output)
 
 
 def _result_type(examined: ExaminedNode) -> ir.DataType | None:
@@ -123,8 +101,8 @@ def _result_type(examined: ExaminedNode) -> ir.DataType | None:
     return None if element_type is None else DATA_TYPES[element_type]
 
 
-def _leave_open(output: ir.Value) -> None:
-    """Keep the rank alone where every size is declared, so that no Shape is computed from them."""
+def _open_shape(output: ir.Value) -> None:
+    """Declare only the rank if every size is declared, so that no Shape is computed from them."""
     if output.shape is not None and all(isinstance(size, int) for size in output.shape):
         rank = len(output.shape)
         output.shape = ir.Shape([None] * rank) if rank > 0 else None
@@ -140,8 +118,8 @@ def _common_shape(examined: ExaminedNode) -> Shape | None:
     plan = examined.broadcast
     operands = examined.operands if plan is None else plan.operands
     shapes = [operand.shape for operand in operands if operand.shape is not None]
-    # A Scan ends the process where its body gives a state of another rank than it got, also where
-    # a rule would be broken; without a shape of what the body gives it does not run at all.
+    # A Scan ends the process if its body returns a state of another rank, even if a rule is
+    # violated; and it does not run if its body's output has no shape.
     in_scan = any(step.startswith("Scan '") for step in examined.target.path)
     if not shapes or (len(shapes) < len(operands) and (plan is not None or in_scan)):
         return None
@@ -151,31 +129,27 @@ def _common_shape(examined: ExaminedNode) -> Shape | None:
 def drop_unfounded_sizes(
     model: ir.Model, facts: Facts, replaced: Container[str], added: Container[str]
 ) -> None:
-    """Leave open every declared rank and size that does not follow from anything.
+    """Remove every declared rank and size that is not proved, in place.
 
-    ONNX Runtime computes the Shape of a value from its declaration, and the Shape of that from its
-    rank, without looking at the value: a false one would reach the operators that check shapes.
-    Types and symbols stay, and so does what is declared of an output that nothing in the graph
-    reads and nothing else can be computed like: ONNX Runtime makes one value of two that are
-    computed alike, and reads the declaration of one of them for both. What a Loop collects has the
-    declared shape if there is no iteration, so that this declaration stays too; what ONNX Runtime
-    concludes from it, `Inference` knows.
+    ONNX Runtime computes the Shape of a value from its declaration, so a false one would reach the
+    operators that check shapes. It also merges nodes that compute the same, and uses either
+    declaration. Types and symbols are kept. The declaration of an output is kept if nothing in the
+    graph reads it and no other node computes the same. An output that a Loop collects has the
+    declared shape if there is no iteration, so that is kept too; `Inference` models what ONNX
+    Runtime infers from it.
 
-    Args:
-        model: The model, before its nodes are replaced; changed in place.
-        facts: What is known of its values.
-        replaced: The operators of which custom operators take the place.
-        added: The operators of nodes that are added and may be computed like nodes of the model.
+    `replaced` has the operators that custom operators replace, `added` those of added nodes that
+    may compute the same as nodes of the model.
     """
     of_loops = chain(_counters(model.graph), collected_by_loops(model.graph))
     kept = {*model.graph.inputs, *of_loops}
-    unlike = _computed_like_no_other(model.graph, replaced, added)
-    unread = {value for value in unlike if not value.uses()}
+    not_mergeable = _not_mergeable(model.graph, replaced, added)
+    unread = {value for value in not_mergeable if not value.uses()}
     checked = set(_checked_by_scan(model.graph))
     for value in defined_values(model.graph):
         if value in kept or value in unread or value.shape is None or value.is_initializer():
             continue
-        # What follows from an input that is declared as a scalar is itself a claim.
+        # What follows from an input declared as a scalar is not certain.
         known = None if facts.rests_on_scalars(value) else facts.shape(value)
         if known is None:
             if value not in checked:
@@ -186,31 +160,31 @@ def drop_unfounded_sizes(
             _open_sizes(value, value.shape, known)
 
 
-def _computed_like_no_other(
+def _not_mergeable(
     graph: ir.Graph, replaced: Container[str], added: Container[str]
 ) -> Iterator[ir.Value]:
-    """The outputs of the graph whose operator occurs once, and those of replaced nodes."""
+    """The graph outputs whose operator occurs once, and those of replaced nodes."""
     occurrences = Counter(node.op_type for node in every_node(graph))
     for output in graph.outputs:
         producer = output.producer()
-        # A Broadcast becomes standard nodes, which may be alike.
+        # A Broadcast becomes standard nodes, which may compute the same.
         if producer is None or producer.op_type == BROADCAST.name:
             continue
-        alone = occurrences[producer.op_type] == 1 and producer.op_type not in added
-        # No two of the custom operators' nodes are alike.
-        if alone or producer.op_type in replaced:
+        single = occurrences[producer.op_type] == 1 and producer.op_type not in added
+        # No two nodes of custom operators are equal.
+        if single or producer.op_type in replaced:
             yield output
 
 
 def _counters(graph: ir.Graph) -> Iterator[ir.Value]:
-    """What a Loop counts and asks: it gives both the rank that its body declares."""
+    """The iteration number and condition of Loops, which always have the declared rank."""
     for node, body in _subgraphs(graph):
         if node.op_type == "Loop":
             yield from body.inputs[:2]
 
 
 def _checked_by_scan(graph: ir.Graph) -> Iterator[ir.Value]:
-    """What a Scan holds to its declaration, and does not run without."""
+    """The outputs of Scan bodies, which Scan requires to have a declared shape."""
     for _, body in scan_bodies(graph):
         yield from (o for o in body.outputs if o.producer() is not None and not o.uses())
 
@@ -219,11 +193,14 @@ def _subgraphs(graph: ir.Graph) -> Iterator[tuple[ir.Node, ir.Graph]]:
     return ((node, body) for node in every_node(graph) for body in subgraphs_of(node))
 
 
-def _open_sizes(value: ir.Value, claimed: ir.Shape, known: Shape) -> None:
-    pairs = list(zip(claimed, known, strict=True))
-    if any(isinstance(claim, int) and claim != size for claim, size in pairs):
+def _open_sizes(value: ir.Value, declared: ir.Shape, known: Shape) -> None:
+    pairs = list(zip(declared, known, strict=True))
+    if any(isinstance(own_size, int) and own_size != size for own_size, size in pairs):
         value.shape = ir.Shape(
-            [None if isinstance(claim, int) and claim != size else claim for claim, size in pairs]
+            [
+                None if isinstance(own_size, int) and own_size != size else own_size
+                for own_size, size in pairs
+            ]
         )
 
 
@@ -232,14 +209,10 @@ def _sizes(known: Shape) -> ir.Shape:
 
 
 def make_graph_explicit(model: ir.Model, facts: Facts) -> None:
-    """Write types, shapes and defaults of attributes into a graph.
+    """Write inferred types, shapes and default attributes into a graph, in place.
 
-    Only what follows is written: a declaration that the file makes is left as it is, and a symbol
-    only if the model's inputs are declared with it.
-
-    Args:
-        model: The model, before its nodes are replaced; changed in place.
-        facts: What is known of its values.
+    Only proved facts are written, and existing declarations are kept. A symbol is written only if
+    the model's inputs declare it.
     """
     symbols = _declared_symbols(model)
     for value in defined_values(model.graph):
@@ -257,7 +230,7 @@ def make_graph_explicit(model: ir.Model, facts: Facts) -> None:
     AddDefaultAttributesPass()(model)
     for node in every_node(model.graph):
         if _is_guard(node):
-            # A guard is recognized by having none.
+            # A guard is recognized by having no attributes.
             node.attributes.clear()
 
 

@@ -1,1 +1,1 @@
-"""The evidence record: what was looked at, what was found and what was done, for people to keep."""
+"""The evidence record of a check or a rewrite."""

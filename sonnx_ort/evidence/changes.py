@@ -1,4 +1,4 @@
-"""What a rewriting changed: the nodes that it added, took away, and changed."""
+"""The nodes that a rewrite added, removed or changed."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,12 +12,13 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A node, and what stands in its place.
+    """A node, and its replacement.
 
     Attributes:
-        node: The node, as messages give one: "Div 'divide'"; empty for nodes that were added.
-        path: The nodes whose subgraphs it lies in, outermost first.
-        became: The nodes that give what it gave, and the new ones that they read, in their order.
+        node: The node as in messages, such as "Div 'divide'"; empty for added nodes.
+        path: The nodes whose subgraphs contain it, outermost first.
+        became: The nodes that compute its outputs, and the new nodes that these read, in their
+            order.
     """
 
     node: str
@@ -25,20 +26,16 @@ class Change:
     became: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Give the change in one clause."""
+        """The change as a clause."""
         inside = "".join(f" in {step}" for step in reversed(self.path))
         became = ", ".join(self.became) or "nothing"
         return f"{self.node or 'added'}{inside}: {became}"
 
 
 def changes(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[Change, ...]:
-    """Find every node of a model that is not the same in another one, and every node that is new.
+    """Find every node of a model that the rewritten model changed, and every added node.
 
-    What a node says of itself for people (its documentation and metadata) makes no difference.
-
-    Args:
-        before: A model.
-        after: What was made of it.
+    Documentation and metadata of nodes are ignored.
     """
     old, new = (resolve_default_domain(model).graph for model in (before, after))
     return tuple(_changes(old, new, ()))
@@ -48,24 +45,24 @@ def _changes(before: onnx.GraphProto, after: onnx.GraphProto, path: Path) -> Ite
     old, new = list(before.node), list(after.node)
     made_by = {name: index for index, node in enumerate(new) for name in node.output if name}
     known = {name for node in old for name in node.output}
-    told: set[int] = set()
+    covered: set[int] = set()
     for node in old:
         successors = {made_by[name] for name in node.output if name in made_by}
         if successors and all(_content(new[index]) == _content(node) for index in successors):
-            told |= successors
+            covered |= successors
         else:
             group = _made_for(successors, new, made_by, known)
-            told |= group
+            covered |= group
             yield Change(_named(node), path, tuple(_named(new[index]) for index in sorted(group)))
         for index in sorted(successors)[:1]:
             yield from _inside(node, new[index], path)
-    added = tuple(_named(node) for index, node in enumerate(new) if index not in told)
+    added = tuple(_named(node) for index, node in enumerate(new) if index not in covered)
     if added:
         yield Change("", path, added)
 
 
 def _inside(before: onnx.NodeProto, after: onnx.NodeProto, path: Path) -> Iterator[Change]:
-    """The changes in the subgraphs of a node that is one of the same operator still."""
+    """The changes in the subgraphs of a node that still has the same operator."""
     if _operator(before) != _operator(after):
         return
     bodies = _bodies(after)
@@ -80,7 +77,7 @@ def _made_for(
     made_by: Mapping[str, int],
     known: set[str],
 ) -> set[int]:
-    """The chosen nodes with those that they rest on, back to values that there were before."""
+    """The chosen nodes with all new nodes on which they depend."""
     found: set[int] = set()
     pending = list(chosen)
     while pending:
@@ -94,7 +91,7 @@ def _made_for(
 
 
 def _read(node: onnx.NodeProto) -> Iterator[str]:
-    """The names of what a node and its subgraphs read."""
+    """The names of the values that a node and its subgraphs read."""
     yield from node.input
     for body in _bodies(node).values():
         for inner in body.node:
@@ -102,7 +99,7 @@ def _read(node: onnx.NodeProto) -> Iterator[str]:
 
 
 def _content(node: onnx.NodeProto) -> tuple[object, ...]:
-    """What a node computes and of what, without its subgraphs."""
+    """The operator, name, inputs, outputs and attributes of a node, without its subgraphs."""
     attributes = sorted(map(_attribute, node.attribute))
     return _operator(node), node.name, tuple(node.input), tuple(node.output), attributes
 

@@ -1,8 +1,8 @@
-"""Records in CycloneDX 1.6, the form for attestations.
+"""Writes records in CycloneDX 1.6, in its form for attestations.
 
 The models are components, the documents of the profile are standards with their rules as
-requirements, and each obligation is a claim with its evidence. The same record gives the same
-bytes: there is no time in them, and the serial number follows from the content.
+requirements, and each obligation is a claim with its evidence. Equal records have equal bytes: they
+contain no time, and the serial number depends on the content.
 """
 
 import enum
@@ -29,7 +29,7 @@ from sonnx_ort.profile.rule import Status
 
 
 class Fulfilment(enum.StrEnum):
-    """The ways in which an obligation can be met or missed."""
+    """The ways in which an obligation is met or missed."""
 
     PROVED = "proved"
     IN_RUN = "checked in each run"
@@ -41,12 +41,12 @@ class Fulfilment(enum.StrEnum):
 
     @property
     def is_met(self) -> bool:
-        """Whether no run goes on in which the rule is broken."""
+        """Whether no run continues in which the rule is violated."""
         return self in _MET
 
     @property
     def reasoning(self) -> str:
-        """The way in a sentence."""
+        """A sentence that describes this way."""
         return _REASONING[self]
 
 
@@ -64,11 +64,9 @@ _REASONING = {
 
 
 def fulfilment(obligation: Document, *, checked: bool) -> Fulfilment:
-    """Say how an obligation is met.
+    """Determine how an obligation is met.
 
-    Args:
-        obligation: The obligation of the original model, as in a report.
-        checked: Whether the analysis of a rewritten model found that this one decides it in runs.
+    `checked` says whether each run of the rewritten model checks it, by the analysis of that model.
     """
     waiver = obligation["waiver"]
     match Status(str(obligation["status"])):
@@ -89,29 +87,22 @@ def fulfilment(obligation: Document, *, checked: bool) -> Fulfilment:
 Json = dict[str, object]
 
 NAMESPACE = "sonnx_ort:"
-"""What the names of our properties begin with."""
+"""The prefix of the names of our properties."""
 
 ORIGINAL, REWRITTEN = "model:original", "model:rewritten"
 """The references of the models."""
 
 REPORT_OF_ORIGINAL, REPORT_OF_REWRITTEN = "report:original", "report:rewritten"
-"""The references of what was found of them."""
+"""The references of the reports."""
 
 CHANGE = "change:"
-"""What the reference of a change begins with."""
+"""The prefix of the references of changes."""
 
 _ASSESSOR = "assessor:sonnx_ort"
 
 
 def cyclonedx(record: Record) -> str:
-    """Give a record as a document.
-
-    Args:
-        record: The record.
-
-    Returns:
-        A JSON text that ends with a line break.
-    """
+    """The record as JSON text with a final line break."""
     document = _document(record)
     numbered = {"bomFormat": "CycloneDX", "specVersion": "1.6"}
     numbered |= {"serialNumber": serial_number(document)}
@@ -119,11 +110,7 @@ def cyclonedx(record: Record) -> str:
 
 
 def serial_number(document: Mapping[str, object]) -> str:
-    """Derive the serial number of a document from all else in it.
-
-    Args:
-        document: The document, with or without a serial number.
-    """
+    """Derive the serial number of a document from everything else in it."""
     left_out = ("bomFormat", "specVersion", "serialNumber")
     rest = {name: part for name, part in document.items() if name not in left_out}
     content = json.dumps(rest, sort_keys=True, separators=(",", ":"))
@@ -266,7 +253,7 @@ def _attached(name: str, content: object) -> Json:
 
 
 def _map(obligations: Iterable[Document], ways: Iterable[Fulfilment]) -> Iterator[Json]:
-    """What is claimed of each rule; a rule that fails somewhere has counter-claims."""
+    """The claims about each rule; a rule that is violated somewhere has counter-claims."""
     by_rule: dict[str, list[tuple[int, Fulfilment]]] = {}
     for number, (obligation, way) in enumerate(zip(obligations, ways, strict=True), start=1):
         by_rule.setdefault(str(obligation["rule"]), []).append((number, way))
@@ -301,13 +288,13 @@ def _standards(rules: Mapping[str, Document]) -> Iterator[Json]:
 
 
 def _requirement(identifier: str, rule: Document) -> Json:
-    told = ("section", "standing", "words", "later_tag")
+    keys = ("section", "standing", "words", "later_tag")
     requirement: Json = {
         "bom-ref": f"rule:{identifier}",
         "identifier": rule["tag"] or identifier,
         "title": identifier,
         "text": rule["sentence"],
-        "properties": [{"name": NAMESPACE + n, "value": rule[n]} for n in told if rule[n]],
+        "properties": [{"name": NAMESPACE + n, "value": rule[n]} for n in keys if rule[n]],
     }
     if rule["remark"]:
         requirement["descriptions"] = [rule["remark"]]
@@ -323,7 +310,7 @@ def _place(obligation: Document) -> _Place:
 
 
 def _changes_by_place(changes: Iterable[Change]) -> dict[_Place, list[str]]:
-    """The references of changes by each node that they tell of, before or after."""
+    """The references of changes by each node before or after them."""
     found: dict[_Place, list[str]] = {}
     for number, change in enumerate(changes, start=1):
         named = (node.split(" ", 1)[1] for node in (change.node, *change.became) if node)

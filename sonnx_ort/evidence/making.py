@@ -1,4 +1,4 @@
-"""Makes the records of what was checked and of what was rewritten."""
+"""Makes the records of checks and rewrites."""
 
 import datetime as dt
 import hashlib
@@ -31,15 +31,10 @@ from sonnx_ort.profile.options import Demands
 
 
 def check_place_of_record(record: Path, proto: onnx.ModelProto, *models: Path) -> None:
-    """Find out before anything is written whether a record can have its place.
-
-    Args:
-        record: The file to write.
-        proto: The model.
-        models: The files of the model and of what is made of it.
+    """Check before any work that a record can be written to a path.
 
     Raises:
-        SonnxError: A file of the model or a folder has the place, or there is no folder around it.
+        SonnxError: The path is a file of the model or a folder, or its folder does not exist.
     """
     check_place(record)
     external = [m.parent / location for m in models for location in external_locations(proto)]
@@ -50,13 +45,8 @@ def check_place_of_record(record: Path, proto: onnx.ModelProto, *models: Path) -
 def record_of_check(path: Path, model: ReadModel, report: Report) -> Record:
     """Make the record of a check.
 
-    Args:
-        path: The file of the model.
-        model: What was read from it.
-        report: What was found, with the waivers.
-
     Raises:
-        SonnxError: The report leaves rules out, or a file cannot be read.
+        SonnxError: The report omits rules, or a file cannot be read.
     """
     if report.left_out.rules:
         raise SonnxError("a record tells of all rules; leave out what selects some")
@@ -73,15 +63,10 @@ def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
     content: bytes,
     choices: Choices,
 ) -> Record:
-    """Make the record of a rewriting.
+    """Make the record of a rewrite.
 
-    Args:
-        source: The file of the original model.
-        target: The file of the rewritten one, which need not be there yet.
-        model: What was read from the source.
-        report: What was found of it, of all operators.
-        content: What the target is to hold; its external data is that of the source.
-        choices: How it was rewritten.
+    The report covers all operators. The target need not exist yet: `content` is what will be
+    written.
 
     Raises:
         SonnxError: A file cannot be read.
@@ -110,13 +95,9 @@ def analyse(
     choices: Choices,
     known: Mapping[str, str] = MappingProxyType({}),
 ) -> Analysis:
-    """Examine a model as it is recorded.
+    """Examine a model for a record.
 
-    Args:
-        path: Its file, whose name is recorded.
-        model: What was read.
-        choices: What it is held to, and the waivers of its rewriting.
-        known: The digests of external data that are known already, by location.
+    `known` has digests of external data that are already known, by location.
 
     Raises:
         SonnxError: As for `check`, or a file cannot be read.
@@ -141,10 +122,8 @@ def model_files(
 ) -> ModelFiles:
     """Digest the files of a model.
 
-    Args:
-        path: Its file, whose name is recorded.
-        model: What was read; its references to external data were checked.
-        known: The digests of external data that are known already, by location.
+    The references to external data must have been checked; `known` has digests that are already
+    known, by location.
 
     Raises:
         SonnxError: A file of external data cannot be read.
@@ -162,7 +141,7 @@ def _demanded(demands: Demands) -> dict[str, str]:
 
 
 def _document(report: Report) -> dict[str, object]:
-    """A report as its reader has it."""
+    """A report as JSON readers get it."""
     document: dict[str, object] = json.loads(json.dumps(report.to_document()))
     return document
 
@@ -170,13 +149,10 @@ def _document(report: Report) -> dict[str, object]:
 def record_check(model: Path, report: Report, record: Path) -> None:
     """Write the record of a check.
 
-    Args:
-        model: The model's file.
-        report: What was found of it, with waivers, of all rules.
-        record: The file to write; an existing one is replaced.
+    The report must have the waivers and all rules; an existing record is replaced.
 
     Raises:
-        SonnxError: It cannot be written, or the model is not the one that was checked any more.
+        SonnxError: It cannot be written, or the model has changed since the check.
     """
     source = read(model)
     check_place_of_record(record, source.proto, model)

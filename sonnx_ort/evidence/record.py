@@ -1,4 +1,4 @@
-"""What a record of evidence holds, and the files that it is about."""
+"""The content of an evidence record."""
 
 import functools
 import hashlib
@@ -19,7 +19,7 @@ from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.profile.rule import Status
 
 FORMAT = "sonnx_ort.record/1"
-"""The name and version of what is written; a change that breaks readers raises the version."""
+"""The name and version of the format; a change that breaks readers raises the version."""
 
 PACKAGES = (
     "sonnx_ort",
@@ -30,7 +30,7 @@ PACKAGES = (
     "onnxruntime",
     "onnxruntime-extensions",
 )
-"""The packages that take part in what is found, in what is written and in what a run decides."""
+"""The packages that affect the analysis, the rewritten model and its runs."""
 
 Document = Mapping[str, object]
 """A part of a report, in the form that `docs/report.md` documents."""
@@ -38,7 +38,7 @@ Document = Mapping[str, object]
 
 @functools.cache
 def versions() -> Mapping[str, str]:
-    """The versions of everything that decides, here and now."""
+    """The current versions of Python and of the packages that affect results."""
     found = {package: importlib.metadata.version(package) for package in PACKAGES}
     return MappingProxyType(found | {"Python": platform.python_version()})
 
@@ -49,7 +49,7 @@ class ModelFiles:
 
     Attributes:
         name: The name of the model's file.
-        sha256: Of that file.
+        sha256: The SHA-256 of that file.
         external: The SHA-256 of each file of external data, by its location.
     """
 
@@ -60,11 +60,11 @@ class ModelFiles:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A model, and the report of what was found of it.
+    """A model and its report.
 
     Attributes:
         files: The files of the model.
-        report: What `Report.to_document` gives: every obligation, finding and operator.
+        report: The result of `Report.to_document`: all obligations, findings and operators.
     """
 
     files: ModelFiles
@@ -72,17 +72,17 @@ class Analysis:
 
     @property
     def obligations(self) -> Sequence[Document]:
-        """Every obligation."""
+        """All obligations."""
         return _documents(self.report, "obligations")
 
     @property
     def findings(self) -> Sequence[Document]:
-        """Every finding."""
+        """All findings."""
         return _documents(self.report, "findings")
 
     @property
     def coverage(self) -> Sequence[Document]:
-        """How far the profile reaches to each operator."""
+        """The coverage of each operator."""
         return _documents(self.report, "coverage")
 
     @property
@@ -92,18 +92,18 @@ class Analysis:
 
 
 Place = tuple[str, str, tuple[str, ...]]
-"""A rule, a node, and the subgraphs it lies in."""
+"""A rule, a node, and the path of its subgraph."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All that a record tells.
+    """The content of a record.
 
     Attributes:
-        options: What was chosen, by the name of the option.
-        versions: Of everything that decided, by the name of the package.
-        original: The model as it was given.
-        rewritten: The model that was written; None where a model was only checked.
+        options: The choices, by the name of the option.
+        versions: The versions by the name of the package.
+        original: The original model.
+        rewritten: The rewritten model; None if a model was only checked.
         changes: The nodes in which the two differ.
     """
 
@@ -114,7 +114,7 @@ class Record:
     changes: tuple[Change, ...] = ()
 
     def checked_in_runs(self) -> frozenset[Place]:
-        """What the rewritten model decides in each run, by its own analysis."""
+        """The rules that each run of the rewritten model checks, by its own analysis."""
         if self.rewritten is None:
             return frozenset()
         in_runs = (o for o in self.rewritten.obligations if o["status"] == Status.RUNTIME)
@@ -122,20 +122,12 @@ class Record:
 
 
 def rule_and_place(obligation: Document) -> Place:
-    """Give the rule and the node of an obligation.
-
-    Args:
-        obligation: The obligation, as in a report.
-    """
+    """The rule and the node of an obligation of a report."""
     return str(obligation["rule"]), str(obligation["node"]), path_of(obligation)
 
 
 def place_of(obligation: Document) -> str:
-    """Name an obligation's node in words, with the subgraphs it lies in.
-
-    Args:
-        obligation: The obligation, as in a report.
-    """
+    """The node of an obligation as text, with the subgraphs that contain it."""
     if not obligation["operator"]:
         return "the graph"
     inside = "".join(f" in {step}" for step in reversed(path_of(obligation)))
@@ -143,11 +135,7 @@ def place_of(obligation: Document) -> str:
 
 
 def path_of(obligation: Document) -> tuple[str, ...]:
-    """Give the nodes whose subgraphs an obligation's node lies in, outermost first.
-
-    Args:
-        obligation: The obligation, as in a report.
-    """
+    """The nodes whose subgraphs contain an obligation's node, outermost first."""
     return tuple(cast(Sequence[str], obligation["path"]))
 
 
@@ -158,18 +146,15 @@ def _documents(report: Document, name: str) -> Sequence[Document]:
 def external_files(
     proto: onnx.ModelProto, folder: Path, known: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """Digest the files of a model's external data, without loading any of them whole.
+    """Digest the files of a model's external data in chunks.
 
-    Args:
-        proto: The model; its references to external data were checked.
-        folder: The folder of the model.
-        known: What is known of them already, by location.
+    The references must have been checked; `known` has digests that are already known, by location.
 
     Returns:
         The SHA-256 of each by its location, in the order of the locations.
 
     Raises:
-        SonnxError: One cannot be read.
+        SonnxError: A file cannot be read.
     """
     return {
         location: known.get(location) or digest(folder / location)
@@ -178,22 +163,12 @@ def external_files(
 
 
 def external_locations(proto: onnx.ModelProto) -> list[str]:
-    """Give the files that a model refers to, as it names them, in order.
-
-    Args:
-        proto: The model.
-    """
+    """The locations of a model's external data, sorted."""
     return sorted({ExternalDataInfo(tensor).location for tensor in external_tensors(proto)})
 
 
 def digest(path: Path) -> str:
-    """Digest a file.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Its SHA-256, in hexadecimal digits.
+    """The SHA-256 of a file, in hexadecimal digits.
 
     Raises:
         SonnxError: It cannot be read.

@@ -1,4 +1,4 @@
-"""`verify`: whether a model is the one of a record, and whether the same is found of it today."""
+"""`verify`: compares a model, and its analysis of today, with a record."""
 
 import datetime as dt
 import enum
@@ -38,18 +38,15 @@ from sonnx_ort.obligations.waiving import recorded_waivers
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import enforce, require_serializable
 
-# Any: a file may hold anything, and what does not fit is told of in one place.
+# Any: a file may contain anything, and all errors of its form are reported in one place.
 _Part = Any
 
 
 def read_record(path: Path) -> Record:
     """Read a record from a file.
 
-    Args:
-        path: The file.
-
     Raises:
-        SonnxError: It cannot be read, is no record, or was altered after it was written.
+        SonnxError: It cannot be read, is not a record, or was altered.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -75,12 +72,7 @@ def read_record(path: Path) -> Record:
 
 
 def follows(record: Record, path: Path) -> bool:
-    """Whether a file claims what follows from the reports in it, and nothing else.
-
-    Args:
-        record: What was read from the file; the version that wrote it was this one.
-        path: The file.
-    """
+    """Whether a file contains exactly what follows from the reports in it."""
     written: object = json.loads(path.read_text(encoding="utf-8"))
     return bool(written == json.loads(cyclonedx(record)))
 
@@ -125,7 +117,7 @@ def _sha256(component: _Part) -> str:
 
 
 def _attachments(document: _Part, kind: str) -> Iterator[tuple[str, _Part]]:
-    """What is attached to the evidence of a kind, by the reference of the evidence."""
+    """The attachments of evidence of a kind, by the reference of the evidence."""
     for evidence in document["declarations"]["evidence"]:
         if evidence["propertyName"] == NAMESPACE + kind:
             (data,) = evidence["data"]
@@ -133,7 +125,7 @@ def _attachments(document: _Part, kind: str) -> Iterator[tuple[str, _Part]]:
 
 
 class RecordedAs(enum.StrEnum):
-    """Which of a record's models a model is."""
+    """The models of a record."""
 
     ORIGINAL = "original"
     REWRITTEN = "rewritten"
@@ -141,13 +133,12 @@ class RecordedAs(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What became of a record.
+    """The result of comparing a model with a record.
 
     Attributes:
         recorded_as: Which of the record's models it is; None if it is neither.
-        differences: What is not as it was recorded, each in a sentence.
-        versions: The versions that are others than when it was recorded; no difference by
-            themselves.
+        differences: What differs from the record, each as a sentence.
+        versions: The versions that have changed; not a difference by themselves.
     """
 
     recorded_as: RecordedAs | None
@@ -156,11 +147,11 @@ class Verification:
 
     @property
     def kept(self) -> bool:
-        """Whether it is a recorded model, of which the same is found today."""
+        """Whether it is a recorded model with the same analysis today."""
         return not self.differences
 
     def lines(self) -> Iterator[str]:
-        """Tell of it in lines, for people."""
+        """The result as lines of text."""
         if self.recorded_as is None:
             yield "no model of this record"
         else:
@@ -171,10 +162,10 @@ class Verification:
 
 
 def verify(model: str | os.PathLike[str], record: str | os.PathLike[str]) -> Verification:
-    """Find out whether a model is one that was recorded, and whether the same is found of it today.
+    """Verify that a model is the recorded one, and that its analysis gives the same today.
 
-    It is held to what was demanded then. The original is rewritten again, without being written, if
-    a rewritten model is recorded.
+    The recorded demands apply. If the record has a rewritten model, the original is rewritten again
+    for comparison, without being written.
 
     Args:
         model: The model's file.
@@ -184,29 +175,29 @@ def verify(model: str | os.PathLike[str], record: str | os.PathLike[str]) -> Ver
         Which model it is, and what differs.
 
     Raises:
-        SonnxError: A file cannot be read, or the record is none.
+        SonnxError: A file cannot be read, or the record is not one.
     """
     path = Path(model)
-    told = read_record(Path(record))
+    stored = read_record(Path(record))
     sha256 = digest(path)
     by_digest = {}
-    if told.rewritten is not None:
-        by_digest[told.rewritten.files.sha256] = (RecordedAs.REWRITTEN, told.rewritten)
-    by_digest[told.original.files.sha256] = (RecordedAs.ORIGINAL, told.original)
+    if stored.rewritten is not None:
+        by_digest[stored.rewritten.files.sha256] = (RecordedAs.REWRITTEN, stored.rewritten)
+    by_digest[stored.original.files.sha256] = (RecordedAs.ORIGINAL, stored.original)
     if sha256 not in by_digest:
         known = " and ".join(f"{digest} ({which})" for digest, (which, _) in by_digest.items())
         return Verification(None, (f"the model: its SHA-256 is {sha256}, recorded is {known}",))
     recorded_as, recorded = by_digest[sha256]
     with collector_paused():
-        differences = tuple(_differences(path, Path(record), told, recorded, recorded_as))
-    return Verification(recorded_as, differences, tuple(_other_versions(told)))
+        differences = tuple(_differences(path, Path(record), stored, recorded, recorded_as))
+    return Verification(recorded_as, differences, tuple(_other_versions(stored)))
 
 
 def _differences(
-    path: Path, record: Path, told: Record, recorded: Analysis, recorded_as: RecordedAs
+    path: Path, record: Path, stored: Record, recorded: Analysis, recorded_as: RecordedAs
 ) -> Iterator[str]:
     yield from _expired(recorded)
-    if told.versions.get("sonnx_ort") == versions()["sonnx_ort"] and not follows(told, record):
+    if stored.versions.get("sonnx_ort") == versions()["sonnx_ort"] and not follows(stored, record):
         yield "the record: what it claims does not follow from the reports in it"
     model = read(path)
     try:
@@ -216,7 +207,7 @@ def _differences(
         return
     found = model_files(path, model)
     yield from differing_files(recorded.files, found)
-    choices = _choices(told)
+    choices = _choices(stored)
     try:
         today = analyse(path, model, choices, found.external)
     except SonnxError as error:
@@ -224,12 +215,12 @@ def _differences(
         return
     yield from differing_obligations(recorded, today)
     yield from differing_surroundings(recorded, today)
-    if recorded_as is RecordedAs.ORIGINAL and told.rewritten is not None:
-        yield from _differing_rewriting(model, told, told.rewritten, choices)
+    if recorded_as is RecordedAs.ORIGINAL and stored.rewritten is not None:
+        yield from _differing_rewriting(model, stored, stored.rewritten, choices)
 
 
 def _differing_rewriting(
-    model: ReadModel, told: Record, recorded: Analysis, choices: Choices
+    model: ReadModel, stored: Record, recorded: Analysis, choices: Choices
 ) -> Iterator[str]:
     try:
         proto = enforce(model, choices).to_proto()
@@ -243,11 +234,11 @@ def _differing_rewriting(
             "rewriting it today gives another model: SHA-256 recorded as "
             f"{recorded.files.sha256}, today {sha256}"
         )
-        yield from differing_changes(told.changes, changes(model.proto, proto))
+        yield from differing_changes(stored.changes, changes(model.proto, proto))
 
 
 def _expired(recorded: Analysis) -> Iterator[str]:
-    """The waivers that held when the record was made, and hold no more."""
+    """The waivers that were valid when the record was made, and have expired."""
     for obligation in recorded.obligations:
         waiver: Any = obligation["waiver"]
         if waiver is None or waiver["expired"]:
@@ -261,8 +252,8 @@ def _today() -> dt.date:
     return dt.date.today()
 
 
-def _choices(told: Record) -> Choices:
-    options = told.options
+def _choices(stored: Record) -> Choices:
+    options = stored.options
     return Choices.of(
         options["edition"],
         options["broadcast"],
@@ -273,46 +264,36 @@ def _choices(told: Record) -> Choices:
     )
 
 
-def _other_versions(told: Record) -> Iterator[str]:
+def _other_versions(stored: Record) -> Iterator[str]:
     for name, version in versions().items():
-        recorded = told.versions.get(name, "none")
+        recorded = stored.versions.get(name, "none")
         if recorded != version:
             yield f"{name}: {recorded} when it was recorded, {version} today"
 
 
 _NOT_COMPARED = frozenset({"waiver"})
-"""What is no part of an analysis, but of what somebody said of it."""
+"""Entries that are not results of the analysis, but of a person's decision."""
 
 
 def differing_obligations(recorded: Analysis, today: Analysis) -> Iterator[str]:
-    """Tell, obligation by obligation, what is not the same.
-
-    Args:
-        recorded: What a record has of a model.
-        today: What is found of it now.
-    """
+    """Describe each obligation that differs from the record."""
     before, after = _by_place(recorded.obligations), _by_place(today.obligations)
     for place in dict.fromkeys((*before, *after)):
-        told = f"{place[0]} at {place[1]}"
+        subject = f"{place[0]} at {place[1]}"
         if place not in after:
-            yield f"{told}: recorded as {before[place]['status']}, and not found today"
+            yield f"{subject}: recorded as {before[place]['status']}, and not found today"
         elif place not in before:
-            yield f"{told}: {after[place]['status']} today, and not recorded"
+            yield f"{subject}: {after[place]['status']} today, and not recorded"
         else:
             fields = [name for name in before[place] if name not in _NOT_COMPARED]
             for name in fields:
                 old, new = before[place][name], after[place].get(name)
                 if old != new:
-                    yield f"{told}: {name} recorded as {_shown(old)}, today {_shown(new)}"
+                    yield f"{subject}: {name} recorded as {_shown(old)}, today {_shown(new)}"
 
 
 def differing_surroundings(recorded: Analysis, today: Analysis) -> Iterator[str]:
-    """Tell what findings and operators are not the same.
-
-    Args:
-        recorded: What a record has of a model.
-        today: What is found of it now.
-    """
+    """Describe the findings and operators that differ from the record."""
     for name, before, after in (
         ("finding", recorded.findings, today.findings),
         ("operator", recorded.coverage, today.coverage),
@@ -321,22 +302,12 @@ def differing_surroundings(recorded: Analysis, today: Analysis) -> Iterator[str]
 
 
 def differing_changes(recorded: Sequence[Change], today: Sequence[Change]) -> Iterator[str]:
-    """Tell which nodes rewriting changes otherwise.
-
-    Args:
-        recorded: The changes of a record.
-        today: Those that rewriting makes now.
-    """
+    """Describe the nodes that a rewrite changes in another way than recorded."""
     yield from _only_in_one("change", map(str, recorded), map(str, today))
 
 
 def differing_files(recorded: ModelFiles, found: ModelFiles) -> Iterator[str]:
-    """Tell which files of a model are not those that were recorded.
-
-    Args:
-        recorded: The files of a record.
-        found: The files that are there.
-    """
+    """Describe the files of a model that differ from the record."""
     if recorded.sha256 != found.sha256:
         yield f"the model: SHA-256 recorded as {recorded.sha256}, is {found.sha256}"
     for location in sorted(recorded.external.keys() | found.external.keys()):
@@ -346,7 +317,7 @@ def differing_files(recorded: ModelFiles, found: ModelFiles) -> Iterator[str]:
 
 
 def _by_place(obligations: Iterable[Document]) -> dict[tuple[str, str, int], Document]:
-    """Obligations by rule, by node in words, and by which of several there it is."""
+    """Obligations by rule, node as text, and number among equal ones."""
     found: dict[tuple[str, str, int], Document] = {}
     seen: Counter[tuple[str, str]] = Counter()
     for obligation in obligations:

@@ -1,1 +1,1 @@
-"""What people read: tables for the terminal."""
+"""Reports and explanations, in text, HTML and standard formats."""

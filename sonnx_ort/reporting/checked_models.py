@@ -1,4 +1,4 @@
-"""Models that were checked together, and the graphs that their reports are about."""
+"""The result of a check: models, their reports, and the graphs that the reports refer to."""
 
 import enum
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ from sonnx_ort.profile.rule import Status
 
 
 class VertexKind(enum.StrEnum):
-    """What a vertex of an outline stands for."""
+    """The kinds of vertices of an outline."""
 
     NODE = "node"
     """A node of the graph."""
 
     CALL = "call"
-    """A node that calls a model-local function, in whose body nothing is checked."""
+    """A node that calls a model-local function, whose body is not checked."""
 
     INPUT = "input"
     """An input of the graph."""
@@ -34,7 +34,7 @@ class VertexKind(enum.StrEnum):
     """An output of the graph."""
 
     CAPTURED = "captured"
-    """A value of a graph around this one, which a node in it reads."""
+    """A value of an outer graph that a node in this graph reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,9 @@ class Vertex:
     """A node of a graph, or a value that enters or leaves it.
 
     Attributes:
-        kind: What it stands for.
-        label: The name of the value; of a node, the name under which obligations speak of it.
-        operator: The node's operator, with its domain in front if that is not the default one;
-            empty for a value.
+        kind: The kind.
+        label: The name of the value, or the node's name in obligations.
+        operator: The node's operator, with a domain that is not the default; empty for a value.
         bodies: The node's subgraphs.
     """
 
@@ -56,19 +55,19 @@ class Vertex:
 
     @property
     def is_node(self) -> bool:
-        """Whether it is a node and no value."""
+        """Whether it is a node."""
         return self.kind in {VertexKind.NODE, VertexKind.CALL}
 
 
 @dataclass(frozen=True, slots=True)
 class GraphOutline:
-    """A graph without anything that is not drawn: no attributes, types, initializers.
+    """The part of a graph that is drawn: no attributes, types or initializers.
 
     Attributes:
         name: The graph's name.
-        path: The nodes whose subgraphs the graph lies in, outermost first, as in obligations.
+        path: The nodes whose subgraphs contain the graph, outermost first, as in obligations.
         vertices: Inputs and captured values, nodes in their order, outputs.
-        edges: Pairs of positions in `vertices`: what gives a value, and what reads it.
+        edges: Pairs of indices of `vertices`: the producer of a value, and a reader.
     """
 
     name: str
@@ -79,19 +78,16 @@ class GraphOutline:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A subgraph, and the name of the attribute that holds it."""
+    """A subgraph, and the name of its attribute."""
 
     attribute: str
     graph: GraphOutline
 
 
 def outline(model: ir.Model, enforced: Sequence[EnforcedNode] = ()) -> GraphOutline:
-    """Describe the graph of a model, with all its subgraphs.
+    """Describe the graph of a canonical model, with all its subgraphs.
 
-    Args:
-        model: A canonical model; not modified.
-        enforced: Its nodes that are enforced already, of which obligations speak by the names of
-            the nodes that they took the place of.
+    Enforced nodes have the names of the original nodes, as in obligations.
     """
     labels = {known.node: known.label for known in enforced}
     return _Outliner(frozenset(model.functions), labels).outline(model.graph, ())
@@ -140,7 +136,7 @@ class _Outliner:
 
 
 def _read_by(node: ir.Node) -> Iterator[ir.Value]:
-    """What a node reads, and what its subgraphs read of the graphs around them."""
+    """The values that a node reads, including those that its subgraphs capture."""
     yield from (value for value in node.inputs if value is not None)
     for attribute in node.attributes.values():
         for body in subgraphs_in(attribute):
@@ -148,7 +144,7 @@ def _read_by(node: ir.Node) -> Iterator[ir.Value]:
 
 
 def _captured(graph: ir.Graph) -> dict[ir.Value, None]:
-    """What a graph reads that it does not define, in the order of first use."""
+    """The values that a graph reads but does not define, in the order of first use."""
     defined = {*graph.inputs, *graph.initializers.values()}
     defined |= {value for node in graph for value in node.outputs}
     read = [*(value for node in graph for value in _read_by(node)), *graph.outputs]
@@ -156,14 +152,10 @@ def _captured(graph: ir.Graph) -> dict[ir.Value, None]:
 
 
 def check_with_outline(model: ModelSource, demands: Demands) -> tuple[Report, GraphOutline]:
-    """Check a model, and describe the graph that the report is about.
-
-    Args:
-        model: As for `check`.
-        demands: What the model is held to.
+    """Check a model, and describe its graph.
 
     Returns:
-        The report, and the graph whose nodes have the names of its obligations.
+        The report, and the graph, whose nodes have the same names as in the obligations.
 
     Raises:
         SonnxError: As for `check`.
@@ -177,24 +169,24 @@ def check_with_outline(model: ModelSource, demands: Demands) -> tuple[Report, Gr
 
 
 class FailOn(enum.StrEnum):
-    """What makes a check fail."""
+    """Which statuses make a check fail."""
 
     VIOLATED = "violated"
-    """A rule that fails in every run."""
+    """Violated rules."""
 
     RUNTIME = "runtime"
-    """Also one that is left to the run."""
+    """Also rules that each run checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedModel:
-    """A model, and what was found.
+    """A model and the result of checking it.
 
     Attributes:
-        name: What its user calls it: the path of its file, "-" for standard input.
-        report: What was found; None if the model cannot be used.
+        name: The path of its file; "-" for standard input.
+        report: The report; None if the model cannot be used.
         error: Why it cannot be used; empty otherwise.
-        graph: The graph that the report speaks of; None unless it is to be drawn.
+        graph: The graph of the report; None unless it will be drawn.
     """
 
     name: str
@@ -205,12 +197,12 @@ class CheckedModel:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Everything that was checked at once.
+    """The results of one `check` command.
 
     Attributes:
-        models: The models, in the order in which they were given.
-        fail_on: What makes it fail.
-        alone: Whether exactly one model was asked for, so that nothing but it is told of.
+        models: The models, in the given order.
+        fail_on: Which statuses make the check fail.
+        alone: Whether exactly one model was requested, so that the report needs no list of models.
     """
 
     models: tuple[CheckedModel, ...]
@@ -224,16 +216,12 @@ class Check:
 
     @property
     def failed(self) -> bool:
-        """Whether an obligation of a model fails the check."""
+        """Whether an enforced obligation of a model fails the check."""
         reports = [model.report for model in self.models if model.report is not None]
         return any(self.fails(o) for report in reports for o in report.enforced)
 
     def fails(self, obligation: Obligation) -> bool:
-        """Whether an obligation fails the check.
-
-        Args:
-            obligation: One of an operator that is to be enforced.
-        """
+        """Whether an obligation of an enforced operator fails the check."""
         match obligation.status:
             case Status.VIOLATED:
                 return not obligation.waived

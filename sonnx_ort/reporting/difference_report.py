@@ -14,12 +14,7 @@ _SHOWN = 8
 
 
 def describe_tensor(name: str, tensor: npt.NDArray[Any]) -> str:
-    """Give name, dtype, shape and the first elements, on one line.
-
-    Args:
-        name: The name of the value.
-        tensor: Its elements.
-    """
+    """Name, dtype, shape and first elements of a tensor, on one line."""
     elements = np.array2string(
         tensor.reshape(-1)[:_SHOWN], separator=", ", max_line_width=10_000, threshold=_SHOWN
     )
@@ -38,14 +33,10 @@ def difference_report(
     seed: int,
     every: bool = False,
 ) -> str:
-    """Write down what was compared, the first difference, and where a run ended early.
+    """The text of a comparison: its inputs, the first difference, and where a run ended early.
 
-    Args:
-        comparison: The runs of the two models.
-        names: What their user calls them.
-        given: The names of the inputs that were given.
-        seed: That of the others.
-        every: Whether to list every value of the first model, node by node.
+    `given` has the names of the inputs that were not random. With `every`, each value of the first
+    model is listed.
     """
     lines = [f"{letter}: {name}" for letter, name in zip(_LETTERS, names, strict=True)]
     for name, array in comparison.inputs.items():
@@ -75,7 +66,7 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
 
 
 def _values(comparison: Comparison) -> Iterator[str]:
-    """Every value of the first model, in its order, and what came of it."""
+    """Every value of the first model, in its order, with the result of the comparison."""
     found = (
         dict.fromkeys(comparison.same, "same")
         | {mismatch.name: "different" for mismatch in comparison.mismatches}
@@ -102,7 +93,7 @@ def _kind(array: Array | None) -> str:
 
 
 def _element(element: Any) -> str:
-    """A number, with its bits where these say more."""
+    """A number, with its bits if they show more."""
     number = np.asarray(element)
     if number.dtype.kind in "biuO":
         return f"{element}"
@@ -111,7 +102,7 @@ def _element(element: Any) -> str:
 
 
 def _stop(letter: str, stop: Stop) -> Iterator[str]:
-    # A violation names the node of the original; that in the graph is what guards it.
+    # A violation names the original node; the failing node is its guard.
     yield f"{letter} breaks a rule:" if stop.violated else f"{letter} ends at {stop.node}:"
     yield from (f"    {line}" for line in stop.reason.splitlines())
 

@@ -1,4 +1,4 @@
-"""What `explain` says of a rule or an operator."""
+"""The texts of `explain` for a rule or an operator."""
 
 import inspect
 from collections.abc import Mapping
@@ -12,10 +12,10 @@ from sonnx_ort.profile.general import RESTRICTIONS
 from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Subject, Words
 
 _RESULTS = "Results"
-"""Begins the paragraph on what an operator computes."""
+"""The start of the paragraph on results."""
 
 _UNENFORCED = "ONNX Runtime"
-"""Occurs in the paragraphs on what happens without enforcement, and in no other one but results."""
+"""A phrase of the paragraphs on what happens without enforcement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class OperatorDescription:
 
     Attributes:
         summary: What the operator is.
-        paragraphs: The other ones, each on one line: first what it computes.
+        paragraphs: The other paragraphs, each on one line; the first describes the results.
     """
 
     summary: str
@@ -32,18 +32,14 @@ class OperatorDescription:
 
     @property
     def unenforced(self) -> str:
-        """What ONNX Runtime does where nothing enforces the rules; empty if nothing is told."""
-        told = (p for p in self.paragraphs if _UNENFORCED in p and not p.startswith(_RESULTS))
-        return " ".join(told)
+        """What ONNX Runtime does without enforcement; empty if that is not described."""
+        described = (p for p in self.paragraphs if _UNENFORCED in p and not p.startswith(_RESULTS))
+        return " ".join(described)
 
 
 @cache
 def describe_operator(name: str) -> OperatorDescription:
-    """Give the paragraphs that describe an operator.
-
-    Args:
-        name: The operator's name.
-    """
+    """The paragraphs that describe an operator of the profile."""
     paragraphs = inspect.cleandoc(OPERATORS[name].description).split("\n\n")
     summary, *rest = (" ".join(paragraph.split()) for paragraph in paragraphs)
     return OperatorDescription(summary, tuple(rest))
@@ -56,10 +52,10 @@ _WHY: Mapping[Subject, str] = MappingProxyType(
         "word: an element that the file does not have is 0.",
     }
 )
-"""What ONNX Runtime does with its own operators where a rule is broken before all runs."""
+"""What ONNX Runtime does with its own operators if a rule is violated before a run."""
 
-_TELL_THEMSELVES = frozenset({"Broadcast", "Cast", "Pow"})
-"""Operators of which that is not so: ONNX Runtime does not have them, or lets types differ."""
+_EXEMPT = frozenset({"Broadcast", "Cast", "Pow"})
+"""Operators that `_WHY` does not cover: ONNX Runtime does not have them, or allows other types."""
 
 _WHY_RESTRICTED = (
     "A model that does not meet it computes the same, but says less about itself than it should."
@@ -68,16 +64,16 @@ _WHY_RESTRICTED = (
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What is told of a rule or restriction.
+    """The parts of the explanation of a rule or restriction.
 
     Attributes:
         id: Its id.
         sentence: What it demands.
-        source: Where that is written.
-        stated: Whose the rule and its words are, and what the document says otherwise.
+        source: The document and section.
+        stated: Whether the document states it, in which words, and with which difference.
         later: The tag of the same demand in later drafts; empty if there is none.
-        why: What happens where nothing enforces it; empty if nothing is told.
-        example: What keeps it, what breaks it, and how to mend that.
+        why: What happens without enforcement; empty if that is not described.
+        example: An example that keeps it, one that violates it, and a remedy.
     """
 
     id: str
@@ -89,7 +85,7 @@ class Explanation:
     example: Illustration
 
     def __str__(self) -> str:
-        """Give it in lines with labels, without those of which there is nothing to say."""
+        """The explanation as lines with labels, without empty ones."""
         parts = {
             "source": self.source,
             "stated": self.stated,
@@ -99,15 +95,12 @@ class Explanation:
             "breaks": self.example.broken,
             "to mend": self.example.mended,
         }
-        told = (f"  {name + ':':9}{text}" for name, text in parts.items() if text)
-        return "\n".join([f"{self.id}: {self.sentence}", *told])
+        lines = (f"  {name + ':':9}{text}" for name, text in parts.items() if text)
+        return "\n".join([f"{self.id}: {self.sentence}", *lines])
 
 
 def explanation_of(identifier: str) -> Explanation:
-    """Explain one rule or restriction.
-
-    Args:
-        identifier: Its id, in any case.
+    """Explain one rule or restriction by its id, in upper or lower case.
 
     Raises:
         SonnxError: There is no such rule; the message says how to list them.
@@ -125,15 +118,7 @@ def explanation_of(identifier: str) -> Explanation:
 
 
 def explain(identifier: str) -> str:
-    """Explain one rule in lines with labels.
-
-    Args:
-        identifier: Its id, in any case.
-
-    Returns:
-        Its sentence, its source, whose rule and whose words it is, the tag of later drafts, what
-        ONNX Runtime does without it, an example that keeps it, one that breaks it, and how to
-        mend it.
+    """Explain one rule, given by its id in upper or lower case, as lines with labels.
 
     Raises:
         SonnxError: There is no such rule; the message says how to list them.
@@ -142,7 +127,7 @@ def explain(identifier: str) -> str:
 
 
 def list_rules() -> str:
-    """List all rules, one on a line."""
+    """List all rules, one per line."""
     width = max(map(len, _IDS.values()))
     lines = [f"{rule.id:{width}}  {rule.sentence}" for rule in RULES.values()]
     lines += [f"{found.id:{width}}  {found.sentence}" for found in RESTRICTIONS.values()]
@@ -153,37 +138,37 @@ def _explanation(
     identifier: str, sentence: str, source: Source, why: str, example: Illustration
 ) -> Explanation:
     later = source.later_tag or ""
-    return Explanation(identifier, sentence, str(source), _standing(source), later, why, example)
+    return Explanation(identifier, sentence, str(source), _statement(source), later, why, example)
 
 
 def _why(rule: Rule) -> str:
-    """What ONNX Runtime does without a rule, as far as it is told."""
+    """What ONNX Runtime does without enforcement of a rule, if that is described."""
     operator = _OPERATOR_OF.get(rule.id)
     subject = rule.requirement.subject
-    if operator is None or (subject in _WHY and not _tells_itself(operator, subject)):
+    if operator is None or (subject in _WHY and not _is_exempt(operator, subject)):
         return _WHY.get(subject, "")
     return describe_operator(operator).unenforced
 
 
-def _tells_itself(operator: str, subject: Subject) -> bool:
-    return subject is Subject.TYPES and operator in _TELL_THEMSELVES
+def _is_exempt(operator: str, subject: Subject) -> bool:
+    return subject is Subject.TYPES and operator in _EXEMPT
 
 
-def _standing(source: Source) -> str:
-    """Whose the rule and its words are, and what the document says otherwise."""
+def _statement(source: Source) -> str:
+    """Whether the document states the rule, in which words, and with which difference."""
     match source.standing, source.words:
         case Standing.STATED, words:
-            told = {
+            statement = {
                 Words.AS_WRITTEN: "in these words",
                 Words.CHANGED: "in other words",
                 Words.OURS: "in substance, the words are ours",
             }[words]
         case standing, _:
-            told = {
+            statement = {
                 Standing.BY_ANALOGY: "no, ours by analogy",
                 Standing.OWN: "no, our own",
             }[standing]
-    return f"{told}. {source.remark}" if source.remark else told
+    return f"{statement}. {source.remark}" if source.remark else statement
 
 
 _IDS = {identifier.lower(): identifier for identifier in (*RULES, *RESTRICTIONS)}

@@ -15,15 +15,11 @@ from sonnx_ort.reporting.sarif_report import sarif_report
 from sonnx_ort.reporting.text_report import text_reports
 
 FORMAT = "sonnx_ort.reports/1"
-"""The name and version of the form of several reports; that of one is the report's own."""
+"""The format and version of a list of reports; a single report has its own."""
 
 
 def json_report(check: Check) -> str:
-    """Write a check in JSON: the report of a model that is alone, or all under their names.
-
-    Args:
-        check: The check.
-    """
+    """A check in JSON: the report of a single model, or a list of reports with names."""
     if check.alone and check.models[0].report is not None:
         return check.models[0].report.to_json()
     document = {"format": FORMAT, "models": [_model(model) for model in check.models]}
@@ -40,13 +36,10 @@ _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def junit_report(check: Check) -> str:
-    """Write a check as test results.
+    """A check as JUnit test results.
 
-    Only the operators that are to be enforced have test cases. What is left to the run passes,
-    unless that fails the check. Findings are no test cases: they change no result.
-
-    Args:
-        check: The check.
+    Only enforced operators have test cases. Rules that each run checks pass, unless they fail the
+    check. Findings have no test cases, because they change no result.
     """
     suites = [_suite(check, model) for model in check.models]
     root = ET.Element("testsuites", {"name": "sonnx-ort check"} | _totals(suites))
@@ -80,14 +73,14 @@ def _totals(suites: list[ET.Element]) -> dict[str, str]:
 
 def _properties(report: Report) -> ET.Element:
     properties = ET.Element("properties")
-    told = {
+    entries = {
         "sha256": report.identity.sha256,
         "edition": report.edition.value,
         "broadcast": report.broadcasting.value,
         "operators": ",".join(sorted(report.demands.operators)),
         "summary": report.summary(),
     }
-    for name, value in told.items():
+    for name, value in entries.items():
         ET.SubElement(properties, "property", {"name": name, "value": value})
     return properties
 
@@ -109,12 +102,12 @@ def _outcome(case: ET.Element, outcome: str, kind: str, message: str, text: str 
 
 
 def _text(text: str) -> str:
-    """Replace the characters that no XML document can have, which the names in a model can."""
+    """Replace the characters that XML does not allow, but names in a model may have."""
     return _NOT_IN_XML.sub("\ufffd", text)
 
 
 class ReportFormat(enum.StrEnum):
-    """How a check is written down."""
+    """The formats of reports."""
 
     TEXT = "text"
     JSON = "json"
@@ -132,4 +125,4 @@ WRITERS: Mapping[ReportFormat, Callable[[Check], str]] = MappingProxyType(
         ReportFormat.HTML: html_page,
     }
 )
-"""What writes a check in each form; without a line break at the end."""
+"""The function that writes each format, without a final line break."""

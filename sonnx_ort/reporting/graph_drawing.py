@@ -1,4 +1,4 @@
-"""Drawings of a graph as SVG."""
+"""Draws a graph as SVG."""
 
 import json
 import unicodedata
@@ -19,11 +19,7 @@ _LONGEST = 26
 
 
 def shortened(label: str) -> str:
-    """The label, without its middle where it is long; names often differ at their ends.
-
-    Args:
-        label: The name of a node or a value.
-    """
+    """A label without its middle if it is long; names often differ at their ends."""
     plain = "".join(_visible(character) for character in label)
     if len(plain) <= _LONGEST:
         return plain
@@ -31,16 +27,12 @@ def shortened(label: str) -> str:
 
 
 def _visible(character: str) -> str:
-    """The character, or a sign in the place of one that moves or hides others."""
+    """The character, or a symbol that replaces a control character."""
     return "\ufffd" if unicodedata.category(character).startswith("C") else character
 
 
 def text_width(text: str) -> float:
-    """How wide a text is drawn.
-
-    Args:
-        text: The text.
-    """
+    """The width of a text in pixels."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return (len(text) + wide) * _CHARACTER
 
@@ -65,24 +57,19 @@ SIGNS = {
     NodeState.PROVED: "M2 8l3.5 3.5L12 3",
     NodeState.NOT_ASKED_FOR: "M3 7h8",
 }
-"""What is drawn besides the colour, in a square of 14 pixels."""
+"""The symbols that are drawn in addition to the colour, in a square of 14 pixels."""
 
 
 def draw_node(
     vertex: Vertex, corner: Point, size: Size, state: NodeState | None, attributes: str
 ) -> str:
-    """A node of the graph.
+    """Draw a node.
 
-    Args:
-        vertex: The node.
-        corner: Its upper left corner.
-        size: Its width and height.
-        state: What is known of it; None where no rule speaks of it.
-        attributes: Further attributes of the element.
+    The state is None if no rule applies to the node.
     """
     (x, y), (width, height) = corner, size
     middle = x + width / 2
-    told = f"{vertex.operator} '{vertex.label}': {_told(vertex, state)}"
+    title = f"{vertex.operator} '{vertex.label}': {_state_in_words(vertex, state)}"
     operator, label = shortened(vertex.operator), shortened(vertex.label)
     sign = ""
     if state is not None:
@@ -90,32 +77,25 @@ def draw_node(
         sign = f'<path class="sign" transform="{place}" d="{SIGNS[state]}"/>'
     return (
         f'<g class="vertex node {state or "plain"}" {attributes} role="button" tabindex="-1">'
-        f"<title>{escape(told)}</title>"
+        f"<title>{escape(title)}</title>"
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="6"/>{sign}'
         f'<text class="operator" x="{middle:.1f}" y="{y + 17:.1f}">{escape(operator)}</text>'
         f'<text x="{middle:.1f}" y="{y + 32:.1f}">{escape(label)}</text></g>'
     )
 
 
-def _told(vertex: Vertex, state: NodeState | None) -> str:
+def _state_in_words(vertex: Vertex, state: NodeState | None) -> str:
     if vertex.kind is VertexKind.CALL:
         return "a call; nothing in the function is checked"
     return _TOLD[state]
 
 
 def draw_value(vertex: Vertex, corner: Point, size: Size, attributes: str) -> str:
-    """A value that enters or leaves the graph.
-
-    Args:
-        vertex: The value.
-        corner: Its upper left corner.
-        size: Its width and height.
-        attributes: Further attributes of the element.
-    """
+    """Draw a value that enters or leaves the graph."""
     (x, y), (width, height) = corner, size
-    told = f"{_WORDS[vertex.kind]} '{vertex.label}'"
+    title = f"{_WORDS[vertex.kind]} '{vertex.label}'"
     return (
-        f'<g class="vertex value" {attributes}><title>{escape(told)}</title>'
+        f'<g class="vertex value" {attributes}><title>{escape(title)}</title>'
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="12"/>'
         f'<text x="{x + width / 2:.1f}" y="{y + 16:.1f}">{escape(shortened(vertex.label))}</text>'
         "</g>"
@@ -123,12 +103,9 @@ def draw_value(vertex: Vertex, corner: Point, size: Size, attributes: str) -> st
 
 
 def draw_line(line: Line, number: int, origin: Point) -> str:
-    """All edges from one vertex.
+    """Draw all edges from one vertex.
 
-    Args:
-        line: Their way.
-        number: The number of the vertex in the drawing.
-        origin: Where the graph's own coordinates begin.
+    The number is that of the vertex; the origin is that of the graph's coordinates.
     """
     right, down = origin
     steps = [
@@ -151,14 +128,14 @@ def draw_line(line: Line, number: int, origin: Point) -> str:
 
 _PADDING = 10.0
 _HEIGHTS = {True: 42.0, False: 24.0}
-"""Of a node, and of a value."""
+"""The height of a node, and of a value."""
 
 _HEADER = 34.0
 _CAPTION = 20.0
 _MARGIN = 12.0
 _SIGN = 16.0
 _BOLD = 1.1
-"""How much wider an operator's name is drawn than another one."""
+"""The relative width of bold text."""
 
 
 def draw(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) -> str:
@@ -166,11 +143,11 @@ def draw(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) -> str:
 
     Args:
         graph: The graph.
-        states: What is known of each node that a rule binds.
+        states: The state of each node to which a rule applies.
 
     Returns:
-        An `svg` element without any script; every name in it is escaped. Each node is a `g` with
-        the class `vertex`, and has its key in the attribute `data-key`.
+        An `svg` element without scripts; all names in it are escaped. Each node is a `g` with the
+        class `vertex` and its key in the attribute `data-key`.
     """
     sheet = _Sheet(graph)
     width, height = (side + 2 * _MARGIN for side in sheet.size)
@@ -185,7 +162,7 @@ def draw(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) -> str:
 
 @dataclass(frozen=True)
 class _Sheet:
-    """A graph with the sheets of its subgraphs, and where everything stands on it."""
+    """The layout of a graph, with those of its subgraphs."""
 
     graph: GraphOutline
 
@@ -198,13 +175,13 @@ class _Sheet:
 
     @cached_property
     def layout(self) -> Layout:
-        """Where everything stands."""
+        """The positions of all vertices and edges."""
         sizes = list(map(_size, self.graph.vertices, self.bodies))
         return lay_out(sizes, self.graph.edges)
 
     @property
     def size(self) -> Size:
-        """The room that it takes, without a margin."""
+        """The width and height, without a margin."""
         return self.layout.size
 
 
@@ -229,7 +206,7 @@ class _Pen:
         self._numbers = count()
 
     def draw(self, sheet: _Sheet, origin: Point) -> None:
-        """Draw the lines first, so that they lie behind the nodes."""
+        """Draw the edges first, so that the nodes cover them."""
         numbers = [next(self._numbers) for _ in sheet.graph.vertices]
         layout = sheet.layout
         givers: dict[int, list[int]] = {}
@@ -266,10 +243,5 @@ class _Pen:
 
 
 def node_key(label: str, path: Sequence[str]) -> str:
-    """The name and the path of a node, as one text: a list in JSON.
-
-    Args:
-        label: The name.
-        path: The nodes whose subgraphs it lies in, outermost first.
-    """
+    """The label and the path of a node as one text: a list in JSON."""
     return json.dumps([label, *path], ensure_ascii=False, separators=(",", ":"))

@@ -1,7 +1,7 @@
 """A report as one HTML page, with the graph of the model.
 
-The page loads nothing. Its own policy lets no script run and no style apply but the ones it was
-written with, so that a name in a model stays a name even where escaping it should fail.
+The page loads nothing. Its content security policy allows only its own scripts and styles, so that
+a name in a model stays harmless even if escaping fails.
 """
 
 import base64
@@ -38,10 +38,7 @@ _LEGEND = {
 
 
 def html_page(check: Check) -> str:
-    """Write the check of one model as a page.
-
-    Args:
-        check: The check; the graph of its model was outlined.
+    """The check of one model, with an outlined graph, as a page.
 
     Raises:
         SonnxError: It is a check of several models.
@@ -56,31 +53,27 @@ def html_page(check: Check) -> str:
 
 
 def html_report(report: Report, graph: GraphOutline) -> str:
-    """Write a report as a page that can be opened, sent and kept by itself.
-
-    Args:
-        report: The report.
-        graph: The graph that it speaks of.
+    """A report and its graph as a page in one file.
 
     Returns:
-        HTML: the verdict, the graph, every obligation with a filter, how far the profile reaches
-        to each operator of the model, and the findings. The report in JSON is part of it.
+        HTML: the verdict, the graph, every obligation with a filter, the coverage of each operator
+        and the findings. The page contains the report in JSON.
     """
     style, script = _asset("report.css"), _asset("report.js")
-    told = verdict(report)
+    result = verdict(report)
     return Template(_asset("report.html")).substitute(
-        title=f"{told.word}: {escape(graph.name)}",
+        title=f"{result.word}: {escape(graph.name)}",
         name=f"'{escape(graph.name)}'" if graph.name else "without a name",
         style=style,
         script=script,
         style_digest=_digest(style),
         script_digest=_digest(script),
-        verdict=told.word,
-        verdict_class=told.state,
-        verdict_sign=_sign(told.state),
-        verdict_detail=told.detail,
+        verdict=result.word,
+        verdict_class=result.state,
+        verdict_sign=_sign(result.state),
+        verdict_detail=result.detail,
         counts=_counts(report),
-        reach=_unspoken(report),
+        reach=_not_covered(report),
         facts="".join(_facts(report)),
         legend=_legend(),
         drawing=draw(graph, node_states(report)),
@@ -98,13 +91,13 @@ def _asset(name: str) -> str:
 
 
 def _digest(content: str) -> str:
-    """The hash under which the policy of the page lets a script or a style through."""
+    """The hash by which the content security policy of the page allows a script or a style."""
     digest = hashlib.sha256(content.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _as_data(report: Report) -> str:
-    """The documented JSON, in which nothing can end the element that holds it."""
+    """The JSON of the report, escaped so that nothing in it can end its element."""
     document = json.loads(report.to_json())
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")
@@ -130,20 +123,22 @@ def _counts(report: Report) -> str:
     return "".join([*rows, f"<li>{counted(len(report.findings), 'finding')}</li>"])
 
 
-def _unspoken(report: Report) -> str:
-    """What the verdict does not speak of: without it the page would seem to say too much."""
+def _not_covered(report: Report) -> str:
+    """What the verdict does not cover."""
     total = sum(coverage.nodes for coverage in report.coverage)
-    unspoken = sum(report.not_covered.values())
-    left = sum(c.nodes for c in report.coverage if c.extent is Extent.NOT_ASKED_FOR)
-    told = []
-    if unspoken:
-        told.append(f"{unspoken:,} of operators that no rule speaks of (nothing is checked there)")
-    if left:
-        told.append(
-            f"{left:,} of operators with rules that are not asked for (what these find changes no "
-            "verdict)"
+    not_covered = sum(report.not_covered.values())
+    not_requested = sum(c.nodes for c in report.coverage if c.extent is Extent.NOT_ASKED_FOR)
+    parts = []
+    if not_covered:
+        parts.append(
+            f"{not_covered:,} of operators that no rule speaks of (nothing is checked there)"
         )
-    nodes = f"{counted(total, 'node')}{': ' if told else ''}{', '.join(told)}."
+    if not_requested:
+        parts.append(
+            f"{not_requested:,} of operators with rules that are not asked for (what these find "
+            "changes no verdict)"
+        )
+    nodes = f"{counted(total, 'node')}{': ' if parts else ''}{', '.join(parts)}."
     return f"{nodes} Of some rules only; {report.left_out}." if report.left_out.rules else nodes
 
 
@@ -165,7 +160,7 @@ def _facts(report: Report) -> Iterator[str]:
 
 
 def _legend() -> str:
-    rows = (f'<li class="{s}">{_sign(s)} {told}</li>' for s, told in _LEGEND.items())
+    rows = (f'<li class="{s}">{_sign(s)} {words}</li>' for s, words in _LEGEND.items())
     return "".join([*rows, "<li>without a sign: no rule speaks of it</li>"])
 
 
@@ -180,9 +175,9 @@ def _coverage(report: Report) -> str:
     if not report.coverage:
         return "<p>The graph has no nodes.</p>"
     rows = "".join(
-        f'<tr><td><bdi>{escape(told.coverage.operator)}</bdi></td><td class="number">'
-        f"{told.coverage.nodes:,}</td><td>{told.extent}</td><td>{told.found}</td></tr>"
-        for told in reach(report)
+        f'<tr><td><bdi>{escape(row.coverage.operator)}</bdi></td><td class="number">'
+        f"{row.coverage.nodes:,}</td><td>{row.extent}</td><td>{row.found}</td></tr>"
+        for row in reach(report)
     )
     return (
         '<table><thead><tr><th scope="col">Operator</th><th scope="col" class="number">Nodes</th>'

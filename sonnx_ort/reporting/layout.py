@@ -1,4 +1,4 @@
-"""Where the nodes of a drawing go: in layers, with few crossings."""
+"""Places the nodes of a drawing in layers, with few crossings."""
 
 from bisect import bisect_right, insort
 from collections import defaultdict
@@ -11,13 +11,13 @@ Edge = tuple[int, int]
 
 @dataclass(slots=True)
 class Layering:
-    """Vertices in layers, such that every segment leads from one layer to the next.
+    """Vertices in layers, such that every segment connects two neighbouring layers.
 
     Attributes:
-        real: How many vertices there are; virtual ones have the numbers from there on.
+        real: The number of real vertices; virtual ones have the numbers from there on.
         layers: The vertices of each layer.
         segments: Pairs of vertices in neighbouring layers, upper one first.
-        routes: For each vertex that is read, its own segments, on all ways to its readers.
+        routes: For each vertex with readers, the segments on all routes to them.
     """
 
     real: int
@@ -27,13 +27,11 @@ class Layering:
 
 
 def assign_layers(count: int, edges: Sequence[Edge]) -> Layering:
-    """Put every vertex below all that it reads, and sources close to what reads them.
+    """Put every vertex below all that it reads, and sources close to their readers.
 
-    Edges from one vertex share their virtual vertices: they are one line that branches.
+    Edges from one vertex share their virtual vertices: they form one line that branches.
 
-    Args:
-        count: How many vertices there are, numbered from 0.
-        edges: Pairs of vertices, the smaller number first.
+    The vertices are numbered from 0; edges have the smaller number first.
     """
     layer_of = [0] * count
     read: set[int] = set()
@@ -57,7 +55,7 @@ def assign_layers(count: int, edges: Sequence[Edge]) -> Layering:
 def _route(
     layering: Layering, giver: int, readers: Sequence[int], layer_of: Sequence[int], total: int
 ) -> int:
-    """Lead a line from a vertex down to its readers; give the next free number."""
+    """Route a line from a vertex down to its readers; return the next free number."""
     if not readers:
         return total
     own: list[Edge] = []
@@ -81,8 +79,7 @@ _SWEEPS = 8
 def order_layers(layering: Layering) -> None:
     """Order the vertices of each layer by the barycentre heuristic, down and up in turns.
 
-    Args:
-        layering: The layers; their order is changed in place to the best one that was met.
+    The order is changed in place to the best one found.
     """
     above: dict[int, list[int]] = defaultdict(list)
     below: dict[int, list[int]] = defaultdict(list)
@@ -104,7 +101,7 @@ def order_layers(layering: Layering) -> None:
 def _swept(
     layers: Sequence[Sequence[int]], neighbours: Mapping[int, Sequence[int]]
 ) -> list[list[int]]:
-    """Order each layer by where the vertices' neighbours stand in the layer before it."""
+    """Order each layer by the positions of the vertices' neighbours in the previous layer."""
     done = [list(layers[0])]
     for layer in layers[1:]:
         fixed = {vertex: index for index, vertex in enumerate(done[-1])}
@@ -135,30 +132,28 @@ def _crossings(layers: Sequence[Sequence[int]], below: Mapping[int, Sequence[int
 
 
 GAP = 18.0
-"""The room between two vertices of one layer."""
+"""The space between two vertices of one layer."""
 
 _ROUNDS = 6
 _STRAIGHTNESS = {0: 1.0, 1: 2.0, 2: 8.0}
-"""How much a segment wants to be vertical, by how many of its ends are virtual."""
+"""The weight of a vertical segment, by the number of its virtual ends."""
 
 _INERTIA = 0.01
-"""How much a vertex without neighbours wants to stay where it is."""
+"""The weight of the current position of a vertex without neighbours."""
 
 Neighbours = Mapping[int, Sequence[tuple[int, float]]]
 
 
 def assign_coordinates(layering: Layering, widths: Sequence[float]) -> list[float]:
-    """Find the centre of each vertex.
+    """Compute the centre of each vertex.
 
-    Layer after layer the vertices move towards their neighbours, as far as their order and their
-    widths allow, down and up in turns.
+    Layer by layer the vertices move towards their neighbours, as far as their order and widths
+    allow, down and up in turns.
 
-    Args:
-        layering: The ordered layers.
-        widths: The width of each vertex that is not virtual.
+    The widths are those of the real vertices.
 
     Returns:
-        The centres, virtual vertices included; the smallest left edge is at 0.
+        The centres, including those of virtual vertices; the smallest left edge is at 0.
     """
     total = sum(map(len, layering.layers))
     width = [*widths, *[0.0] * (total - layering.real)]
@@ -182,7 +177,7 @@ def assign_coordinates(layering: Layering, widths: Sequence[float]) -> list[floa
 
 
 def _offsets(layer: Sequence[int], width: Sequence[float]) -> list[float]:
-    """How far the centre of each vertex is at least from that of the first one."""
+    """The minimum distance of each vertex's centre from that of the first."""
     steps = (GAP + (width[one] + width[other]) / 2 for one, other in pairwise(layer))
     return list(accumulate(steps, initial=0.0))
 
@@ -190,10 +185,10 @@ def _offsets(layer: Sequence[int], width: Sequence[float]) -> list[float]:
 def _move(
     layer: Sequence[int], centre: list[float], width: Sequence[float], neighbours: Neighbours
 ) -> None:
-    """Move the vertices of a layer as close to their neighbours as they can all be together.
+    """Move the vertices of a layer as close to their neighbours as possible.
 
-    The sum of the weighted squares of the distances is least: an isotonic regression, by pooling
-    adjacent violators.
+    Minimizes the weighted sum of squared distances: an isotonic regression, by pooling adjacent
+    violators.
     """
     offsets = _offsets(layer, width)
     blocks: list[tuple[float, float, int]] = []
@@ -214,7 +209,7 @@ def _move(
 
 
 LAYER_GAP = 34.0
-"""The room between two layers."""
+"""The space between two layers."""
 
 Size = tuple[float, float]
 Point = tuple[float, float]
@@ -222,13 +217,13 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """All edges from one vertex: pieces that hang together, each with its ends.
+    """All edges from one vertex, as connected pieces.
 
     Attributes:
         giver: The vertex.
-        pieces: From where to where; between them lies the room between two layers.
-        passages: From where to where it leads straight down, through a layer or to its end.
-        ends: Where it arrives at a reader.
+        pieces: Start and end of each piece between two layers.
+        passages: Start and end of each vertical piece, through a layer or to the end of the line.
+        ends: The end at each reader.
     """
 
     giver: int
@@ -243,8 +238,8 @@ class Layout:
 
     Attributes:
         corners: The upper left corner of each vertex.
-        lines: One for each vertex that is read.
-        size: The width and height of all.
+        lines: One line for each vertex with readers.
+        size: The total width and height.
     """
 
     corners: tuple[Point, ...]
@@ -255,9 +250,7 @@ class Layout:
 def lay_out(sizes: Sequence[Size], edges: Sequence[Edge]) -> Layout:
     """Lay a graph out from top to bottom.
 
-    Args:
-        sizes: The width and height of each vertex.
-        edges: Pairs of vertices by their numbers, the smaller number first.
+    The sizes are widths and heights; edges have the smaller number first.
     """
     layering = assign_layers(len(sizes), edges)
     order_layers(layering)
@@ -276,7 +269,7 @@ def lay_out(sizes: Sequence[Size], edges: Sequence[Edge]) -> Layout:
 
 
 def _extents(layering: Layering, sizes: Sequence[Size]) -> tuple[list[float], list[float]]:
-    """Where the layer of each vertex begins and ends."""
+    """The top and bottom of each vertex's layer."""
     total = sum(map(len, layering.layers))
     tops, bottoms = [0.0] * total, [0.0] * total
     top = 0.0

@@ -1,6 +1,6 @@
-"""The pages of the rules: `python -m sonnx_ort.reporting.rules_pages docs` writes them.
+"""Writes the pages of the rules: `python -m sonnx_ort.reporting.rules_pages docs`.
 
-An index, a page for each operator, and one for the rules of the whole graph.
+There is an index, a page for each operator, and one for the rules of whole graphs.
 """
 
 import sys
@@ -62,7 +62,7 @@ The others are told of as findings, and change no verdict.
 
 
 def rules_pages() -> dict[str, str]:
-    """Give every page in Markdown, by its path in the documentation."""
+    """All pages in Markdown, by their paths in the documentation."""
     of_graph = (*(rule.id for rule in GENERAL_RULES), *RESTRICTIONS)
     graph = (_section(explanation_of(rule), "every graph, in both editions") for rule in of_graph)
     pages = {_path(name): _operator_page(operator) for name, operator in OPERATORS.items()}
@@ -73,11 +73,7 @@ def rules_pages() -> dict[str, str]:
 
 
 def write_rules_pages(folder: Path) -> None:
-    """Write every page, and remove those of operators that there are no longer.
-
-    Args:
-        folder: The folder of the documentation.
-    """
+    """Write all pages into the documentation's folder, and remove those of former operators."""
     pages = rules_pages()
     (folder / _FOLDER).mkdir(parents=True, exist_ok=True)
     for page in (folder / _FOLDER).glob("*.md"):
@@ -92,7 +88,7 @@ def _path(name: str) -> str:
 
 
 def _anchor(identifier: str) -> str:
-    """What renderers of Markdown make of a heading that is an id."""
+    """The anchor that Markdown renderers generate for a heading that is an id."""
     return identifier.lower().replace(".", "")
 
 
@@ -118,14 +114,14 @@ def _operator_page(operator: Operator) -> str:
 
 
 def _bound(operator: Operator, rule: Rule) -> str:
-    """The editions in which a rule binds, and the families of types."""
+    """The editions and families of types for which a rule applies."""
     families = {
         edition: ", ".join(family for family, rules in contract.items() if rule in rules)
         for edition, contract in operator.contracts.items()
     }
     if len(families) > 1 and len(set(families.values())) == 1:
         return f"both editions, {families[Edition.TYPED]}"
-    return "; ".join(f"{edition} edition, {told}" for edition, told in families.items() if told)
+    return "; ".join(f"{edition} edition, {names}" for edition, names in families.items() if names)
 
 
 def _section(rule: Explanation, bound: str) -> str:

@@ -18,7 +18,7 @@ _SCHEMA = (
 )
 
 _LEVELS = {Status.VIOLATED: "error", Status.RUNTIME: "note"}
-"""What is proved has no result: tools show a result as something to look at."""
+"""Proved rules have no results, because tools present results as problems."""
 
 _FINGERPRINT = "sonnx_ort/v1"
 
@@ -26,14 +26,10 @@ Json = dict[str, object]
 
 
 def sarif_report(check: Check) -> str:
-    """Write a check as one run of one tool, with an artifact for each model.
+    """A check as one run of one tool, with an artifact for each model.
 
-    What is violated is an error; what is left to the run, and what the graph as written leaves
-    unsaid, is a note. What is proved is counted only, and operators that are not to be enforced
-    have no results.
-
-    Args:
-        check: The check.
+    Violations are errors; rules that each run checks, and findings, are notes. Proved rules are
+    only counted, and operators that are not enforced have no results.
     """
     described = _described(check)
     positions = {identifier: position for position, identifier in enumerate(described)}
@@ -137,7 +133,7 @@ def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
         "fullyQualifiedName": "/".join(place),
         "kind": "node",
     }
-    # Rules of the whole graph are told apart by the values that they are about.
+    # Obligations of whole graphs are distinguished by their values.
     about = [] if obligation.operator else [operand.value for operand in obligation.operands]
     suppression = {
         "kind": "external",
@@ -154,7 +150,7 @@ def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
             | ({"logicalLocations": [logical]} if obligation.operator else {})
         ],
         "partialFingerprints": _fingerprint(obligation.rule.id, *place, *about),
-        # Where one result has this property, all have to.
+        # If one result has this property, all must have it.
         "suppressions": [suppression] if obligation.waived else [],
     }
 
@@ -173,5 +169,5 @@ def _finding(finding: Finding, location: Json, position: int) -> Json:
 
 
 def _fingerprint(*parts: str) -> dict[str, str]:
-    """Depends on neither the file nor anything else in the model, so that edits leave it alone."""
+    """A fingerprint that does not depend on the file or on the rest of the model."""
     return {_FINGERPRINT: hashlib.sha256("\0".join(parts).encode()).hexdigest()}

@@ -23,12 +23,12 @@ _EXTENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """One operator of a model.
+    """The coverage of one operator of a model.
 
     Attributes:
-        coverage: The operator, and how many nodes there are of it.
-        extent: How far the profile reaches, in words.
-        found: What obligations there are that are not to be enforced, counted; empty for none.
+        coverage: The operator, and the number of its nodes.
+        extent: The extent of the coverage, in words.
+        found: The numbers of obligations that are not enforced; empty if there are none.
     """
 
     coverage: Coverage
@@ -37,20 +37,16 @@ class Reach:
 
 
 def reach(report: Report) -> Iterator[Reach]:
-    """Tell of each operator, those that are enforced first.
-
-    Args:
-        report: The report.
-    """
+    """The coverage of each operator, enforced ones first."""
     found: dict[str, Counter[Status]] = {}
     for obligation in report.obligations:
         if not obligation.enforced:
             found.setdefault(obligation.operator, Counter())[obligation.status] += 1
-    for extent, told in _EXTENTS.items():
+    for extent, words in _EXTENTS.items():
         for coverage in (c for c in report.coverage if c.extent is extent):
             counts = found.get(coverage.operator, Counter())
             shown = ", ".join(f"{counts[status]} {status}" for status in Status)
-            yield Reach(coverage, told, shown if counts else "")
+            yield Reach(coverage, words, shown if counts else "")
 
 
 WIDTH = 100
@@ -59,7 +55,7 @@ _FINDINGS_SHOWN = 5
 
 
 class Colour(enum.StrEnum):
-    """What a line is painted in, on a terminal."""
+    """The colours of lines on a terminal."""
 
     NAME = "cyan"
     VIOLATED = "red"
@@ -68,7 +64,7 @@ class Colour(enum.StrEnum):
 
 
 Paint = Callable[[str, Colour], str]
-"""What gives a line its colour, or leaves it as it is."""
+"""Colours a line, or returns it unchanged."""
 
 
 def _in_colour(line: str, colour: Colour) -> str:
@@ -82,12 +78,7 @@ def _plain(line: str, colour: Colour) -> str:
 
 
 def text_reports(check: Check, *, coloured: bool = False) -> str:
-    """Write a check as text: the report of a model that is alone, or each under its name.
-
-    Args:
-        check: The check.
-        coloured: As for `text_report`.
-    """
+    """A check as text: the report of a single model, or each report under its name."""
     if check.alone and check.models[0].report is not None:
         return text_report(check.models[0].report, coloured=coloured)
     paint = _in_colour if coloured else _plain
@@ -103,16 +94,15 @@ def _under_its_name(model: CheckedModel, paint: Paint) -> str:
 
 
 def text_report(report: Report, *, coloured: bool = False) -> str:
-    """Write a report as text.
+    """A report as text.
 
     Args:
         report: The report.
-        coloured: Whether to mark what is violated, and the other statuses, by colours, with the
-            escape sequences of terminals.
+        coloured: Whether to colour the statuses with terminal escape sequences.
 
     Returns:
         Lines of at most 100 columns: the summary, the obligations by status with their evidence,
-        the findings, and how far the profile reaches to each operator of the model.
+        the findings, and the coverage of each operator.
     """
     return _text(report, _in_colour if coloured else _plain)
 
@@ -208,15 +198,15 @@ def _findings(findings: Iterable[Finding]) -> list[str]:
 
 
 def _coverage(report: Report) -> list[str]:
-    """A table: operator, nodes, how far the profile reaches, and what that would find."""
+    """A table of the coverage: operator, nodes, extent, and obligations that are not enforced."""
     if not report.coverage:
         return []
     width = max(len(coverage.operator) for coverage in report.coverage)
     digits = max(len(str(coverage.nodes)) for coverage in report.coverage)
     lines = ["operators of the model, and how many nodes there are of each"]
-    for told in reach(report):
-        row = f"{told.coverage.operator:{width}}  {told.coverage.nodes:{digits}}  {told.extent}"
-        lines.extend(_wrapped(f"{row}: {told.found}" if told.found else row, "  "))
+    for each in reach(report):
+        row = f"{each.coverage.operator:{width}}  {each.coverage.nodes:{digits}}  {each.extent}"
+        lines.extend(_wrapped(f"{row}: {each.found}" if each.found else row, "  "))
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The verdict on a model and on each of its nodes."""
+"""The verdict on a model, and the state of each of its nodes."""
 
 import enum
 from collections.abc import Mapping
@@ -14,27 +14,23 @@ NodeKey = tuple[str, tuple[str, ...]]
 
 
 class NodeState(enum.StrEnum):
-    """The state of a node that at least one rule binds, worst first."""
+    """The state of a node to which at least one rule applies, worst first."""
 
     VIOLATED = "violated"
-    """A rule fails in every run."""
+    """A rule is violated."""
 
     RUNTIME = "runtime"
-    """No rule fails in every run, and one is decided in each run."""
+    """No rule is violated, and each run checks at least one."""
 
     PROVED = "proved"
-    """All rules hold in every run."""
+    """All rules are proved."""
 
     NOT_ASKED_FOR = "not-asked-for"
-    """No rule of it is to be enforced."""
+    """No rule of it is enforced."""
 
 
 def node_states(report: Report) -> Mapping[NodeKey, NodeState]:
-    """Give each node the worst of its obligations that are to be enforced.
-
-    Args:
-        report: The report.
-    """
+    """The worst status of each node's enforced obligations."""
     order = list(NodeState)
     states: dict[NodeKey, NodeState] = {}
     for obligation in report.obligations:
@@ -57,10 +53,10 @@ def _state(obligation: Obligation) -> NodeState:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a report comes to.
+    """The verdict of a report.
 
     Attributes:
-        state: As which state it is to be shown.
+        state: The state that determines how it is shown.
         word: The verdict.
         detail: What it means.
     """
@@ -71,11 +67,7 @@ class Verdict:
 
 
 def verdict(report: Report) -> Verdict:
-    """Say what a report comes to.
-
-    Args:
-        report: The report.
-    """
+    """The verdict of a report."""
     total, runtime = len(report.enforced), report.counts["runtime"]
     if not report.ok:
         count = len(report.violations)
@@ -115,16 +107,11 @@ def verdict(report: Report) -> Verdict:
 
 
 def _rewritten(report: Report) -> str:
-    """Of what that is said: with explicit broadcasting the model as given may still broadcast."""
+    """The subject of a verdict: with explicit broadcasting the given model may still broadcast."""
     explicit = report.broadcasting is Broadcasting.EXPLICIT
     return " of the rewritten model, where a Broadcast is written out" if explicit else ""
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun: `1 node`, `2 nodes`.
-
-    Args:
-        number: How many.
-        noun: Of what, in the singular.
-    """
+    """A number with its noun, given in the singular: `1 node`, `2 nodes`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,1 +1,1 @@
-"""Running enforced models in ONNX Runtime: session options, sessions, violations."""
+"""Runs rewritten models in ONNX Runtime: session options, sessions, violations."""

@@ -10,39 +10,33 @@ import onnx_ir as ir
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
 
 VARYING = 1
-"""The bit of what is not the same in every run."""
+"""The bit of a value that is not constant."""
 
 
 _OF_SHAPES = frozenset({"Shape", "Size"})
-"""Operators that read no element: ONNX Runtime may know their results before the run."""
+"""Operators that read no element, so that ONNX Runtime may fold them."""
 
 _OF_FIRST_OPERAND = frozenset({"CastLike"})
-"""Operators that read the elements of their first operand alone.
+"""Operators that read the elements of their first operand only.
 
-Of the second one a CastLike reads the type: ONNX Runtime makes a Cast of it at every level.
+CastLike reads only the type of the second; ONNX Runtime replaces it by a Cast at every level.
 """
 
 
 class Dependencies:
-    """The nearest enforced nodes above each value, by whose elements it is computed."""
+    """The nearest enforced nodes on whose results each value depends."""
 
     def __init__(self, model: ir.Model, bits: Mapping[ir.Node, int]) -> None:
-        """Walk through a model.
+        """Analyse a model.
 
-        Args:
-            model: The model, whose nodes stand in topological order.
-            bits: The bit of each enforced node.
+        The nodes must be in topological order; `bits` has the bit of each enforced node.
         """
         self._bits = bits
         self._of: dict[ir.Value, int] = dict.fromkeys(model.graph.inputs, VARYING)
         self._walk(model.graph)
 
     def __getitem__(self, value: ir.Value) -> int:
-        """The bits of a value; none for a constant.
-
-        Args:
-            value: A value of the model.
-        """
+        """The bits of a value; none for a constant."""
         return self._of.get(value, 0)
 
     def _walk(self, graph: ir.Graph) -> None:
@@ -65,11 +59,7 @@ class Dependencies:
 
 
 def live_nodes(model: ir.Model) -> set[ir.Node]:
-    """The nodes that an output of the model depends on; ONNX Runtime leaves out the others.
-
-    Args:
-        model: The model.
-    """
+    """The nodes that an output of the model depends on; ONNX Runtime removes the others."""
     live: set[ir.Node] = set()
     pending: list[ir.Value | None] = list(model.graph.outputs)
     while pending:
@@ -99,14 +89,10 @@ _COMPARED_BYTES = 4096
 
 
 class ValueNumbering:
-    """Gives values that are computed alike one number."""
+    """Gives the same number to values that are computed in the same way."""
 
     def __init__(self, model: ir.Model) -> None:
-        """Number the values of a model.
-
-        Args:
-            model: The model, whose nodes stand in topological order.
-        """
+        """Number the values of a model in topological order."""
         self._fresh = itertools.count()
         self._numbers: dict[ir.Value | None, int] = {None: next(self._fresh)}
         self._known: dict[Hashable, int] = {}
@@ -114,11 +100,7 @@ class ValueNumbering:
             self._number_outputs(node)
 
     def __getitem__(self, value: ir.Value) -> int:
-        """The number of a value.
-
-        Args:
-            value: A value of the model.
-        """
+        """The number of a value."""
         if value not in self._numbers:
             constant = None if value.is_graph_input() else value.const_value
             self._numbers[value] = self._number(None if constant is None else _content(constant))
@@ -144,12 +126,12 @@ class ValueNumbering:
 
 
 def _attributes(attributes: Iterable[ir.Attr]) -> Hashable:
-    """What two nodes that compute alike have in common; None for what is not compared."""
+    """A comparable form of attributes; None if they contain something that is not compared."""
     contents: list[Hashable] = []
     for attribute in attributes:
         match attribute.type:
             case ir.AttributeType.TENSOR:
-                # as_tensor would look at each method of the tensor first.
+                # as_tensor would first inspect each method of the tensor.
                 content = _content(attribute.value)
                 if content is None:
                     return None
@@ -171,7 +153,7 @@ def _attributes(attributes: Iterable[ir.Attr]) -> Hashable:
 
 
 def _content(tensor: ir.TensorProtocol) -> Hashable:
-    """The elements of a constant; None for one that is large, or lies in another file."""
+    """The elements of a constant; None if it is large or external."""
     if isinstance(tensor, ir.ExternalTensor) or tensor.nbytes > _COMPARED_BYTES:
         return None
     if tensor.dtype == ir.DataType.STRING:

@@ -1,4 +1,4 @@
-"""Lets ONNX Runtime write down what its optimizers made of a model, and looks at it."""
+"""Records the model that ONNX Runtime's optimizers produce, and checks it."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,46 +60,35 @@ _FUSIONS = (
     "SliceConcatToSpaceToDepthFusion",
     "WeightBiasQuantization",
 )
-"""The optimizers of the level ORT_ENABLE_BASIC that do more than fold constants, leave out nodes
-that give back what they read, and move Transpose."""
+"""Optimizers of ORT_ENABLE_BASIC that do more than fold constants, remove nodes, move Transpose."""
 
 
 class RecordedOptimization:
-    """What ONNX Runtime's optimizers made of a model."""
+    """The model that ONNX Runtime's optimizers made."""
 
     def __init__(self, options: onnxruntime.SessionOptions) -> None:
-        """Record nothing yet.
-
-        Args:
-            options: The options of the session.
-        """
+        """Start without a recorded model, for a session with these options."""
         self._options = options
         self._optimized: onnx.ModelProto | None = None
 
     def read(self, path: Path) -> None:
-        """Read the optimized model, without large weights.
-
-        Args:
-            path: Its file.
-        """
+        """Read the optimized model from its file, without large weights."""
         self._optimized = _read(path)
 
     def require_enforced(self, model: ir.Model, content: bytes) -> Mapping[str, str]:
-        """Require that what enforces the profile is still there.
+        """Require that the enforcement is still there.
 
-        What depends on nothing but constants is folded, and what nothing reads is left out; that
-        is right. Only if something is gone ONNX Runtime is asked what that alone leaves.
+        Constants are folded and unused nodes are removed, which is correct. Only if something is
+        missing, ONNX Runtime is asked to apply these optimizations alone.
 
-        Args:
-            model: The enforced model; not modified.
-            content: The same as the session got it.
+        `content` is the same model as the session got it; the model is not modified.
 
         Returns:
-            The guards' names by the names that ONNX Runtime gave to their nodes, for those that
-            it renamed: it does so where it puts a branch in the place of its If.
+            The original names of guards that ONNX Runtime renamed, by the new names. It renames
+            nodes when it inlines a branch of an If.
 
         Raises:
-            SonnxError: A Div, a Sub or a guard is gone, or bypassed.
+            SonnxError: A Div, a Sub or a guard is missing or bypassed.
         """
         if self._optimized is None:
             raise SonnxError("ONNX Runtime wrote no optimized model; make the session first")
@@ -121,12 +110,12 @@ class RecordedOptimization:
         try:
             return self._simplified(content, _FUSIONS)
         except Exception:  # noqa: BLE001 - whatever ONNX Runtime makes of it
-            # It needs this one to come to an end with some calls of functions.
+            # Without this one, the optimization does not terminate for some calls of functions.
             kept = "CommonSubexpressionElimination"
             return self._simplified(content, [name for name in _FUSIONS if name != kept])
 
     def _simplified(self, content: bytes, disabled: Sequence[str]) -> onnx.ModelProto:
-        """The model after the optimizations that take nothing away that enforces the profile."""
+        """The model after only those optimizations that remove no enforcement."""
         options = self._options
         with (
             locked(options),
@@ -148,18 +137,15 @@ class RecordedOptimization:
 def recorded_optimization(
     options: onnxruntime.SessionOptions,
 ) -> Iterator[RecordedOptimization]:
-    """Record what a session that is made in this block does to its model.
+    """Record the optimized model of a session that is made in this block.
 
-    The optimized model goes to a folder that is gone afterwards, unless the options name a file for
-    it. ONNX Runtime warns of such a file at its highest levels; where the options leave its
-    severity of logging open, the session logs errors only.
-
-    Args:
-        options: The options of that session. After the block they are as they were, but for two
-            entries that put large weights into a file of their own.
+    The model is written to a temporary folder, unless the options name a file. ONNX Runtime warns
+    about such a file at its highest levels, so the session logs only errors, unless the options set
+    a severity. After the block the options are unchanged except for two entries that write large
+    weights to a separate file.
 
     Raises:
-        SonnxError: The options ask for the format ORT, in which nothing can be found again.
+        SonnxError: The options request the format ORT, which cannot be checked.
     """
     record = RecordedOptimization(options)
     with locked(options), ExitStack() as restored:
@@ -191,8 +177,8 @@ def _require_readable_format(options: onnxruntime.SessionOptions) -> None:
 def _written(options: onnxruntime.SessionOptions, folder: Path) -> Iterator[Path]:
     """Have the optimized model written, without its weights.
 
-    References to weights in other files stay what they are. What lies in memory would be written
-    as well, so it goes where nothing is kept.
+    References to external data are kept. Weights in memory would be written too, so they go to a
+    file that discards them.
     """
     path = folder / "optimized.onnx"
     if not config_entry(options, WEIGHTS_FOLDER):
@@ -210,17 +196,17 @@ def _written(options: onnxruntime.SessionOptions, folder: Path) -> Iterator[Path
 
 
 def _discard(file: Path) -> None:
-    """Let nothing be kept of what is written to a file, where the system can do that."""
+    """Discard what is written to a file, if the system can do that."""
     with suppress(OSError, NotImplementedError):
         file.symlink_to(os.devnull)
 
 
 def _inlined(model: ir.Model) -> ir.Model:
-    """The model without functions: what a call depends on is known from its function alone."""
+    """The model with all functions inlined, because a call hides what it depends on."""
     if not model.functions:
         return model
     copy = model.clone()
-    # Functions may import versions of their own, which say nothing of what depends on what.
+    # Functions may import other opsets, which do not matter for dependencies.
     versions = dict(copy.opset_imports)
     for function in copy.functions.values():
         for domain, version in function.opset_imports.items():
@@ -238,9 +224,9 @@ def _inlined(model: ir.Model) -> ir.Model:
 def _read(path: Path) -> onnx.ModelProto:
     model = onnx.load(path, load_external_data=False)
     for graph in all_graphs(model):
-        # Nothing is compared by its type or shape.
+        # Types and shapes are not compared.
         del graph.value_info[:]
-        # Without optimizations a constant of a body stands there as a node and as an initializer.
+        # Without optimizations, a constant of a body is both a node and an initializer.
         initializers = {tensor.name for tensor in graph.initializer}
         repeated = [
             n for n in graph.node if n.op_type == "Constant" and n.output[0] in initializers

@@ -1,4 +1,4 @@
-"""Whether ONNX Runtime's optimizer kept the checks of an enforced model."""
+"""Checks that ONNX Runtime's optimizer kept the guards of a model."""
 
 import re
 from collections import defaultdict
@@ -16,7 +16,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.runtime.data_flow import VARYING, Dependencies, ValueNumbering, live_nodes
 
-_STAYING = frozenset(operator.name for operator in OPERATORS.values() if operator.stays)
+_KEPT_OPERATORS = frozenset(operator.name for operator in OPERATORS.values() if operator.stays)
 _BRANCH = re.compile(r"^(_if_(then|else)_branch_(token_\d+_)?)+")
 _PREFIXES = re.compile(rf"^(InsertedPrecisionFreeCast_|{_BRANCH.pattern[1:]})+")
 _SUFFIX = re.compile(r"(_token_\d+)+$")
@@ -24,11 +24,11 @@ _SUFFIX = re.compile(r"(_token_\d+)+$")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptNode:
-    """A guard, or a node that has to stay itself: a standard Div or Sub.
+    """A guard, or a node that must be kept: a standard Div or Sub.
 
     Attributes:
         node: The node.
-        guard: The name that a guard was given; None for a Div or Sub.
+        guard: The original name of a guard; None for a Div or Sub.
     """
 
     node: ir.Node
@@ -36,7 +36,7 @@ class KeptNode:
 
     @property
     def label(self) -> str:
-        """How errors speak of it."""
+        """Its name in error messages."""
         if self.guard is not None:
             return f"the guard of {guarded_node(self.guard) or self.guard}"
         name = self.node.name or f"(output {self.node.outputs[0].name})"
@@ -44,9 +44,9 @@ class KeptNode:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The operator and the name, without what ONNX Runtime puts behind it.
+        """The operator and the name, without the suffix that ONNX Runtime appends.
 
-        A node of a branch that took the place of its If counts as unnamed: its name is lost.
+        A node of an inlined branch counts as unnamed, because its name is lost.
         """
         name = (self.node.name if self.guard is None else self.guard) or ""
         return self.node.op_type, "" if _BRANCH.match(name) else _SUFFIX.sub("", name)
@@ -58,51 +58,41 @@ class KeptNode:
 
     @property
     def operand_names(self) -> tuple[str, ...]:
-        """What its operands are called in messages."""
+        """The names of its operands in messages."""
         if self.guard is not None:
             return ("data", "shape")
         return OPERATORS[self.node.op_type].operand_names(len(self.node.inputs))
 
     @property
     def value_names(self) -> frozenset[str]:
-        """The names of the values that it reads and makes, by which namesakes are told apart."""
+        """The names of its inputs and outputs, which distinguish nodes with equal keys."""
         return frozenset(stem(value) for value in (*self.operands, self.node.outputs[0]))
 
 
 def stem(value: ir.Value) -> str:
-    """The name of a value, without what ONNX Runtime puts around it.
+    """The name of a value, without what ONNX Runtime adds to it.
 
-    It does so where it converts float16, and where it puts a branch in the place of its If.
-
-    Args:
-        value: The value.
+    It adds a prefix or suffix when it converts float16 or inlines a branch of an If.
     """
     return _SUFFIX.sub("", _PREFIXES.sub("", value.name or ""))
 
 
 def guards_by_output(model: ir.Model) -> Mapping[str, str]:
-    """The names of all guards, each under the name of its output.
-
-    Args:
-        model: A model as the rewriting left it.
-    """
+    """The names of all guards in a rewritten model, by the names of their outputs."""
     nodes = every_node(model.graph)
     guards = {stem(n.outputs[0]): n.name for n in nodes if n.name and _is_guard(n)}
     return MappingProxyType(guards)
 
 
 def enforced_nodes(model: ir.Model, guards: Mapping[str, str]) -> Iterator[KeptNode]:
-    """The guards, and every node that has to stay itself, in bodies at any depth too.
+    """The guards and other nodes to keep, including those in subgraphs.
 
-    Args:
-        model: A model, optimized or not.
-        guards: The names of the guards by their outputs. ONNX Runtime renames the nodes of a branch
-            that it puts in the place of its If.
+    `guards` has names by outputs, because ONNX Runtime renames the nodes of an inlined branch.
     """
     for node in every_node(model.graph):
         if node.domain != STANDARD_DOMAIN:
             continue
-        if node.op_type in _STAYING:
+        if node.op_type in _KEPT_OPERATORS:
             yield KeptNode(node)
         elif _is_guard(node):
             yield KeptNode(node, node.name)
@@ -111,14 +101,10 @@ def enforced_nodes(model: ir.Model, guards: Mapping[str, str]) -> Iterator[KeptN
 
 
 def matched(expected: list[KeptNode], present: list[KeptNode]) -> dict[KeptNode, KeptNode]:
-    """Find each expected node among those that are there.
-
-    Args:
-        expected: The nodes that are to be there.
-        present: The nodes that are.
+    """Find each expected node among those that are present.
 
     Returns:
-        The pairs. Namesakes, and nodes without a name, are told apart by their values' names.
+        The pairs. Nodes with equal keys are distinguished by the names of their values.
     """
     pairs: dict[KeptNode, KeptNode] = {}
     free = {(*node.key, stem(node.node.outputs[0])): node for node in present}
@@ -135,15 +121,15 @@ def _match_by_operands(
     present: list[KeptNode],
     pairs: dict[KeptNode, KeptNode],
 ) -> None:
-    """Match what is left: of the namesakes, the one whose values have most names in common."""
+    """Match the other nodes: among equal keys, by the most names of values in common."""
     taken = set(pairs.values())
     free: dict[tuple[str, str], list[KeptNode]] = defaultdict(list)
     for node in present:
         if node not in taken:
             free[node.key].append(node)
-    left = [node for node in expected if node not in pairs and free[node.key]]
+    unmatched = [node for node in expected if node not in pairs and free[node.key]]
     for least in (2, 1, 0):
-        for node in left:
+        for node in unmatched:
             candidates = free[node.key]
             if node in pairs or not candidates:
                 continue
@@ -158,11 +144,11 @@ def _is_guard(node: ir.Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What became of the enforced nodes.
+    """The result of comparing a model with its optimized form.
 
     Attributes:
-        losses: What is wrong, a phrase for each: "Div 'd' is gone".
-        guards: The guards' names by the names that their nodes have now, where those differ.
+        losses: What is wrong, as phrases such as "Div 'd' is gone".
+        guards: The original names of renamed guards, by the new names.
     """
 
     losses: tuple[str, ...]
@@ -170,26 +156,23 @@ class Comparison:
 
 
 def compare(expected: ir.Model, optimized: ir.Model, guards: Mapping[str, str]) -> Comparison:
-    """Find the enforced nodes of a model again in what an optimizer made of it.
+    """Find the enforced nodes of a model again in its optimized form.
 
-    Each has to be there, unless no output needs it, another one computes the same, or a guard's
-    outcome is known. An operand that passed a guard still has to pass it, one that was constant has
-    to be constant, and the model's outputs still have to depend on what they depended on.
+    Each must be there, unless no output needs it, an equal node is kept, or a guard's result is
+    constant. An operand behind a guard must still be behind it, a constant must still be one, and
+    the outputs must depend on the same nodes as before.
 
-    Args:
-        expected: The model with the nodes to keep.
-        optimized: The optimized model.
-        guards: The names of the guards by their outputs.
+    `guards` has the names of the guards by their outputs.
     """
-    wanted = [node for node in enforced_nodes(expected, guards) if not _is_decided(node)]
-    pairs = matched(wanted, list(enforced_nodes(optimized, guards)))
+    to_keep = [node for node in enforced_nodes(expected, guards) if not _always_passes(node)]
+    pairs = matched(to_keep, list(enforced_nodes(optimized, guards)))
     losses: list[str] = []
-    every_node_is_there = len(pairs) == len(wanted)
-    if every_node_is_there:
-        losses = _losses(expected, optimized, pairs, _told_apart(wanted))
-    if losses or not every_node_is_there:
-        # One that computes the same may have taken the place of another.
-        losses = _losses(expected, optimized, pairs, _classes(expected, wanted))
+    complete = len(pairs) == len(to_keep)
+    if complete:
+        losses = _losses(expected, optimized, pairs, _separate_bits(to_keep))
+    if losses or not complete:
+        # An equal node may have replaced it.
+        losses = _losses(expected, optimized, pairs, _classes(expected, to_keep))
     renamed = {
         now.node.name: now.guard
         for now in pairs.values()
@@ -204,12 +187,12 @@ def _losses(
     pairs: Mapping[KeptNode, KeptNode],
     classes: Mapping[KeptNode, int],
 ) -> list[str]:
-    """What is wrong, if nodes with the same bit may stand for each other."""
+    """What is wrong, if nodes with the same bit can replace each other."""
     live = live_nodes(expected)
     kept = {classes[node] for node in pairs}
     before = Dependencies(expected, {node.node: bit for node, bit in classes.items()})
     after = Dependencies(optimized, {now.node: classes[node] for node, now in pairs.items()})
-    # A node that no output needs may be the one that stays of several that compute the same.
+    # Of several equal nodes, ONNX Runtime may keep one that no output needs.
     gone = (n for n in classes if n.node in live and classes[n] not in kept)
     losses = [f"{node.label} is gone" for node in gone]
     judge = _Judge(before, after, {bit: node for node, bit in classes.items() if node in pairs})
@@ -220,7 +203,7 @@ def _losses(
 
 
 class _Judge:
-    """Says what a value no longer depends on."""
+    """Finds the dependencies that a value has lost."""
 
     def __init__(
         self, before: Dependencies, after: Dependencies, kept: Mapping[int, KeptNode]
@@ -232,26 +215,26 @@ class _Judge:
 
     def operands(self, node: KeptNode, now: KeptNode) -> Iterator[str]:
         for name, old, new in zip(node.operand_names, node.operands, now.operands, strict=True):
-            whose = f"{node.label}: its operand {name}" if node.guard is None else node.label
-            yield from self._bypassed(whose, old, new)
+            subject = f"{node.label}: its operand {name}" if node.guard is None else node.label
+            yield from self._bypassed(subject, old, new)
             if self._after[new] & VARYING and not self._before[old] & VARYING:
-                yield f"{whose} is no longer the constant '{old.name}'"
+                yield f"{subject} is no longer the constant '{old.name}'"
 
     def outputs(self, before: ir.Graph, after: ir.Graph) -> Iterator[str]:
         for old, new in zip(before.outputs, after.outputs, strict=True):
             yield from self._bypassed(f"output '{old.name}'", old, new)
 
-    def _bypassed(self, whose: str, old: ir.Value, new: ir.Value) -> Iterator[str]:
+    def _bypassed(self, subject: str, old: ir.Value, new: ir.Value) -> Iterator[str]:
         missing = self._before[old] & self._kept_bits & ~self._after[new]
         if not missing:
             return
         for bit, node in self._kept.items():
             if bit & missing:
-                yield f"{whose} no longer depends on {node.label}"
+                yield f"{subject} no longer depends on {node.label}"
 
 
-def _is_decided(node: KeptNode) -> bool:
-    """Whether a guard lets everything through: its shape is a constant and no code."""
+def _always_passes(node: KeptNode) -> bool:
+    """Whether a guard always passes: its shape is constant and not a code."""
     if node.guard is None:
         return False
     shape = node.operands[1]
@@ -259,13 +242,13 @@ def _is_decided(node: KeptNode) -> bool:
     return constant is not None and bool((constant.numpy() >= -1).all())
 
 
-def _told_apart(nodes: list[KeptNode]) -> dict[KeptNode, int]:
-    """A bit of its own for each node."""
+def _separate_bits(nodes: list[KeptNode]) -> dict[KeptNode, int]:
+    """A separate bit for each node."""
     return {node: VARYING << (place + 1) for place, node in enumerate(nodes)}
 
 
 def _classes(model: ir.Model, nodes: list[KeptNode]) -> dict[KeptNode, int]:
-    """The bit of each node; nodes of one graph that compute the same share it."""
+    """The bit of each node; equal nodes of one graph share it."""
     numbers = ValueNumbering(model)
     bits: dict[tuple[object, int], int] = {}
     classes: dict[KeptNode, int] = {}

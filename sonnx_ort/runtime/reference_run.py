@@ -1,8 +1,7 @@
-"""Finds out by the reference what a natively enforced model cannot tell.
+"""Completes a violation in a natively enforced model, by a run of the python backend.
 
-A guard of standard operators tells operator, node and rule. The shapes, and the index and the
-values of the offending element, are what the python backend says of the same model on the same
-inputs; it is asked only after a failure.
+The message of a native guard has only operator, node and rule. The python backend adds shapes,
+index and values for the same inputs; it runs only after a failure.
 """
 
 import threading
@@ -22,7 +21,7 @@ _FATAL = 4
 
 
 class ReferenceRun:
-    """The python backend's form of a natively enforced model, made when it is first needed."""
+    """A natively enforced model rewritten for the python backend, when it is first needed."""
 
     def __init__(
         self,
@@ -30,13 +29,7 @@ class ReferenceRun:
         options: onnxruntime.SessionOptions,
         weights: Weights = INSIDE,
     ) -> None:
-        """Keep the model.
-
-        Args:
-            model: What the native backend made, serialized.
-            options: Those of the session that runs it.
-            weights: Where its large weights lie.
-        """
+        """Keep the model."""
         self._model = model
         self._weights = weights
         # An optimizer can change the sizes that reach a node.
@@ -45,40 +38,31 @@ class ReferenceRun:
         self._lock = threading.Lock()
 
     def explain(self, violation: ContractViolation, run: Run) -> ContractViolation:
-        """Find out more about a violation.
+        """Complete a violation.
 
-        Args:
-            violation: What the message of the failed run tells.
-            run: Does the same run in another session.
+        `run` repeats the run in another session.
 
         Returns:
-            The violation that the reference raises; the given one where the reference cannot be
-            run, or does not fail.
+            The violation that the reference raises; the given one if the reference cannot run or
+            does not fail.
         """
         return self.violation_in(run) or violation
 
     def violation_in(self, run: Run) -> ContractViolation | None:
-        """Find the violation that the reference raises; None where it raises none.
-
-        Args:
-            run: Does the same run in another session.
-        """
+        """The violation that the reference raises in the same run, or None."""
         found = self._raised_in(run)
         return found if isinstance(found, ContractViolation) else None
 
     def verify(
         self, violation: BaseException | None, run: Run, *, failed: bool
     ) -> BaseException | None:
-        """Hold a run against the reference, which checks what is proved as well.
+        """Compare a run with the reference, which also checks proved rules.
 
-        Args:
-            violation: What the message of the run tells; None if it tells of none.
-            run: Does the same run in another session.
-            failed: Whether the run failed, for whatever reason.
+        `run` repeats the run in another session; `failed` is whether it failed, for any reason.
 
         Returns:
-            What is to be raised: the violation as the reference tells it, or a `SonnxError` if the
-            verdicts differ or the reference cannot be run; None if nothing is.
+            The violation of the reference; a `SonnxError` if the verdicts differ or the reference
+            cannot run; else None.
         """
         found = self._raised_in(run)
         if isinstance(found, ContractViolation):
@@ -94,7 +78,7 @@ class ReferenceRun:
         return violation
 
     def _raised_in(self, run: Run) -> BaseException | None:
-        """What the reference raises: a `ContractViolation` for a rule, an interrupt, or another."""
+        """What the reference raises: a `ContractViolation`, an interrupt or another exception."""
         try:
             with interrupts_deferred():
                 run(self._started())

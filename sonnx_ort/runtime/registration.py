@@ -1,4 +1,4 @@
-"""`register`: the custom operators on session options, with optimizers switched off."""
+"""`register`: adds the custom operators to session options, and switches optimizers off."""
 
 import threading
 import weakref
@@ -30,17 +30,14 @@ _libraries_lock = threading.Lock()
 
 
 def require_effective(optimizers: tuple[Optimizer, ...]) -> None:
-    """Require that ONNX Runtime really leaves optimizers out when all of them are switched off.
+    """Require that ONNX Runtime really skips optimizers that are switched off.
 
-    Each has to spare its canary, at the highest level. One that is not in this version does so
-    too, whatever it is called. What is proved is kept for the process, in memory: a file could be
-    of another version.
-
-    Args:
-        optimizers: The optimizers.
+    Each is tested with its canary model, at the highest level. An optimizer that this version does
+    not have passes. The result is kept only in the memory of the process, because a file could come
+    from another version.
 
     Raises:
-        SonnxError: One acts all the same, or it cannot be found out.
+        SonnxError: An optimizer acts nevertheless, or the test fails.
     """
     with _libraries_lock:
         if optimizers in _proved:
@@ -56,13 +53,13 @@ def _require_spared(optimizer: Optimizer, off: Sequence[Optimizer], path: Path) 
     options = onnxruntime.SessionOptions()
     switch_off_optimizers(options, off)
     try:
-        left = _optimized(canary, options, path)
+        optimized = _optimized(canary, options, path)
     except Exception as error:
         raise SonnxError(
             f"ONNX Runtime {onnxruntime.__version__} cannot optimize the model that shows whether "
             f"its graph optimizer {optimizer.name} is switched off: {error}; {_REMEDY}"
         ) from error
-    if not _named_nodes(canary) <= _named_nodes(left):
+    if not _named_nodes(canary) <= _named_nodes(optimized):
         raise SonnxError(
             f"ONNX Runtime {onnxruntime.__version__} {optimizer.effect}, although its graph "
             f"optimizer {optimizer.name} is switched off by {DISABLED_OPTIMIZERS}; {_REMEDY}"
@@ -75,7 +72,7 @@ def _optimized(
     options.optimized_model_filepath = str(path)
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.log_severity_level = _FATAL_ONLY
-    # Nothing is run, so that threads would be made for nothing.
+    # Nothing is run, so threads are not needed.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     onnxruntime.InferenceSession(
         canary.SerializeToString(), options, providers=["CPUExecutionProvider"]
@@ -97,8 +94,8 @@ def register(
     """Register the custom operators on session options.
 
     Also switches off the graph optimizers that undo enforcement, in models of every backend, and
-    proves once in a process that they are off; where the options switch all optimization off
-    (`ORT_DISABLE_ALL`) there is nothing to prove. Calling it twice on one object is harmless.
+    verifies once per process that they are off; this is not needed if the options disable all
+    optimization (`ORT_DISABLE_ALL`). Calling it again for the same options has no further effect.
 
     Args:
         options: The options to change; new ones by default.
@@ -108,7 +105,7 @@ def register(
 
     Raises:
         SonnxError: The options flush denormal numbers to zero, which changes results, or ONNX
-            Runtime optimizes what an optimizer would that is switched off.
+            Runtime still applies an optimizer that is switched off.
     """
     chosen = onnxruntime.SessionOptions() if options is None else options
     _register_operators(chosen)
@@ -117,14 +114,10 @@ def register(
 
 
 def prepare(options: onnxruntime.SessionOptions, backend: Backend) -> None:
-    """Set on session options what a model of one backend needs, and no more.
+    """Set only those session options that a model of one backend needs.
 
-    A native model needs no custom operators. In one of the python backend no optimizer finds a Div
-    or Sub; what it does to other operators stays.
-
-    Args:
-        options: The options to change.
-        backend: What enforces the model.
+    A native model needs no custom operators. A model of the python backend has no Div or Sub, so
+    optimizers of operators can remain on.
 
     Raises:
         SonnxError: As for `register`.
@@ -139,14 +132,10 @@ def prepare(options: onnxruntime.SessionOptions, backend: Backend) -> None:
 
 
 def _switch_off(options: onnxruntime.SessionOptions, optimizers: tuple[Optimizer, ...]) -> None:
-    """Switch optimizers off, and prove it where there is any optimization.
-
-    Args:
-        options: The options to change.
-        optimizers: The optimizers.
+    """Switch optimizers off, and verify it if optimization is enabled.
 
     Raises:
-        SonnxError: An optimizer acts all the same.
+        SonnxError: An optimizer still acts.
     """
     if options.graph_optimization_level != onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL:
         require_effective(optimizers)
@@ -154,15 +143,12 @@ def _switch_off(options: onnxruntime.SessionOptions, optimizers: tuple[Optimizer
 
 
 def _register_operators(options: onnxruntime.SessionOptions) -> None:
-    """Register the custom operators, and nothing else.
-
-    Args:
-        options: The options to change.
+    """Register only the custom operators.
 
     Raises:
         SonnxError: The options flush denormal numbers to zero, which changes results.
     """
-    # Imported late: it loads onnxruntime-extensions, and torch where that is installed.
+    # Imported late: it loads onnxruntime-extensions, and torch if that is installed.
     from sonnx_ort.custom_ops.registration import LIBRARY_PATH  # noqa: PLC0415
 
     require_exact_arithmetic(options)

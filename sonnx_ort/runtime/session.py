@@ -1,4 +1,4 @@
-"""`InferenceSession`: ONNX Runtime's, for models that keep to the profile."""
+"""`InferenceSession`: that of ONNX Runtime, with enforcement of the profile."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,14 +18,14 @@ from sonnx_ort.runtime.violations import NOT_RENAMED, violation_behind, violatio
 from sonnx_ort.runtime.weights import INSIDE, Weights, place, separate
 
 _BUFFER_REUSED = "Shape mismatch attempting to re-use buffer"
-"""What ONNX Runtime says, before any guard can, where two sizes of one symbol differ in a run."""
+"""ONNX Runtime's error if sizes of one symbol differ in a run; it precedes that of any guard."""
 
 
 class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     """Behaves like `onnxruntime.InferenceSession`, on the rewritten model.
 
-    A model that is not yet rewritten is rewritten first. A rule that is broken in a run raises
-    `ContractViolation`; everything else, such as a wrong feed, raises what ONNX Runtime raises.
+    A model that is not rewritten yet is rewritten first. A violated rule raises `ContractViolation`
+    in a run; all other errors, such as wrong inputs, are those of ONNX Runtime.
     """
 
     def __init__(  # noqa: PLR0913 - options, by name
@@ -45,22 +45,21 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         Args:
             model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`.
-            options: Session options; what the backend needs is set on them.
+            options: Session options; the settings that the backend needs are added.
             edition: As for `rewrite`.
             broadcast: As for `rewrite`.
             operators: As for `rewrite`.
             backend: As for `rewrite`.
-            waivers: As for `rewrite`; a model that was rewritten with waivers takes them again.
-            verify_proofs: Whether the python backend's form of the model, which checks what is
-                proved as well, does every run after a natively enforced one. `SonnxError` is raised
-                if one keeps the profile and the other does not. With the python backend there is
-                nothing to verify.
+            waivers: As for `rewrite`; needed again for a model that was rewritten with waivers.
+            verify_proofs: Whether to repeat every run of a natively enforced model with the python
+                backend, which also checks proved rules. `SonnxError` is raised if the verdicts
+                differ. Has no effect with the python backend.
             **kwargs: Further arguments of `onnxruntime.InferenceSession`, such as `providers`.
 
         Raises:
-            ModelRejected: The model breaks the profile in every run.
-            InvalidModel: It is no readable, valid ONNX model.
-            SonnxError: An option is unknown, a waiver has expired or cannot have effect, or ONNX
+            ModelRejected: The model violates the profile in every run.
+            InvalidModel: It is not a readable, valid ONNX model.
+            SonnxError: An option is unknown, a waiver has expired or has no effect, or ONNX
                 Runtime's optimizer undid the enforcement.
         """
         choices = Choices.of(
@@ -87,7 +86,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._start(enforced.model, lambda: start(self._content, self._own_options, **kwargs))
 
     def set_providers(self, providers: Any = None, provider_options: Any = None) -> None:
-        """Start the session anew with other execution providers.
+        """Restart the session with other execution providers.
 
         Raises:
             SonnxError: ONNX Runtime's optimizer undid the enforcement; the session is unusable.
@@ -97,17 +96,12 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         try:
             self._start(model, lambda: restart(providers, provider_options))
         except SonnxError:
-            # What was refused must not run.
+            # A rejected session must not run.
             self._sess = None
             raise
 
     def _start(self, model: ir.Model, start: Callable[[], None]) -> None:
-        """Start the session, and look at the graph that it runs.
-
-        Args:
-            model: The enforced model.
-            start: Has ONNX Runtime make the session.
-        """
+        """Start the session, and check the graph that it runs."""
         if self._reference is None:
             with violations_raised():
                 start()
@@ -122,7 +116,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         """Compute the outputs, as `onnxruntime.InferenceSession.run` does.
 
         Raises:
-            ContractViolation: A rule of the profile was broken.
+            ContractViolation: A rule of the profile is violated.
         """
         return self._translated(onnxruntime.InferenceSession.run, args, kwargs)
 
@@ -130,7 +124,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         """Compute the outputs as `OrtValue`s.
 
         Raises:
-            ContractViolation: A rule of the profile was broken.
+            ContractViolation: A rule of the profile is violated.
         """
         return self._translated(onnxruntime.InferenceSession.run_with_ort_values, args, kwargs)
 
@@ -138,8 +132,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         """Compute into bound outputs.
 
         Raises:
-            ContractViolation: A rule of the profile was broken.
-            SonnxError: Proofs are to be verified, which takes inputs that can be read twice.
+            ContractViolation: A rule of the profile is violated.
+            SonnxError: `verify_proofs` is set, which needs inputs that can be read twice.
         """
         if self._reference is not None and self._verifies_proofs:
             raise SonnxError(
@@ -147,7 +141,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 "cannot do the same run; use run or run_with_ort_values"
             )
         method = onnxruntime.InferenceSession.run_with_iobinding
-        # A binding belongs to one session, so that the reference cannot do the same run.
+        # A binding belongs to one session, so the reference cannot repeat the run.
         self._translated(method, args, kwargs, repeatable=False)
 
     def run_async(
@@ -158,20 +152,20 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         user_data: Any,
         run_options: Any = None,
     ) -> None:
-        """Compute in another thread and hand the outputs to a callback.
+        """Compute in another thread and pass the outputs to a callback.
 
-        The callback gets the text of the `ContractViolation` in the place of ONNX Runtime's own.
+        On a violation, the callback gets the text of the `ContractViolation` as the error.
         """
 
         def translated(results: Any, data: Any, message: str) -> None:
             found = violation_behind(message, self._renamed) if message else None
-            told = self._told_by_reference(
+            cause = self._compared_with_reference(
                 found, lambda other: other.run(output_names, input_feed), message
             )
-            if told is None:
+            if cause is None:
                 callback(results, data, message)
             else:
-                callback([], data, str(told))
+                callback([], data, str(cause))
 
         super().run_async(output_names, input_feed, translated, user_data, run_options)
 
@@ -183,7 +177,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         *,
         repeatable: bool = True,
     ) -> Any:
-        """Call a method of ONNX Runtime's session, and raise the violation behind its error."""
+        """Call a method of ONNX Runtime's session; raise the violation that caused its error."""
         if self._reference is None:
             with violations_raised():
                 return method(self, *args, **kwargs)
@@ -195,30 +189,31 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             results = run(self)
         except Exception as error:
             found = violation_behind(str(error), self._renamed)
-            told = self._told_by_reference(found, run, str(error)) if repeatable else found
-            if told is None:
+            cause = self._compared_with_reference(found, run, str(error)) if repeatable else found
+            if cause is None:
                 raise
             try:
-                raise told from error
+                raise cause from error
             finally:
-                # An error that its own traceback leads to keeps the feeds until a collection.
-                del found, told
-        told = self._told_by_reference(None, run, "")
-        if told is None:
+                # An error in a cycle with its traceback keeps the inputs alive until garbage
+                # collection.
+                del found, cause
+        cause = self._compared_with_reference(None, run, "")
+        if cause is None:
             return results
         try:
-            raise told
+            raise cause
         finally:
-            del told
+            del cause
 
-    def _told_by_reference(
+    def _compared_with_reference(
         self, found: BaseException | None, run: Run, message: str
     ) -> BaseException | None:
-        """What is to be raised of a natively enforced run, after a look at the reference.
+        """The exception to raise for a natively enforced run, compared with the reference.
 
         Args:
-            found: The violation that the run raised; None if it raised none.
-            run: Does the same run in another session.
+            found: The violation that the run raised, or None.
+            run: Repeats the run in another session.
             message: The text of the error with which the run failed; empty if it did not.
         """
         if self._reference is None:
@@ -239,5 +234,5 @@ def _enforce(model: ModelSource, choices: Choices) -> tuple[Enforced, Weights]:
     except SonnxError:
         if not separated.weights.apart:
             raise
-    # What is wrong is said of the whole model, with its own digest.
+    # Errors are reported for the whole model, with its own digest.
     return enforce(model, choices), INSIDE

@@ -1,4 +1,4 @@
-"""Session options: what they say, what is set on them, and folders for what a session writes."""
+"""Reads and sets session options, and makes folders for the files of a session."""
 
 import tempfile
 import threading
@@ -16,10 +16,10 @@ from sonnx_ort.profile.operator import Optimizer
 _FLUSH_DENORMALS = "session.set_denormal_as_zero"
 
 WEIGHTS_FOLDER = "session.model_external_initializers_file_folder_path"
-"""The key of the folder in which the external data of a model lies that is given as bytes."""
+"""The config key of the folder with the external data of a model given as bytes."""
 
 OPTIMIZED_WEIGHTS = "session.optimized_model_external_initializers_file_name"
-"""The key of the file for the weights of an optimized model that is written."""
+"""The config key of the file for the weights of a written optimized model."""
 
 _OPTIMIZED_WEIGHTS_SIZE = "session.optimized_model_external_initializers_min_size_in_bytes"
 
@@ -30,24 +30,14 @@ _locks_lock = threading.Lock()
 
 
 def locked(options: onnxruntime.SessionOptions) -> threading.RLock:
-    """Give the lock of session options, held while they are other than the caller left them.
-
-    Args:
-        options: The options.
-    """
+    """The lock of session options; it is held while they are temporarily changed."""
     with _locks_lock:
         return _locks.setdefault(options, threading.RLock())
 
 
 @contextmanager
 def attribute(options: onnxruntime.SessionOptions, name: str, value: object) -> Iterator[None]:
-    """Set an attribute of session options until the block ends.
-
-    Args:
-        options: The options, whose lock is held.
-        name: The attribute's name.
-        value: Its value in the block.
-    """
+    """Set an attribute of session options, whose lock is held, until the block ends."""
     previous = getattr(options, name)
     setattr(options, name, value)
     try:
@@ -57,12 +47,7 @@ def attribute(options: onnxruntime.SessionOptions, name: str, value: object) -> 
 
 
 def config_entry(options: onnxruntime.SessionOptions, key: str) -> str:
-    """Give an entry of session options, empty where there is none.
-
-    Args:
-        options: The options.
-        key: The entry's key.
-    """
+    """A config entry of session options; empty if it is not set."""
     try:
         return str(options.get_session_config_entry(key))
     except RuntimeError:
@@ -70,13 +55,10 @@ def config_entry(options: onnxruntime.SessionOptions, key: str) -> str:
 
 
 def require_exact_arithmetic(options: onnxruntime.SessionOptions) -> None:
-    """Refuse options under which results differ from IEEE 754.
-
-    Args:
-        options: The options.
+    """Reject options that make results differ from IEEE 754.
 
     Raises:
-        SonnxError: They flush denormal numbers to zero.
+        SonnxError: The options flush denormal numbers to zero.
     """
     if config_entry(options, _FLUSH_DENORMALS) == "1":
         raise SonnxError(
@@ -86,7 +68,7 @@ def require_exact_arithmetic(options: onnxruntime.SessionOptions) -> None:
 
 
 DISABLED_OPTIMIZERS = "optimization.disable_specified_optimizers"
-"""The key of the session options' entry that lists optimizers to leave out, separated by ";"."""
+"""The config key for optimizers to skip, separated by ";"."""
 
 OPTIMIZERS_OF_GUARDS = (
     Optimizer(
@@ -99,35 +81,26 @@ OPTIMIZERS_OF_GUARDS = (
         }""",
     ),
 )
-"""What takes guards and their names away. Enforced models of every backend have guards."""
+"""Optimizers that remove guards or their names. Models of every backend have guards."""
 
 OPTIMIZERS_OF_OPERATORS = tuple(
     optimizer for operator in OPERATORS.values() for optimizer in operator.optimizers
 )
-"""What takes an operator of the profile away. Only the native backend leaves such nodes."""
+"""Optimizers that remove operators of the profile. Only the native backend keeps such nodes."""
 
 UNWANTED_OPTIMIZERS = OPTIMIZERS_OF_GUARDS + OPTIMIZERS_OF_OPERATORS
-"""What must not touch an enforced model of any backend."""
+"""All optimizers that must not act on a rewritten model of any backend."""
 
 
 def names_of(optimizers: Iterable[Optimizer]) -> list[str]:
-    """Give the names of optimizers, each once.
-
-    Args:
-        optimizers: The optimizers; one may take several operators away.
-    """
+    """The names of optimizers without repetitions; one may remove several operators."""
     return list(dict.fromkeys(optimizer.name for optimizer in optimizers))
 
 
 def switch_off_optimizers(
     options: onnxruntime.SessionOptions, optimizers: Iterable[Optimizer] = UNWANTED_OPTIMIZERS
 ) -> None:
-    """Switch optimizers off, besides those that are off already.
-
-    Args:
-        options: The options to change.
-        optimizers: The optimizers.
-    """
+    """Switch optimizers off, in addition to those that are already off."""
     off = [name for name in config_entry(options, DISABLED_OPTIMIZERS).split(";") if name]
     missing = [name for name in names_of(optimizers) if name not in off]
     if missing:
@@ -135,11 +108,9 @@ def switch_off_optimizers(
 
 
 def write_weights_apart(options: onnxruntime.SessionOptions) -> None:
-    """Have the weights of an optimized model written to a file of their own, which may be no file.
+    """Have the weights of an optimized model written to a separate file, which may discard them.
 
-    Args:
-        options: The options to change. Entries that they have stay, because ONNX Runtime warns
-            where one is overwritten.
+    Existing entries are kept, because ONNX Runtime warns if one is overwritten.
     """
     for key, value in ((OPTIMIZED_WEIGHTS, "weights"), (_OPTIMIZED_WEIGHTS_SIZE, "1024")):
         if not config_entry(options, key):
@@ -152,15 +123,15 @@ _WRITE_FAILURES = (
     "Failed writing",
     "Failed to flush",
 )
-"""What ONNX Runtime says where a disk is full."""
+"""ONNX Runtime's messages if a disk is full."""
 
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Make a folder that nobody else can read, and that is gone after the block.
+    """Make a private folder that is deleted after the block.
 
     Raises:
-        SonnxError: There is no room for it, or for what ONNX Runtime writes in the block.
+        SonnxError: There is no space for the folder, or for what ONNX Runtime writes in the block.
     """
     try:
         folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)

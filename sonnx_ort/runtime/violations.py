@@ -1,4 +1,4 @@
-"""From an ONNX Runtime error to the violation behind it."""
+"""Finds the violation that caused an ONNX Runtime error."""
 
 import signal
 import threading
@@ -14,12 +14,12 @@ from sonnx_ort.profile.catalog import RULES
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Let SIGINT wait until the block ends.
+    """Defer SIGINT until the block ends.
 
-    Python runs signal handlers in the main thread between any two instructions, so a
-    KeyboardInterrupt could be raised where onnxruntime-extensions calls a kernel, outside of
-    anything that could catch it; there it ends the process with SIGABRT. Other threads are never
-    interrupted, and a handler that is not Python's own is left alone.
+    Python runs signal handlers in the main thread between any two instructions. So
+    KeyboardInterrupt could be raised where onnxruntime-extensions calls a kernel and nothing
+    catches it, which ends the process with SIGABRT. Other threads are never interrupted, and a
+    handler that is not Python's own is not changed.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -47,12 +47,12 @@ _RULES_BY_CODE = {rule.code: rule for rule in RULES.values()}
 
 
 NOT_RENAMED: Mapping[str, str] = MappingProxyType({})
-"""The guards bear their own names."""
+"""No guard was renamed."""
 
 
 @contextmanager
 def violations_raised() -> Iterator[None]:
-    """Raise the violation that made a run fail in the place of ONNX Runtime's error."""
+    """Raise the violation that caused a run to fail, instead of ONNX Runtime's error."""
     try:
         with interrupts_deferred():
             yield
@@ -63,35 +63,34 @@ def violations_raised() -> Iterator[None]:
         try:
             raise found from error
         finally:
-            # An error that its own traceback leads to keeps the run's feeds until a collection.
+            # An error in a cycle with its traceback keeps the inputs alive until garbage
+            # collection.
             del found
 
 
 def violation_behind(
     message: str, renamed: Mapping[str, str] = NOT_RENAMED
 ) -> BaseException | None:
-    """Find the error that a kernel left under the ticket in a message.
+    """Find the error that a kernel recorded under the ticket in a message.
 
-    Args:
-        message: The text of an ONNX Runtime error.
-        renamed: The guards' names by those that ONNX Runtime gave to their nodes.
+    `renamed` has the original names of guards, by those that ONNX Runtime gave them.
 
     Returns:
-        The kernel's error, a `ContractViolation` unless the kernel could not finish; one made
-        from the message where the kernel's is gone, or where no kernel failed; None if the message
-        has no ticket.
+        The kernel's error, a `ContractViolation` unless the kernel could not finish. If that is
+        gone, or no kernel failed, a violation made from the message. None if the message has no
+        ticket.
     """
     for name, guard_name in renamed.items():
         message = message.replace(f"Name:'{name}'", f"Name:'{guard_name}'")
     for guard in failed_guards(message):
-        error = LOG.take(guard.ticket) or _told(guard)
+        error = LOG.take(guard.ticket) or _from_message(guard)
         if error is not None:
             return error
     return None
 
 
-def _told(guard: FailedGuard) -> ContractViolation | None:
-    """The violation as far as a message tells it."""
+def _from_message(guard: FailedGuard) -> ContractViolation | None:
+    """The violation as far as a message describes it."""
     rule = _RULES_BY_CODE.get(guard.code)
     if rule is None or not guard.operator:
         return None

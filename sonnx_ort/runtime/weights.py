@@ -1,4 +1,4 @@
-"""Weights outside of the model that a session is made from."""
+"""Keeps large weights outside the model that a session is made from."""
 
 import os
 import secrets
@@ -19,43 +19,35 @@ from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER, attribute, locked, write_weights_apart
 
 _WRITTEN_WITHOUT = 1 << 30
-"""Above so many bytes what optimizers derive from the weights could be too large for a graph."""
+"""Above this number of bytes, weights derived by optimizers could exceed the limit of a graph."""
 
 _NO_DIGEST = ""
 
 
 class Weights:
-    """Weights inside of the graph."""
+    """Weights in the graph."""
 
     apart = False
-    """Whether a graph refers to weights that lie elsewhere."""
+    """Whether a graph refers to weights outside it."""
 
     def put_into(self, graph: onnx.ModelProto) -> None:
-        """Load all weights into a graph.
-
-        Args:
-            graph: The enforced model, which is changed.
-        """
+        """Load all weights into the graph of a rewritten model."""
 
     def put_needed_into(self, graph: onnx.ModelProto) -> None:
-        """Load the weights that ONNX Runtime takes only from within a graph.
-
-        Args:
-            graph: The enforced model, which is changed.
-        """
+        """Load the weights that ONNX Runtime needs in the graph."""
 
     def attach(self, options: onnxruntime.SessionOptions) -> None:
         """Let ONNX Runtime find the weights.
 
         Args:
-            options: Those of one session, which nobody else uses: they cannot be detached again.
+            options: The private options of one session: the weights cannot be detached again.
         """
 
     def require_unchanged(self) -> None:
-        """Refuse weights that have been changed since the graph was read.
+        """Reject weights that have changed since the graph was read.
 
         Raises:
-            SonnxError: A file is another, or has been written to.
+            SonnxError: A file was replaced or written to.
         """
 
 
@@ -69,12 +61,7 @@ class WeightsInFolder(Weights):
     apart = True
 
     def __init__(self, folder: Path, graph: onnx.ModelProto) -> None:
-        """Note in what state the files are.
-
-        Args:
-            folder: The folder.
-            graph: The model that refers to the files.
-        """
+        """Record the state of the files to which the graph refers."""
         self._folder = folder.absolute()
         locations = {
             entry.value
@@ -89,19 +76,19 @@ class WeightsInFolder(Weights):
         self._load(list(external_tensors(graph)))
 
     def put_needed_into(self, graph: onnx.ModelProto) -> None:
-        """Load what belongs to nodes and their bodies; the others are followed everywhere."""
+        """Load the weights of nodes and their subgraphs; references of others work everywhere."""
         initializers = list(graph.graph.initializer)
         followed = set(map(id, initializers))
         self._load([t for t in external_tensors(graph) if id(t) not in followed])
 
     def attach(self, options: onnxruntime.SessionOptions) -> None:
-        """Name the folder in the options."""
+        """Set the folder in the options."""
         options.add_session_config_entry(WEIGHTS_FOLDER, str(self._folder))
         if sum(state[1] for state in self._states.values() if state) > _WRITTEN_WITHOUT:
             write_weights_apart(options)
 
     def require_unchanged(self) -> None:
-        """Refuse files that have been changed."""
+        """Reject files that have changed."""
         for name, state in self._states.items():
             if _state(self._folder / name) != state:
                 raise _changed(self._folder / name)
@@ -118,17 +105,13 @@ class WeightsInMemory(Weights):
     apart = True
 
     def __init__(self, content: bytes) -> None:
-        """Keep the memory, as long as options may refer to it.
-
-        Args:
-            content: The serialized model.
-        """
+        """Keep the serialized model, as long as options may refer to it."""
         self._content = content
-        # What no file can be called by chance, nor by a model that wants to be taken for this one.
+        # A random name, so that no file has it by chance, and no model can imitate it.
         self._location = f"weights-{secrets.token_hex(16)}"
 
     def separated(self) -> ReadModel | None:
-        """The model, with references to these weights; None if there are none, or in doubt."""
+        """The model with references to these weights; None if there are none, or in doubt."""
         graph = detached(memoryview(self._content), self._location)
         return None if graph is None else ReadModel(graph, None, _NO_DIGEST)
 
@@ -142,7 +125,7 @@ class WeightsInMemory(Weights):
                 _belongs_to_graph(tensor)
 
     def attach(self, options: onnxruntime.SessionOptions) -> None:
-        """Hand the memory to ONNX Runtime, which copies each tensor when it starts a session."""
+        """Pass the memory to ONNX Runtime, which copies each tensor when it starts a session."""
         options.add_external_initializers_from_files_in_memory(
             [self._location], [self._content], [len(self._content)]
         )
@@ -154,7 +137,7 @@ def _belongs_to_graph(tensor: onnx.TensorProto) -> None:
 
 
 def _state(file: Path) -> tuple[int, int, int] | None:
-    """By what a change of a file is seen; None if there is no file."""
+    """What reveals a change of a file; None if there is no file."""
     try:
         status = file.stat()
     except OSError:
@@ -178,7 +161,7 @@ class SeparatedModel:
 
     Attributes:
         source: The model; its large weights may be references.
-        weights: Where they lie.
+        weights: The location of the weights.
     """
 
     source: ModelSource | ReadModel
@@ -190,17 +173,13 @@ def place(
 ) -> tuple[Weights, onnxruntime.SessionOptions]:
     """Let a session find the weights of its graph.
 
-    They are put into the graph where its options cannot be copied, and where the optimized model is
-    to be saved, which is to have them.
+    The weights are put into the graph if the options cannot be copied, or if the optimized model is
+    to be saved with them.
 
-    Args:
-        weights: Where they lie now.
-        graph: The enforced model, which may be changed.
-        options: The session's options.
-        shared: Whether somebody else may use the options.
+    `shared` is whether others may use the options.
 
     Returns:
-        Where the weights lie, and the options for the session.
+        The new location of the weights, and the options for the session.
     """
     if not weights.apart:
         return weights, options
@@ -215,13 +194,13 @@ def place(
 
 
 def separate(model: ModelSource) -> SeparatedModel:
-    """Find out where the large weights of a model lie, and leave them there.
+    """Find the large weights of a model, and replace them by references.
 
     Args:
         model: As for `rewrite`; not modified.
 
     Returns:
-        The model; as it was given where it has no large weights, or cannot be read.
+        The model; unchanged if it has no large weights or cannot be read.
 
     Raises:
         InvalidModel: It has external data, and cannot be read.
@@ -271,7 +250,7 @@ def _is_large(tensor: onnx.TensorProto) -> bool:
 
 
 _KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft", DOMAIN})
-"""Domains that ONNX Runtime or this package brings along."""
+"""The domains of ONNX Runtime and of this package."""
 
 _SMALLEST_MODEL: bytes = helper.make_model(
     helper.make_graph(
@@ -290,22 +269,18 @@ def private_copy(
 ) -> onnxruntime.SessionOptions | None:
     """Copy session options.
 
-    ONNX Runtime copies the options into each session, and gives them back, but for custom operators
-    and the execution providers that were added to them.
-
-    Args:
-        options: The options; as they were afterwards.
-        graph: The model that is to run with them.
+    ONNX Runtime copies the options into each session and returns them, without custom operators and
+    the execution providers that were added to them.
 
     Returns:
-        The copy, on which operators are to be registered again; None if it would lack something
-        that the model needs.
+        The copy, on which operators must be registered again; None if it would lack something that
+        the model needs.
     """
     if options.has_providers() or not _domains(graph) <= _KNOWN_DOMAINS:
         return None
     with locked(options):
         profiling = options.enable_profiling
-        # Otherwise the session that is made for the copy would begin a file of its own.
+        # Otherwise the temporary session would start a profiling file.
         with attribute(options, "enable_profiling", False):
             made = onnxruntime.InferenceSession(
                 _SMALLEST_MODEL, options, providers=["CPUExecutionProvider"]

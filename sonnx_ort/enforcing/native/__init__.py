@@ -1,1 +1,1 @@
-"""Enforcement by standard operators: guards in front of nodes, and the record of how to undo it."""
+"""Enforcement by standard operators: guards in front of nodes, and how to undo them."""

@@ -1,6 +1,6 @@
-"""Enforcement by standard operators: a guard in front of a node for what is left to the run.
+"""Enforcement by standard operators: a guard in front of a node for what a run has to check.
 
-The node itself stays, and what is proved costs nothing. No plugin is needed to run the outcome.
+The node itself is kept, and what is proved costs nothing. The rewritten model needs no plugin.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -46,17 +46,17 @@ from sonnx_ort.profile.rule import Status
 from sonnx_ort.profile.slice import SLICE
 
 _GUARDS = 9
-"""The first version that has Where, and constants of integers."""
+"""The first opset with Where and with integer constants."""
 
 _BFLOAT16 = 13
-"""The first version in which Cast, Reshape and Shape take bfloat16."""
+"""The first opset in which Cast, Reshape and Shape take bfloat16."""
 
 
 class NativeBackend(EnforcingBackend):
     """Puts guards in front of nodes."""
 
     def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
-        """Prepare a model, whose metadata says from then on how it is enforced."""
+        """Prepare a model, and write into its metadata how it is enforced."""
         super().__init__(model, enforcement)
         self._recorder = GroupRecorder()
         model.opset_imports.pop(DOMAIN, None)
@@ -64,54 +64,37 @@ class NativeBackend(EnforcingBackend):
 
     @staticmethod
     def decisions() -> ShapeDecisions:
-        """How it decides about shapes in a run."""
+        """How the backend checks shapes in a run."""
         return BY_OPERATORS
 
     @staticmethod
     def oldest_opset(examined: ExaminedNode) -> int:
-        """The oldest version of the standard operators in which a node can be enforced.
-
-        Args:
-            examined: The node, without a Broadcast in front.
-        """
+        """The oldest opset in which a node can be enforced, without a Broadcast in front of it."""
         element_type = element_type_of(examined)
         if element_type is ElementType.BFLOAT16:
             return max(_BFLOAT16, oldest_opset_with_hidden_shapes(examined))
-        left = any(o.status is Status.RUNTIME and o.rule.in_run for o in examined.obligations)
-        if left or examined.broadcast is not None or result_forms(examined, element_type):
+        runtime = any(o.status is Status.RUNTIME and o.rule.in_run for o in examined.obligations)
+        if runtime or examined.broadcast is not None or result_forms(examined, element_type):
             return _GUARDS
         return examined.target.operator.oldest_kernels
 
     @staticmethod
     def kept(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
-        """No node: it records what is proved of each.
-
-        Args:
-            model: The model.
-            nodes: Its nodes.
-        """
+        """None: the backend records what is proved at every node."""
         del model, nodes
         return ()
 
     @staticmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
-        """The operators of nodes that are added: those of all guards.
-
-        Args:
-            nodes: The nodes that are to be enforced. Of all guards those of a Slice alone subtract,
-                and the outputs of other models' Sub can keep what is declared of them.
-        """
+        """The operators of all guards; only guards of Slice use Sub."""
         cut = any(node.target.operator is SLICE for node in nodes)
         return ADDED_OPERATORS if cut else ADDED_OPERATORS - {"Sub"}
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
-        """Guard the inputs where that decides the shapes of several nodes.
-
-        Args:
-            examination: All that the profile demands of the model.
+        """Guard graph inputs if that decides the shapes of several nodes.
 
         Returns:
-            The nodes with what is left to enforce.
+            The nodes with the obligations that are still to be enforced.
         """
         return prepare_inputs(self._model, examination, self._names, self._recorder)
 
@@ -121,12 +104,12 @@ class NativeBackend(EnforcingBackend):
         nodes: Sequence[ir.Node],
         values: Mapping[ir.Value, ir.Value],
     ) -> None:
-        """Put nodes in the place of one, and record which."""
+        """Replace a node, and record the original."""
         self._recorder.record(nodes, Original.of(examined.target.node))
         super().replace(examined, nodes, values)
 
     def record(self, passed: Passed) -> None:
-        """Record what was put behind a value, so that it can be undone."""
+        """Record an insertion, so that it can be undone."""
         nodes, value, given = passed
         pair = str(value.name), str(given.name)
         self._recorder.record(nodes.nodes, Original(None, inputs=(pair,)))
@@ -134,12 +117,8 @@ class NativeBackend(EnforcingBackend):
     def enforce(self, examined: ExaminedNode) -> None:
         """Put guards in front of a node, in place; its outputs keep their names.
 
-        Args:
-            examined: The node, with its obligations.
-
         Raises:
-            SonnxError: Its element type follows from nothing, or a run decides a rule that there is
-                no guard for.
+            SonnxError: Its element type is unknown, or a rule that a run has to check has no guard.
         """
         target = examined.target
         original = Original.of(target.node)
@@ -157,7 +136,7 @@ class NativeBackend(EnforcingBackend):
         replace_node(target.node, added.nodes, {target.output: result})
 
     def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value | None:
-        """The node behind its guards and between conversions; None if it can stay as it is."""
+        """The result of the node with guards and conversions; None if it needs neither."""
         target, element_type = examined.target, _known_element_type(examined)
         guards = guards_of(examined, element_type, self._edition)
         carrier = _carrier(target, element_type)
@@ -181,10 +160,10 @@ class NativeBackend(EnforcingBackend):
 
 
 def _carrier(target: Target, element_type: ElementType) -> ElementType | None:
-    """The type that a node is computed in, where that is not the operands' own.
+    """The type that a node computes in, if it is not that of its operands.
 
-    ONNX Runtime has no kernels for bfloat16, and does not round float16 where a node reads it that
-    it computes in float32. That has enough bits to round twice.
+    ONNX Runtime has no kernels for bfloat16. It does not round float16 values between nodes that it
+    computes in float32. Rounding twice by way of float gives the same result.
     """
     if element_type is ElementType.BFLOAT16:
         return ElementType.FLOAT

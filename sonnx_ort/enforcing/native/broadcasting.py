@@ -1,13 +1,13 @@
 """Guards of the rules of Broadcast, and of legacy broadcasting.
 
 start = axis, or rank(A) - rank(B)
-1, ..., 1, sizes of B, 1, ..., 1    against the sizes of A, from `start` on
-1, ..., 1, sizes of B               the shape that lines up with A, by way of the guard
+1, ..., 1, sizes of B, 1, ..., 1    is compared with the sizes of A, from `start` on
+1, ..., 1, sizes of B               is the shape that aligns with A, behind the guard
 
 Shape(X0), Shape(X1) -> largest size of each axis -> Reshape -> common
-                            [rank, or -code where a size is neither the largest nor 1] -^
+                            [rank, or -code if a size is neither the largest nor 1] -^
 
-The `Reshape` is the guard: its message tells the operator, the node and the rule.
+The `Reshape` is the guard: its name has the operator, the node and the rule.
 """
 
 from collections.abc import Sequence
@@ -27,28 +27,21 @@ from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_eve
 def aligned_shape(
     nodes: StandardNodes, label: str, values: Sequence[ir.Value], alignment: Alignment
 ) -> ir.Value:
-    """Find the shape by which the second value lines up, and check that it does.
-
-    Args:
-        nodes: Takes the new nodes.
-        label: The name of the node that the values are operands of.
-        values: The two values.
-        alignment: How the second lines up with the first.
-    """
+    """Compute the shape by which the second value aligns with the first, and check that it does."""
     a, b = (nodes.shape(value) for value in values)
     a_rank, b_rank = nodes.shape(a), nodes.shape(b)
     start = _start(nodes, alignment.limits.axis, a_rank, b_rank)
     before = _not_negative(nodes, start)
     after = _not_negative(nodes, _minus(nodes, _minus(nodes, a_rank, before), b_rank))
     leading, trailing = _filled(nodes, before, 1), _filled(nodes, after, 1)
-    lined_up = _joined(nodes, [leading, b, trailing])
-    # Where B reaches out of A this is longer than the rank of A, so A is padded to its length.
-    beyond = _minus(nodes, nodes.shape(lined_up), a_rank)
+    aligned = _joined(nodes, [leading, b, trailing])
+    # If B extends beyond A this is longer than the rank of A, so A is padded.
+    beyond = _minus(nodes, nodes.shape(aligned), a_rank)
     padded = _joined(nodes, [a, _filled(nodes, beyond, 1)])
     outside = _joined(nodes, [leading, _filled(nodes, b_rank, 0), trailing])
     matching = nodes.add(
         "Or",
-        [nodes.add("Equal", [padded, lined_up], "is_equal"), _is(nodes, outside, 1)],
+        [nodes.add("Equal", [padded, aligned], "is_equal"), _is(nodes, outside, 1)],
         "matches",
     )
     part = _all_hold(
@@ -73,7 +66,7 @@ def _start(nodes: StandardNodes, axis: int | None, a_rank: ir.Value, b_rank: ir.
 
 
 def _larger_rank(nodes: StandardNodes, a_rank: ir.Value, b_rank: ir.Value) -> ir.Value:
-    """By how much the second rank is larger than the first."""
+    """By how much the second rank exceeds the first, or 0."""
     return _not_negative(nodes, _minus(nodes, b_rank, a_rank))
 
 
@@ -101,32 +94,21 @@ def _is(nodes: StandardNodes, numbers: ir.Value, number: int) -> ir.Value:
 
 
 def _all_hold(nodes: StandardNodes, conditions: Sequence[ir.Value]) -> ir.Value:
-    """Whether every element of vectors is true, as a vector of one element."""
+    """Whether all elements of the vectors are true, as a vector of one element."""
     numbers = [nodes.cast(c, ir.DataType.INT64, "as_number") for c in conditions]
     smallest = nodes.add("ReduceMin", [_joined(nodes, numbers)], "smallest", {"keepdims": 1})
     return _is(nodes, smallest, 1)
 
 
 def bearer_of(plan: BroadcastPlan) -> int | None:
-    """The position of the first value that has the common shape, if there is one.
-
-    Args:
-        plan: What is known of the values.
-    """
+    """The position of the first value that already has the common shape, or None."""
     return next((i for i, expanded in enumerate(plan.expanded) if not expanded), None)
 
 
 def common_shape(
     nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
 ) -> ir.Value:
-    """Find the common shape, and check that there is one where that is not proved.
-
-    Args:
-        nodes: Takes the new nodes.
-        label: The name of the node that the values are operands of.
-        values: The values, lined up at their last axes.
-        plan: What is known of them.
-    """
+    """Compute the common shape of values aligned at their last axes, checked where not proved."""
     if len(values) == 1:
         return nodes.shape(values[0])
     operands = plan.operands
@@ -152,14 +134,12 @@ def common_shape(
 
 
 def axes_exempt_from_size_0(operands: Sequence[Operand], bearer: int) -> list[bool] | None:
-    """For each axis of the common shape, whether its sizes fit in every run.
+    """For each axis of the common shape, whether its sizes are compatible in every run.
 
-    None if there are others on which more can go wrong than a size of 0 against one of 1, or if
-    the rank is unknown and not everything but the bearer is a scalar.
+    None if anything other than a size of 0 against 1 can violate the rule, or if the rank is
+    unknown and another operand is not a scalar.
 
-    Args:
-        operands: What is known of the tensors, lined up at their last axes.
-        bearer: The position of one that has the common shape.
+    The operands are aligned at their last axes; `bearer` is one that has the common shape.
     """
     others = [operand.shape for index, operand in enumerate(operands) if index != bearer]
     shape = operands[bearer].shape
@@ -181,7 +161,7 @@ def _positive_size(size: Dimension) -> bool:
 
 
 def _positive(nodes: StandardNodes, sizes: ir.Value, exempt: Sequence[bool]) -> ir.Value:
-    """For each axis, whether its size is positive or need not be."""
+    """For each axis, whether its size is positive or exempt."""
     positive = nodes.add("Less", [nodes.constant([0], "zero"), sizes], "positive")
     if not any(exempt):
         return positive
@@ -190,7 +170,7 @@ def _positive(nodes: StandardNodes, sizes: ir.Value, exempt: Sequence[bool]) -> 
 
 
 def _equal_or_one(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:
-    """For each axis of two tensors, whether the sizes are equal or the smaller is 1."""
+    """For each axis, whether the sizes are equal or the smaller is 1."""
     smaller = nodes.add("Less", [one, other], "smaller")
     smallest = nodes.add("Where", [smaller, one, other], "smallest")
     repeated = nodes.add("Equal", [smallest, nodes.constant([1], "one")], "is_one")
@@ -210,17 +190,13 @@ def _all(nodes: StandardNodes, conditions: Sequence[ir.Value]) -> ir.Value:
 
 
 def _maximum(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:
-    # Older versions of Max take no integers.
+    # Max takes integers only since opset 12.
     smaller = nodes.add("Less", [one, other], "smaller")
     return nodes.add("Where", [smaller, other, one], "largest")
 
 
 def rank_of(operands: Sequence[Operand]) -> int | None:
-    """The rank of the common shape, if that of each operand is known.
-
-    Args:
-        operands: What is known of the tensors.
-    """
+    """The rank of the common shape, if the rank of each operand is known."""
     ranks = [len(operand.shape) for operand in operands if operand.shape is not None]
     return max(ranks) if len(ranks) == len(operands) else None
 
@@ -228,13 +204,7 @@ def rank_of(operands: Sequence[Operand]) -> int | None:
 def padded_shapes(
     nodes: StandardNodes, values: Sequence[ir.Value], operands: Sequence[Operand]
 ) -> list[ir.Value]:
-    """The shapes with sizes of 1 in front until all have one rank.
-
-    Args:
-        nodes: Takes the new nodes.
-        values: The tensors.
-        operands: What is known of them.
-    """
+    """The shapes, with leading sizes of 1 so that all have the same rank."""
     shapes = [nodes.shape(value) for value in values]
     rank = rank_of(operands)
     if rank is None:
@@ -266,7 +236,7 @@ def _padded_to_ranks_of_the_run(nodes: StandardNodes, shapes: Sequence[ir.Value]
 def _guarded(
     nodes: StandardNodes, label: str, sizes: ir.Value, fits: ir.Value, rank: int | None
 ) -> ir.Value:
-    """The sizes, reachable only where every axis fits."""
+    """The shape, behind a guard that checks every axis."""
     own_rank = nodes.constant([rank], "rank") if rank is not None else nodes.shape(sizes)
     code = nodes.constant([-E1.code], "code")
     per_axis = nodes.add("Where", [fits, own_rank, code], "rank_or_code")
@@ -278,8 +248,8 @@ def _guarded(
 def _smallest(
     nodes: StandardNodes, per_axis: ir.Value, own_rank: ir.Value, rank: int | None
 ) -> ir.Value:
-    """The rank if it stands at every axis, else the code."""
+    """The rank if every axis has it, else the negative code."""
     if not rank:
-        # The smallest of no axes would be no rank.
+        # ReduceMin of no axes would not give the rank.
         per_axis = nodes.add("Concat", [per_axis, own_rank], "ranks_or_code", {"axis": 0})
     return nodes.add("ReduceMin", [per_axis], "decided", {"keepdims": 1})

@@ -1,4 +1,4 @@
-"""The guards of standard operators, by the requirement that each enforces."""
+"""The guard of each kind of requirement."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,25 +39,25 @@ DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
         EveryAxis: EVERY_AXIS,
     }
 )
-"""What decides about the elements of operands, and about the shapes of single ones."""
+"""The guards of elements, and of shapes of single operands."""
 
 ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
-"""Gives a node's result another form: it takes the result, the operands and the node."""
+"""Transforms a node's result: takes the result, the operands and the node."""
 
 RESULT_FORMS: Mapping[type, tuple[Family, ResultForm]] = MappingProxyType(
     {InfinityForZeroDivisor: (Family.FLOAT, with_infinity)}
 )
-"""What becomes of the results of a family of types, whether a run can break the rule or not."""
+"""Transformations that apply to all results of a family of types, even if the rule is proved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """What has to stand in front of a node and behind it.
+    """The guards in front of a node, and the transformations behind it.
 
     Attributes:
-        shapes: The rules that demand equal shapes, which one guard decides.
-        deciding: The rules that guards decide one by one, in that order, each with its guard.
-        results: What becomes of the result.
+        shapes: The rules that demand equal shapes; one guard checks all of them.
+        deciding: The other rules, each with its guard, in the order of decision.
+        results: The transformations of the result.
     """
 
     shapes: Sequence[Rule]
@@ -66,16 +66,12 @@ class Guards:
 
     @property
     def any_in_front(self) -> bool:
-        """Whether a run decides any rule."""
+        """Whether a run checks any rule."""
         return bool(self.shapes or self.deciding)
 
 
 def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
-    """What decides about what a requirement demands; None if nothing does.
-
-    Args:
-        requirement: The requirement.
-    """
+    """The guard of a requirement, or None."""
     match requirement:
         case WithinInterval():
             return interval_guard(requirement)
@@ -91,13 +87,8 @@ def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:
     """Find the guards of a node.
 
-    Args:
-        examined: The node.
-        element_type: The type of its operands.
-        edition: The edition to enforce.
-
     Raises:
-        SonnxError: A run decides a rule that there is no guard for.
+        SonnxError: A rule that a run has to check has no guard.
     """
     shapes, deciding = [], []
     for rule in _left_to_the_run(examined, element_type, edition):
@@ -115,12 +106,7 @@ def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Editio
 
 
 def result_forms(examined: ExaminedNode, element_type: ElementType | None) -> list[ResultForm]:
-    """Find what becomes of a node's result.
-
-    Args:
-        examined: The node.
-        element_type: The type of its operands; None if it is unknown.
-    """
+    """The transformations of a node's result; none if the element type is unknown."""
     kinds = dict.fromkeys(type(o.rule.requirement) for o in examined.obligations)
     forms = [RESULT_FORMS[kind] for kind in kinds if kind in RESULT_FORMS]
     if element_type is None:
@@ -131,7 +117,7 @@ def result_forms(examined: ExaminedNode, element_type: ElementType | None) -> li
 def _left_to_the_run(
     examined: ExaminedNode, element_type: ElementType, edition: Edition
 ) -> list[Rule]:
-    """The rules of a node that a run decides, in the order of decision."""
+    """The rules of a node that a run has to check, in the order of decision."""
     operator = examined.target.operator
     binding = {rule.id for rule in operator.rules(edition, element_type.family)}
     return [

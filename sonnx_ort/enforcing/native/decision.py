@@ -1,13 +1,13 @@
-"""The decision of a node's guards: which rule is broken first, if any.
+"""The decision of a node's guards: which rule is violated first, if any.
 
 ReduceMin(B) -> Greater(smallest, 0)
 
-A divisor above zero breaks no rule, whatever it divides.
+A divisor above zero violates no rule, whatever the dividend is.
 
-shape or code -> If(one pass settles the elements, as it is, a closer look) -> Reshape(A) -> A
+shape or code -> If(one pass proves the rules, as it is, a full check) -> Reshape(A) -> A
 
-Where that can be, all of them make one decision, and one `Reshape` for each operand that has to
-pass. A guard that presumes earlier rules makes another one, of operands that have passed.
+If possible, all guards make one decision, with one `Reshape` for each guarded operand. A guard that
+presumes earlier rules makes another decision, about guarded operands.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,32 +26,26 @@ _REDUCED_AS = {
     ir.DataType.INT8: ir.DataType.INT32,
     ir.DataType.INT16: ir.DataType.INT32,
     ir.DataType.INT32: ir.DataType.INT32,
-    # ONNX Runtime finds the smallest float in less than half the time.
+    # In ONNX Runtime, ReduceMin of floats takes less than half the time.
     ir.DataType.INT64: ir.DataType.FLOAT,
 }
-"""The signed integers, and the type in which the smallest of them is looked for.
+"""The signed integer types, and the type in which their minimum is computed.
 
-To round keeps the order of numbers, and 0, -1 and the smallest numbers of all types are floats: one
-of them that is smaller than all rounded numbers is smaller than all numbers.
+Rounding is monotonic, and 0, -1 and the smallest integer of each type are exact as floats. So a
+limit below all rounded elements is below all elements.
 """
 
 
 def settled(
     nodes: StandardNodes, operands: Operands, node: GuardedNode, guards: Sequence[DecidingGuard]
 ) -> ir.Value | None:
-    """Find whether no element of an operand is so small that a closer look is needed.
+    """Compute a flag that is true if the smallest element alone proves all rules about elements.
 
-    Of no elements ONNX Runtime may say either.
-
-    Args:
-        nodes: Takes the new nodes.
-        operands: The operands, of any shapes.
-        node: The node that reads them.
-        guards: What decides about elements; there is one or more.
+    For an empty operand the flag may have either value.
 
     Returns:
-        The flag; None where it is not worth a pass, or cannot be had: ONNX Runtime's optimizer does
-        not survive some Ifs in branches that it puts in the place of their If.
+        The flag; None if the pass does not pay, or if the node is in a branch: ONNX Runtime's
+        optimizer crashes on some Ifs in branches that it inlines.
     """
     single = len(guards) == 1 and guards[0].presumed is Presumed.NOTHING
     if single or node.computed_in not in _REDUCED_AS or node.examined.target.in_branch:
@@ -77,12 +71,12 @@ def _none_below(
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a run decides in front of one node.
+    """What a run checks in front of one node.
 
     Attributes:
         node: The node.
-        guards: What decides each rule that is left to the run.
-        all_pass: Whether every operand has to pass, for another decision looks at all of them.
+        guards: The guard of each rule that a run has to check.
+        all_pass: Whether to guard every operand, because another decision reads all of them.
     """
 
     node: GuardedNode
@@ -90,22 +84,14 @@ class Decision:
     all_pass: bool = False
 
     def let_through(self, nodes: StandardNodes, operands: Operands) -> Operands:
-        """Let operands through where all rules are kept.
-
-        Args:
-            nodes: Takes the new nodes.
-            operands: The operands.
-
-        Returns:
-            The operands, those behind a guard that have to be.
-        """
-        *earlier, last = self._apart()
+        """Put operands behind guards; reading a guarded operand fails if a rule is violated."""
+        *earlier, last = self._split()
         for guards in earlier:
             operands = replace(self, guards=guards, all_pass=True).decide(nodes, operands)
         return replace(self, guards=last).decide(nodes, operands)
 
-    def _apart(self) -> Iterator[Guards]:
-        """The guards, those apart that look only where all earlier rules are kept."""
+    def _split(self) -> Iterator[Guards]:
+        """Split the guards: one that presumes earlier rules starts a new group."""
         guards = replace(self.guards, deciding=())
         for rule, guard in self.guards.deciding:
             if guard.presumed is Presumed.EARLIER_RULES and guards.any_in_front:
@@ -115,33 +101,28 @@ class Decision:
         yield guards
 
     def decide(self, nodes: StandardNodes, operands: Operands) -> Operands:
-        """Let operands through where one decision about all rules lets them.
-
-        Args:
-            nodes: As for `let_through`.
-            operands: As for `let_through`.
-        """
+        """Put operands behind the guards of one decision about all rules."""
         rules, deciding = self.guards.shapes, self.guards.deciding
         agreed = None
         if rules:
             agreed = compare_shapes(nodes, operands, self.node, rules, self._name(rules))
         if not deciding:
             return operands if agreed is None else self._of_one_shape(nodes, operands, agreed)
-        # What passes a guard keeps its shape, and that is often known before it.
+        # A guarded operand keeps its shape, and the shape is often known earlier.
         shape = nodes.shape(operands[0])
         flag = settled(nodes, operands, self.node, [guard for _, guard in deciding])
         if agreed is not None and flag is None and self._needs_one_shape:
             operands, agreed = self._of_one_shape(nodes, operands, agreed), None
         if flag is not None:
-            decided = self._settled_or_looked_at(nodes, operands, agreed, flag)
+            decided = self._quickly_or_fully_checked(nodes, operands, agreed, flag)
         else:
-            decided = self._looked_at(nodes, operands, shape)
+            decided = self._fully_checked(nodes, operands, shape)
             decided = decided if agreed is None else agreed.or_code(nodes, decided)
         return _behind(nodes, operands, decided, self._guard_names(agreed), "defined")
 
     @property
     def _needs_one_shape(self) -> bool:
-        """Whether elements can only be looked at in operands that have one shape."""
+        """Whether elements can only be checked in operands of equal shape."""
         return self.node.may_be_scalar or any(
             guard.presumed is not Presumed.NOTHING for _, guard in self.guards.deciding
         )
@@ -154,14 +135,14 @@ class Decision:
         names = self._names(self.guards.shapes, passing)
         return _behind(nodes, operands, decided, names, "of_equal_shape")
 
-    def _settled_or_looked_at(
+    def _quickly_or_fully_checked(
         self,
         nodes: StandardNodes,
         operands: Operands,
         agreed: ShapeComparison | None,
         flag: ir.Value,
     ) -> ir.Value:
-        """A shape, or the code of the first rule that is broken."""
+        """A shape, or the code of the first violated rule; a full check runs only if needed."""
         shape = nodes.shape(operands[0])
         usual, rare = nodes.body(), nodes.body()
         if agreed is None:
@@ -170,32 +151,32 @@ class Decision:
             kept = agreed.or_code(usual, shape)
             operands = self._of_one_shape(rare, operands, agreed)
             shape = rare.shape(operands[0])
-        closely = self._looked_at(rare, operands, shape)
+        full = self._fully_checked(rare, operands, shape)
         branches = {
             "then_branch": _branch(usual, kept, "rules_kept"),
-            "else_branch": _branch(rare, closely, "look_closely"),
+            "else_branch": _branch(rare, full, "look_closely"),
         }
         return nodes.add("If", [flag], "shape_or_code", branches)
 
-    def _looked_at(self, nodes: StandardNodes, operands: Operands, shape: ir.Value) -> ir.Value:
-        """The shape where all rules about elements are kept.
+    def _fully_checked(self, nodes: StandardNodes, operands: Operands, shape: ir.Value) -> ir.Value:
+        """The shape if all rules about elements are kept.
 
-        Elsewhere it is the code of the first that is broken, or nothing that can be reached.
+        Otherwise it is the code of the first violated rule, or reading it fails.
         """
         names, scalar = self.node.examined.target.operand_names, self.node.may_be_scalar
         decided = nodes.shape(shape) if scalar else shape
-        # A later decision covers an earlier one.
+        # Reversed, so that the first violated rule determines the code.
         for rule, guard in reversed(self.guards.deciding):
             flag = guard.look(nodes, rule.spoken_of(names, operands), self.node)
             decided = _shape_or_code(nodes, flag, decided, rule.code)
         if not scalar:
             return decided
-        # A scalar's shape has no element that a code could take the place of, but its rank is one.
+        # A scalar's shape has no element to hold a code, so its rank is used.
         name = self._name([rule for rule, _ in self.guards.deciding])
         return nodes.add("Reshape", [shape, decided], "shape_if_defined", name=name)
 
     def _guard_names(self, agreed: ShapeComparison | None) -> dict[int, str]:
-        """The names of the guards of the operands that have to pass."""
+        """The names of the guards, by the position of the operand."""
         passing = {0, *(p for _, guard in self.guards.deciding for p in guard.passing(self.node))}
         if self.all_pass:
             passing.update(range(len(self.node.examined.operands)))
@@ -203,12 +184,12 @@ class Decision:
         if agreed is not None:
             return self._names([*self.guards.shapes, *rules], sorted(passing.union(agreed.passing)))
         if self.node.may_be_scalar:
-            # What is decided is a shape: the guard in front of it has refused all else.
+            # The decision is a shape: an earlier guard has failed otherwise.
             return dict.fromkeys(sorted(passing), "")
         return self._names(rules, sorted(passing))
 
     def _names(self, rules: Sequence[Rule], passing: Sequence[int]) -> dict[int, str]:
-        """A name for each operand; that of the first one does not tell which operand it is."""
+        """A name for each operand; that of the first has no operand name."""
         name, (first, *others) = self._name(rules), passing
         operands = self.node.examined.target.operand_names
         return {first: name, **{other: f"{name} ({operands[other]})" for other in others}}
@@ -219,7 +200,7 @@ class Decision:
 
 
 def _shape_or_code(nodes: StandardNodes, flag: Flag, decided: ir.Value, code: int) -> ir.Value:
-    """What was decided so far where a rule is kept, and its code elsewhere."""
+    """The previous decision if a rule is kept, else the rule's code."""
     impossible = nodes.constant([-code], "code")
     choice = [decided, impossible] if flag.when_kept else [impossible, decided]
     return nodes.add("Where", [flag.value, *choice], "shape_or_code")
@@ -232,7 +213,7 @@ def _behind(
     names: Mapping[int, str],
     purpose: str,
 ) -> Operands:
-    """The operands, those that have guards of their own reachable only if a shape was decided."""
+    """The operands; those with guard names are readable only if the decision is a shape."""
     behind = list(operands)
     for position, name in names.items():
         inputs = [operands[position], decided]

@@ -1,6 +1,6 @@
-"""Guards that look at elements.
+"""Guards that check elements.
 
-One pass over A for the smallest value, and only where A has it one over both for a divisor of -1:
+One pass over A finds the smallest value; only if A has it, both are checked for a divisor of -1:
 
     Equal(A, smallest) -> any? -> Tile(0 or 1) -> And(., Equal(Tile(B), -1)) -> any?
 """
@@ -25,14 +25,10 @@ from sonnx_ort.profile.requirements.elements import WithinInterval
 
 
 def interval_guard(requirement: WithinInterval) -> DecidingGuard:
-    """The guard of one interval of one operand.
-
-    Args:
-        requirement: What is demanded.
-    """
+    """The guard of an interval of one operand."""
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-        """One pass over the operand for each end that its type goes beyond."""
+        """One pass over the operand for each limit that its type can exceed."""
         operand = operands[requirement.position]
         (name,) = requirement.deciding
         limits, computed_in = requirement.limits(node.element_type.dtype), node.type_of(name)
@@ -54,10 +50,10 @@ def _outside(
     computed_in: ir.DataType,
     limits: tuple[float | None, float | None],
 ) -> ir.Value:
-    """Which elements are below the one limit or above the other; NaN is neither."""
+    """Which elements are below the lower or above the upper limit; NaN is neither."""
     flags = [
-        nodes.add(compare, [operand, nodes.constant(limit, "limit", computed_in)], told)
-        for compare, limit, told in zip(
+        nodes.add(compare, [operand, nodes.constant(limit, "limit", computed_in)], purpose)
+        for compare, limit, purpose in zip(
             ("Less", "Greater"), limits, ("is_below", "is_above"), strict=True
         )
         if limit is not None
@@ -71,9 +67,9 @@ def _not_within(
     computed_in: ir.DataType,
     limits: tuple[float | None, float | None],
 ) -> ir.Value:
-    """Which elements are not within the limits, NaN among them."""
+    """Which elements are not within the limits, including NaN."""
     if limits[1] == np.inf:
-        # The number below the other limit may be one that ONNX Runtime is told to take for 0.
+        # The number below the limit may be subnormal, and ONNX Runtime can flush it to 0.
         below = _outside(nodes, operand, computed_in, (limits[0], None))
         not_a_number = nodes.add("IsNaN", [operand], "is_nan")
         return nodes.add("Or", [below, not_a_number], "is_outside")
@@ -90,7 +86,7 @@ def _not_within(
 
 
 _COMPARED = (ir.DataType.INT32, ir.DataType.INT64)
-"""The integers that every version of Equal takes."""
+"""The integer types that Equal takes in every opset."""
 
 
 def _divisor_is_nonzero(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
@@ -101,10 +97,10 @@ def _divisor_is_nonzero(nodes: StandardNodes, operands: Operands, node: GuardedN
 
 
 def _passing(node: GuardedNode) -> Sequence[int]:
-    """B, where ONNX Runtime may compute it before all runs.
+    """B, if ONNX Runtime can compute it by constant folding.
 
-    Its Div ends the start of a session then if B has a zero, wherever the node stands, and without
-    its name.
+    If constant folding divides an integer by zero, ONNX Runtime creates no session, wherever the
+    node is, and does not name it.
     """
     last = len(node.examined.operands) - 1
     return [last] if node.examined.foldable[last] else []
@@ -123,44 +119,35 @@ NONZERO_DIVISOR = DecidingGuard(
 def with_infinity(
     nodes: StandardNodes, quotient: ir.Value, operands: Operands, node: GuardedNode
 ) -> ir.Value:
-    """Put +inf wherever B is zero, whatever the quotient is there.
-
-    Args:
-        nodes: Takes the new nodes.
-        quotient: A divided by B.
-        operands: A and B.
-        node: The node that divides.
-    """
+    """Replace the quotient by +inf wherever B is zero."""
     _, b = operands
     zeros = _falsities(nodes, b)
     infinity = nodes.constant(np.inf, "infinity", node.computed_in)
-    # ONNX Runtime's Where makes -0 in its second input +0.
+    # ONNX Runtime's Where turns -0 in its second input into +0.
     return nodes.add("Where", [zeros, infinity, quotient], "infinity_or_quotient")
 
 
 def _zeros(nodes: StandardNodes, b: ir.Value, element_type: ir.DataType) -> ir.Value:
-    """Where a tensor has zeros."""
+    """Which elements are zero."""
     if element_type in _COMPARED:
         return nodes.add("Equal", [b, nodes.constant(0, "zero", element_type)], "is_zero")
     return _falsities(nodes, b)
 
 
 def _falsities(nodes: StandardNodes, b: ir.Value) -> ir.Value:
-    """Where a tensor of any type has zeros, without comparing it."""
+    """Which elements are zero, for any type, without a comparison of numbers."""
     nonzero = nodes.cast(b, ir.DataType.BOOL, "nonzero")
-    # ONNX Runtime's optimizer takes a Not away.
+    # ONNX Runtime's optimizer removes a Not.
     false = nodes.constant(False, "false", ir.DataType.BOOL)
     return nodes.add("Equal", [nonzero, false], "is_zero")
 
 
 _EQUAL_OF_SMALL = 11
-"""The first version of the standard operators in which Equal takes 8-bit and 16-bit integers."""
-
-"""The integers that every version of Equal takes."""
+"""The first opset in which Equal takes 8-bit and 16-bit integers."""
 
 
 def _quotient_is_representable(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-    """Look for a divisor of -1 only where A has the smallest value somewhere."""
+    """Check for a divisor of -1 only if A has the smallest value somewhere."""
     a, b = operands
     compared = node.computed_in
     if compared not in _COMPARED and nodes.opset < _EQUAL_OF_SMALL:
@@ -171,7 +158,7 @@ def _quotient_is_representable(nodes: StandardNodes, operands: Operands, node: G
     copies = nodes.cast(any_true(nodes, at_smallest, "has_smallest"), ir.DataType.INT64, "copies")
     line = nodes.constant([-1], "line")
     copies = nodes.add("Reshape", [copies, line], "copies")
-    # No If: ONNX Runtime's optimizer does not survive some of those in branches.
+    # No If: ONNX Runtime's optimizer crashes on some Ifs in branches.
     at_smallest, divisors = (
         nodes.add("Tile", [nodes.add("Reshape", [value, line], "in_line"), copies], "if_needed")
         for value in (at_smallest, b)
@@ -188,7 +175,7 @@ REPRESENTABLE_QUOTIENT = DecidingGuard(
     Presumed.ONE_SHAPE,
     sufficient={0: lambda kind: smallest_value(kind) + 1, -1: lambda _: 0},
 )
-"""No element of A is the smallest value where the one of B is -1."""
+"""No element of A is the smallest value where that of B is -1."""
 
 
 def _is_within_int32(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
@@ -203,11 +190,11 @@ def _beyond(nodes: StandardNodes, operand: ir.Value) -> ir.Value:
     narrow = nodes.cast(operand, ir.DataType.INT32, "narrow")
     again = nodes.cast(narrow, ir.DataType.INT64, "wide_again")
     fits = nodes.add("Equal", [operand, again], "fits")
-    # ONNX Runtime's optimizer takes a Not away.
+    # ONNX Runtime's optimizer removes a Not.
     return nodes.add("Equal", [fits, nodes.constant(False, "false", ir.DataType.BOOL)], "beyond")
 
 
 WITHIN_INT32 = DecidingGuard(
     _is_within_int32, lambda kind: kind is ElementType.INT64, Presumed.NOTHING
 )
-"""No element of any operand is beyond int32, if it is int64."""
+"""No element of any operand is outside int32, if it is int64."""

@@ -1,15 +1,15 @@
-"""Expands the operands of a node natively: the operators that expand them decide as well.
+"""Expands the operands of a node natively; the expanding operators are guards as well.
 
-A node that reads all operands runs only if each could be expanded, and an `Expand` refuses sizes
-that differ and are not 1. What is left is a size of 0 against one of 1:
+A node fails if one of its operands cannot be expanded, and `Expand` fails if sizes differ and
+neither is 1. It does not fail for a size of 0 against 1, so that is checked apart:
 
     Expand(A, Where(Shape(A) + Shape(B) = 1, 2, Shape(B))) -> A
     Expand(B, Shape(of the expanded A)) -> B
 
-    Reshape(A, Max(Shape(A), 1)) -> A       where only A has sizes that are not 1
+    Reshape(A, Max(Shape(A), 1)) -> A       if only A has sizes other than 1
     Expand(B, Shape(A)) -> B
 
-What refuses is the guard: its name tells the operator, the node and the rule.
+The name of the failing node has the operator, the node and the rule.
 """
 
 from collections.abc import Sequence
@@ -35,19 +35,15 @@ from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_eve
 _PAIR = 2
 
 _MAX_OF_INTEGERS = 12
-"""The first version of the standard operators in which Max takes integers."""
+"""The first opset in which Max takes integers."""
 
 
 def _expanded(
     nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
 ) -> Sequence[ir.Value]:
-    """Bring values to their common shape; a node that reads all of them fails if there is none.
+    """Expand values, aligned at their last axes, to their common shape.
 
-    Args:
-        nodes: Takes the new nodes.
-        label: The name of the node that the values are operands of.
-        values: The values, lined up at their last axes.
-        plan: What is known of them.
+    Reading all of them fails if there is none.
     """
     few = None if plan.fits else _expanded_in_few_nodes(nodes, label, values, plan)
     return few or expand(nodes, values, plan, common_shape(nodes, label, values, plan))
@@ -56,11 +52,11 @@ def _expanded(
 def _expanded_in_few_nodes(
     nodes: StandardNodes, label: str, values: Sequence[ir.Value], plan: BroadcastPlan
 ) -> Sequence[ir.Value] | None:
-    """The values, where that does not take finding their common shape; else None."""
+    """The expanded values if the common shape need not be computed, else None."""
     operands = plan.operands
     if has_known_sizes(broadcast_shape(*(o.shape for o in operands))):
-        # Else ONNX Runtime would know the result's shape, and leave out all this where only that
-        # is read.
+        # ONNX Runtime would otherwise know the result's shape, and remove these nodes if only the
+        # shape is read.
         common = common_shape(nodes, label, values, plan)
         return [
             nodes.add("Expand" if expanded else "Reshape", [value, common], "expanded")
@@ -85,14 +81,9 @@ def _expanded_to_positive(
     plan: BroadcastPlan,
     bearing: tuple[int, Sequence[bool]],
 ) -> list[ir.Value]:
-    """Expand to the shape of one value, which a size of 0 keeps from passing.
+    """Expand to the shape of one value, behind a guard that fails for a size of 0.
 
-    Args:
-        nodes: Takes the new nodes.
-        label: The name of the node that the values are operands of.
-        values: The values.
-        plan: What is known of them.
-        bearing: The position of the value, and the axes of it that may have the size 0.
+    `bearing` is the position of the value, and for each of its axes whether the size may be 0.
     """
     bearer, exempt = bearing
     sizes = nodes.shape(values[bearer])
@@ -101,7 +92,7 @@ def _expanded_to_positive(
         empty = nodes.add("Equal", [sizes, forbidden], "is_empty")
         kept = _kept_unless(nodes, label, values[bearer], sizes, empty)
     else:
-        # An empty tensor cannot be given a shape without a 0.
+        # An empty tensor cannot be reshaped to a shape without a 0.
         positive = nodes.add("Max", [sizes, nodes.constant([1], "one")], "positive_sizes")
         name = refusing_guard_name(BROADCAST.name, label, E1)
         kept = nodes.add("Reshape", [values[bearer], positive], "kept", name=name)
@@ -113,7 +104,7 @@ def _expanded_to_positive(
 def _kept_unless(
     nodes: StandardNodes, label: str, value: ir.Value, sizes: ir.Value, clash: ir.Value
 ) -> ir.Value:
-    """A value, reachable only where no axis clashes."""
+    """A value, behind a guard that fails if an axis has a clash."""
     code = nodes.constant([-E1.code], "code")
     asked = nodes.add("Where", [clash, code, sizes], "sizes_or_code")
     name = guard_name(BROADCAST.name, label, [E1])
@@ -127,7 +118,7 @@ def _expanded_to_one(
     operands: Sequence[Operand],
     bearer: int,
 ) -> list[ir.Value]:
-    """Expand one of two values of known ranks to the shape of the other, which stays as it is."""
+    """Expand one of two values of known rank to the shape of the other."""
     results = list(values)
     sizes = nodes.shape(values[bearer])
     if _may_clash_at_0(operands):
@@ -149,7 +140,7 @@ def _expanded_to_each_other(
     one, other = values
     if _may_clash_at_0(operands):
         sizes, wanted = padded_shapes(nodes, values, operands)
-        # Neither 0 nor 1 can be expanded to 2 and fit the other.
+        # 2 cannot be reached from 0 or 1 and be compatible with the other.
         impossible = nodes.constant([2], "impossible")
         clash = _zero_against_one(nodes, sizes, wanted)
         wanted = nodes.add("Where", [clash, impossible, wanted], "sizes_or_impossible")
@@ -162,13 +153,13 @@ def _expanded_to_each_other(
 
 
 def _zero_against_one(nodes: StandardNodes, one: ir.Value, other: ir.Value) -> ir.Value:
-    """For each axis of two shapes of one length, whether a size is 0 and the other 1."""
+    """For each axis of two shapes of equal rank, whether one size is 0 and the other 1."""
     sums = nodes.add("Add", [one, other], "sums")
     return nodes.add("Equal", [sums, nodes.constant([1], "one")], "is_0_against_1")
 
 
 def _may_clash_at_0(operands: Sequence[Operand]) -> bool:
-    """Whether two operands may have the sizes 0 and 1 on an axis."""
+    """Whether two operands may have sizes of 0 and 1 on the same axis."""
     shapes = [operand.shape for operand in operands if operand.shape is not None]
     if len(shapes) < len(operands):
         return True
@@ -182,4 +173,4 @@ def _may_clash_at_0(operands: Sequence[Operand]) -> bool:
 BY_OPERATORS = ShapeDecisions(
     common=common_shape, expanded=_expanded, aligned=aligned_shape, oldest_opset=9
 )
-"""Standard operators."""
+"""Checks by standard operators."""

@@ -1,7 +1,7 @@
-"""What guards of standard operators know, and what they are made of.
+"""The parts of the native guards.
 
-A guard gives one flag: whether operands keep a rule. `Decision` makes of it the shape of the first
-operand, or the code of the rule that is broken, and a `Reshape` that lets the operand through or
+A guard computes one flag: whether the operands keep a rule. `Decision` turns it into the shape of
+the first operand, or the code of the violated rule, for a `Reshape` that passes the operand on or
 fails.
 """
 
@@ -17,14 +17,14 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
 
 _SMALL_REDUCTION = 12
-"""The first version of the standard operators that reduces 8-bit integers."""
+"""The first opset that reduces 8-bit integers."""
 
 Operands = Sequence[ir.Value]
 
 
 @dataclass(frozen=True, slots=True)
 class GuardedNode:
-    """What a guard may know of the node that it stands in front of.
+    """What a guard knows about the node that it protects.
 
     Attributes:
         examined: The node, with its obligations.
@@ -38,18 +38,14 @@ class GuardedNode:
 
     @property
     def may_be_scalar(self) -> bool:
-        """Whether the first operand may have no axes, given that rules about equality are kept."""
+        """Whether the first operand may be a scalar, provided that shapes are equal if demanded."""
         operands = self.examined.operands
         if not self.examined.target.operator.elementwise:
             operands = operands[:1]
         return operands[0].scalar_inputs or not any(operand.shape for operand in operands)
 
     def type_of(self, name: str) -> ir.DataType:
-        """The type in which the elements of an operand are compared.
-
-        Args:
-            name: The operand's name in the operator's document.
-        """
+        """The type in which the elements of an operand, named as in the profile, are compared."""
         for operand in self.examined.operands:
             own = ElementType.named(operand.element_type) if operand.name == name else None
             if own is not None and own is not self.element_type:
@@ -62,8 +58,8 @@ class Flag:
     """Whether a run keeps a rule.
 
     Attributes:
-        value: One boolean, a scalar or in a vector.
-        when_kept: What it is where the rule is kept.
+        value: One boolean, as a scalar or a vector.
+        when_kept: The value if the rule is kept.
     """
 
     value: ir.Value
@@ -71,16 +67,16 @@ class Flag:
 
 
 class Presumed(enum.Enum):
-    """What has to hold of operands so that the nodes of a guard look at them without an error."""
+    """The precondition for evaluating a guard without an error."""
 
     NOTHING = enum.auto()
-    """They can look at any operands that the operator takes."""
+    """Any operands that the operator takes."""
 
     ONE_SHAPE = enum.auto()
-    """Operands have one shape, where that is demanded."""
+    """The operands have equal shapes, if that is demanded."""
 
     EARLIER_RULES = enum.auto()
-    """All rules that are decided before are kept."""
+    """All rules decided earlier are kept."""
 
 
 def _never(_: object) -> Sequence[int]:
@@ -89,19 +85,18 @@ def _never(_: object) -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True)
 class DecidingGuard:
-    """Decides whether operands keep a rule.
+    """Computes whether operands keep a rule.
 
-    Several of them make one decision, and one `Reshape` for each operand that has to pass.
+    Several guards make one decision, with one `Reshape` for each guarded operand.
 
     Attributes:
-        look: Gives the flag. It takes what gives new nodes, the operands that the rule speaks of,
-            and the node.
-        binds: Whether a run can break the rule with elements of a type.
-        presumed: What has to hold before it looks.
-        passing: The positions of further operands that have to pass, besides the first.
-        sufficient: What keeps the rule whatever else is in the operands: by the position of one of
-            them, the number that none of its elements is below. Each alone does; the likeliest
-            comes first.
+        look: Returns the flag. Takes the builder of new nodes, the operands of the rule and the
+            node.
+        binds: Whether elements of a type can violate the rule in a run.
+        presumed: The precondition.
+        passing: The positions of operands to guard besides the first.
+        sufficient: By the position of an operand, a lower bound of its elements that is sufficient
+            for the rule, the likeliest first.
     """
 
     look: Callable[[StandardNodes, Operands, GuardedNode], Flag]
@@ -112,16 +107,12 @@ class DecidingGuard:
 
 
 def any_true(nodes: StandardNodes, flags: ir.Value, purpose: str) -> ir.Value:
-    """Whether a flag of whatever shape is true; if there are none, none is.
+    """Whether any flag is true, as a scalar; false for an empty tensor.
 
-    Of no elements ONNX Runtime 1.23 gives 0, and 1.32 the smallest number of the type.
-
-    Args:
-        nodes: Takes the new nodes.
-        flags: The flags.
-        purpose: What the names of new values say of them.
+    For an empty tensor ReduceMax gives 0 in ONNX Runtime 1.23, and the smallest number of the type
+    in 1.32.
     """
-    # Bytes are the quickest to reduce.
+    # Bytes are the fastest to reduce.
     small = nodes.opset >= _SMALL_REDUCTION
     carrier = ir.DataType.UINT8 if small else ir.DataType.FLOAT
     numbers = nodes.cast(flags, carrier, f"{purpose}_numbers")

@@ -1,15 +1,13 @@
-"""Guards of a model's inputs, where they decide the shapes of several nodes.
+"""Guards of graph inputs that decide the shapes of several nodes.
 
-Sizes that a model declares with one symbol prove something only in a run in which they are equal.
-That can be looked at once, at the inputs, for all nodes whose proofs rest on it. No run may fail
-that way in which every node would have kept its rules, so only those sizes are held to each other
-that a node which every run reaches holds to each other itself.
-
-There is one look at the inputs for all nodes whose shapes rest on their agreement:
+Equal symbols in the declarations prove equal sizes only if the run's inputs agree. That can be
+checked once, at the inputs, for all nodes whose proofs depend on it. A run must not fail that would
+have kept all rules, so two sizes are only compared if a node that every run reaches demands that
+they are equal.
 
     Shape(x), Shape(y) -> Gather -> Equal -> Where(equal, Shape(x), -code) -> Reshape(x) -> x
 
-Every input that is concerned can only be reached through such a `Reshape`.
+All readers of a guarded input read the result of such a `Reshape`.
 """
 
 import functools
@@ -35,10 +33,10 @@ from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.rule import Rule, Status, Subject
 
 _FEWEST = 2
-"""A node that would be alone with a look at the inputs looks at its own operands."""
+"""The minimum number of nodes per guard; a single node is guarded at its own operands."""
 
 SETTLED = "the inputs agree on what the shapes rest on, which is checked once"
-"""The evidence for a rule that an agreement settles."""
+"""The evidence for a rule that is proved by guarded inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class InputAxis:
     Attributes:
         value: The input.
         axis: The axis.
-        symbol: What the model declares its size with.
+        symbol: The symbol that declares its size.
     """
 
     value: ir.Value
@@ -57,22 +55,22 @@ class InputAxis:
 
 
 Part = tuple[InputAxis, ...]
-"""Axes whose sizes are held to each other."""
+"""Axes that must have equal sizes."""
 
 AxesOf = Callable[[str, tuple[ir.Value, ...]], Part]
-"""Gives the axes of inputs that are declared with a symbol."""
+"""Returns the axes of inputs that are declared with a symbol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Sizes of inputs that have to be equal.
+    """Sizes of inputs that must be equal.
 
     Attributes:
-        symbol: What the model declares them with.
-        axes: Where they stand.
-        holders: The nodes of which one breaks a rule about shapes if they are not equal.
-        resting: The nodes whose obligations about shapes hold if this agreement is kept, and the
-            others that they rest on.
+        symbol: The symbol that declares them.
+        axes: The axes with these sizes.
+        holders: The nodes of which at least one violates a rule about shapes if the sizes differ.
+        resting: The nodes whose rules about shapes are kept if this agreement and the others that
+            they depend on hold.
     """
 
     symbol: str
@@ -84,49 +82,39 @@ class Agreement:
 def find_agreements(
     model: ir.Model, nodes: Sequence[ExaminedNode], facts: Facts
 ) -> tuple[Agreement, ...]:
-    """Find the agreements of inputs that decide the shapes of several nodes.
-
-    Args:
-        model: A canonical model.
-        nodes: Its examined nodes.
-        facts: What is known of its values.
-    """
+    """Find the agreements of inputs that decide the shapes of several nodes."""
     dead = set(dead_nodes(list(every_node(model.graph))))
     candidates = [
         node
         for node in nodes
         if node.target.node.graph is model.graph
         and node.target.node not in dead
-        and _rests_on_symbols(node)
+        and _depends_on_symbols(node)
     ]
     # Many nodes depend on the same inputs.
     axes_of = functools.cache(_axes_declared)
-    held = [tuple(_held_equal(node, facts, axes_of)) for node in candidates]
-    part_of = _joined(pair for pairs in held for pair in pairs)
-    rests_on = [_parts(node, facts, axes_of, part_of) for node in candidates]
-    users = Counter(part for parts in rests_on for part in parts)
+    demanded = [tuple(_demanded_equal(node, facts, axes_of)) for node in candidates]
+    part_of = _joined(pair for pairs in demanded for pair in pairs)
+    depends_on = [_parts(node, facts, axes_of, part_of) for node in candidates]
+    users = Counter(part for parts in depends_on for part in parts)
     return tuple(
         Agreement(
             symbol=part[0].symbol,
             axes=part,
             holders=tuple(
                 node
-                for node, pairs in zip(candidates, held, strict=True)
+                for node, pairs in zip(candidates, demanded, strict=True)
                 if any(one in part for one, _ in pairs)
             ),
             resting=resting,
         )
         for part in users
-        if (resting := _worth_it(part, candidates, rests_on, users))
+        if (resting := _useful(part, candidates, depends_on, users))
     )
 
 
 def settle(examined: ExaminedNode) -> ExaminedNode:
-    """Take the rules about shapes of a node that rests on agreements as proved.
-
-    Args:
-        examined: The node.
-    """
+    """Mark the rules about shapes of a node as proved by the guarded inputs."""
     obligations = (
         replace(o, status=Status.PROVED, evidence=SETTLED) if _about_shapes_of_a_run(o) else o
         for o in examined.obligations
@@ -134,14 +122,14 @@ def settle(examined: ExaminedNode) -> ExaminedNode:
     return replace(examined, obligations=tuple(obligations))
 
 
-def _rests_on_symbols(node: ExaminedNode) -> bool:
-    """Whether the shapes would be proved equal if each symbol stood for one size."""
+def _depends_on_symbols(node: ExaminedNode) -> bool:
+    """Whether the shapes would be proved equal if each symbol had one size."""
     if node.broadcast is not None:
         return False
     operands = [replace(operand, shared_symbols=frozenset()) for operand in node.operands]
-    left = [o for o in node.obligations if _about_shapes_of_a_run(o)]
-    judged = (o.rule.requirement.judge(operands).status for o in left)
-    return bool(left) and all(status is Status.PROVED for status in judged)
+    unproved = [o for o in node.obligations if _about_shapes_of_a_run(o)]
+    judged = (o.rule.requirement.judge(operands).status for o in unproved)
+    return bool(unproved) and all(status is Status.PROVED for status in judged)
 
 
 def _about_shapes_of_a_run(obligation: Obligation) -> bool:
@@ -149,10 +137,10 @@ def _about_shapes_of_a_run(obligation: Obligation) -> bool:
     return obligation.status is Status.RUNTIME and subject is Subject.EQUAL_SHAPES
 
 
-def _held_equal(
+def _demanded_equal(
     node: ExaminedNode, facts: Facts, axes_of: AxesOf
 ) -> Iterator[tuple[InputAxis, InputAxis]]:
-    """The pairs of input axes of which the node refuses different sizes."""
+    """Pairs of input axes for which the node rejects different sizes."""
     first, *others = node.target.inputs
     for symbol in _uncertain(node.operands):
         if symbol not in (node.operands[0].shape or ()):
@@ -165,7 +153,7 @@ def _held_equal(
 
 
 def _uncertain(operands: Sequence[Operand]) -> list[str]:
-    """The symbols in the shapes that more than one axis behind the node is declared with."""
+    """The symbols in the shapes that declare more than one axis of the inputs."""
     names = (name for operand in operands for name in symbols_in(operand.shape))
     return [name for name in dict.fromkeys(names) if name in operands[0].shared_symbols]
 
@@ -180,7 +168,7 @@ def _axes_declared(symbol: str, inputs: tuple[ir.Value, ...]) -> Part:
 
 
 def _joined(pairs: Iterable[tuple[InputAxis, InputAxis]]) -> dict[InputAxis, Part]:
-    """The axes that are held to each other, be it by way of others."""
+    """The groups of axes that must be equal, directly or by way of others."""
     part_of: dict[InputAxis, Part] = {}
     for pair in dict.fromkeys(pairs):
         joined = tuple(dict.fromkeys(p for one in pair for p in part_of.get(one, (one,))))
@@ -191,7 +179,7 @@ def _joined(pairs: Iterable[tuple[InputAxis, InputAxis]]) -> dict[InputAxis, Par
 def _parts(
     node: ExaminedNode, facts: Facts, axes_of: AxesOf, part_of: dict[InputAxis, Part]
 ) -> tuple[Part, ...]:
-    """What a node's proof rests on; nothing if it is not all held to each other."""
+    """The groups that a node's proof depends on; none if the groups do not cover all its axes."""
     inputs = facts.inputs_behind(node.target.inputs)
     parts: list[Part] = []
     for symbol in _uncertain(node.operands):
@@ -203,37 +191,31 @@ def _parts(
     return tuple(parts)
 
 
-def _worth_it(
+def _useful(
     part: Part,
     candidates: Sequence[ExaminedNode],
-    rests_on: Sequence[tuple[Part, ...]],
+    depends_on: Sequence[tuple[Part, ...]],
     users: Counter[Part],
 ) -> tuple[ExaminedNode, ...]:
-    """The nodes that rest on a part, if all that they rest on serves several nodes."""
+    """The nodes that depend on a group, if all their groups serve several nodes."""
     return tuple(
         node
-        for node, parts in zip(candidates, rests_on, strict=True)
+        for node, parts in zip(candidates, depends_on, strict=True)
         if part in parts and all(users[each] >= _FEWEST for each in parts)
     )
 
 
 _MANY = 8
-"""Of more nodes than this, a name says only how many there are."""
+"""A guard's name lists at most this many nodes; beyond that it has only their number."""
 
 
 def prepare_inputs(
     model: ir.Model, examination: Examination, names: ValueNames, recorder: GroupRecorder
 ) -> Sequence[ExaminedNode]:
-    """Guard inputs where that decides the shapes of several nodes, and hide false declarations.
-
-    Args:
-        model: The model; changed in place.
-        examination: All that the profile demands of it.
-        names: Gives names to new values.
-        recorder: Takes down what is added.
+    """Guard inputs that decide the shapes of several nodes, and hide uncertain declarations.
 
     Returns:
-        The nodes with what is left to enforce.
+        The nodes with the obligations that are still to be enforced.
     """
     opset = model.opset_imports[STANDARD_DOMAIN]
 
@@ -259,14 +241,10 @@ def prepare_inputs(
 def _guard_inputs(
     nodes: StandardNodes, agreements: Sequence[Agreement]
 ) -> dict[ir.Value, ir.Value]:
-    """Let inputs through where they agree.
-
-    Args:
-        nodes: Takes the new nodes.
-        agreements: What the inputs have to agree on.
+    """Guard inputs that must agree.
 
     Returns:
-        For each input that is concerned, itself behind its guard.
+        For each of these inputs, the guarded value.
     """
     concerned = dict.fromkeys(place.value for a in agreements for place in a.axes)
     shapes = {value: nodes.shape(value) for value in concerned}
@@ -304,7 +282,7 @@ def _all_equal(
 
 
 def _broken_rule(node: ExaminedNode) -> Rule:
-    """The rule that the node breaks where the inputs do not agree."""
+    """The rule that the node violates if the inputs do not agree."""
     return next(
         o.rule
         for o in node.obligations

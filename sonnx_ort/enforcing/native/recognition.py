@@ -1,8 +1,8 @@
-"""Tells a natively enforced model from one that only says so.
+"""Verifies that the native backend made a model.
 
-It is one exactly if undoing the enforcement and doing it again gives the same model: node for
-node, name for name, and with the same declarations. So a model cannot talk its way around the
-rules: where a guard is missing, or is another than `rewrite` would make, it is an ordinary model.
+A model's metadata is trusted only if undoing the enforcement and applying it again gives the same
+model: the same nodes, names and declarations. If a guard is missing or differs from what `rewrite`
+makes, the model is treated as an ordinary one.
 """
 
 from collections.abc import Sequence
@@ -33,21 +33,18 @@ class NativelyEnforced:
 
     Attributes:
         enforcement: How it is enforced.
-        examination: Every obligation of the model that it was made from.
+        examination: All obligations of the original model.
     """
 
     enforcement: Enforcement
     examination: Examination
 
     def require(self, demands: Demands) -> None:
-        """Refuse the other edition, and operators that are not enforced.
-
-        Args:
-            demands: What the model is to be held to.
+        """Reject other demands than those that are enforced.
 
         Raises:
-            SonnxError: The model is enforced under the other edition, or has nodes of further
-                operators that are to be enforced.
+            SonnxError: The model is enforced under the other edition, or without some of the
+                operators.
         """
         kept = self.enforcement.demands
         differing = any(o.operator != BROADCAST.name for o in self.examination.report.enforced)
@@ -68,15 +65,10 @@ class NativelyEnforced:
 def recognize_native_model(
     loaded: LoadedModel, enforcement: Enforcement
 ) -> NativelyEnforced | None:
-    """Find out whether the native backend made a model, as the model says.
-
-    Args:
-        loaded: The model; its graph stays as it is if the model tells the truth, and is of no use
-            any more otherwise.
-        enforcement: How the model says that it is enforced.
+    """Verify that the native backend made a model as its metadata says.
 
     Returns:
-        None if it does not tell the truth.
+        None if the metadata is wrong; the graph of the model is then unusable.
     """
     model = loaded.graph_model
     given = _fingerprint(model)
@@ -117,7 +109,7 @@ def _enforced(obligations: Sequence[Obligation]) -> tuple[Obligation, ...]:
 
 
 def _content(node: onnx.NodeProto) -> bytes:
-    """A node with its subgraphs, but for the names of constants, which looking at them changes."""
+    """A serialized node with its subgraphs, without the names of constants, which may change."""
     for attribute in node.attribute:
         if attribute.HasField("t"):
             attribute.t.ClearField("name")
@@ -130,10 +122,7 @@ def _content(node: onnx.NodeProto) -> bytes:
 
 
 def _fingerprint(model: ir.Model) -> tuple[object, ...]:
-    """All of a model but the elements of its initializers, which nothing here changes.
-
-    Nor does the order of nodes count: names say what reads what.
-    """
+    """A model without the order of its nodes and the elements of its initializers."""
     return (
         sorted(_content(ir.serde.serialize_node(node)) for node in model.graph),
         sorted((str(v.name), str(v.type), str(v.shape)) for v in defined_values(model.graph)),

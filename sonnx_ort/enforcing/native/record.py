@@ -1,8 +1,8 @@
-"""What a natively enforced model says of how it was made, and how that is undone.
+"""The metadata of a natively enforced model, and how to undo the enforcement.
 
-Every node that the native backend adds belongs to a group, and one node of the group records what
-the group took the place of. That is a hint and nothing more: `recognition` believes it only
-where undoing and doing it again gives the very same model.
+Every node that the native backend adds belongs to a group, and one node of the group records the
+original. This is only a hint: `recognition` trusts it only if undoing the enforcement and applying
+it again gives the same model.
 """
 
 import json
@@ -20,24 +20,19 @@ from sonnx_ort.options import Enforcement, choose_demands
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 ENFORCED = "sonnx_ort.enforced"
-"""The key in a model's metadata under which it stands how the model was enforced."""
+"""The key in a model's metadata for how the model was enforced."""
 
 GROUP = "sonnx_ort.group"
-"""The key in a node's metadata under which the number of its group stands."""
+"""The key in a node's metadata for the number of its group."""
 
 ORIGINAL = "sonnx_ort.original"
-"""The key under which one node of a group has what the group took the place of."""
+"""The key in a node's metadata for the original that its group replaced."""
 
 _JSON = onnx.serialization.registry.get("json")
 
 
 def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
-    """Write into a model's metadata how it is enforced.
-
-    Args:
-        model: The model; changed in place.
-        enforcement: How it is enforced.
-    """
+    """Write into a model's metadata how it is enforced."""
     model.metadata_props[ENFORCED] = json.dumps(
         {
             "backend": "native",
@@ -50,14 +45,7 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
 
 
 def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
-    """Read from a model's metadata how it says that it is enforced.
-
-    Args:
-        properties: The metadata.
-
-    Returns:
-        None if it does not say so, or nothing that makes sense.
-    """
+    """Read from a model's metadata how it is enforced; None if there is no valid entry."""
     try:
         entries = json.loads(properties[ENFORCED])
         demands = choose_demands(entries["edition"], entries["broadcast"], entries["operators"])
@@ -68,13 +56,13 @@ def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """What a group of nodes took the place of.
+    """What a group of nodes replaced.
 
     Attributes:
-        node: The node; None if the group guards inputs, or what a Scan's body gives.
-        undeclared: The outputs of the node whose type the file did not give.
-        unshaped: Those whose shape it did not give, or that the group leaves without one.
-        inputs: For such a group, by the name of each guarded value the name of what it gives.
+        node: The node; None if the group guards inputs or outputs of a Scan's body.
+        undeclared: The outputs of the node that had no type.
+        unshaped: The outputs that had no shape, or lost it by the enforcement.
+        inputs: If there is no node: the name of each original value, and that of its replacement.
     """
 
     node: onnx.NodeProto | None
@@ -84,11 +72,7 @@ class Original:
 
     @classmethod
     def of(cls, node: ir.Node) -> "Original":
-        """Take down a node before it is replaced.
-
-        Args:
-            node: The node, which has no bodies.
-        """
+        """Record a node, which has no subgraphs, before it is replaced."""
         return cls(
             ir.serde.serialize_node(node),
             tuple(output.name for output in node.outputs if output.name and output.type is None),
@@ -96,15 +80,11 @@ class Original:
         )
 
     def without_shapes_of(self, node: ir.Node) -> "Original":
-        """Take down what a node's outputs have no shape of any more.
-
-        Args:
-            node: The node, as it is replaced.
-        """
+        """Record also which outputs of the node have no shape now."""
         return replace(self, unshaped=tuple(dict.fromkeys((*self.unshaped, *_without_shape(node)))))
 
     def text(self) -> str:
-        """The record as a line of JSON."""
+        """The record as one line of JSON."""
         node = None if self.node is None else json.loads(_JSON.serialize_proto(self.node))
         return json.dumps(
             {
@@ -117,13 +97,10 @@ class Original:
 
     @classmethod
     def parse(cls, text: str) -> "Original":
-        """Read a record.
-
-        Args:
-            text: What `text` gave.
+        """Read a record that `text` wrote.
 
         Raises:
-            Exception: It is no such record, whatever may be wrong with it.
+            Exception: The text is not such a record; the type depends on what is wrong with it.
         """
         entries = json.loads(text)
         node = None
@@ -146,12 +123,7 @@ class GroupRecorder:
         self._next = 0
 
     def record(self, nodes: Sequence[ir.Node], original: Original) -> None:
-        """Mark nodes as one group, which took the place of something.
-
-        Args:
-            nodes: The nodes; not those of the bodies in them.
-            original: What they took the place of.
-        """
+        """Mark nodes, without those of their subgraphs, as a group, and record the original."""
         for node in nodes:
             node.metadata_props[GROUP] = str(self._next)
         nodes[-1].metadata_props[ORIGINAL] = original.text()
@@ -159,11 +131,7 @@ class GroupRecorder:
 
 
 def forget(model: ir.Model) -> None:
-    """Take everything that a model says of its enforcement out of it.
-
-    Args:
-        model: The model; changed in place.
-    """
+    """Remove all entries about enforcement from a model's metadata."""
     del model.metadata_props[ENFORCED]
     for node in every_node(model.graph):
         node.metadata_props.pop(GROUP, None)
@@ -171,11 +139,7 @@ def forget(model: ir.Model) -> None:
 
 
 def groups(model: ir.Model) -> Iterator[tuple[ir.Node, ...]]:
-    """The groups of a model, each in the order of the graph.
-
-    Args:
-        model: The model.
-    """
+    """The groups of a model, each in the order of the graph."""
     found: dict[tuple[ir.Graph | ir.Function | None, str], list[ir.Node]] = {}
     for node in every_node(model.graph):
         if GROUP in node.metadata_props:
@@ -184,22 +148,18 @@ def groups(model: ir.Model) -> Iterator[tuple[ir.Node, ...]]:
 
 
 def _without_shape(node: ir.Node) -> Iterator[str]:
-    """The outputs without a shape; one that is left out has no name."""
+    """The outputs without a shape; an omitted output has no name."""
     return (output.name for output in node.outputs if output.name and output.shape is None)
 
 
 def restore(model: ir.Model, enforcement: Enforcement) -> None:
-    """Put what groups of nodes took the place of in their place.
-
-    Args:
-        model: The model; changed in place.
-        enforcement: How it says that it was enforced.
+    """Replace each group of nodes by its original, in place.
 
     Raises:
-        Exception: What the model says of itself makes no sense, in whatever way.
+        Exception: The metadata is invalid; the type depends on what is wrong with it.
     """
     found = [(nodes, Original.parse(nodes[-1].metadata_props[ORIGINAL])) for nodes in groups(model)]
-    # Nodes were recorded as they read what stands behind the inputs, so that goes last.
+    # Nodes were recorded with guarded inputs, so the inputs are restored last.
     for nodes, original in sorted(found, key=lambda group: group[1].node is None):
         values = _values_of(nodes)
         if original.node is None:
@@ -211,7 +171,7 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
 
 
 def _values_of(nodes: Sequence[ir.Node]) -> dict[str, ir.Value]:
-    """What a group reads and gives, by name."""
+    """The inputs and outputs of a group, by name."""
     values = (value for n in nodes for value in (*n.inputs, *n.outputs) if value is not None)
     return {str(value.name): value for value in values}
 
@@ -259,7 +219,7 @@ def _restore_node(
 
 
 def _detach_bodies(nodes: Sequence[ir.Node]) -> None:
-    """Let what goes with its node read nothing any more."""
+    """Disconnect the subgraphs of removed nodes from all values."""
     for body in (body for node in nodes for body in subgraphs_of(node)):
         for node in every_node(body):
             for index in range(len(node.inputs)):

@@ -1,12 +1,12 @@
-"""Guards that look at shapes and indices.
+"""Guards that check shapes and indices.
 
 Shape(A) -> Shape -> Equal(rank)
 
 Shape(A), Shape(B) -> Equal -> Where(equal, Shape(A), -code) -> Reshape(A) -> A
 
-Nothing is copied: the `Reshape` gives its operand as it is, or fails.
+Nothing is copied: the `Reshape` returns its operand unchanged, or fails.
 
-Shape(X), axes -> Gather -> sizes; starts, ends and steps are compared with these
+Shape(X), axes -> Gather -> sizes, which are compared with starts, ends and steps
 """
 
 from collections.abc import Callable, Sequence
@@ -32,11 +32,7 @@ from sonnx_ort.profile.rule import Rule, Status
 
 
 def rank_guard(requirement: OwnRank) -> DecidingGuard:
-    """The guard of one rank of some operands.
-
-    Args:
-        requirement: What is demanded.
-    """
+    """The guard of the rank of operands."""
 
     def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
         wanted = nodes.constant([requirement.rank], "wanted_rank")
@@ -48,14 +44,10 @@ def rank_guard(requirement: OwnRank) -> DecidingGuard:
 
 
 def axis_guard(requirement: AxisNotEmpty) -> DecidingGuard:
-    """The guard of one axis of an operand.
-
-    Args:
-        requirement: What is demanded.
-    """
+    """The guard of one axis of an operand."""
 
     def kept(nodes: StandardNodes, operands: Operands) -> ir.Value:
-        # Gather refuses where there is no such axis.
+        # Gather fails if there is no such axis.
         (operand,) = operands
         axis = nodes.constant([requirement.axis], "axis")
         size = nodes.add("Gather", [nodes.shape(operand), axis], "size", {"axis": 0})
@@ -71,7 +63,7 @@ def _every_axis(nodes: StandardNodes, operands: Operands) -> ir.Value:
 
 
 def _deciding(kept: Callable[[StandardNodes, Operands], ir.Value]) -> DecidingGuard:
-    """A guard of operands of any type, whatever else is known of the node."""
+    """A guard for operands of any type."""
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
         del node
@@ -86,13 +78,13 @@ EVERY_AXIS = _deciding(_every_axis)
 
 @dataclass(frozen=True, slots=True)
 class ShapeComparison:
-    """What a run tells of the shapes of some operands.
+    """The comparison of the shapes of operands in a run.
 
     Attributes:
-        shape: The shape of the first one.
+        shape: The shape of the first operand.
         equal: Whether the others have the same sizes, axis by axis.
-        impossible: The code of the rule that is broken where one has not.
-        passing: The positions of the operands that have to pass a guard.
+        impossible: The negative code of the rule that a different shape violates.
+        passing: The positions of the operands to guard.
     """
 
     shape: ir.Value
@@ -101,12 +93,7 @@ class ShapeComparison:
     passing: Sequence[int]
 
     def or_code(self, nodes: StandardNodes, decided: ir.Value) -> ir.Value:
-        """What is decided where the operands agree, and the code elsewhere.
-
-        Args:
-            nodes: Takes the new node.
-            decided: A shape, or the code of another rule.
-        """
+        """A decision if the shapes are equal, else the code."""
         return nodes.add("Where", [self.equal, decided, self.impossible], "shape_or_code")
 
 
@@ -119,18 +106,13 @@ def compare_shapes(
 ) -> ShapeComparison:
     """Compare the shapes of operands.
 
-    Args:
-        nodes: Takes the new nodes.
-        operands: The operands.
-        node: The node that reads them.
-        rules: The rules that demand that they are equal, in the order of decision.
-        name: The guard's name.
+    The rules that demand equal shapes are in the order of decision; the name is that of the guard.
     """
     first, *others = operands
     own, shapes = nodes.shape(first), [nodes.shape(other) for other in others]
     impossible = nodes.constant([-rules[0].code], "code")
     if not _equal_ranks(node.examined):
-        # Equal broadcasts: it would compare a shape of one size to each size of the other.
+        # Equal broadcasts: it would compare a shape of one size with each size of the other.
         shapes = [_of_equal_rank(nodes, own, shape, impossible, name) for shape in shapes]
     return ShapeComparison(own, _all_equal(nodes, own, shapes), impossible, _passing(node.examined))
 
@@ -138,7 +120,7 @@ def compare_shapes(
 def _of_equal_rank(
     nodes: StandardNodes, own: ir.Value, shape: ir.Value, impossible: ir.Value, name: str
 ) -> ir.Value:
-    """A shape, reachable only where it has as many sizes as the first one."""
+    """A shape, readable only if its rank is that of the first."""
     rank = nodes.shape(own)
     equal = _all_equal(nodes, rank, [nodes.shape(shape)])
     decided = nodes.add("Where", [equal, rank, impossible], "shape_or_code")
@@ -151,7 +133,7 @@ def _all_equal(nodes: StandardNodes, one: ir.Value, others: Sequence[ir.Value]) 
 
 
 def _equal_ranks(examined: ExaminedNode) -> bool:
-    """Whether the operands are known to be of one rank."""
+    """Whether the operands are known to have equal ranks."""
     if examined.broadcast is not None:
         return all(examined.broadcast.expanded)
     if examined.operands[0].scalar_inputs:
@@ -161,10 +143,10 @@ def _equal_ranks(examined: ExaminedNode) -> bool:
 
 
 def _passing(examined: ExaminedNode) -> Sequence[int]:
-    """Which operands have to pass the guard.
+    """The positions of the operands to guard.
 
-    One is enough to stop the run. But where ONNX Runtime knows all sizes of another one, it takes
-    these for the result's, and leaves out the node and its guard if only the Shape of that is read.
+    Guarding one is enough to fail the run. But if ONNX Runtime knows all sizes of another one, it
+    uses them as the result's shape, and removes the node and its guard if only that shape is read.
     """
     everything = range(len(examined.operands))
     if examined.broadcast is not None or len(everything) != 2:
@@ -177,21 +159,17 @@ def _passing(examined: ExaminedNode) -> Sequence[int]:
 
 
 def _open_input(value: ir.Value) -> bool:
-    """Whether a value is an input, of a body too, of which ONNX Runtime does not know all sizes."""
+    """Whether a value is an input of a graph or body with sizes unknown to ONNX Runtime."""
     shape = value.shape
     open_shape = shape is None or any(not isinstance(size, int) for size in shape)
     return value.is_graph_input() and open_shape
 
 
 def slice_guard(requirement: Slicing) -> DecidingGuard:
-    """The guard of one demand.
-
-    Args:
-        requirement: What is demanded.
-    """
+    """The guard of one requirement of Slice."""
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-        """Look at each axis that is cut."""
+        """Check each sliced axis."""
         broken = _Comparison(nodes, operands, node).breaking(requirement.demand)
         return Flag(any_true(nodes, broken, "any_beyond"), when_kept=False)
 
@@ -199,10 +177,10 @@ def slice_guard(requirement: Slicing) -> DecidingGuard:
 
 
 class _Comparison:
-    """Compares the indices of a Slice with the sizes of the axes that it cuts."""
+    """Compares the indices of a Slice with the sizes of its axes."""
 
     def __init__(self, nodes: StandardNodes, operands: Operands, node: GuardedNode) -> None:
-        """Find the sizes."""
+        """Compute the sizes of the axes."""
         data, *indices = operands
         self._nodes = nodes
         types = (operand.element_type for operand in node.examined.operands[1:])
@@ -212,13 +190,13 @@ class _Comparison:
         )
         shape = nodes.shape(data)
         if not _every_axis_is_proved(node):
-            shape, axes = _as_if_all_were_there(nodes, shape, axes)
+            shape, axes = _always_gatherable(nodes, shape, axes)
         self._sizes = nodes.add("Gather", [shape, axes], "sizes", {"axis": 0})
         self._zero = nodes.constant(0, "zero")
         self._downwards = self._less(steps, self._zero)
 
     def breaking(self, demand: SliceDemand) -> ir.Value:
-        """Which axes do not meet a demand."""
+        """Which axes violate a demand."""
         match demand:
             case SliceDemand.START_WITHIN:
                 lowest = self._nodes.add("Neg", [self._sizes], "negative")
@@ -232,7 +210,7 @@ class _Comparison:
                 return self._either(self._less(self._ends, lowest), self._less(highest, self._ends))
             case SliceDemand.IN_ORDER:
                 start, end = self._from_the_front(self._starts), self._from_the_front(self._ends)
-                # ONNX Runtime chooses between numbers, not between flags.
+                # ONNX Runtime implements Where for numbers, but not for booleans.
                 first = self._nodes.add("Where", [self._downwards, end, start], "lowest")
                 last = self._nodes.add("Where", [self._downwards, start, end], "highest")
                 return self._less(last, first)
@@ -250,21 +228,21 @@ class _Comparison:
 
 
 def _every_axis_is_proved(node: GuardedNode) -> bool:
-    """Whether as many axes as there are are named in every run."""
+    """Whether it is proved that the Slice names as many axes as there are."""
     obligations = node.examined.obligations
     about = [o for o in obligations if isinstance(o.rule.requirement, EveryAxis)]
     return all(obligation.status is Status.PROVED for obligation in about)
 
 
-def _as_if_all_were_there(
+def _always_gatherable(
     nodes: StandardNodes, shape: ir.Value, axes: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
-    """A shape and axes that Gather does not refuse before the number of axes is told.
+    """A shape and axes for which Gather never fails, before the number of axes is checked.
 
-    Where that is another than the rank, whatever the first size is takes the place of all sizes.
+    If the number of axes is not the rank, the first size replaces all sizes.
     """
     as_many = nodes.add("Equal", [nodes.shape(axes), nodes.shape(shape)], "as_many")
-    # Counted from either end the sizes are the same, and of a scalar there is one as well.
+    # Indices from either end give the same sizes, and a scalar has one size as well.
     around = nodes.add(
         "Concat", [shape, nodes.constant([1], "one_more"), shape], "sizes", {"axis": 0}
     )

@@ -1,1 +1,1 @@
-"""Enforcement by the Python-defined operators of the domain `sonnx`."""
+"""Enforcement by custom operators of the domain `sonnx`, written in Python."""

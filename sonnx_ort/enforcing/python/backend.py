@@ -1,7 +1,6 @@
-"""Enforcement by the Python-defined operators of the domain `sonnx`.
+"""Enforcement by custom operators of the domain `sonnx`, written in Python.
 
-They check at run time what is proved as well: they are the reference, and the check is nearly free
-there.
+They check proved rules in each run as well: they are the reference, and this check costs little.
 """
 
 from collections.abc import Container, Sequence
@@ -50,76 +49,61 @@ from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.rule import Status
 
 _READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
-"""The operators of nodes beside custom operators that read what the replaced nodes read."""
+"""The operators of added nodes that read what the replaced nodes read."""
 
 _RESHAPE_BY_INPUT = 5
-"""From here on `Reshape` takes its shape as an input."""
+"""The first opset in which Reshape takes its shape as an input."""
 
 _CAST_BY_NUMBER = 6
-"""From here on `Cast` takes its type as a number."""
+"""The first opset in which Cast takes its type as a number."""
 
 
 class PythonBackend(EnforcingBackend):
-    """Puts custom operators and their guards in the place of nodes."""
+    """Replaces nodes by custom operators and their guards."""
 
     def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
-        """Prepare a model, which imports the domain of the custom operators from then on."""
+        """Prepare a model, and import the domain of the custom operators."""
         super().__init__(model, enforcement)
         model.opset_imports[DOMAIN] = DOMAIN_VERSION
 
     @staticmethod
     def decisions() -> ShapeDecisions:
-        """How it decides about shapes in a run."""
+        """How the backend checks shapes in a run."""
         return BY_KERNELS
 
     @staticmethod
     def oldest_opset(examined: ExaminedNode) -> int:
-        """The oldest version of the standard operators in which a node can be enforced.
-
-        Args:
-            examined: The node, without a Broadcast in front.
-        """
+        """The oldest opset in which a node can be enforced, without a Broadcast in front of it."""
         return _CAST_BY_NUMBER if carrier_of(examined) is not None else _RESHAPE_BY_INPUT
 
     @staticmethod
     def kept(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
-        """The nodes whose standard operator is kept: constants, and what no run can violate.
+        """The nodes whose standard operator is kept: constants, and nodes that no run can violate.
 
-        A violation that is waived does not count.
-
-        Args:
-            model: The model, before enforcement.
-            nodes: The nodes that are to be enforced.
+        A waived violation does not count.
         """
-        possible = [node for node in nodes if left_in_place(node)]
-        unbreakable = {n.target.node for n in possible if not _breakable(n) or _only_waived(n)}
-        return same_in_every_run(model, nodes, has_kernel=has_kernel) | unbreakable
+        candidates = [node for node in nodes if left_in_place(node)]
+        never_violated = {
+            n.target.node for n in candidates if not _can_be_checked(n) or _only_waived(n)
+        }
+        return same_in_every_run(model, nodes, has_kernel=has_kernel) | never_violated
 
     @staticmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
-        """The operators of nodes that read what the replaced nodes read.
-
-        Args:
-            nodes: The nodes that are to be enforced. No two nodes behind their custom operators are
-                alike.
-        """
+        """The operators of added nodes that read what the replaced nodes read."""
         del nodes
         return _READING_OPERANDS
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
-        """Give all nodes as they are: what is proved is checked in the run as well.
-
-        Args:
-            examination: All that the profile demands of the model.
-        """
-        # Kernels of element-wise operators see the tensors themselves; others, and Broadcasts, ask
-        # ONNX Runtime for shapes.
-        asking = [
+        """Return all nodes unchanged: proved rules are checked in a run as well."""
+        # Kernels of element-wise operators get the tensors themselves; others, and Broadcasts, read
+        # shapes from ONNX Runtime.
+        reading_shapes = [
             node
             for node in examination.nodes
             if node.broadcast is not None or not node.target.operator.elementwise
         ]
-        scalars = scalars_behind(asking, examination.facts)
+        scalars = scalars_behind(reading_shapes, examination.facts)
         if scalars:
             uses = readers_of(scalars)
             nodes = self.nodes("inputs")
@@ -130,11 +114,8 @@ class PythonBackend(EnforcingBackend):
     def enforce(self, examined: ExaminedNode) -> None:
         """Replace a node, in place; its output keeps its name, type and shape.
 
-        Args:
-            examined: The node, with its obligations.
-
         Raises:
-            SonnxError: There is no kernel for it, or none that leaves out a waived rule.
+            SonnxError: There is no kernel for the node, or a rule of it is waived.
         """
         require_kernel(examined)
         require_nothing_waived(examined)
@@ -151,7 +132,7 @@ class PythonBackend(EnforcingBackend):
         self.replace(examined, nodes.nodes, {target.output: result})
 
     def _computed(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
-        """The result of a custom operator that computes itself."""
+        """The result of a custom operator that computes."""
         target, carrier = examined.target, carrier_of(examined)
         operands: Sequence[ir.Value] = target.inputs
         if carrier is not None:
@@ -164,7 +145,7 @@ class PythonBackend(EnforcingBackend):
         return result
 
     def _inspected(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
-        """The result of the node itself, its first operand in the shape that was looked at."""
+        """The result of the standard node, whose first operand gets the checked shape."""
         operands = hide_mistakable_shapes(nodes, examined.target.inputs, examined)
         shown, (first, *others) = shown_operands(nodes, examined, operands)
         shape = self._enforced(nodes, examined, shown)
@@ -174,16 +155,16 @@ class PythonBackend(EnforcingBackend):
     def _computed_behind(
         self, nodes: StandardNodes, examined: ExaminedNode, custom: CustomOperator
     ) -> ir.Value:
-        """The result of the node itself, behind a custom operator that looks at its operands."""
+        """The result of the standard node behind a custom operator that checks its operands."""
         target, carrier = examined.target, carrier_of(examined)
         operands = list(expand_operands(nodes, examined, target.inputs, self.decisions()))
-        looked_at: Sequence[ir.Value] = operands
+        checked: Sequence[ir.Value] = operands
         if carrier is not None:
-            looked_at = converted_operands(nodes, target, looked_at, carrier)
-        passed = self._enforced(nodes, examined, looked_at)
+            checked = converted_operands(nodes, target, checked, carrier)
+        passed = self._enforced(nodes, examined, checked)
         element_type = element_type_of(examined)
         position = custom.handed_on
-        converted = looked_at[position] is not operands[position]
+        converted = checked[position] is not operands[position]
         if converted and element_type is not None:
             passed = nodes.cast(passed, DATA_TYPES[element_type], f"as_{element_type}")
         operands[position] = passed
@@ -192,7 +173,7 @@ class PythonBackend(EnforcingBackend):
     def _enforced(
         self, nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
     ) -> ir.Value:
-        """The custom operator and its guard."""
+        """Add the custom operator and its guard, and return the guard's output."""
         target = examined.target
         if target.operator.repeated_operand is not None:
             operands = in_one_vector(nodes, operands)
@@ -218,7 +199,7 @@ class PythonBackend(EnforcingBackend):
 
 
 def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequence[ir.Value]:
-    """What a node reads that is broadcast to the others again by one element of an operand."""
+    """The operands, unexpanded where the node reads a single element."""
     plan = examined.broadcast
     if plan is None or not any(plan.single):
         return operands
@@ -226,13 +207,13 @@ def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequen
     return [own if single else expanded for own, expanded, single in choices]
 
 
-def _breakable(examined: ExaminedNode) -> bool:
-    """Whether there is a rule of the node that runs decide, be it proved or not."""
+def _can_be_checked(examined: ExaminedNode) -> bool:
+    """Whether a run can check any rule of the node, proved or not."""
     return any(obligation.rule.in_run for obligation in examined.obligations)
 
 
 def _only_waived(examined: ExaminedNode) -> bool:
-    """Whether all that runs decide of the node is proved, but for what is waived."""
+    """Whether only waived violations are not proved."""
     decided = (o.status for o in examined.obligations if o.rule.in_run)
-    left = {status for status in decided if status is not Status.PROVED}
-    return examined.broadcast is None and left == {Status.VIOLATED}
+    unproved = {status for status in decided if status is not Status.PROVED}
+    return examined.broadcast is None and unproved == {Status.VIOLATED}

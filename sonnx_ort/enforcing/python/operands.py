@@ -1,4 +1,4 @@
-"""What custom operators read: shapes, elements, many operands in one vector.
+"""The inputs of custom operators: shapes, elements, or many operands in one vector.
 
 Shape(X0), Shape(X1), ... -> sonnx::BroadcastShape -> shape, its shape -> Reshape -> common
 Shape(A), Shape(B)        -> sonnx::AlignedShape   -> shape, its shape -> Reshape -> B's
@@ -23,12 +23,7 @@ from sonnx_ort.profile.operand import Operand
 
 
 def in_one_vector(nodes: StandardNodes, operands: Sequence[ir.Value]) -> list[ir.Value]:
-    """All elements, all sizes and all ranks of tensors.
-
-    Args:
-        nodes: Takes the new nodes.
-        operands: The tensors, of one type.
-    """
+    """All elements, all sizes and all ranks of tensors of one type."""
     flat_shape = nodes.constant([-1], "flat_shape")
     flat = [nodes.add("Reshape", [value, flat_shape], "flat") for value in operands]
     shapes = [nodes.shape(value) for value in operands]
@@ -37,36 +32,22 @@ def in_one_vector(nodes: StandardNodes, operands: Sequence[ir.Value]) -> list[ir
 
 
 def joined(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
-    """All sizes of shapes.
-
-    Args:
-        nodes: Takes the new nodes.
-        shapes: The shapes.
-    """
+    """The sizes of all shapes in one vector."""
     return nodes.add("Concat", shapes, "operand_shapes", {"axis": 0})
 
 
 def ranks_in_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
-    """The ranks, which are known in a run alone.
-
-    Args:
-        nodes: Takes the new nodes.
-        shapes: The shapes.
-    """
+    """The ranks as a vector, computed in the run."""
     return nodes.add("Concat", [nodes.shape(shape) for shape in shapes], "ranks", {"axis": 0})
 
 
 def shown_operands(
     nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
 ) -> tuple[list[ir.Value], list[ir.Value]]:
-    """What an operator that is not element-wise is shown, and what the node reads then.
+    """The inputs of a custom operator that is not element-wise, and the new operands of the node.
 
-    It is shown shapes, and elements of some operands; the node reads those that were shown.
-
-    Args:
-        nodes: Takes the new nodes.
-        examined: The node.
-        operands: Its operands, in its order.
+    The custom operator reads shapes, and the elements of some operands; the node reads the same
+    elements.
     """
     operator, names = examined.target.operator, examined.target.operand_names
     shown, read = [], list(operands)
@@ -85,7 +66,7 @@ def shown_operands(
 def _as_kernels_take(
     nodes: StandardNodes, examined: ExaminedNode, position: int, value: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
-    """The elements of an operand in a type that kernels take, and the same as the node does."""
+    """An operand's elements in a type that kernels take, and the operand that the node reads."""
     operand = examined.operands[position]
     own = ElementType.named(operand.element_type)
     fixed = examined.target.operator.operand_types.get(operand.name)
@@ -143,4 +124,4 @@ def _ranks(
 BY_KERNELS = ShapeDecisions(
     common=_common_shape, expanded=_expanded, aligned=_aligned_shape, oldest_opset=1
 )
-"""By custom operators of the domain `sonnx`."""
+"""Checks by custom operators of the domain `sonnx`."""

@@ -1,4 +1,4 @@
-"""Tells nodes that `rewrite` made from nodes that only look like it."""
+"""Distinguishes nodes that `rewrite` made from imitations."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,37 +19,32 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule, Subject
 
 _NARROW = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
-"""The types of which float holds every number."""
+"""The types whose numbers are all exact in float."""
 
 _DEFINITIONS = {definition.name: definition for definition in KERNEL_DEFINITIONS}
 
 _EARLIER_NAMES = frozenset({*CUSTOM_OPERATORS, "CastOperand"})
-"""The names that custom operators had while they bore those of the standard ones."""
+"""The names of custom operators from when they had the names of the standard ones."""
 
 
 def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[EnforcedNode, ...]:
-    """Find the nodes that are enforced, exactly as `rewrite` does it, and refuse imitations.
+    """Find the enforced nodes of a canonical model, and reject imitations.
 
-    A Broadcast is a model's own, and still to be enforced.
-
-    Args:
-        model: A canonical model.
-        edition: The edition that the model is held to.
+    A Broadcast belongs to the original model, and is not yet enforced.
 
     Returns:
         The enforced nodes, in the order of the graph.
 
     Raises:
-        InvalidModel: A node's result can be reached around its guard, or the guard is not the one
-            that belongs to it.
-        SonnxError: A node is enforced already, under the other edition.
+        InvalidModel: A node's result can be read without its guard, or the guard is a wrong one.
+        SonnxError: A node is already enforced under the other edition.
     """
     enforced = [
         replace(_recognize(node, edition), path=path)
         for node, path in nodes_with_paths(model)
         if node.domain == DOMAIN and node.op_type != BROADCAST.name
     ]
-    # What lines operands up decides a rule of the node that reads them, which is there as well.
+    # AlignedShape checks a rule of the node behind it, which is found as well.
     return tuple(e for e in enforced if e.node.op_type != ALIGNED_SHAPE.name)
 
 
@@ -90,7 +85,7 @@ def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
 def _computing_node(
     node: ir.Node, guard: ir.Node, operator: Operator, rules: Sequence[Rule]
 ) -> ir.Node | None:
-    """The standard node that computes on what a custom operator has looked at, and nothing else."""
+    """The standard node that computes with exactly the operands that a custom operator checks."""
     custom = CUSTOM_OPERATORS.get(operator.name)
     if isinstance(custom, Inspection):
         return _inspected_node(node, guard, operator)
@@ -101,30 +96,30 @@ def _computing_node(
     reader = _only_reader(cast or guard, position)
     if reader is None or (reader.domain, reader.op_type) != (operator.domain, operator.name):
         return None
-    # A Cast keeps shapes, and may change elements.
+    # A Cast keeps shapes, but may change elements.
     by_shapes = all(rule.requirement.subject is not Subject.ELEMENTS for rule in rules)
-    looked_at = _operands(node, operator)
+    checked = _operands(node, operator)
     texts = attribute_texts(reader, operator)
     if any(_text(node, name) != text for name, text in texts.items()):
         return None
-    if len(reader.inputs) != len(looked_at):
+    if len(reader.inputs) != len(checked):
         return None
-    names = operator.operand_names(len(looked_at))
+    names = operator.operand_names(len(checked))
     others = [
         (read, {value, _source(value, "Cast")} if by_shapes else {value}, name in operator.single)
-        for read, value, name in zip(reader.inputs, looked_at, names, strict=True)
+        for read, value, name in zip(reader.inputs, checked, names, strict=True)
     ]
     del others[position]
-    # What an Expand gave is what the standard node broadcasts its operand to.
-    alike = all(
+    # The standard node broadcasts such an operand itself instead of reading the Expand.
+    matches = all(
         read in values or (single and read in {_source(value, "Expand") for value in values})
         for read, values, single in others
     )
-    return reader if alike else None
+    return reader if matches else None
 
 
 def _inspected_node(node: ir.Node, guard: ir.Node, operator: Operator) -> ir.Node | None:
-    """The standard node whose first operand has the shape that a custom operator gave."""
+    """The standard node whose first operand gets the shape from a custom operator."""
     reshape = _only_reader(guard, 1)
     reader = None if reshape is None else _only_reader(reshape, 0)
     if reshape is None or reader is None:
@@ -136,26 +131,26 @@ def _inspected_node(node: ir.Node, guard: ir.Node, operator: Operator) -> ir.Nod
         return None
     read = dict(zip(operator.operands, (reshape.inputs[0], *reader.inputs[1:]), strict=False))
     inputs = (value for value in node.inputs if value is not None)
-    alike = all(
-        _looked_at(looked_at, read.get(name), by_shape=name in operator.by_shape)
-        for name, looked_at in zip(operator.looked_at, inputs, strict=True)
+    matches = all(
+        _is_checked(checked, read.get(name), by_shape=name in operator.by_shape)
+        for name, checked in zip(operator.looked_at, inputs, strict=True)
     )
-    return reader if alike else None
+    return reader if matches else None
 
 
-def _looked_at(looked_at: ir.Value, read: ir.Value | None, *, by_shape: bool) -> bool:
-    """Whether a custom operator has looked at what a standard node reads, or at a wider form."""
+def _is_checked(checked: ir.Value, read: ir.Value | None, *, by_shape: bool) -> bool:
+    """Whether the custom operator checks what the standard node reads, or its conversion."""
     if not by_shape:
         node = None if read is None else _cast_back(read.producer())
-        return looked_at in {read, node and node.inputs[0]}
+        return checked in {read, node and node.inputs[0]}
     if read is None:
-        tensor = constant_tensor(looked_at)
+        tensor = constant_tensor(checked)
         return tensor is not None and tensor.numpy().tolist() == [LEFT_OUT]
-    return _shaped(looked_at) is read
+    return _value_of_shape(checked) is read
 
 
 def _only_reader(node: ir.Node, position: int) -> ir.Node | None:
-    """What reads the output of a node at a position of its inputs, if nothing else does."""
+    """The only reader of a node's output, if it reads it as that input."""
     uses = list(node.outputs[0].uses())
     alone = len(uses) == 1 and uses[0].idx == position and not node.outputs[0].is_graph_output()
     return uses[0].node if alone else None
@@ -168,13 +163,13 @@ def _cast_back(node: ir.Node | None) -> ir.Node | None:
 
 
 def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
-    """What a custom operator looks at, before it is put into one vector; nothing if it is not."""
+    """The operands that a custom operator checks; none if the vectors are inconsistent."""
     if operator.repeated_operand is None:
         return node.inputs
     elements, sizes, ranks = (_concatenated(value) for value in node.inputs)
     operands = [_source(value, "Reshape") for value in elements]
-    of_sizes = [_shaped(value) for value in sizes]
-    of_ranks = [_shaped(_shaped(value)) for value in ranks]
+    of_sizes = [_value_of_shape(value) for value in sizes]
+    of_ranks = [_value_of_shape(_value_of_shape(value)) for value in ranks]
     return operands if operands == of_sizes == of_ranks else ()
 
 
@@ -183,8 +178,8 @@ def _concatenated(value: ir.Value | None) -> Sequence[ir.Value | None]:
     return () if node is None else node.inputs
 
 
-def _shaped(value: ir.Value | None) -> ir.Value | None:
-    """What a value is the whole shape of."""
+def _value_of_shape(value: ir.Value | None) -> ir.Value | None:
+    """The value whose complete shape this is."""
     node = _producer(value, "Shape")
     start = None if node is None else node.attributes.get("start")
     if node is None or "end" in node.attributes or (start is not None and start.value != 0):
@@ -193,7 +188,7 @@ def _shaped(value: ir.Value | None) -> ir.Value | None:
 
 
 def _source(value: ir.Value | None, operator: str) -> ir.Value | None:
-    """The first operand of what gives a value, if that is an operator."""
+    """The first operand of the operator that computes a value."""
     node = _producer(value, operator)
     return None if node is None else node.inputs[0]
 
@@ -206,7 +201,7 @@ def _producer(value: ir.Value | None, operator: str) -> ir.Node | None:
 
 
 def _difference(node: ir.Node) -> str | None:
-    """What keeps a node from being an enforced one; None if nothing does."""
+    """Why a node is not an enforced one; None if it is."""
     definition = _DEFINITIONS.get(node.op_type)
     if definition is None:
         return f"there is no operator '{node.op_type}' in that domain"
@@ -214,8 +209,8 @@ def _difference(node: ir.Node) -> str | None:
         return f"it has {len(node.inputs)} inputs and {len(node.outputs)} outputs"
     texts = {name for name in node.attributes if _text(node, name) is not None}
     if texts != set(definition.attributes) or len(node.attributes) != len(texts):
-        wanted = " and ".join(f"'{name}'" for name in definition.attributes)
-        return f"its attributes are not {wanted}, all strings"
+        expected = " and ".join(f"'{name}'" for name in definition.attributes)
+        return f"its attributes are not {expected}, all strings"
     if _text(node, "operator") not in (None, *OPERATORS):
         return f"there is no operator '{_text(node, 'operator')}' in the profile"
     edition = _text(node, "edition")
@@ -227,8 +222,8 @@ def _difference(node: ir.Node) -> str | None:
 def _unguarded(node: ir.Node) -> str | None:
     result, shape = node.outputs
     uses = [*result.uses(), *shape.uses()]
-    given_out = any(value.is_graph_output() for value in (result, shape))
-    if given_out or len(uses) != 2:
+    exposed = any(value.is_graph_output() for value in (result, shape))
+    if exposed or len(uses) != 2:
         return "its outputs can be reached around the guard"
     guard = uses[0].node
     if guard is not uses[1].node or (uses[0].idx, uses[1].idx) != (0, 1):
@@ -241,9 +236,9 @@ def _unguarded(node: ir.Node) -> str | None:
 
 
 def _text(node: ir.Node, name: str) -> str | None:
-    """A string attribute; None if there is none, or one that is no text.
+    """A string attribute; None if it is missing or not UTF-8.
 
-    A string that is not UTF-8 is given as bytes; it would end the process in a kernel.
+    onnx_ir returns a string that is not UTF-8 as bytes; in a kernel it would end the process.
     """
     attribute = node.attributes.get(name)
     if attribute is None or attribute.type != ir.AttributeType.STRING:
@@ -256,11 +251,11 @@ def _operator(node: ir.Node) -> Operator:
 
 
 def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:
-    """The names that the guard of a node may bear, each with the rules that it stands for."""
+    """The possible names of a node's guard, with the rules of each."""
     operator, definition = _operator(node), _DEFINITIONS[node.op_type]
     label = str(_text(node, "node"))
     edition = _text(node, "edition")
-    # What decides about shapes alone does not say under which edition.
+    # Checks of shapes alone do not record the edition.
     editions = list(Edition) if edition is None else [Edition(edition)]
     return {
         guard_name(operator.name, label, rules, definition.remark): rules
@@ -270,7 +265,7 @@ def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:
 
 
 def _possible_rules(operator: Operator, edition: Edition) -> list[tuple[Rule, ...]]:
-    """The rules of each family of types, those of all families, and each rule alone."""
+    """The rules of each family of types, those of all families, and each single rule."""
     by_family = list(operator.contracts[edition].values())
     unknown_family = tuple(dict.fromkeys(rule for rules in by_family for rule in rules))
     return [*by_family, unknown_family, *((rule,) for rule in unknown_family)]
