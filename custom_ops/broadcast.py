@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sonnx_ort.custom_ops.definition import KernelDefinition, KernelOutput, shape_output
 from sonnx_ort.custom_ops.kernel import shapes_in
-from sonnx_ort.custom_ops.violation_log import contract_violation, could_not_finish, failed
+from sonnx_ort.custom_ops.violation_log import contract_violation, failed, kernel_failed
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
@@ -49,7 +49,7 @@ def common_shape(
             return failed(_INT64, E1.code, error)
         return shape_output(common), shape_output((len(common),))
     except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
-        return could_not_finish(_INT64, BROADCAST.name, node, error)
+        return kernel_failed(_INT64, BROADCAST.name, node, error)
 
 
 def aligned_shape(  # noqa: PLR0913, PLR0917 - the inputs, then the attributes
@@ -80,7 +80,7 @@ def aligned_shape(  # noqa: PLR0913, PLR0917 - the inputs, then the attributes
         trailing = limits.trailing_axes(len(a), len(b)) or 0
         return shape_output(b + (1,) * trailing), shape_output((len(b) + trailing,))
     except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
-        return could_not_finish(_INT64, operator, node, error)
+        return kernel_failed(_INT64, operator, node, error)
 
 
 BROADCAST_SHAPE = KernelDefinition(

@@ -63,7 +63,9 @@ def make_decision(
         for rule in binding:
             checked = operands
             if rule.operands is not None:
-                checked = rule.spoken_of(names or operator.operand_names(len(operands)), operands)
+                checked = rule.select_operands(
+                    names or operator.operand_names(len(operands)), operands
+                )
             violation = rule.requirement.violation(checked)
             if violation is not None:
                 operand_names = tuple(names or operator.operand_names(len(operands)))

@@ -24,7 +24,7 @@ from sonnx_ort.custom_ops.definition import (
     KernelOutput,
     shape_output,
 )
-from sonnx_ort.custom_ops.violation_log import could_not_finish
+from sonnx_ort.custom_ops.violation_log import kernel_failed
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
@@ -80,7 +80,7 @@ class Inspection:
             ElementType.INT64.value
             if name in operator.by_shape
             else operator.operand_types.get(name, element_type.value)
-            for name in operator.looked_at
+            for name in operator.checked_operands
         )
 
 
@@ -93,7 +93,7 @@ def make_kernel(inspection: Inspection) -> Kernel:
         `[-ticket]` on a violation. It never raises.
     """
     operator = inspection.operator
-    names = operator.looked_at
+    names = operator.checked_operands
 
     def rules(edition: Edition) -> Iterable[Rule]:
         # Rules that a run can violate are the same in all families.
@@ -115,7 +115,7 @@ def make_kernel(inspection: Inspection) -> Kernel:
                 return refused
             return shape_output(tuple(inputs[0].tolist())), shape_output(inputs[0].shape)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
-            return could_not_finish(_INT64, inspection.name, node, error)
+            return kernel_failed(_INT64, inspection.name, node, error)
 
     return kernel
 

@@ -22,7 +22,7 @@ from sonnx_ort.custom_ops.definition import (
     kernel_output,
     shape_output,
 )
-from sonnx_ort.custom_ops.violation_log import could_not_finish
+from sonnx_ort.custom_ops.violation_log import kernel_failed
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
@@ -41,14 +41,14 @@ class CustomOperator:
             one on, and a standard node computes.
         carriers: The types that replace those that kernels cannot take, if the results are the
             same; other such types are rejected.
-        handed_on: The index of the operand that is passed on to the standard node: one that ONNX
-            Runtime must not know before a run, if there is one.
+        passed_operand: The index of the operand that is passed on to the standard node: one that
+            ONNX Runtime must not know before a run, if there is one.
     """
 
     operator: Operator
     arithmetic: Arithmetic | None
     carriers: Mapping[ElementType, ElementType] = field(default_factory=lambda: CARRIERS)
-    handed_on: int = 0
+    passed_operand: int = 0
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ class CustomOperator:
         """The ONNX name of the result's type, for operands of an element type."""
         if self.arithmetic is not None:
             return self.operator.result_type or element_type.value
-        name = self.operator.operand_names(self.handed_on + 1)[self.handed_on]
+        name = self.operator.operand_names(self.passed_operand + 1)[self.passed_operand]
         return self.operator.operand_types.get(name, element_type.value)
 
     def _inputs(self, element_type: ElementType) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
         in JSON. It returns the result and its shape; on a violation an empty result and the shape
         `[-ticket]`. It never raises.
     """
-    operator, arithmetic = custom.operator, custom.arithmetic or _passing_on(custom.handed_on)
+    operator, arithmetic = custom.operator, custom.arithmetic or _passing_on(custom.passed_operand)
     dtype = ElementType(custom.output(element_type)).dtype
     decided = make_decision(
         operator, lambda edition: operator.rules(edition, element_type.family), dtype
@@ -113,7 +113,7 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
             result = arithmetic(*operands, edition=editions[edition])
             return kernel_output(result, dtype), shape_output(result.shape)
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
-            return could_not_finish(dtype, custom.name, node, error)
+            return kernel_failed(dtype, custom.name, node, error)
 
     return kernel
 
@@ -121,11 +121,11 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
 def _passing_on(position: int) -> Arithmetic:
     """Returns the operand at a position, for the standard node."""
 
-    def handed_on(*operands: Array, edition: Edition) -> Array:
+    def passed_operand(*operands: Array, edition: Edition) -> Array:
         del edition
         return operands[position]
 
-    return handed_on
+    return passed_operand
 
 
 def separated(elements: Array, sizes: Array, ranks: Array) -> tuple[Array, ...]:

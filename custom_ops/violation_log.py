@@ -93,9 +93,7 @@ def failed(dtype: np.dtype[Any], code: int, error: BaseException) -> Outputs:
     return _impossible(dtype, LOG.record(code, error))
 
 
-def could_not_finish(
-    dtype: np.dtype[Any], operator: str, node: str, error: BaseException
-) -> Outputs:
+def kernel_failed(dtype: np.dtype[Any], operator: str, node: str, error: BaseException) -> Outputs:
     """Record that a kernel could not compute its result; never raises."""
     try:
         failure = SonnxError(

@@ -125,8 +125,8 @@ def node_outcome(
     kind = element_type_of(inputs[profiled.operands[0]])
     found = oracle.outcome(operator, operands, kind, TYPED, attributes or {})
     if isinstance(found, oracle.Violation):
-        looked_at = [inputs[name] for name in profiled.looked_at if name in inputs]
-        return _violation(found, operator, looked_at)
+        checked_operands = [inputs[name] for name in profiled.checked_operands if name in inputs]
+        return _violation(found, operator, checked_operands)
     return m.Outputs({profiled.result: found})
 
 

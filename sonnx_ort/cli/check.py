@@ -26,7 +26,7 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.files import check_place, write_text
 from sonnx_ort.loading.source import collector_paused
-from sonnx_ort.obligations.report import rules_told_of
+from sonnx_ort.obligations.report import selected_rules
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import DEFAULT, Choices, choose_demands
@@ -116,7 +116,7 @@ def check_models(
     return tuple(checked)
 
 
-def settle(
+def with_waivers(
     checked: Sequence[CheckedModel],
     *,
     waivers: Iterable[Waiver] = (),
@@ -221,14 +221,14 @@ def check(
 
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
-    from sonnx_ort.cli.check import check_models, find_models, progress, settle
+    from sonnx_ort.cli.check import check_models, find_models, progress, with_waivers
     from sonnx_ort.obligations.waivers import read_waivers
 
     with errors_as_sentences():
         if output != STANDARD:
             check_place(Path(output))
         demands = choose_demands(edition, broadcast, operators)
-        rules = rules_told_of(select, ignore)
+        rules = selected_rules(select, ignore)
         names = find_models(models)
         given = () if waivers is None else read_waivers(waivers)
         with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
@@ -236,7 +236,7 @@ def check(
             checked = check_models(names, demands, before_each=step, drawn=drawn)
         done = Check(checked, fail_on, alone=names == models and len(names) == 1)
         _print_unusable(done)
-        done = replace(done, models=settle(checked, waivers=given, rules=rules))
+        done = replace(done, models=with_waivers(checked, waivers=given, rules=rules))
         if record is not None:
             _record(done, record)
         if output != STANDARD or not quiet:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.hidden_shapes import (
-    hide_mistakable_shapes,
+    hide_misinferred_shapes,
     oldest_opset_with_hidden_shapes,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
@@ -86,7 +86,7 @@ def expand_operands(
     plan, label = examined.broadcast, examined.target.label
     if plan is None:
         return values
-    hidden = hide_mistakable_shapes(nodes, values, examined)
+    hidden = hide_misinferred_shapes(nodes, values, examined)
     aligned = _aligned_values(nodes, label, hidden, plan, decisions)
     known = _known_common_shape(plan)
     if known is not None:
@@ -108,7 +108,7 @@ def expand_read_operands(
     others = replace(plan, expanded=tuple(needed and not single for needed, single in pairs))
     if plan.fits and not any(others.expanded):
         return values
-    hidden = hide_mistakable_shapes(nodes, values, examined)
+    hidden = hide_misinferred_shapes(nodes, values, examined)
     common = common_shape(nodes, examined.target.label, hidden, plan, decisions)
     return [
         value
@@ -185,7 +185,7 @@ def lower_broadcast(
     plan = examined.broadcast
     if plan is None:
         raise ValueError(f"Broadcast '{target.label}' has no plan")
-    values = hide_mistakable_shapes(nodes, target.inputs, examined)
+    values = hide_misinferred_shapes(nodes, target.inputs, examined)
     common = common_shape(nodes, target.label, values, plan, decisions)
     made = {}
     for index, output in enumerate(target.node.outputs):

@@ -13,7 +13,7 @@ import onnx_ir as ir
 
 from sonnx_ort.enforcing.nodes import StandardNodes, Uses, uses_of
 from sonnx_ort.knowledge.facts import Facts
-from sonnx_ort.knowledge.provenance import has_scalars, steers
+from sonnx_ort.knowledge.provenance import has_scalars, is_control_input
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType
 
@@ -24,13 +24,13 @@ _LOOP_OF_BFLOAT16 = 16
 """The first opset in which a Loop's state can be bfloat16."""
 
 
-def hide_mistakable_shapes(
+def hide_misinferred_shapes(
     nodes: StandardNodes, values: Sequence[ir.Value], examined: ExaminedNode
 ) -> tuple[ir.Value, ...]:
     """Hide the shapes of those operands that ONNX Runtime may infer wrongly."""
     return tuple(
-        hide_shape(nodes, value) if mistakable else value
-        for value, mistakable in zip(values, examined.mistakable, strict=True)
+        hide_shape(nodes, value) if may_be_misinferred else value
+        for value, may_be_misinferred in zip(values, examined.may_be_misinferred, strict=True)
     )
 
 
@@ -45,7 +45,7 @@ def hide_shape(nodes: StandardNodes, value: ir.Value) -> ir.Value:
 def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
     """The oldest opset in which the operands of a node can be hidden."""
     types = {operand.element_type for operand in examined.operands}
-    hidden = examined.operands[0].scalar_inputs or any(examined.mistakable)
+    hidden = examined.operands[0].scalar_inputs or any(examined.may_be_misinferred)
     return _LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else _LOOP
 
 
@@ -64,7 +64,7 @@ def readers_of(scalars: Iterable[ir.Value]) -> Uses:
     """
     uses = uses_of(scalars).items()
     return {
-        value: [use for use in each if use[0].op_type != "Scan" and not steers(*use)]
+        value: [use for use in each if use[0].op_type != "Scan" and not is_control_input(*use)]
         for value, each in uses
     }
 

@@ -15,7 +15,7 @@ from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.nodes import computed, drop_legacy_attributes, record_rules
 from sonnx_ort.enforcing.python.backend import PythonBackend
 from sonnx_ort.enforcing.scan_outputs import declared_outputs, keep_rank
-from sonnx_ort.enforcing.value_info import declare_output, drop_unfounded_sizes
+from sonnx_ort.enforcing.value_info import declare_output, drop_unproved_sizes
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import differing_operators
 from sonnx_ort.loading.traversal import every_node
@@ -78,7 +78,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     native = choices.backend is Backend.NATIVE
     replaced = frozenset() if native else choices.demands.operators
     declared = declared_outputs(model.graph)
-    drop_unfounded_sizes(model, examination.facts, replaced, kind.added(examination.nodes))
+    drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination.nodes))
     backend = kind(model, Enforcement(choices.demands, before))
     for output in (output for output in declared if output.value.shape is None):
         for passed in keep_rank(output, examination.facts, backend.nodes):

@@ -170,7 +170,7 @@ def uses_of(values: Iterable[ir.Value]) -> Uses:
     return {value: tuple(value.uses()) for value in values}
 
 
-def put_behind_inputs(
+def insert_behind_inputs(
     graph: ir.Graph, uses: Uses, nodes: Sequence[ir.Node], behind: Mapping[ir.Value, ir.Value]
 ) -> None:
     """Insert nodes at the start of a graph, and let the uses of inputs read their outputs instead.

@@ -75,7 +75,7 @@ def keep_rank(
         # Before opset 9 an initial state has a batch axis in front.
         position, value = initial
         rank = output.rank + _inputs_in_front(output)
-        known = None if facts.rests_on_scalars(value) else facts.shape(value)
+        known = None if facts.depends_on_scalar_inputs(value) else facts.shape(value)
         if known is None or len(known) != rank:
             nodes = start(str(value.name))
             given = _with_rank(nodes, value, rank)

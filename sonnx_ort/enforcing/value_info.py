@@ -111,7 +111,7 @@ def _open_shape(output: ir.Value) -> None:
 def _shapes_proved(examined: ExaminedNode) -> bool:
     about_shapes = [o for o in examined.obligations if o.rule.requirement.subject.about_shapes]
     proved = all(obligation.status is Status.PROVED for obligation in about_shapes)
-    return proved and not examined.rests_on_guards
+    return proved and not examined.proof_uses_guards
 
 
 def _common_shape(examined: ExaminedNode) -> Shape | None:
@@ -126,7 +126,7 @@ def _common_shape(examined: ExaminedNode) -> Shape | None:
     return broadcast_shape(*shapes)
 
 
-def drop_unfounded_sizes(
+def drop_unproved_sizes(
     model: ir.Model, facts: Facts, replaced: Container[str], added: Container[str]
 ) -> None:
     """Remove every declared rank and size that is not proved, in place.
@@ -150,7 +150,7 @@ def drop_unfounded_sizes(
         if value in kept or value in unread or value.shape is None or value.is_initializer():
             continue
         # What follows from an input declared as a scalar is not certain.
-        known = None if facts.rests_on_scalars(value) else facts.shape(value)
+        known = None if facts.depends_on_scalar_inputs(value) else facts.shape(value)
         if known is None:
             if value not in checked:
                 value.shape = None

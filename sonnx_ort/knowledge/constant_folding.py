@@ -125,7 +125,7 @@ def _breaks_a_rule(node: ir.Node, operands: list[Array]) -> bool:
     except ValueError:
         return True
     return any(
-        rule.requirement.violation(rule.spoken_of(names, broadcast)) is not None
+        rule.requirement.violation(rule.select_operands(names, broadcast)) is not None
         for rule in operator.contracts[Edition.TYPED].get(Family.INTEGER, ())
         if rule.requirement.subject is Subject.ELEMENTS
     )

@@ -85,7 +85,7 @@ SYMBOL = re.compile(r"[^\W\d]\w*")
 """Dimension names that are symbols; others, such as "?", mean unknown."""
 
 
-def without_claims(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.ModelProto:
+def without_declarations(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.ModelProto:
     """Serialize a model without declared types and shapes that may be wrong.
 
     Removed are the types of intermediate values, of outputs and of the inputs of subgraphs: a file

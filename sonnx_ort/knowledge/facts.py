@@ -84,11 +84,11 @@ class Facts:
         """Whether a value depends on no input, so that ONNX Runtime may fold it as a constant."""
         return not self.inputs_behind([value])
 
-    def mistakable(self, value: ir.Value) -> bool:
+    def may_be_misinferred(self, value: ir.Value) -> bool:
         """Whether ONNX Runtime may infer a rank or sizes that are not certain."""
-        return self._inference.mistaken(value, self.shape(value))
+        return self._inference.misinferred(value, self.shape(value))
 
-    def rests_on_scalars(self, value: ir.Value) -> bool:
+    def depends_on_scalar_inputs(self, value: ir.Value) -> bool:
         """Whether a value depends on an input that is declared as a scalar."""
         return self._has_scalars(self._provenance.inputs_behind([value]))
 

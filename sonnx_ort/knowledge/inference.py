@@ -20,7 +20,7 @@ from sonnx_ort.knowledge.declarations import (
     bodies_in_pairs,
     collected_by_loops,
     constant_tensor,
-    without_claims,
+    without_declarations,
 )
 from sonnx_ort.loading.source import silenced
 from sonnx_ort.loading.traversal import ValueNames, all_graphs, every_node
@@ -57,7 +57,7 @@ class Inference:
         known = self._types.get(value, value.type)
         return not isinstance(known, ir.SequenceType | ir.OptionalType)
 
-    def mistaken(self, value: ir.Value, certain: Shape | None) -> bool:
+    def misinferred(self, value: ir.Value, certain: Shape | None) -> bool:
         """Whether ONNX Runtime may infer a rank or sizes that are not certain.
 
         Single sizes are harmless: ONNX Runtime folds only complete shapes and ranks into constants.
@@ -90,7 +90,7 @@ def _inferred(
     """The inferred types and shapes, and whether inference was complete; empty if it fails."""
     with silenced("onnx_ir"):
         try:
-            undeclared = without_claims(model, kept)
+            undeclared = without_declarations(model, kept)
             _replace_custom_nodes(model, undeclared)
             inferred = infer(undeclared)
             return dict(_types_by_value(model.graph, inferred.proto.graph)), inferred.complete

@@ -81,10 +81,10 @@ def has_scalars(inputs: Iterable[ir.Value]) -> bool:
     )
 
 
-def steers(node: ir.Node, index: int) -> bool:
+def is_control_input(node: ir.Node, index: int) -> bool:
     """Whether a node accepts one element of any rank as the input at this index."""
     return index in _CONTROL_INPUTS.get(node.op_type, ())
 
 
 def _is_control_only(value: ir.Value) -> bool:
-    return all(steers(use.node, use.idx) for use in value.uses())
+    return all(is_control_input(use.node, use.idx) for use in value.uses())

@@ -181,15 +181,15 @@ def _examine_target(
     waivers: Sequence[Waiver],
 ) -> ExaminedNode:
     def examined_with(broadcasting: Broadcasting) -> ExaminedNode:
-        return passed.settle(examine_node(target, facts, demands.edition, broadcasting))
+        return passed.prove(examine_node(target, facts, demands.edition, broadcasting))
 
     examined = examined_with(demands.broadcasting)
     if not _to_enforce(target, demands):
         return _not_enforced(examined)
-    return tolerate(examined, waivers, lambda: examined_with(Broadcasting.EXPLICIT))
+    return apply_waivers(examined, waivers, lambda: examined_with(Broadcasting.EXPLICIT))
 
 
-def tolerate(
+def apply_waivers(
     examined: ExaminedNode, waivers: Sequence[Waiver], broadcasting: Callable[[], ExaminedNode]
 ) -> ExaminedNode:
     """Decide what to enforce at a node if waivers cover some of its violations.
@@ -216,7 +216,9 @@ def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation,
     """The obligations that a node of a rewritten model checks in each run."""
     values = [value for value in enforced.node.inputs if value is not None]
     operator = enforced.operator
-    names = operator.operand_names(len(values)) if operator.elementwise else operator.looked_at
+    names = (
+        operator.operand_names(len(values)) if operator.elementwise else operator.checked_operands
+    )
     operands = facts.operands(names, values)
     evidence = f"the model enforces it, by sonnx::{enforced.node.op_type}"
     return tuple(

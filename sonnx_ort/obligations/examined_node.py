@@ -135,9 +135,10 @@ class ExaminedNode:
 
     Attributes:
         broadcast: The plan for a Broadcast in front of the node; None if it needs none.
-        rests_on_guards: Whether a proof uses guards of earlier nodes.
+        proof_uses_guards: Whether a proof uses guards of earlier nodes.
         foldable: For each operand, whether ONNX Runtime may fold it as a constant.
-        mistakable: For each operand, whether ONNX Runtime may infer a wrong rank or wrong sizes.
+        may_be_misinferred: For each operand, whether ONNX Runtime may infer a wrong rank or wrong
+            sizes.
         waived: The waived violations as found. `obligations` has what is enforced instead; a rule
             still violated there is not enforced.
     """
@@ -146,9 +147,9 @@ class ExaminedNode:
     operands: Operands
     obligations: tuple[Obligation, ...]
     broadcast: BroadcastPlan | None = None
-    rests_on_guards: bool = False
+    proof_uses_guards: bool = False
     foldable: tuple[bool, ...] = ()
-    mistakable: tuple[bool, ...] = ()
+    may_be_misinferred: tuple[bool, ...] = ()
     waived: tuple[Obligation, ...] = ()
 
     @property
@@ -168,7 +169,7 @@ def examine_node(
     return replace(
         examined,
         foldable=tuple(map(facts.foldable, target.inputs)),
-        mistakable=tuple(map(facts.mistakable, target.inputs)),
+        may_be_misinferred=tuple(map(facts.may_be_misinferred, target.inputs)),
     )
 
 

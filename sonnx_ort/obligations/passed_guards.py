@@ -63,7 +63,7 @@ class PassedGuards:
             self._shaped_like[node.outputs[0]] = self._with_same_shape(node.inputs[0])
             self._shape_guard[node.outputs[0]] = self._shape_guard.get(node.inputs[0], -1)
 
-    def settle(self, examined: ExaminedNode) -> ExaminedNode:
+    def prove(self, examined: ExaminedNode) -> ExaminedNode:
         """Prove runtime obligations of a node from the guards of earlier nodes."""
         proved = tuple(self._with_proof(o, examined) for o in examined.obligations)
         if proved == examined.obligations:
@@ -71,7 +71,7 @@ class PassedGuards:
         plan = examined.broadcast
         if plan is not None:
             plan = replace(plan, fits=operands_fit(proved))
-        return replace(examined, obligations=proved, broadcast=plan, rests_on_guards=True)
+        return replace(examined, obligations=proved, broadcast=plan, proof_uses_guards=True)
 
     def record(self, examined: ExaminedNode) -> None:
         """Visit an enforced node: a run continues behind it only if its rules are kept."""
@@ -184,7 +184,7 @@ def _axes_that_may_clash_at_0(examined: ExaminedNode) -> Iterator[tuple[Dimensio
     A size known only by an uncertain symbol is None.
     """
     plan = examined.broadcast
-    if plan is None or plan.alignment is not None or any(examined.mistakable):
+    if plan is None or plan.alignment is not None or any(examined.may_be_misinferred):
         return
     operands = plan.operands
     shapes = [operand.shape for operand in operands if operand.shape is not None]
@@ -203,7 +203,7 @@ def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
     """
     common = broadcast_shape(*(operand.shape for operand in examined.operands))
     shapes = [*(operand.shape for operand in examined.operands), common]
-    return any(map(has_known_sizes, shapes)) or any(examined.mistakable)
+    return any(map(has_known_sizes, shapes)) or any(examined.may_be_misinferred)
 
 
 def _decided_by(

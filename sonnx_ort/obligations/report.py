@@ -46,7 +46,7 @@ def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
     return frozenset(chosen)
 
 
-def rules_told_of(
+def selected_rules(
     select: str | Iterable[str] | None, ignore: str | Iterable[str] | None
 ) -> frozenset[str]:
     """Find the ids of the rules and restrictions that a report includes.
@@ -232,7 +232,7 @@ class Report:
         Raises:
             SonnxError: No rule matches a name; the message lists the available ones.
         """
-        chosen = rules_told_of(select, ignore)
+        chosen = selected_rules(select, ignore)
         obligations = [o for o in self.enforced if o.rule.id not in chosen]
         findings = [f for f in self.findings if f.restriction.id not in chosen]
         statuses = Counter(str(o.status) for o in obligations)

@@ -260,7 +260,7 @@ DIV = Operator(
     """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
-    stays=True,
+    irreplaceable=True,
     optimizers=_OPTIMIZERS,
     contracts={
         Edition.TYPED: {

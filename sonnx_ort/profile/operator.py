@@ -92,7 +92,7 @@ class Operator:
     rounds_once: bool = True
     oldest_kernels: int = 7
     single: tuple[str, ...] = ()
-    stays: bool = False
+    irreplaceable: bool = False
     optimizers: tuple[Optimizer, ...] = ()
     optional: tuple[str, ...] = ()
     by_shape: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class Operator:
         if requirement.subject is not Subject.ELEMENTS:
             return
         by_shape = requirement.seen_by_shape if isinstance(requirement, SeesShapes) else ()
-        names = rule.spoken_of(self.operands, self.operands)
+        names = rule.select_operands(self.operands, self.operands)
         for position, name in enumerate(names):
             if name in self.by_shape and position not in by_shape:
                 self._reject(
@@ -146,13 +146,13 @@ class Operator:
         return not self.by_shape
 
     @property
-    def looked_at(self) -> tuple[str, ...]:
+    def checked_operands(self) -> tuple[str, ...]:
         """The operands that rules use in a run, and the first one."""
         if self.elementwise:
             return self.operands
         rules = [rule for rule in self.all_rules() if rule.in_run]
-        spoken_of = {name for rule in rules for name in rule.operands or self.operands}
-        return tuple(n for n in self.operands if n in spoken_of or n == self.operands[0])
+        select_operands = {name for rule in rules for name in rule.operands or self.operands}
+        return tuple(n for n in self.operands if n in select_operands or n == self.operands[0])
 
     def operand_names(self, count: int) -> tuple[str, ...]:
         """The names of a node's inputs, given their number."""

@@ -311,7 +311,7 @@ class Rule:
         Returns:
             The judgement, and whether the declarations alone violate the rule.
         """
-        judgement = self.requirement.judge(self.spoken_of(names, operands))
+        judgement = self.requirement.judge(self.select_operands(names, operands))
         if judgement.status is Status.VIOLATED:
             return judgement, False
         declared = self.judge_results(names, operands, results)
@@ -333,9 +333,9 @@ class Rule:
         requirement = self.requirement
         if not results or not _judges_results(requirement):
             return None
-        return requirement.judge_results(self.spoken_of(names, operands), results)
+        return requirement.judge_results(self.select_operands(names, operands), results)
 
-    def spoken_of(self, names: Sequence[str], operands: Sequence[T]) -> Sequence[T]:
+    def select_operands(self, names: Sequence[str], operands: Sequence[T]) -> Sequence[T]:
         """Select the operands to which the rule applies, or what represents each of them.
 
         `names` are the names of all operands, in the same order.

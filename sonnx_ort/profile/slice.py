@@ -6,7 +6,7 @@ from sonnx_ort.profile.common_rules import working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import Dense, Given
+from sonnx_ort.profile.requirements.attributes import Dense, RequiredInput
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
@@ -30,9 +30,9 @@ def _rule(
     return Rule(f"Slice.{tag}", code, sentence, source, requirement, operands, survived)
 
 
-def _given(name: str) -> Given:
+def _given(name: str) -> RequiredInput:
     example = Illustration(f"{name} given", f"{name} left out", f"give {name} as an input")
-    return Given(name, example)
+    return RequiredInput(name, example)
 
 
 _RULES = (

@@ -96,7 +96,7 @@ SUB = Operator(
     """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
-    stays=True,
+    irreplaceable=True,
     optimizers=(
         Optimizer(
             "NoopElimination",

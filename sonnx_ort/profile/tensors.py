@@ -7,7 +7,7 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
-from sonnx_ort.profile.requirements.elements import HeldByTheIntegerType
+from sonnx_ort.profile.requirements.elements import RepresentableAsInteger
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
 from sonnx_ort.profile.rule import Illustration, Rule
@@ -38,7 +38,7 @@ _HELD = Rule(
         "Cast",
         "ONNX leaves the result undefined, and it differs from machine to machine.",
     ),
-    HeldByTheIntegerType(),
+    RepresentableAsInteger(),
     survived=True,
 )
 

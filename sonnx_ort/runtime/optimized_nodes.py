@@ -16,7 +16,9 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.runtime.data_flow import VARYING, Dependencies, ValueNumbering, live_nodes
 
-_KEPT_OPERATORS = frozenset(operator.name for operator in OPERATORS.values() if operator.stays)
+_KEPT_OPERATORS = frozenset(
+    operator.name for operator in OPERATORS.values() if operator.irreplaceable
+)
 _BRANCH = re.compile(r"^(_if_(then|else)_branch_(token_\d+_)?)+")
 _PREFIXES = re.compile(rf"^(InsertedPrecisionFreeCast_|{_BRANCH.pattern[1:]})+")
 _SUFFIX = re.compile(r"(_token_\d+)+$")

@@ -50,7 +50,9 @@ def defined(single: Single, feeds):
         found = None
         for rule in rules:
             if rule.requirement.subject is Subject.ELEMENTS:
-                found = found or rule.requirement.violation(rule.spoken_of(single.names, arrays))
+                found = found or rule.requirement.violation(
+                    rule.select_operands(single.names, arrays)
+                )
         if found is None:
             return feeds
         feeds = {name: np.delete(array, found.index) for name, array in feeds.items()}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.custom_ops.failure_channel import CODE_BASE, KERNEL_FAILURE, failed_guards
-from sonnx_ort.custom_ops.violation_log import LOG, ViolationLog, could_not_finish
+from sonnx_ort.custom_ops.violation_log import LOG, ViolationLog, kernel_failed
 from sonnx_ort.profile.catalog import RULES
 
 
@@ -140,7 +140,7 @@ class Unprintable(Exception):  # noqa: N818 - what it is matters, not that it is
 
 
 def test_error_that_cannot_be_printed_is_told_by_its_type():
-    _, shape = could_not_finish(np.dtype(np.int8), "Div", "n", Unprintable())
+    _, shape = kernel_failed(np.dtype(np.int8), "Div", "n", Unprintable())
     assert str(LOG.take(-int(shape[0]))) == (
         "sonnx::Div, node 'n': the kernel could not finish: Unprintable: "
         "(an error that cannot be printed)"
@@ -149,5 +149,5 @@ def test_error_that_cannot_be_printed_is_told_by_its_type():
 
 def test_nothing_is_given_in_the_type_of_the_result_where_nothing_can_be_recorded(monkeypatch):
     monkeypatch.setattr(ViolationLog, "record", Mock(side_effect=MemoryError))
-    result, shape = could_not_finish(np.dtype(np.int8), "Div", "n", ValueError())
+    result, shape = kernel_failed(np.dtype(np.int8), "Div", "n", ValueError())
     assert (result.dtype, result.size, shape.tolist().tolist()) == (np.int8, 0, [-KERNEL_FAILURE])

@@ -113,7 +113,7 @@ ENFORCED = """
     def feed(kind, shape):
         return (np.arange(np.prod(shape, dtype=int)) + 1).reshape(shape).astype(KINDS[kind])
 
-    looked_at = 0
+    checked_operands = 0
     for name, (kinds, node, output, count, expected) in CASES.items():
         made = model(dict(zip("abcd", kinds)), node, output)
         for backend, broadcast in itertools.product(("python", "native"), ("reject", "explicit")):
@@ -127,7 +127,7 @@ ENFORCED = """
                 feeds = dict(zip("abcd", arrays))
                 found = outcome(session, feeds)
                 told = f"{name} {backend} {broadcast} {shapes}: {found!r}"
-                looked_at += 1
+                checked_operands += 1
                 if isinstance(found, sonnx_ort.ContractViolation):
                     assert len(set(shapes)) > 1, told
                     assert found.rule == f"{name.split()[0]}.R1", told
@@ -136,7 +136,7 @@ ENFORCED = """
                 else:
                     assert len(set(shapes)) == 1 or broadcast == "explicit", told
                     np.testing.assert_allclose(found, expected(*arrays), 1e-6, err_msg=told)
-    print(looked_at)
+    print(checked_operands)
     """
 
 

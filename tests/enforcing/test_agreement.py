@@ -3,7 +3,7 @@
 import onnx_ir as ir
 import pytest
 
-from sonnx_ort.enforcing.native.inputs import Agreement, find_agreements, settle
+from sonnx_ort.enforcing.native.inputs import Agreement, find_agreements, prove_by_inputs
 from sonnx_ort.loading.canonical import load_canonical
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.report import identify
@@ -29,9 +29,9 @@ def agreements(graph: str, broadcasting: Broadcasting = Broadcasting.REJECT) -> 
 
 def described(found: Agreement) -> str:
     axes = " ".join(f"{place.value.name}[{place.axis}]" for place in found.axes)
-    holders = " ".join(node.target.label for node in found.holders)
-    resting = " ".join(node.target.label for node in found.resting)
-    return f"{found.symbol}: {axes} held by {holders} for {resting}"
+    checking_nodes = " ".join(node.target.label for node in found.checking_nodes)
+    dependent_nodes = " ".join(node.target.label for node in found.dependent_nodes)
+    return f"{found.symbol}: {axes} held by {checking_nodes} for {dependent_nodes}"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_settled_is_what_is_said_of_shapes_that_only_a_run_would_tell() -> None:
         Status.PROVED,
         "the inputs agree on what the shapes rest on, which is checked once",
     )
-    settled = [settle(node) for node in nodes]
+    settled = [prove_by_inputs(node) for node in nodes]
     assert [node.target for node in settled] == [node.target for node in nodes]
     assert told == [(o.rule.id, o.status, o.evidence) for n in settled for o in n.obligations]
     assert Status.RUNTIME in {status for _, status, _ in told}

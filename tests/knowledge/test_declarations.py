@@ -6,7 +6,11 @@ import onnx.helper
 import onnx_ir as ir
 import pytest
 
-from sonnx_ort.knowledge.declarations import collected_by_loops, declared_shape, without_claims
+from sonnx_ort.knowledge.declarations import (
+    collected_by_loops,
+    declared_shape,
+    without_declarations,
+)
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, defined_values, subgraphs
 from support.graphs import parse, tensor
 
@@ -24,7 +28,7 @@ def _size(size: int | ir.SymbolicDim) -> str:
 
 def left(made: onnx.ModelProto, name: str) -> str:
     """What is left of the declaration of a value."""
-    return left_in(without_claims(read(made)), name)
+    return left_in(without_declarations(read(made)), name)
 
 
 def left_in(written: onnx.ModelProto, name: str) -> str:
@@ -117,7 +121,7 @@ class TestInitializer:
 
     def test_is_an_input_where_it_is_declared_only(self) -> None:
         long = onnx.numpy_helper.from_array(np.arange(129), "k")
-        kept = without_claims(read(in_main_graph(long, tensor("k", "int64", None)))).graph
+        kept = without_declarations(read(in_main_graph(long, tensor("k", "int64", None)))).graph
         assert ([value.name for value in kept.input], [*kept.initializer]) == (["c", "k"], [])
 
     def test_is_declared_only_where_its_data_is_external(self) -> None:
@@ -128,7 +132,7 @@ class TestInitializer:
 
     def test_that_an_input_can_override_is_an_input(self) -> None:
         made = parse("(int64[2] k) => (int64[] y) <int64[2] k = {1, 2}> { y = Identity(k) }")
-        kept = without_claims(read(made)).graph
+        kept = without_declarations(read(made)).graph
         assert ([value.name for value in kept.input], [*kept.initializer]) == (["k"], [])
 
 
@@ -155,7 +159,7 @@ class TestConstant:
         (node,) = (n for n in all_nodes(made) if n.op_type == "Constant" and n.output[0] == "k")
         elements = onnx.numpy_helper.from_array(np.arange(count), "k")
         node.attribute.append(onnx.helper.make_attribute("value", elements))
-        written = without_claims(read(made))
+        written = without_declarations(read(made))
         (left,) = (n for n in all_nodes(written) if n.output[0] == "k")
         assert (len(left.SerializeToString()) > 900) is held
         inferred = onnx.shape_inference.infer_shapes(written)
@@ -168,7 +172,7 @@ class TestConstant:
         elements.doc_string = "-" * (size - elements.ByteSize() - 2)
         made = parse("() => (int64[?] y) { k = Constant() y = Identity(k) }")
         made.graph.node[0].attribute.append(onnx.helper.make_attribute("value", elements))
-        (attribute,) = without_claims(read(made)).graph.node[0].attribute
+        (attribute,) = without_declarations(read(made)).graph.node[0].attribute
         assert elements.ByteSize() == size
         assert (attribute.name == "value") is held
 
@@ -181,7 +185,7 @@ def test_initializer_of_a_body_that_an_input_overrides_is_an_input() -> None:
     (body,) = subgraphs(made.graph.node)
     for name in ("state", "other"):
         body.initializer.append(onnx.numpy_helper.from_array(np.ones(3, np.float32), name))
-    (written,) = subgraphs(without_claims(read(made)).graph.node)
+    (written,) = subgraphs(without_declarations(read(made)).graph.node)
     assert [each.name for each in written.initializer] == ["other"]
 
 
@@ -208,7 +212,7 @@ def test_declarations_are_kept_of_the_values_that_are_named() -> None:
         }""")
     )
     values = {value.name: value for value in defined_values(model.graph)}
-    written = without_claims(model, [values["b"]])
+    written = without_declarations(model, [values["b"]])
     assert [left_in(written, name) for name in "aby"] == ["None", "FLOAT[5]", "None"]
 
 
@@ -216,14 +220,14 @@ def test_two_initializers_that_share_a_tensor_keep_their_names() -> None:
     model = read(parse("() => (int64[2] y) <int64[2] k = {1, 2}> { y = Identity(k) }"))
     shared = model.graph.initializers["k"].const_value
     model.graph.initializers.add(ir.Value(name="l", const_value=shared))
-    written = without_claims(model)
+    written = without_declarations(model)
     assert [each.name for each in written.graph.initializer] == ["k", "l"]
 
 
 def test_the_model_is_not_changed() -> None:
     made = parse("(float[?] x, int64[2] k) => (float[3] z) <int64[2] k = {1, 2}> { z = Relu(x) }")
     model = read(made)
-    without_claims(model)
+    without_declarations(model)
     assert ir.to_proto(model) == ir.to_proto(read(made))
 
 

@@ -60,7 +60,9 @@ def test_sparse_constant_is_told_as_one() -> None:
     assert Facts(model).origin(values["s"]) == "sparse initializer"
 
 
-@pytest.mark.parametrize(("node", "mistakable"), [("Relu(x)", False), ("Det(x)", True)])
-def test_shape_that_only_inference_knows_may_be_mistaken(node: str, *, mistakable: bool) -> None:
+@pytest.mark.parametrize(("node", "may_be_misinferred"), [("Relu(x)", False), ("Det(x)", True)])
+def test_shape_that_only_inference_knows_may_be_mistaken(
+    node: str, *, may_be_misinferred: bool
+) -> None:
     facts, values = known(f"(float[2,2] x) => (float[] y) {{ y = {node} }}")
-    assert facts.mistakable(values["y"]) is mistakable
+    assert facts.may_be_misinferred(values["y"]) is may_be_misinferred

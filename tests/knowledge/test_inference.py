@@ -197,7 +197,7 @@ class TestMistaken:
         inference, values = inferred(
             parse(f"(float[n,3] x, float[2,3] w, int64[k] s) => (float[] y) {{ y = {node} }}")
         )
-        assert inference.mistaken(values["y"], certain) is expected
+        assert inference.misinferred(values["y"], certain) is expected
 
     @pytest.mark.parametrize(("certain", "expected"), [((2,), False), ((3,), True), (None, True)])
     @pytest.mark.parametrize("elements", [2, 500], ids=["small", "large"])
@@ -207,15 +207,15 @@ class TestMistaken:
         graph = "(float[n] x) => (float[] y) { y = Mul(x, w) }"
         inference, values = inferred(parse(graph, constants={"w": np.ones((2, elements))}))
         whole = None if certain is None else (*certain, elements)
-        assert inference.mistaken(values["w"], whole) is expected
+        assert inference.misinferred(values["w"], whole) is expected
 
     @pytest.mark.parametrize(("declared", "expected"), [("float[3]", True), ("float[]", False)])
     def test_of_what_a_loop_collects_where_that_is_declared(
         self, declared: str, *, expected: bool
     ) -> None:
         inference, values = inferred(parse(LOOP.format(declared=declared, one="Reshape(x, s)")))
-        assert inference.mistaken(values["y"], None) is expected
-        assert inference.mistaken(values["one"], None) is expected
+        assert inference.misinferred(values["y"], None) is expected
+        assert inference.misinferred(values["one"], None) is expected
 
     def test_of_sizes_that_rest_on_vectors_too_long_to_follow(
         self, monkeypatch: pytest.MonkeyPatch
@@ -223,10 +223,10 @@ class TestMistaken:
         monkeypatch.setattr(bounded_inference, "_MANY", 5)
         made = parse(LOOP.format(declared="float[3]", one="Reshape(x, s)"))
         inference, values = inferred(made)
-        assert inference.mistaken(values["y"], ("m", 3))
+        assert inference.misinferred(values["y"], ("m", 3))
         monkeypatch.setattr(bounded_inference, "_MANY", 6)
         inference, values = inferred(made)
-        assert not inference.mistaken(values["y"], ("m", 3))
+        assert not inference.misinferred(values["y"], ("m", 3))
 
     @pytest.mark.parametrize(
         "graph",
@@ -245,7 +245,7 @@ class TestMistaken:
         model = read_without_operators(made)
         with caplog.at_level(logging.DEBUG, "sonnx_ort"):
             inference = Inference(model)
-        assert inference.mistaken(model.graph.inputs[0], (2,))
+        assert inference.misinferred(model.graph.inputs[0], (2,))
         assert inference.element_type(model.graph.inputs[0]) is ir.DataType.FLOAT
         assert all(told.startswith("onnx.shape_inference failed: ") for told in caplog.messages)
         assert "opset" in caplog.messages[0]
@@ -278,7 +278,7 @@ def test_nothing_is_known_where_inference_speaks_of_an_unknown_type() -> None:
         None,
         None,
     ]
-    assert inference.mistaken(values["z"], (2,))
+    assert inference.misinferred(values["z"], (2,))
 
 
 def test_nothing_is_known_of_an_output_that_is_left_out() -> None:
@@ -288,7 +288,7 @@ def test_nothing_is_known_of_an_output_that_is_left_out() -> None:
     inference, (_, left_out) = Inference(model), model.graph[0].outputs
     assert inference.element_type(left_out) is None
     assert inference.may_be_tensor(left_out)
-    assert not inference.mistaken(left_out, (1,))
+    assert not inference.misinferred(left_out, (1,))
 
 
 @pytest.mark.parametrize(

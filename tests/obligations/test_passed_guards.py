@@ -83,7 +83,7 @@ def test_proof_tells_that_it_rests_on_nodes_before() -> None:
     )
     demands = Demands(Edition.TYPED, Broadcasting.REJECT, DEFAULT_OPERATORS)
     nodes = examine(made, demands).nodes
-    assert [node.rests_on_guards for node in nodes] == [False, True]
+    assert [node.proof_uses_guards for node in nodes] == [False, True]
 
 
 @pytest.mark.parametrize(

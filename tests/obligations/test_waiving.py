@@ -12,7 +12,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.obligations.examination import tolerate
+from sonnx_ort.obligations.examination import apply_waivers
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import waiver_of
 from sonnx_ort.obligations.report import Report
@@ -234,7 +234,7 @@ def test_broadcast_takes_the_place_of_equal_shapes_that_are_waived(
     node: tuple[str, str, str], waivers: list[sonnx_ort.Waiver], waived: str, *, broadcast: bool
 ) -> None:
     given, behind = examined(*node), examined(*node, Broadcasting.EXPLICIT)
-    found = tolerate(given, waivers, lambda: behind)
+    found = apply_waivers(given, waivers, lambda: behind)
     assert " ".join(o.rule.id for o in found.waived) == waived
     assert all(o in given.obligations for o in found.waived)
     assert replace(found, waived=()) == (behind if broadcast else given)
@@ -255,7 +255,7 @@ def test_shapes_stay_violated_where_no_broadcast_makes_them_equal(
 
 
 def test_nothing_stays_violated_behind_a_broadcast() -> None:
-    found = tolerate(
+    found = apply_waivers(
         examined("2", "1", "int32"),
         [SHAPES, TYPES],
         lambda: examined("2", "1", "int32", Broadcasting.EXPLICIT),

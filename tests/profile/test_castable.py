@@ -6,10 +6,10 @@ import pytest
 
 from sonnx_ort.profile.element_type import FLOAT_TYPES, ElementType, Family
 from sonnx_ort.profile.operand import Operand
-from sonnx_ort.profile.requirements.elements import HeldByTheIntegerType
+from sonnx_ort.profile.requirements.elements import RepresentableAsInteger
 from sonnx_ort.profile.rule import Judgement, Status, Violation
 
-REQUIREMENT = HeldByTheIntegerType()
+REQUIREMENT = RepresentableAsInteger()
 INTEGERS = [kind for kind in ElementType if kind.family is Family.INTEGER]
 HINT = "keep such numbers out, for example with Clip, or convert to a wider type"
 

@@ -19,7 +19,7 @@ def test_operands_and_results_are_named_as_often_as_there_are(operator, count, o
 
 
 @pytest.mark.parametrize(
-    ("operator", "looked_at", "elementwise"),
+    ("operator", "checked_operands", "elementwise"),
     [
         ("Div", ("A", "B"), True),
         ("BatchNormalization", ("X", "input_var"), False),
@@ -29,9 +29,9 @@ def test_operands_and_results_are_named_as_often_as_there_are(operator, count, o
     ],
 )
 def test_runs_look_at_what_rules_speak_of_and_at_the_first_operand(
-    operator, looked_at, elementwise
+    operator, checked_operands, elementwise
 ):
-    assert OPERATORS[operator].looked_at == looked_at
+    assert OPERATORS[operator].checked_operands == checked_operands
     assert OPERATORS[operator].elementwise is elementwise
 
 

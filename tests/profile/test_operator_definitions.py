@@ -119,7 +119,7 @@ def test_rule_about_elements_may_see_shapes_too_where_it_says_so():
 def test_rule_of_an_operand_that_there_is_is_taken():
     rank = OwnRank(1, SCALAR_BOUNDS.requirement.example)
     made = with_rule(CLIP, SCALAR_BOUNDS, requirement=rank, operands=("input",))
-    assert made.looked_at == ("input", "min", "max")
+    assert made.checked_operands == ("input", "min", "max")
 
 
 def test_rule_whose_requirement_decides_no_run_is_refused() -> None:

@@ -19,12 +19,13 @@ def test_source_on_one_line(source, text):
 
 
 @pytest.mark.parametrize(
-    ("rule_id", "spoken_of"), [("Div.int.C1", ["x", "y"]), ("BatchNormalization.R4", ["x", "z"])]
+    ("rule_id", "select_operands"),
+    [("Div.int.C1", ["x", "y"]), ("BatchNormalization.R4", ["x", "z"])],
 )
-def test_rule_speaks_of_the_operands_that_it_names_or_of_all(rule_id, spoken_of):
+def test_rule_speaks_of_the_operands_that_it_names_or_of_all(rule_id, select_operands):
     names = ["input_mean", "B", "input_var"]
     values = ["x", "y", "z"] if rule_id.startswith("Batch") else ["x", "y"]
-    assert RULES[rule_id].spoken_of(names[: len(values)], values) == spoken_of
+    assert RULES[rule_id].select_operands(names[: len(values)], values) == select_operands
 
 
 def test_subjects_about_shapes():

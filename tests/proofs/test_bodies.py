@@ -135,11 +135,13 @@ def _on_states(graph: onnx.GraphProto) -> _Bearer:
     return _loop(graph, states, first, operands)
 
 
-def _loop(graph: onnx.GraphProto, states: _Values, first: _Values, handed_on: _Values) -> _Bearer:
+def _loop(
+    graph: onnx.GraphProto, states: _Values, first: _Values, passed_operand: _Values
+) -> _Bearer:
     iteration, going = _single("iteration", TensorProto.INT64), _single("going", TensorProto.BOOL)
     still = _single("still", TensorProto.BOOL)
-    following = _renamed(handed_on, "next")
-    around = _identities([going, *handed_on], [still, *following])
+    following = _renamed(passed_operand, "next")
+    around = _identities([going, *passed_operand], [still, *following])
     body = helper.make_graph(
         [*around, *graph.node],
         "step",
@@ -148,7 +150,7 @@ def _loop(graph: onnx.GraphProto, states: _Values, first: _Values, handed_on: _V
     )
     outer = [_single("trips", TensorProto.INT64), _single("go_on", TensorProto.BOOL), *first]
     names = [each.name for each in outer]
-    given = [*(_last(each.name) for each in handed_on), *_given(graph)]
+    given = [*(_last(each.name) for each in passed_operand), *_given(graph)]
     return helper.make_node("Loop", names, given, body=body, name=_AROUND), outer
 
 

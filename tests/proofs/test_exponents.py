@@ -61,7 +61,7 @@ class SingleExponent(Broadcasting):
         if not super().fits(feeds):
             return False
         operands = np.broadcast_arrays(*(feeds[name] for name in NAMES))
-        decided = (r.requirement.violation(r.spoken_of(NAMES, operands)) for r in self.rules)
+        decided = (r.requirement.violation(r.select_operands(NAMES, operands)) for r in self.rules)
         return all(violation is None for violation in decided)
 
     @property

@@ -40,7 +40,7 @@ def holds(requirement, arrays) -> bool:
 def test_formulas_about_elements_decide_as_the_profile_does(single: Single, rule: Rule) -> None:
     for seed in range(4):
         feeds = single.operands(3, seed)
-        holds(rule.requirement, rule.spoken_of(single.names, list(feeds.values())))
+        holds(rule.requirement, rule.select_operands(single.names, list(feeds.values())))
 
 
 def test_formula_of_equal_shapes_decides_as_the_profile_does() -> None:

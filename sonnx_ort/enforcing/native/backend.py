@@ -10,7 +10,7 @@ import onnx_ir as ir
 from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_read_operands
 from sonnx_ort.enforcing.hidden_shapes import (
-    hide_mistakable_shapes,
+    hide_misinferred_shapes,
     oldest_opset_with_hidden_shapes,
 )
 from sonnx_ort.enforcing.native.catalog import guards_of, result_forms
@@ -147,8 +147,8 @@ class NativeBackend(EnforcingBackend):
         if examined.broadcast is not None:
             operands = expand_read_operands(nodes, examined, operands, self.decisions())
         elif guards.any_in_front:
-            operands = hide_mistakable_shapes(nodes, operands, examined)
-        operands = Decision(node, guards).let_through(nodes, operands)
+            operands = hide_misinferred_shapes(nodes, operands, examined)
+        operands = Decision(node, guards).guard_operands(nodes, operands)
         if not nodes.nodes and not guards.results:
             return None
         result = computed(nodes, examined, operands)

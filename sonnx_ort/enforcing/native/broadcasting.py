@@ -100,7 +100,7 @@ def _all_hold(nodes: StandardNodes, conditions: Sequence[ir.Value]) -> ir.Value:
     return _is(nodes, smallest, 1)
 
 
-def bearer_of(plan: BroadcastPlan) -> int | None:
+def index_of_common_shape(plan: BroadcastPlan) -> int | None:
     """The position of the first value that already has the common shape, or None."""
     return next((i for i, expanded in enumerate(plan.expanded) if not expanded), None)
 
@@ -112,7 +112,7 @@ def common_shape(
     if len(values) == 1:
         return nodes.shape(values[0])
     operands = plan.operands
-    bearer = bearer_of(plan)
+    bearer = index_of_common_shape(plan)
     if bearer is not None:
         sizes = nodes.shape(values[bearer])
         if plan.fits:

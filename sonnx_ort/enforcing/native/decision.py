@@ -17,7 +17,13 @@ import onnx_ir as ir
 
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.enforcing.native.catalog import Guards
-from sonnx_ort.enforcing.native.guard import DecidingGuard, Flag, GuardedNode, Operands, Presumed
+from sonnx_ort.enforcing.native.guard import (
+    DecidingGuard,
+    Flag,
+    GuardedNode,
+    Operands,
+    Precondition,
+)
 from sonnx_ort.enforcing.native.shape_guards import ShapeComparison, compare_shapes
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.profile.rule import Rule
@@ -47,7 +53,7 @@ def settled(
         The flag; None if the pass does not pay, or if the node is in a branch: ONNX Runtime's
         optimizer crashes on some Ifs in branches that it inlines.
     """
-    single = len(guards) == 1 and guards[0].presumed is Presumed.NOTHING
+    single = len(guards) == 1 and guards[0].precondition is Precondition.NOTHING
     if single or node.computed_in not in _REDUCED_AS or node.examined.target.in_branch:
         return None
     first, *others = guards
@@ -83,7 +89,7 @@ class Decision:
     guards: Guards
     all_pass: bool = False
 
-    def let_through(self, nodes: StandardNodes, operands: Operands) -> Operands:
+    def guard_operands(self, nodes: StandardNodes, operands: Operands) -> Operands:
         """Put operands behind guards; reading a guarded operand fails if a rule is violated."""
         *earlier, last = self._split()
         for guards in earlier:
@@ -94,7 +100,7 @@ class Decision:
         """Split the guards: one that presumes earlier rules starts a new group."""
         guards = replace(self.guards, deciding=())
         for rule, guard in self.guards.deciding:
-            if guard.presumed is Presumed.EARLIER_RULES and guards.any_in_front:
+            if guard.precondition is Precondition.EARLIER_RULES and guards.any_in_front:
                 yield guards
                 guards = replace(guards, shapes=(), deciding=())
             guards = replace(guards, deciding=(*guards.deciding, (rule, guard)))
@@ -124,7 +130,7 @@ class Decision:
     def _needs_one_shape(self) -> bool:
         """Whether elements can only be checked in operands of equal shape."""
         return self.node.may_be_scalar or any(
-            guard.presumed is not Presumed.NOTHING for _, guard in self.guards.deciding
+            guard.precondition is not Precondition.NOTHING for _, guard in self.guards.deciding
         )
 
     def _of_one_shape(
@@ -167,7 +173,7 @@ class Decision:
         decided = nodes.shape(shape) if scalar else shape
         # Reversed, so that the first violated rule determines the code.
         for rule, guard in reversed(self.guards.deciding):
-            flag = guard.look(nodes, rule.spoken_of(names, operands), self.node)
+            flag = guard.look(nodes, rule.select_operands(names, operands), self.node)
             decided = _shape_or_code(nodes, flag, decided, rule.code)
         if not scalar:
             return decided

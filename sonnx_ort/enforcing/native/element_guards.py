@@ -16,7 +16,7 @@ from sonnx_ort.enforcing.native.guard import (
     Flag,
     GuardedNode,
     Operands,
-    Presumed,
+    Precondition,
     any_true,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
@@ -41,7 +41,7 @@ def interval_guard(requirement: WithinInterval) -> DecidingGuard:
     def binds(element_type: ElementType) -> bool:
         return any(limit is not None for limit in requirement.limits(element_type.dtype))
 
-    return DecidingGuard(look, binds, Presumed.NOTHING)
+    return DecidingGuard(look, binds, Precondition.NOTHING)
 
 
 def _outside(
@@ -109,7 +109,7 @@ def _passing(node: GuardedNode) -> Sequence[int]:
 NONZERO_DIVISOR = DecidingGuard(
     _divisor_is_nonzero,
     lambda kind: kind.family is Family.INTEGER,
-    Presumed.NOTHING,
+    Precondition.NOTHING,
     _passing,
     sufficient={-1: lambda _: 1},
 )
@@ -172,7 +172,7 @@ def _quotient_is_representable(nodes: StandardNodes, operands: Operands, node: G
 REPRESENTABLE_QUOTIENT = DecidingGuard(
     _quotient_is_representable,
     lambda kind: kind.dtype.kind == "i",
-    Presumed.ONE_SHAPE,
+    Precondition.ONE_SHAPE,
     sufficient={0: lambda kind: smallest_value(kind) + 1, -1: lambda _: 0},
 )
 """No element of A is the smallest value where that of B is -1."""
@@ -195,6 +195,6 @@ def _beyond(nodes: StandardNodes, operand: ir.Value) -> ir.Value:
 
 
 WITHIN_INT32 = DecidingGuard(
-    _is_within_int32, lambda kind: kind is ElementType.INT64, Presumed.NOTHING
+    _is_within_int32, lambda kind: kind is ElementType.INT64, Precondition.NOTHING
 )
 """No element of any operand is outside int32, if it is int64."""

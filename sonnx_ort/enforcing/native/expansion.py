@@ -21,8 +21,8 @@ from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand
 from sonnx_ort.enforcing.native.broadcasting import (
     aligned_shape,
     axes_exempt_from_size_0,
-    bearer_of,
     common_shape,
+    index_of_common_shape,
     padded_shapes,
     rank_of,
 )
@@ -62,7 +62,7 @@ def _expanded_in_few_nodes(
             nodes.add("Expand" if expanded else "Reshape", [value, common], "expanded")
             for value, expanded in zip(values, plan.expanded, strict=True)
         ]
-    bearer = bearer_of(plan)
+    bearer = index_of_common_shape(plan)
     if bearer is None:
         pair = len(values) == _PAIR
         return _expanded_to_each_other(nodes, label, values, operands) if pair else None

@@ -66,7 +66,7 @@ class Flag:
     when_kept: bool
 
 
-class Presumed(enum.Enum):
+class Precondition(enum.Enum):
     """The precondition for evaluating a guard without an error."""
 
     NOTHING = enum.auto()
@@ -93,7 +93,7 @@ class DecidingGuard:
         look: Returns the flag. Takes the builder of new nodes, the operands of the rule and the
             node.
         binds: Whether elements of a type can violate the rule in a run.
-        presumed: The precondition.
+        precondition: The precondition.
         passing: The positions of operands to guard besides the first.
         sufficient: By the position of an operand, a lower bound of its elements that is sufficient
             for the rule, the likeliest first.
@@ -101,7 +101,7 @@ class DecidingGuard:
 
     look: Callable[[StandardNodes, Operands, GuardedNode], Flag]
     binds: Callable[[ElementType], bool]
-    presumed: Presumed = Presumed.EARLIER_RULES
+    precondition: Precondition = Precondition.EARLIER_RULES
     passing: Callable[[GuardedNode], Sequence[int]] = _never
     sufficient: Mapping[int, Callable[[ElementType], int]] = field(default_factory=dict)
 

@@ -21,7 +21,7 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.enforcing.hidden_shapes import hide_declarations, readers_of, scalars_behind
 from sonnx_ort.enforcing.native.record import GroupRecorder, Original
-from sonnx_ort.enforcing.nodes import StandardNodes, Uses, put_behind_inputs, uses_of
+from sonnx_ort.enforcing.nodes import StandardNodes, Uses, insert_behind_inputs, uses_of
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.obligations.examination import Examination
@@ -68,15 +68,16 @@ class Agreement:
     Attributes:
         symbol: The symbol that declares them.
         axes: The axes with these sizes.
-        holders: The nodes of which at least one violates a rule about shapes if the sizes differ.
-        resting: The nodes whose rules about shapes are kept if this agreement and the others that
-            they depend on hold.
+        checking_nodes: The nodes of which at least one violates a rule about shapes if the sizes
+            differ.
+        dependent_nodes: The nodes whose rules about shapes are kept if this agreement and the
+            others that they depend on hold.
     """
 
     symbol: str
     axes: Part
-    holders: tuple[ExaminedNode, ...]
-    resting: tuple[ExaminedNode, ...]
+    checking_nodes: tuple[ExaminedNode, ...]
+    dependent_nodes: tuple[ExaminedNode, ...]
 
 
 def find_agreements(
@@ -101,19 +102,19 @@ def find_agreements(
         Agreement(
             symbol=part[0].symbol,
             axes=part,
-            holders=tuple(
+            checking_nodes=tuple(
                 node
                 for node, pairs in zip(candidates, demanded, strict=True)
                 if any(one in part for one, _ in pairs)
             ),
-            resting=resting,
+            dependent_nodes=dependent_nodes,
         )
         for part in users
-        if (resting := _useful(part, candidates, depends_on, users))
+        if (dependent_nodes := _useful(part, candidates, depends_on, users))
     )
 
 
-def settle(examined: ExaminedNode) -> ExaminedNode:
+def prove_by_inputs(examined: ExaminedNode) -> ExaminedNode:
     """Mark the rules about shapes of a node as proved by the guarded inputs."""
     obligations = (
         replace(o, status=Status.PROVED, evidence=SETTLED) if _about_shapes_of_a_run(o) else o
@@ -222,7 +223,7 @@ def prepare_inputs(
     def put_behind(nodes: StandardNodes, behind: Mapping[ir.Value, ir.Value], uses: Uses) -> None:
         pairs = tuple((str(v.name), str(guarded.name)) for v, guarded in behind.items())
         recorder.record(nodes.nodes, Original(None, inputs=pairs))
-        put_behind_inputs(model.graph, uses, nodes.nodes, behind)
+        insert_behind_inputs(model.graph, uses, nodes.nodes, behind)
 
     scalars = scalars_behind(examination.nodes, examination.facts)
     if scalars:
@@ -234,8 +235,8 @@ def prepare_inputs(
         uses = uses_of(place.value for agreement in agreements for place in agreement.axes)
         nodes = StandardNodes(names, "inputs", opset)
         put_behind(nodes, _guard_inputs(nodes, agreements), uses)
-    resting = {id(node) for agreement in agreements for node in agreement.resting}
-    return [settle(n) if id(n) in resting else n for n in examination.nodes]
+    dependent_nodes = {id(node) for agreement in agreements for node in agreement.dependent_nodes}
+    return [prove_by_inputs(n) if id(n) in dependent_nodes else n for n in examination.nodes]
 
 
 def _guard_inputs(
@@ -256,7 +257,7 @@ def _guard_inputs(
             lambda one, other: nodes.add("And", [one, other], "agreed"), [e for _, e in own]
         )
         agreement = own[0][0]
-        rule = _broken_rule(agreement.holders[0])
+        rule = _broken_rule(agreement.checking_nodes[0])
         decided = nodes.add(
             "Where", [agreed, shape, nodes.constant([-rule.code], "code")], "shape_or_code"
         )
@@ -291,9 +292,9 @@ def _broken_rule(node: ExaminedNode) -> Rule:
 
 
 def _name(value: ir.Value, agreement: Agreement, rule: Rule) -> str:
-    holder = agreement.holders[0].target
+    holder = agreement.checking_nodes[0].target
     others = dict.fromkeys(f"'{p.value.name}'" for p in agreement.axes if p.value is not value)
-    labels = [f"{n.target.operator.name} '{n.target.label}'" for n in agreement.resting]
+    labels = [f"{n.target.operator.name} '{n.target.label}'" for n in agreement.dependent_nodes]
     shown = ", ".join(labels) if len(labels) <= _MANY else f"{len(labels)} nodes"
     return (
         f"{guard_name(holder.operator.name, holder.label, [rule])}; input '{value.name}' has to "

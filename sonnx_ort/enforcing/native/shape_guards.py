@@ -20,7 +20,7 @@ from sonnx_ort.enforcing.native.guard import (
     Flag,
     GuardedNode,
     Operands,
-    Presumed,
+    Precondition,
     any_true,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
@@ -69,7 +69,7 @@ def _deciding(kept: Callable[[StandardNodes, Operands], ir.Value]) -> DecidingGu
         del node
         return Flag(kept(nodes, operands), when_kept=True)
 
-    return DecidingGuard(look, lambda _: True, Presumed.NOTHING)
+    return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
 
 
 EVERY_AXIS = _deciding(_every_axis)
@@ -173,7 +173,7 @@ def slice_guard(requirement: Slicing) -> DecidingGuard:
         broken = _Comparison(nodes, operands, node).breaking(requirement.demand)
         return Flag(any_true(nodes, broken, "any_beyond"), when_kept=False)
 
-    return DecidingGuard(look, lambda _: True, Presumed.NOTHING)
+    return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
 
 
 class _Comparison:

@@ -15,25 +15,25 @@ from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_operands
 from sonnx_ort.enforcing.hidden_shapes import (
     hide_declarations,
-    hide_mistakable_shapes,
+    hide_misinferred_shapes,
     readers_of,
     scalars_behind,
 )
 from sonnx_ort.enforcing.nodes import (
     StandardNodes,
     computed,
-    put_behind_inputs,
+    insert_behind_inputs,
     record_rules,
 )
 from sonnx_ort.enforcing.python.kernels import (
+    can_keep_standard_node,
     carrier_of,
+    constant_nodes,
     has_kernel,
-    left_in_place,
     require_kernel,
     require_nothing_waived,
-    same_in_every_run,
 )
-from sonnx_ort.enforcing.python.operands import BY_KERNELS, in_one_vector, shown_operands
+from sonnx_ort.enforcing.python.operands import BY_KERNELS, in_one_vector, inspected_operands
 from sonnx_ort.enforcing.value_info import (
     DATA_TYPES,
     converted_back,
@@ -82,11 +82,11 @@ class PythonBackend(EnforcingBackend):
 
         A waived violation does not count.
         """
-        candidates = [node for node in nodes if left_in_place(node)]
+        candidates = [node for node in nodes if can_keep_standard_node(node)]
         never_violated = {
             n.target.node for n in candidates if not _can_be_checked(n) or _only_waived(n)
         }
-        return same_in_every_run(model, nodes, has_kernel=has_kernel) | never_violated
+        return constant_nodes(model, nodes, has_kernel=has_kernel) | never_violated
 
     @staticmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
@@ -108,7 +108,7 @@ class PythonBackend(EnforcingBackend):
             uses = readers_of(scalars)
             nodes = self.nodes("inputs")
             behind = hide_declarations(nodes, scalars)
-            put_behind_inputs(self._model.graph, uses, nodes.nodes, behind)
+            insert_behind_inputs(self._model.graph, uses, nodes.nodes, behind)
         return examination.nodes
 
     def enforce(self, examined: ExaminedNode) -> None:
@@ -146,8 +146,8 @@ class PythonBackend(EnforcingBackend):
 
     def _inspected(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
         """The result of the standard node, whose first operand gets the checked shape."""
-        operands = hide_mistakable_shapes(nodes, examined.target.inputs, examined)
-        shown, (first, *others) = shown_operands(nodes, examined, operands)
+        operands = hide_misinferred_shapes(nodes, examined.target.inputs, examined)
+        shown, (first, *others) = inspected_operands(nodes, examined, operands)
         shape = self._enforced(nodes, examined, shown)
         passed = nodes.add("Reshape", [first, shape], "of_its_shape")
         return computed(nodes, examined, [passed, *others])
@@ -163,7 +163,7 @@ class PythonBackend(EnforcingBackend):
             checked = converted_operands(nodes, target, checked, carrier)
         passed = self._enforced(nodes, examined, checked)
         element_type = element_type_of(examined)
-        position = custom.handed_on
+        position = custom.passed_operand
         converted = checked[position] is not operands[position]
         if converted and element_type is not None:
             passed = nodes.cast(passed, DATA_TYPES[element_type], f"as_{element_type}")

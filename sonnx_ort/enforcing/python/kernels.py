@@ -34,7 +34,7 @@ def has_kernel(examined: ExaminedNode) -> bool:
     return custom.arithmetic is None or not examined.target.further_attributes
 
 
-def left_in_place(examined: ExaminedNode) -> bool:
+def can_keep_standard_node(examined: ExaminedNode) -> bool:
     """Whether the standard operator can compute what it would compute in the rewritten model."""
     operator = examined.target.operator
     custom = CUSTOM_OPERATORS.get(operator.name)
@@ -74,7 +74,7 @@ def require_nothing_waived(examined: ExaminedNode) -> None:
             )
 
 
-def same_in_every_run(
+def constant_nodes(
     model: ir.Model, nodes: Sequence[ExaminedNode], has_kernel: Callable[[ExaminedNode], bool]
 ) -> frozenset[ir.Node]:
     """Find the constant nodes whose obligations are all proved."""
@@ -92,8 +92,8 @@ def _foldable(examined: ExaminedNode) -> bool:
     return (
         all(examined.foldable)
         and all(o.status is Status.PROVED for o in examined.obligations)
-        and not examined.rests_on_guards
-        and not any(examined.mistakable)
+        and not examined.proof_uses_guards
+        and not any(examined.may_be_misinferred)
         and not (broadcasts and not all(_known_not_empty(o) for o in examined.operands))
         # A rule about the elements of floats determines the result.
         and not (floats and _has_rules_about_elements(examined))

@@ -41,7 +41,7 @@ def ranks_in_run(nodes: StandardNodes, shapes: Sequence[ir.Value]) -> ir.Value:
     return nodes.add("Concat", [nodes.shape(shape) for shape in shapes], "ranks", {"axis": 0})
 
 
-def shown_operands(
+def inspected_operands(
     nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
 ) -> tuple[list[ir.Value], list[ir.Value]]:
     """The inputs of a custom operator that is not element-wise, and the new operands of the node.
@@ -51,7 +51,7 @@ def shown_operands(
     """
     operator, names = examined.target.operator, examined.target.operand_names
     shown, read = [], list(operands)
-    for name in operator.looked_at:
+    for name in operator.checked_operands:
         position = names.index(name) if name in names else None
         if position is None:
             shown.append(nodes.constant([LEFT_OUT], "left_out"))

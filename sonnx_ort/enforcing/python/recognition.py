@@ -91,7 +91,7 @@ def _computing_node(
         return _inspected_node(node, guard, operator)
     if custom is None or custom.arithmetic is not None:
         return None
-    position = custom.handed_on
+    position = custom.passed_operand
     cast = _cast_back(_only_reader(guard, 0))
     reader = _only_reader(cast or guard, position)
     if reader is None or (reader.domain, reader.op_type) != (operator.domain, operator.name):
@@ -133,7 +133,7 @@ def _inspected_node(node: ir.Node, guard: ir.Node, operator: Operator) -> ir.Nod
     inputs = (value for value in node.inputs if value is not None)
     matches = all(
         _is_checked(checked, read.get(name), by_shape=name in operator.by_shape)
-        for name, checked in zip(operator.looked_at, inputs, strict=True)
+        for name, checked in zip(operator.checked_operands, inputs, strict=True)
     )
     return reader if matches else None
 

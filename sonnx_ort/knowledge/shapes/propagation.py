@@ -255,7 +255,7 @@ class _Propagation:
 
     def _may_be_mistaken(self, value: ir.Value) -> bool:
         sizes = self.shapes.get(value)
-        return self._inference.mistaken(value, None if sizes is None else dimensions(sizes))
+        return self._inference.misinferred(value, None if sizes is None else dimensions(sizes))
 
     def _known_inputs(self, node: ir.Node) -> KnownInputs:
         version = operator_version(node.op_type, self._version)

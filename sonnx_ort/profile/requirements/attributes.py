@@ -61,7 +61,7 @@ def _sparse(tensors: Sequence[Operand]) -> Judgement | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RequiredInput:
     """The node has the input, which is the only operand of the rule."""
 
     name: str
@@ -84,7 +84,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class DecidedByAttributes:
     """A rule decided by the attributes of a node."""
 
     judgement: Judgement
@@ -125,7 +125,7 @@ class AdmittedAttribute(DependsOnAttributes):
         value = self.assumed if said is None else said
         kept = isinstance(value, int | float) and self.admits(value)
         judgement = proved if kept else violated
-        return Settled(judgement(f"the attribute {name} is {value}"), self.example)
+        return DecidedByAttributes(judgement(f"the attribute {name} is {value}"), self.example)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Undecided, because the node is unknown."""

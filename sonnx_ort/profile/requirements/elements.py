@@ -12,7 +12,7 @@ import onnx
 
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operand import Bounds, Operand, first_index
-from sonnx_ort.profile.requirements.attributes import Settled
+from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
 from sonnx_ort.profile.requirements.division import format_index
 from sonnx_ort.profile.rule import (
     AttributeValue,
@@ -181,7 +181,7 @@ _EXAMPLE = Illustration(
 )
 
 
-class HeldByTheIntegerType(DependsOnAttributes):
+class RepresentableAsInteger(DependsOnAttributes):
     """All elements are numbers in the range of the integer type given by the attribute `to`.
 
     Fractions are truncated and do not matter.
@@ -217,7 +217,7 @@ def _held_by(to: int) -> Requirement:
     names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
     integer = ElementType.named(names.get(to))
     if integer is None or integer.family is not Family.INTEGER:
-        return Settled(proved(f"{names.get(to, to)} is no type of integers"), _EXAMPLE)
+        return DecidedByAttributes(proved(f"{names.get(to, to)} is no type of integers"), _EXAMPLE)
     return WithinInterval(
         ("X",),
         0,

@@ -172,7 +172,7 @@ class Guarded:
         names = self.single.names
         arrays = [feeds[name] for name in names]
         return all(
-            rule.requirement.violation(rule.spoken_of(names, arrays)) is None
+            rule.requirement.violation(rule.select_operands(names, arrays)) is None
             for rule in self.rules()
         )
 

@@ -74,8 +74,8 @@ def _cut(demand: SliceDemand, x: Tensor, *places: Tensor) -> z3.BoolRef:
 
 def kept(rule: Rule, names: Sequence[str], operands: Sequence[Tensor]) -> z3.BoolRef:
     """Whether operands keep a rule that a run decides."""
-    spoken_of = rule.spoken_of(tuple(names), tuple(operands))
-    return demanded(rule.requirement, spoken_of)
+    select_operands = rule.select_operands(tuple(names), tuple(operands))
+    return demanded(rule.requirement, select_operands)
 
 
 def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef:

@@ -126,7 +126,7 @@ class SingleOperands:
         """Whether arrays keep the rules, by the profile's own decision."""
         arrays = [feeds[name] for name in self.names]
         return all(
-            rule.requirement.violation(rule.spoken_of(self.names, arrays)) is None
+            rule.requirement.violation(rule.select_operands(self.names, arrays)) is None
             for rule in self.rules()
         )
 
