@@ -4,11 +4,15 @@ import logging
 import os
 from collections.abc import Iterator
 
+import onnxruntime_extensions  # noqa: F401 - see below
 import pytest
 from hypothesis import HealthCheck, settings
 
 import sonnx_ort
 from sonnx_ort.options import Backend
+
+# onnxruntime_extensions has all child processes take protobuf's slow implementation in Python.
+os.environ.pop("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", None)
 
 settings.register_profile(
     "reproducible",
