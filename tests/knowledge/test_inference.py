@@ -354,3 +354,19 @@ def test_text_that_is_not_utf_8_is_not_logged(caplog: pytest.LogCaptureFixture) 
     with caplog.at_level(logging.WARNING, "onnx_ir"):
         Inference(model)
     assert caplog.messages == []
+
+
+def test_types_flow_through_custom_operators_in_a_body_of_a_loop() -> None:
+    made = parse("""(int64 n, int64[1] c) => (int64[k] y) {
+        s, y = Loop (n, "", c) <body = body (int64 i, bool go, int64[1] t)
+            => (bool go, int64[1] u, int64[1] w) {
+            u = Identity(t)
+            d = Sub(t, c)
+            w = Identity(d)
+        }>
+    }""")
+    enforced = sonnx_ort.rewrite(made, operators="Sub")
+    loaded, facts = facts_of(enforced)
+    assert [facts.element_type(v) for v in defined_values(loaded.graph) if v.name == "w"] == [
+        "int64"
+    ]
