@@ -6,140 +6,51 @@ from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.rule import Illustration, Rule
 
-_AND_RULES = CommonRules(
-    "And",
-    201,
-    by_analogy("And"),
-)
 
-AND = Operator(
-    name="And",
-    description="""
-        `And`: the conjunction of two tensors of conditions of one shape.
+def _of_conditions(name: str, first_code: int, what: str) -> Operator:
+    """An operator on two tensors of conditions of one shape."""
+    return Operator(
+        name=name,
+        description=f"""
+            `{name}`: {what} of two tensors of conditions of one shape.
 
-        Results: true and false.
+            Results: true and false.
 
-        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
-        symbol.
-    """,
-    operands=("A", "B"),
-    versions=(1, 7),
-    contracts=_AND_RULES.contracts(Family.BOOLEAN),
-)
+            ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with
+            one symbol.
+        """,
+        operands=("A", "B"),
+        versions=(1, 7),
+        contracts=CommonRules(name, first_code, by_analogy(name)).contracts(Family.BOOLEAN),
+    )
 
 
-_OR_RULES = CommonRules(
-    "Or",
-    221,
-    by_analogy("Or"),
-)
+def _of_bits(name: str, first_code: int, what: str) -> Operator:
+    """An operator on the bits of two tensors of integers."""
+    return Operator(
+        name=name,
+        description=f"""
+            `{name}`: {what} of the bits of two tensors of integers.
 
-OR = Operator(
-    name="Or",
-    description="""
-        `Or`: the disjunction of two tensors of conditions of one shape.
+            Results: bit by bit.
 
-        Results: true and false.
-
-        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
-        symbol.
-    """,
-    operands=("A", "B"),
-    versions=(1, 7),
-    contracts=_OR_RULES.contracts(Family.BOOLEAN),
-)
+            ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with
+            one symbol, in all eight integer types.
+        """,
+        operands=("A", "B"),
+        versions=(18,),
+        contracts=CommonRules(name, first_code, by_analogy(name)).contracts(Family.INTEGER),
+        oldest_kernels=18,
+    )
 
 
-_XOR_RULES = CommonRules(
-    "Xor",
-    241,
-    by_analogy("Xor"),
-)
+AND = _of_conditions("And", 201, "the conjunction")
+OR = _of_conditions("Or", 221, "the disjunction")
+XOR = _of_conditions("Xor", 241, "the exclusive disjunction")
 
-XOR = Operator(
-    name="Xor",
-    description="""
-        `Xor`: the exclusive disjunction of two tensors of conditions of one shape.
-
-        Results: true and false.
-
-        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
-        symbol.
-    """,
-    operands=("A", "B"),
-    versions=(1, 7),
-    contracts=_XOR_RULES.contracts(Family.BOOLEAN),
-)
-
-
-_BITWISE_AND_RULES = CommonRules(
-    "BitwiseAnd",
-    261,
-    by_analogy("BitwiseAnd"),
-)
-
-BITWISE_AND = Operator(
-    name="BitwiseAnd",
-    description="""
-        `BitwiseAnd`: the conjunction of the bits of two tensors of integers.
-
-        Results: bit by bit.
-
-        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
-        symbol, in all eight integer types.
-    """,
-    operands=("A", "B"),
-    versions=(18,),
-    contracts=_BITWISE_AND_RULES.contracts(Family.INTEGER),
-    oldest_kernels=18,
-)
-
-
-_BITWISE_OR_RULES = CommonRules(
-    "BitwiseOr",
-    281,
-    by_analogy("BitwiseOr"),
-)
-
-BITWISE_OR = Operator(
-    name="BitwiseOr",
-    description="""
-        `BitwiseOr`: the disjunction of the bits of two tensors of integers.
-
-        Results: bit by bit.
-
-        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
-        symbol, in all eight integer types.
-    """,
-    operands=("A", "B"),
-    versions=(18,),
-    contracts=_BITWISE_OR_RULES.contracts(Family.INTEGER),
-    oldest_kernels=18,
-)
-
-
-_BITWISE_XOR_RULES = CommonRules(
-    "BitwiseXor",
-    301,
-    by_analogy("BitwiseXor"),
-)
-
-BITWISE_XOR = Operator(
-    name="BitwiseXor",
-    description="""
-        `BitwiseXor`: the exclusive disjunction of the bits of two tensors of integers.
-
-        Results: bit by bit.
-
-        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
-        symbol, in all eight integer types.
-    """,
-    operands=("A", "B"),
-    versions=(18,),
-    contracts=_BITWISE_XOR_RULES.contracts(Family.INTEGER),
-    oldest_kernels=18,
-)
-
+BITWISE_AND = _of_bits("BitwiseAnd", 261, "the conjunction")
+BITWISE_OR = _of_bits("BitwiseOr", 281, "the disjunction")
+BITWISE_XOR = _of_bits("BitwiseXor", 301, "the exclusive disjunction")
 
 _BIT_SHIFT_FIRST_CODE = 481
 _BIT_SHIFT_OPERANDS = ("X", "Y")
