@@ -109,11 +109,11 @@ def rewrite(  # noqa: PLR0913 - one for each choice
     make_explicit: bool = False,
     waivers: Waivers = (),
 ) -> onnx.ModelProto | ir.Model:
-    """Put what enforces the profile in the place of nodes: of every Div and Sub, or of more.
+    """Rewrite a model so that each run enforces the profile: at every Div and Sub, or more.
 
     Covers the main graph, the subgraphs of If, Loop and Scan at any depth, and model-local
-    functions, which are inlined where such a node occurs in them. Everything else stays: names of
-    inputs and outputs, other nodes, metadata. Rewriting a rewritten model changes nothing.
+    functions, which are inlined where such a node occurs in them. Names of inputs and outputs,
+    other nodes and metadata are kept. Rewriting a rewritten model changes nothing.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
@@ -125,12 +125,12 @@ def rewrite(  # noqa: PLR0913 - one for each choice
             names, in a text with commas between or any iterable. `check` reports on all.
         backend: "python": custom operators, to be run with `sonnx_ort.register`. "native": guards
             of standard operators in front of the nodes, which every ONNX Runtime runs. A model
-            that the native backend made stays as it is, whichever is asked for here.
+            that the native backend made is kept, whichever backend is given here.
         make_explicit: Also write down the types, shapes and defaults of attributes that the file
             leaves out (`GR2`, `GR4`).
-        waivers: What violations are tolerated for, and not enforced: a TOML file, or waivers, each
-            for exactly one violation. Where shapes differ a Broadcast is written out in front of
-            the node; all its other rules are enforced. The model's metadata says so.
+        waivers: The violations that are not enforced, with reasons: a TOML file, or waivers, each
+            for exactly one violation. Where shapes differ a Broadcast is inserted in front of the
+            node, and all its other rules are enforced. The model's metadata names the waivers.
 
     Returns:
         The enforced model: an `onnx_ir.Model` for one, an `onnx.ModelProto` for anything else.

@@ -201,21 +201,21 @@ def check(
         str | None,
         typer.Option(
             metavar="RULES",
-            help="The rules to tell of: ids or what they begin with, such as Div.int, with commas "
+            help="The rules to report: ids or what they begin with, such as Div.int, with commas "
             "between.",
         ),
     ] = None,
     ignore: Annotated[
-        str | None, typer.Option(metavar="RULES", help="The rules among them not to tell of.")
+        str | None, typer.Option(metavar="RULES", help="The rules to leave out of the report.")
     ] = None,
     waivers: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A TOML file of violations that are tolerated, and why."),
+        typer.Option(metavar="FILE", help="A TOML file of waived violations, with reasons."),
     ] = None,
     record: RecordOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Tell for every rule at every node whether it holds, and why. Runs no model.
+    """Report the status of every rule at every node, with its evidence. Runs no model.
 
     Of several models each is checked, whatever becomes of the others.
 

@@ -73,7 +73,7 @@ WaiversOption = Annotated[
     typer.Option(
         "--waivers",
         metavar="FILE",
-        help="A TOML file of violations that are tolerated, and why; they are not enforced.",
+        help="A TOML file of waived violations, with reasons; they are not enforced.",
     ),
 ]
 QuietOption = Annotated[

@@ -53,7 +53,7 @@ def rewrite(
     record: RecordOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Put what enforces the profile in the place of nodes: every Div and Sub, or more."""
+    """Rewrite a model so that each run enforces the profile: at every Div and Sub, or more."""
     from sonnx_ort.api import rewrite_file
 
     with errors_as_sentences():

@@ -22,7 +22,7 @@ def verify(
     record: Annotated[Path, typer.Argument(metavar="RECORD", help="What --record wrote.")],
     quiet: QuietOption = False,
 ) -> None:
-    """Tell whether a model is one that was recorded, and whether the same is found of it today.
+    """Compare a model with its evidence record, and the record with an analysis of today.
 
     Exit status 0: it is, and the same is found; 1: something differs; 2: unusable input.
     """
