@@ -81,8 +81,10 @@ def loop_of(node: ir.Node) -> Iteration | None:
 def _scan(node: ir.Node, body: ir.Graph) -> Iteration | None:
     scanned = node.attributes.get_int("num_scan_inputs", 0)
     count = len(node.inputs) - scanned
+    if not 0 <= scanned <= len(node.inputs):
+        return None
     axes = node.attributes.get_ints("scan_input_axes") or [0] * scanned
-    if count < 0 or len(axes) != scanned:
+    if len(axes) != scanned:
         return None
     elements = zip(body.inputs[count:], node.inputs[count:], axes, strict=False)
     return Iteration(

@@ -21,7 +21,14 @@ def single_operand_violation(
     operator: str, operands: Operands, attributes: Attributes
 ) -> Violation | None:
     """Find the first rule that the operands of a node violate; an omitted operand is None."""
-    return next(_RULES[operator]([o for o in operands if o is not None], attributes), None)
+    return next(single_operand_violations(operator, operands, attributes), None)
+
+
+def single_operand_violations(
+    operator: str, operands: Operands, attributes: Attributes
+) -> Iterator[Violation]:
+    """Find every violation, in the order of the rules; an omitted operand is None."""
+    return _RULES[operator]([o for o in operands if o is not None], attributes)
 
 
 def _matrices(operands: Sequence[Array], _: Attributes) -> Iterator[Violation]:

@@ -98,6 +98,12 @@ def test_nothing_is_known_of_a_scan_with_a_batch(version: int) -> None:
     assert iteration_of(node_of("y = " + _SCAN.format("num_scan_inputs = 1, ")), version) is None
 
 
+@pytest.mark.parametrize("scanned", [-1, 3, 1 << 62])
+def test_nothing_is_known_of_a_scan_of_more_than_there_is(scanned: int) -> None:
+    node = node_of("y = " + _SCAN.format(f"num_scan_inputs = {scanned}, "))
+    assert iteration_of(node, 17) is None
+
+
 @pytest.mark.parametrize(
     "text",
     ["y = Relu(x)", "y = com.example." + _LOOP.format("trips, go", "", ", e"), "y = Loop(trips)"],

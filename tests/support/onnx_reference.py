@@ -21,7 +21,7 @@ from support.onnx_cases import Suite, Trial, optimized, plain
 from support.onnx_record import NODE_BY_NODE, OPTIMIZED, REFUSED, SAME, UNOPTIMIZED
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
-from support.soundness.rules import decided_rules
+from support.soundness.rules import breaks, decided_rules
 
 _ABOUT_TYPES, _ABOUT_SHAPES = ".R2", ".R1"
 
@@ -118,7 +118,7 @@ def _said_to_break(breach: Breach, node: onnx.NodeProto) -> bool:
 def _breaks(rule: str, node: onnx.NodeProto, operands: Sequence[Array | None]) -> bool:
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     if not OPERATORS[node.op_type].elementwise:
-        return decided_rules(node.op_type, operands, "typed", attributes).get(rule, False)
+        return breaks(node.op_type, rule, operands, attributes)
     given = [operand for operand in operands if operand is not None]
     if rule.endswith(_ABOUT_SHAPES):
         return len({operand.shape for operand in given}) > 1

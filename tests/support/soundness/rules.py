@@ -5,7 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from sonnx_ort.oracle import Violation, outcome
-from sonnx_ort.oracle.single_operands import single_operand_violation
+from sonnx_ort.oracle.single_operands import (
+    single_operand_violation,
+    single_operand_violations,
+)
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
@@ -90,6 +93,25 @@ def decided_rules(
     return decided
 
 
+def breaks(operator: str, rule: str, places: Places, attributes: Attributes) -> bool:
+    """Whether operands of an operator that is not element-wise break a rule, whatever else they do.
+
+    What a Slice does not have is what ONNX says of it: all axes, in steps of 1.
+    """
+    if rule in _BY_THE_NODE:
+        return _BY_THE_NODE[rule](places, attributes)
+    if _beyond_all_axes(operator, places, attributes):
+        return rule == "ArgMax.R5"
+    given = list(places)
+    if operator == "Slice":
+        x, starts, ends, axes, steps = [*given, None, None][: _STEPS + 1]
+        assert x is not None
+        assert starts is not None
+        given = [x, starts, ends, np.arange(starts.size) if axes is None else axes]
+        given.append(np.ones(starts.size, np.int64) if steps is None else steps)
+    return rule in {each.rule for each in single_operand_violations(operator, given, attributes)}
+
+
 def _rules(operator: str, places: Places, edition: str) -> tuple[Rule, ...]:
     family = type_of(operator, places).family
     return OPERATORS[operator].rules(Edition(edition), family)
@@ -124,6 +146,8 @@ def _beyond_all_axes(operator: str, places: Places, attributes: Attributes) -> b
         case "ArgMax", [np.ndarray() as data]:
             return not -data.ndim <= int(attributes.get("axis", 0)) < data.ndim
         case "Slice", [np.ndarray() as data, *indices]:
+            if len(indices) < _STEPS or any(index is None for index in indices):
+                return False
             starts, ends, axes, steps = (index for index in indices if index is not None)
             lengths = {index.size for index in (starts, ends, axes, steps)}
             missing = (axes < -data.ndim) | (axes >= data.ndim)
