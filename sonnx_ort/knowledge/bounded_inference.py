@@ -3,14 +3,16 @@
 Shape inference crashes the process at a Slice of a tensor with an inferred negative size, such as
 the result of a Conv whose kernel is larger than its operand, and at a LayerNormalization with
 several results and an axis before the first one. ONNX Runtime shares these functions, so a session
-crashes at such a Slice too. Therefore these nodes are hidden until their operands are known.
+crashes at such a Slice too. Therefore these nodes are hidden until their operands are known. Each
+step infers the whole model again, so a Slice behind operators that give no negative size is not
+hidden.
 Inference also propagates the elements of vectors one by one, although only short vectors can be
 shapes; this is limited.
 """
 
 import enum
 import functools
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -33,7 +35,8 @@ _SIZES_STAY_POSITIVE = frozenset(
     [
         *("Abs", "Add", "And", "BatchNormalization", "Cast", "Ceil", "Clip", "Concat", "Constant"),
         *("Cos", "Div", "Dropout", "Elu", "Equal", "Erf", "Exp", "Flatten", "Floor", "Gather"),
-        *("GatherElements", "Gelu", "Gemm", "Greater", "GreaterOrEqual", "HardSigmoid"),
+        *("GatherElements", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool", "Greater"),
+        *("GreaterOrEqual", "HardSigmoid"),
         *("HardSwish", "Identity", "InstanceNormalization", "LayerNormalization", "LeakyRelu"),
         *("Less", "LessOrEqual", "Log", "LogSoftmax", "MatMul", "Max", "Min", "Mish", "Mod"),
         *("Mul", "Neg", "Not", "Or", "PRelu", "Pow", "Reciprocal", "ReduceL2", "ReduceMax"),
@@ -44,8 +47,14 @@ _SIZES_STAY_POSITIVE = frozenset(
 )
 """Operators that get no negative size from inference if their operands have none."""
 
+_WINDOWS = frozenset(["AveragePool", "Conv", "MaxPool"])
+"""Operators for which this holds if their window fits even an axis of size 0."""
+
 Sizes = tuple[int, ...]
-"""The known sizes of a tensor; negative where inference is wrong."""
+"""The known sizes of a tensor; 0 if one is unknown, negative where inference is wrong."""
+
+Shapes = Mapping[str, Sequence[Sizes]]
+"""The inferred shapes of all tensors by name; separate subgraphs may use the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,8 @@ def infer(proto: onnx.ModelProto) -> InferredModel:
         InvalidModel: ONNX Runtime, which uses the same functions, would crash.
         Exception: Inference fails.
     """
-    waiting = [node for node in all_nodes(proto) if _is_dangerous(node)]
+    dangerous = [node for node in all_nodes(proto) if _is_dangerous(node)]
+    _, waiting = _split_by_readiness(proto, dangerous, None)
     if not waiting:
         return _inferred(proto)
     hidden = proto.opset_import.add(domain=_HIDDEN)
@@ -125,8 +135,7 @@ def _propagated_elements(inferred: onnx.ModelProto) -> int:
     )
 
 
-def _shapes(inferred: onnx.ModelProto) -> dict[str, list[Sizes]]:
-    """The shapes of all tensors by name; separate subgraphs may use the same name."""
+def _shapes(inferred: onnx.ModelProto) -> Shapes:
     found: dict[str, list[Sizes]] = {}
     for graph in all_graphs(inferred):
         for values in (graph.input, graph.value_info, graph.output):
@@ -139,10 +148,12 @@ def _shapes(inferred: onnx.ModelProto) -> dict[str, list[Sizes]]:
 
 
 def _is_dangerous(node: onnx.NodeProto) -> bool:
+    if node.op_type == "LayerNormalization" and len(node.output) == 1:
+        return False
     return (node.domain, node.op_type) in _DANGERS and bool(node.input)
 
 
-def _require_harmless(node: onnx.NodeProto, shapes: Mapping[str, Sequence[Sizes]]) -> None:
+def _require_harmless(node: onnx.NodeProto, shapes: Shapes) -> None:
     danger = _DANGERS[STANDARD_DOMAIN, node.op_type]
     for sizes in shapes.get(node.input[0], ()):
         reason = danger(node, sizes)
@@ -160,8 +171,6 @@ def _negative_size(node: onnx.NodeProto, sizes: Sizes) -> str:
 
 
 def _axis_outside(node: onnx.NodeProto, sizes: Sizes) -> str:
-    if len(node.output) == 1:
-        return ""
     axis = next((a.i for a in node.attribute if a.name == "axis"), -1)
     rank = len(sizes)
     return "" if -rank <= axis < rank else f"its axis is {axis}, and its operand has {rank} axes"
@@ -191,46 +200,77 @@ class _Doubt(enum.IntEnum):
 
 
 def _split_by_readiness(
-    proto: onnx.ModelProto, waiting: Sequence[onnx.NodeProto], shapes: Mapping[str, Sequence[Sizes]]
+    proto: onnx.ModelProto, waiting: Sequence[onnx.NodeProto], shapes: Shapes | None
 ) -> tuple[list[onnx.NodeProto], list[onnx.NodeProto]]:
-    """Split the hidden nodes into those with sufficiently known operands and the others."""
-    negative = {
-        name for name, each in shapes.items() if any(size < 0 for sizes in each for size in sizes)
-    }
+    """Split dangerous nodes into those with sufficiently known operands and the others.
+
+    `shapes` is None before the first inference: then every size is unknown.
+    """
     doubts: dict[str, _Doubt] = {}
-    _propagate(proto.graph.node, negative, doubts)
+    _propagate(proto.graph.node, shapes, doubts)
     ready: list[onnx.NodeProto] = []
     others: list[onnx.NodeProto] = []
     for node in waiting:
-        allowed = _Doubt.UNKNOWN if node.op_type == "Slice" else _Doubt.NONE
-        known = doubts.get(node.input[0], _Doubt.NONE) <= allowed
+        doubt = doubts.get(node.input[0], _Doubt.NONE)
+        if node.op_type == "Slice":
+            known = doubt <= _Doubt.UNKNOWN
+        else:
+            known = shapes is not None and doubt is _Doubt.NONE
         (ready if known else others).append(node)
     return ready, others
 
 
 def _propagate(
-    nodes: Iterable[onnx.NodeProto],
-    negative: Container[str],
-    doubts: dict[str, _Doubt],
+    nodes: Iterable[onnx.NodeProto], shapes: Shapes | None, doubts: dict[str, _Doubt]
 ) -> None:
-    """Propagate doubts through nodes, extending `doubts` by tensor name in place.
-
-    `negative` has the names of tensors with a known negative size.
-    """
+    """Propagate doubts through nodes, extending `doubts` by tensor name in place."""
     for node in nodes:
         doubt = _maximum(node.input, doubts)
         for graph in bodies_of(node):
-            doubts.update((value.name, doubt) for value in graph.input)
-            _propagate(graph.node, negative, doubts)
+            of_inputs = _Doubt.NEGATIVE if shapes is None else doubt
+            doubts.update((value.name, of_inputs) for value in graph.input)
+            _propagate(graph.node, shapes, doubts)
             doubt = max(doubt, _maximum((value.name for value in graph.output), doubts))
         if node.domain == _HIDDEN:
             doubt = max(doubt, _Doubt.UNKNOWN)
-        stays_positive = node.op_type in _SIZES_STAY_POSITIVE and not any(
-            n in negative for n in node.input
-        )
-        if doubt > _Doubt.NONE and not stays_positive:
+        uncertain = shapes is None or doubt > _Doubt.NONE
+        if uncertain and not _keeps_sizes_positive(node, shapes):
             doubt = _Doubt.NEGATIVE
         doubts.update((name, doubt) for name in node.output)
+
+
+def _keeps_sizes_positive(node: onnx.NodeProto, shapes: Shapes | None) -> bool:
+    """Whether a node gets no negative size from inference, unless an unknown operand has one."""
+    known = {} if shapes is None else shapes
+    if any(size < 0 for name in node.input for sizes in known.get(name, ()) for size in sizes):
+        return False
+    if node.op_type in _WINDOWS:
+        return _window_fits(node, known)
+    return node.op_type in _SIZES_STAY_POSITIVE
+
+
+def _window_fits(node: onnx.NodeProto, shapes: Shapes) -> bool:
+    """Whether a window, with its padding and in its steps, fits even an axis of size 0."""
+    given = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    kernel = given.get("kernel_shape")
+    if kernel is None:
+        kernels = shapes.get(node.input[1], ()) if node.op_type == "Conv" else ()
+        if len(kernels) != 1:
+            return False
+        kernel = kernels[0][2:]
+    axes = len(kernel)
+    strides, dilations = given.get("strides", [1] * axes), given.get("dilations", [1] * axes)
+    pads = given.get("pads", [0] * 2 * axes)
+    if given.get("auto_pad", b"NOTSET") != b"NOTSET" or given.get("ceil_mode"):
+        return False
+    if min([*kernel, *strides, *dilations], default=1) < 1:
+        return False
+    if (len(strides), len(dilations), len(pads)) != (axes, axes, 2 * axes):
+        return False
+    return all(
+        dilations[i] * (kernel[i] - 1) + 1 <= pads[i] + pads[axes + i] + strides[i]
+        for i in range(axes)
+    )
 
 
 def _maximum(names: Iterable[str], doubts: Mapping[str, _Doubt]) -> _Doubt:

@@ -1,5 +1,6 @@
 """Shape inference that neither ends the process nor takes all memory."""
 
+import itertools
 import json
 
 import onnx
@@ -386,19 +387,24 @@ def test_what_nothing_tells_harmless_stays_unknown() -> None:
     ("graph", "steps"),
     [
         ("{ y = Relu(x) }", 1),
-        ("{ y = Slice(x, from, to) }", 2),
-        ("{ a = Slice(x, from, to) b = Relu(a) c = Slice(b, from, to) y = Slice(c, from, to) }", 2),
-        ("{ a = Slice(x, from, to) b = Add(a, w) y = Slice(b, from, to) }", 2),
-        ("{ a = Slice(x, from, to) b = Pad(a, p) y = Slice(b, s, s) }", 3),
-        ("{ a = Slice(x, from, to) y, m, v = LayerNormalization(a, w) }", 3),
+        ("{ y = LayerNormalization(x, w) }", 1),
+        ("{ y = Slice(x, from, to) }", 1),
+        ("{ a = Slice(x, from, to) b = Relu(a) c = Slice(b, from, to) y = Slice(c, from, to) }", 1),
+        ("{ a = Slice(x, from, to) b = Add(a, w) y = Slice(b, from, to) }", 1),
+        ("{ a = Slice(v, from, to) b = MaxPool<kernel_shape = [1]>(a) y = Slice(b, s, s) }", 1),
+        ("{ a = Slice(v, from, to) b = Conv(a, k) y = Slice(b, from, to) }", 2),
+        ("{ a = Conv<pads = [2, 0]>(v, k) y = Slice(a, from, to) }", 2),
+        ("{ a = Pad(x, p) y = Slice(a, from, to) }", 2),
+        ("{ a = Slice(x, from, to) b = Pad(a, p) y = Slice(b, s, s) }", 2),
+        ("{ a = Slice(x, from, to) y, m, q = LayerNormalization(a, w) }", 2),
     ],
 )
 def test_slices_behind_each_other_take_no_further_steps(
     monkeypatch: pytest.MonkeyPatch, graph: str, steps: int
 ) -> None:
     made = parse(
-        "(float[4] x, float[n] w, int64[1] s) => (y) <int64[1] from = {0}, int64[1] to = {1},"
-        f" int64[2] p = {{1, 1}}> {graph}"
+        "(float[4] x, float[n] w, float[1,1,9] v, float[1,1,3] k, int64[1] s) => (y)"
+        f" <int64[1] from = {{0}}, int64[1] to = {{1}}, int64[2] p = {{1, 1}}> {graph}"
     )
     calls = []
     infer_shapes = onnx.shape_inference.infer_shapes
@@ -410,6 +416,29 @@ def test_slices_behind_each_other_take_no_further_steps(
     monkeypatch.setattr(onnx.shape_inference, "infer_shapes", counted)
     infer(made)
     assert calls == [False, True] * steps
+
+
+@pytest.mark.parametrize("operator", ["Conv", "MaxPool", "AveragePool"])
+def test_slice_behind_a_window_waits_where_a_size_can_be_negative(operator: str) -> None:
+    """Sizes 0 to 4, by kernels, steps and dilations of 1 to 3 and pads of -1 to 2."""
+    negative = 0
+    dilations = (1, 3) if operator == "Conv" else (1,)
+    sizes = (range(1, 4), range(1, 4), dilations, range(3), range(-1, 2))
+    for kernel, stride, dilation, before, after in itertools.product(*sizes):
+        given = f"kernel_shape = [{kernel}], strides = [{stride}], pads = [{before}, {after}]"
+        given += f", dilations = [{dilation}]" if operator == "Conv" else ""
+        made = parse(
+            "(float[1,1,n] x, float[1,1,1] w1, float[1,1,2] w2, float[1,1,3] w3) => (y)"
+            f" {{ y = {operator}<{given}>(x{f', w{kernel}' if operator == 'Conv' else ''}) }}"
+        )
+        waits = not bounded_inference._keeps_sizes_positive(made.graph.node[0], None)
+        for size in range(5):
+            made.graph.input[0].type.tensor_type.shape.dim[2].dim_value = size
+            result = onnx.shape_inference.infer_shapes(made).graph.output[0].type.tensor_type
+            smallest = min((dim.dim_value for dim in result.shape.dim), default=0)
+            assert smallest >= 0 or waits, (given, size)
+            negative += smallest < 0
+    assert negative > 0
 
 
 def all_values(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
