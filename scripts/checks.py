@@ -16,8 +16,11 @@ SKIPPED = 77
 Check = Callable[[], int]
 """Runs a check and gives its exit status."""
 
-_SHARE = {"SONNX_ORT_GRAPHS": "40", "SONNX_ORT_RUNS": "5", "SONNX_ORT_EXAMPLES": "24"}
+_SHARE = {"SONNX_ORT_GRAPHS": "16", "SONNX_ORT_RUNS": "2", "SONNX_ORT_EXAMPLES": "12"}
 """How many random trials the tests make unless all is to be thorough."""
+
+_CASES = 8
+"""How many cases of each test run unless all is to be thorough."""
 
 _RESTING_ON_OTHERS = ("tests/soundness", "tests/upstream", "tests/end_to_end")
 """The tests that a newer release of another package is most likely to fail."""
@@ -42,7 +45,7 @@ def choose_checks(
         pytest_arguments: What is handed on to pytest.
         models: Whether to try the models of packages from the registry instead of all else.
         static: Whether to read the sources only, and run no test.
-        thorough: Whether to run the long tests too.
+        thorough: Whether to run the long tests too, and all cases of each.
 
     Returns:
         The checks by name. All of them are to run, whether or not an earlier one fails.
@@ -63,6 +66,8 @@ def choose_checks(
     if models:
         return {"real models": real_models}
     marked = "not models" if thorough else "not models and not thorough"
+    # Who names tests wants all of their cases.
+    cases = () if thorough or pytest_arguments else ("--cases", str(_CASES))
     if environment.versions == "lowest":
         return {"soundness, oldest packages": lambda: pytest(marked, "tests/soundness")}
     if environment.versions == "newest":
@@ -77,7 +82,10 @@ def choose_checks(
     }
     if static:
         return reading
-    return reading | {"npm install": install_node_packages, "pytest": lambda: pytest(marked)}
+    return reading | {
+        "npm install": install_node_packages,
+        "pytest": lambda: pytest(marked, *cases),
+    }
 
 
 def check_types(environment: Environment) -> int:

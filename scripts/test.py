@@ -1,13 +1,14 @@
 """Check everything: `python3 scripts/test.py`.
 
 Makes the environment `.venv` first if there is none (with `--fresh`: in any case), and then runs
-ruff, mypy and pytest in it. Where Node.js and npm are, ONNX Runtime for Node.js is installed in
-tests/node first: some tests run models there, and where Chromium is too, some open the HTML report.
-With `--static` only ruff and mypy run, with `--thorough` the long tests too. With `--models` it
-tries models of packages from the registry instead, and with `--lowest` the soundness tests on the
-oldest supported packages, in an environment `.venv-lowest`. With `--newest` those run that rest on
-other packages' behaviour, on the newest there are, in an environment `.venv-newest`; with `--fresh`
-those of today. Other arguments go to pytest.
+ruff, mypy and pytest in it, with eight cases of each test at most. Where Node.js and npm are, ONNX
+Runtime for Node.js is installed in tests/node first: some tests run models there, and where
+Chromium is too, some open the HTML report. With `--static` only ruff and mypy run, with
+`--thorough` all cases and the long tests too. With `--models` it tries models of packages from the
+registry instead, and with `--lowest` the soundness tests on the oldest supported packages, in an
+environment `.venv-lowest`. With `--newest` those run that rest on other packages' behaviour, on the
+newest there are, in an environment `.venv-newest`; with `--fresh` those of today. Other arguments
+go to pytest, which then runs all cases.
 """
 
 import argparse
@@ -25,7 +26,7 @@ def main() -> int:
     for name, what in (
         ("fresh", "make the environment anew"),
         ("static", "run ruff and mypy only, no tests"),
-        ("thorough", "run the long tests too"),
+        ("thorough", "run all cases of each test, and the long tests"),
         ("models", "download packages with models and try these; skipped without a network"),
     ):
         parser.add_argument(f"--{name}", action="store_true", help=what)

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import zlib
 from collections.abc import Iterator
 
 import onnxruntime_extensions  # noqa: F401 - see below
@@ -45,3 +46,26 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
 def without_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels log each violation; where a test makes many, nobody reads them."""
     monkeypatch.setattr(logging.getLogger("sonnx_ort"), "disabled", True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cases", type=int, default=0, help="run at most so many cases of each test; 0: all"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the cases by their names: the same in each run, and of all parameters."""
+    most = config.getoption("--cases")
+    if not most:
+        return
+    cases: dict[str, list[str]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item.nodeid)
+    chosen = {name for names in cases.values() for name in sorted(names, key=_digest)[:most]}
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+    items[:] = [item for item in items if item.nodeid in chosen]
+
+
+def _digest(name: str) -> int:
+    return zlib.crc32(name.encode())

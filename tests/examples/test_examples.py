@@ -116,6 +116,7 @@ def pytest_in(folder: Path) -> ChildResult:
     return command_in(folder, sys.executable, "-m", "pytest", *options, example)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("violating", [False, True])
 def test_workflow_writes_the_report_that_it_uploads(violating, folder):
     (folder / "models").mkdir()
@@ -130,6 +131,7 @@ def test_workflow_writes_the_report_that_it_uploads(violating, folder):
     assert '"version": "2.1.0"' in (folder / report).read_text(encoding="utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("violating", [False, True])
 def test_hook_refuses_a_commit_where_a_model_violates_the_profile(violating, folder):
     if violating:

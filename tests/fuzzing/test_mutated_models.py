@@ -17,7 +17,7 @@ from sonnx_ort.loading.traversal import all_nodes
 from support.child import SCRIPTS, run_program, run_python
 from support.graphs import parse
 
-FEW = 200
+FEW = 80
 MANY = 2500
 
 

@@ -33,6 +33,7 @@ def grown(case: str, backend: str, repetitions: int) -> Growth:
     return Growth(**json.loads(child.stdout))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="only Linux tells it so")
 class TestGrowth:
     @pytest.mark.parametrize("backend", list(Backend), ids=str)
@@ -40,7 +41,6 @@ class TestGrowth:
         growth = grown("runs", backend, 4000)
         assert not growth.exceeds(LEFT_BEHIND["runs"]), growth
 
-    @pytest.mark.thorough
     @pytest.mark.parametrize("backend", list(Backend), ids=str)
     def test_sessions(self, backend: Backend) -> None:
         growth = grown("sessions", backend, 300)

@@ -1,6 +1,7 @@
 """What the checks do where something is missing, and what the wheel holds that mypy checks."""
 
 import re
+import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 from checks import check_types, choose_checks, unpack_wheel
 from environment import Environment
+
+from support.child import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
 SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
@@ -113,3 +116,40 @@ def test_other_versions_are_tried_by_some_tests(monkeypatch, versions, called):
 def test_commit_is_checked_by_the_commands_of_the_project():
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     assert re.findall(r"entry: (.*)", hooks) == ["python3 scripts/test.py --static"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "thorough", "cases"),
+    [((), False, ["--cases", "8"]), ((), True, []), (("tests/cli",), False, [])],
+)
+def test_quick_run_takes_some_cases_of_each_test(monkeypatch, arguments, thorough, cases):
+    calls = []
+    monkeypatch.setattr(Environment, "call", lambda _, command, *_1, **_2: calls.append(command))
+    choose_checks(Environment(), arguments, thorough=thorough)["pytest"]()
+    (command,) = calls
+    assert [word for word in command if word in ("--cases", "8")] == cases
+
+
+PARAMETRIZED = """
+import pytest
+
+@pytest.mark.parametrize("number", range(40))
+def test_many(number): pass
+
+def test_one(): pass
+"""
+
+
+def test_cases_are_the_same_in_each_run_and_of_all_tests(tmp_path):
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_numbers.py").write_text(PARAMETRIZED)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--rootdir=.", "--cases=3"]
+    first, second = (
+        run_program(command, folder=str(tmp_path), timeout=60).stdout for _ in range(2)
+    )
+    names = [line for line in first.splitlines() if "::" in line]
+    assert [name.partition("[")[0] for name in names] == [
+        *["test_numbers.py::test_many"] * 3,
+        "test_numbers.py::test_one",
+    ]
+    assert [line for line in second.splitlines() if "::" in line] == names

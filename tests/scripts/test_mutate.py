@@ -89,11 +89,13 @@ def first_run(project: Path) -> tuple[int, str, dict]:
     return mutate(project)
 
 
+@pytest.mark.thorough
 def test_mutants_that_a_test_tells_are_killed(first_run) -> None:
     _, _, entry = first_run
     assert (entry["mutants"], entry["killed"], entry["timeouts"]) == (5, 4, 0)
 
 
+@pytest.mark.thorough
 def test_mutants_survive_that_no_test_tells(first_run) -> None:
     status, told, entry = first_run
     assert entry["survivors"] == [ADD_NOTHING]
@@ -107,11 +109,13 @@ def second_run(project: Path, first_run) -> tuple[int, str, dict]:
     return mutate(project, ADD_NOTHING, KILLED)
 
 
+@pytest.mark.thorough
 def test_what_is_listed_of_the_survivors_is_equivalent(second_run) -> None:
     _, _, entry = second_run
     assert (entry["survivors"], entry["equivalent"], entry["killed"]) == ([], 1, 4)
 
 
+@pytest.mark.thorough
 def test_listed_mutant_that_does_not_survive_is_told(second_run) -> None:
     status, told, _ = second_run
     assert told.endswith(f"\n    listed in vain: {KILLED}\n")

@@ -7,6 +7,7 @@ import pytest
 from support.child import run_python
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.upstream,
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it so"),
 ]
