@@ -16,10 +16,10 @@ SKIPPED = 77
 Check = Callable[[], int]
 """Runs a check and gives its exit status."""
 
-_SHARE = {"SONNX_ORT_GRAPHS": "16", "SONNX_ORT_RUNS": "2", "SONNX_ORT_EXAMPLES": "12"}
+_SHARE = {"SONNX_ORT_GRAPHS": "16", "SONNX_ORT_RUNS": "2", "SONNX_ORT_EXAMPLES": "20"}
 """How many random trials the tests make unless all is to be thorough."""
 
-_CASES = 8
+_CASES = 6
 """How many cases of each test run unless all is to be thorough."""
 
 _RESTING_ON_OTHERS = ("tests/soundness", "tests/upstream", "tests/end_to_end")

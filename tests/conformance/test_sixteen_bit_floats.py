@@ -49,9 +49,9 @@ def expected_results(operator, element_type, kind):
     [
         pytest.param("Div", "three", marks=pytest.mark.thorough),
         ("Div", "the smallest subnormal"),
-        ("Div", "every pattern"),
+        pytest.param("Div", "every pattern", marks=pytest.mark.thorough),
         pytest.param("Sub", "three", marks=pytest.mark.thorough),
-        ("Sub", "every pattern"),
+        pytest.param("Sub", "every pattern", marks=pytest.mark.thorough),
     ],
 )
 @pytest.mark.parametrize("element_type", SIXTEEN_BIT)

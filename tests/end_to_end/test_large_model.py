@@ -59,7 +59,10 @@ def large(tmp_path: Path) -> Path:
     [
         "report = sonnx_ort.check({source!r}); assert report.ok",
         pytest.param("sonnx_ort.rewrite_file({source!r}, {beside!r})", marks=pytest.mark.thorough),
-        "sonnx_ort.rewrite_file({source!r}, {elsewhere!r}, external_data='link')",
+        pytest.param(
+            "sonnx_ort.rewrite_file({source!r}, {elsewhere!r}, external_data='link')",
+            marks=pytest.mark.thorough,
+        ),
     ],
     ids=["check", "rewrite beside", "rewrite elsewhere"],
 )

@@ -120,14 +120,14 @@ def test_commit_is_checked_by_the_commands_of_the_project():
 
 @pytest.mark.parametrize(
     ("arguments", "thorough", "cases"),
-    [((), False, ["--cases", "8"]), ((), True, []), (("tests/cli",), False, [])],
+    [((), False, ["--cases", "6"]), ((), True, []), (("tests/cli",), False, [])],
 )
 def test_quick_run_takes_some_cases_of_each_test(monkeypatch, arguments, thorough, cases):
     calls = []
     monkeypatch.setattr(Environment, "call", lambda _, command, *_1, **_2: calls.append(command))
     choose_checks(Environment(), arguments, thorough=thorough)["pytest"]()
     (command,) = calls
-    assert [word for word in command if word in ("--cases", "8")] == cases
+    assert [word for word in command if word in ("--cases", "6")] == cases
 
 
 PARAMETRIZED = """
