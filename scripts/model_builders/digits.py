@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from model_builders import bundle as make
-from model_builders.bundle import Array, Bundle, bundle
+from model_builders.bundle import Bundle, Use, bundle
 from model_builders.graphs import parse
-from sonnx_ort.models import Citation, Classification, Outputs
+from model_builders.outcome import Array
+from sonnx_ort.models import Citation, Classification
+from sonnx_ort.profile.options import Edition
 
 TRAINED = Path(__file__).resolve().parents[2] / "models" / "training" / "digits.npz"
 """What training left: mean, std, weights, and the held-out part with scikit-learn's predictions."""
@@ -41,8 +42,8 @@ def bundles() -> Iterator[Bundle]:
         "A classifier trained on real digits: standardization with Sub and Div, then two layers.",
         _model(trained),
         [
-            *make.in_both_editions(accuracy, pixels=pixels),
-            make.case("predictions of scikit-learn", Outputs({"label": predicted}), pixels=pixels),
+            *(Use(e.value, e, {"pixels": pixels}, expected=accuracy) for e in Edition),
+            Use("predictions of scikit-learn", arrays={"pixels": pixels, "label": predicted}),
         ],
         SOURCE,
     )
