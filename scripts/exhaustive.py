@@ -67,13 +67,7 @@ _COMPUTED: Mapping[str, Callable[..., Doubles]] = {"Div": np.divide, "Sub": np.s
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is computed of all pairs.
-
-    Attributes:
-        operator: "Div" or "Sub".
-        element_type: float16 or bfloat16.
-        edition: The edition of the profile.
-    """
+    """What is computed of all pairs of an element type."""
 
     operator: str
     element_type: ElementType
@@ -86,12 +80,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """What a backend computed otherwise in a block.
-
-    Attributes:
-        count: How many pairs.
-        examples: Some of them in words.
-    """
+    """How many pairs a backend computed otherwise in a block, and some of them in words."""
 
     count: int
     examples: tuple[str, ...]
@@ -213,13 +202,9 @@ def _told(wrong: npt.NDArray[np.bool_], arrays: Sequence[Array]) -> Differences:
 
 @dataclass(slots=True)
 class Entry:
-    """How far a sweep is.
+    """How far a sweep is, in pairs of whole blocks, and how many of them each backend got wrong.
 
-    Attributes:
-        pairs: How many pairs were compared, those of whole blocks.
-        differences: How many of them a backend computed otherwise, by backend.
-        examples: Some of those.
-        date: The day of the last block, in UTC.
+    `examples` are some of those, and `date` is the day of the last block, in UTC.
     """
 
     pairs: int = 0

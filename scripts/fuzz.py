@@ -49,13 +49,8 @@ _BATCH = 1000
 class Record:
     """Counts by outcome, and everything that was no outcome.
 
-    Attributes:
-        made_by: The versions and the sources that gave this.
-        date: Of the last models.
-        models: How many models were tried.
-        outcomes: How often each stage ended in which way.
-        faults: What was neither a result nor a `SonnxError`, with the number of its batch.
-        runtimes_own: What ONNX Runtime alone does with the same model as well.
+    `faults` are neither results nor `SonnxError`s, with the number of their batch; `runtimes_own`
+    are what ONNX Runtime alone does with the same model as well.
     """
 
     made_by: dict[str, str] = field(default_factory=dict)

@@ -63,10 +63,7 @@ _BROKEN = (
 class Growth:
     """The memory in use, of which the first fifth of the repetitions is left out as a warm-up.
 
-    Attributes:
-        repetitions: How many there were.
-        before: The most KiB in the second fifth.
-        after: The least KiB in the last fifth.
+    `before` is the most KiB in the second fifth, and `after` the least in the last one.
     """
 
     repetitions: int

@@ -76,16 +76,10 @@ _SURVIVED, _ENDLESS = {0, 5, 33}, {24, -24, 36, 152}
 
 @dataclass(slots=True)
 class Entry:
-    """What came of the mutants of a file.
+    """What came of the mutants of a file, of which `source` is a digest, and when, in UTC.
 
-    Attributes:
-        source: A digest of the file.
-        date: The day of the last trial, in UTC.
-        mutants: How many there are.
-        killed: How many some test failed on.
-        timeouts: How many never came to an end.
-        equivalent: How many survived that are listed, with the reason.
-        survivors: The others.
+    Some test fails on those `killed`; `timeouts` come to no end; those `equivalent` are listed,
+    with the reason; `survivors` are the others.
     """
 
     source: str

@@ -33,15 +33,9 @@ _BATCH = 1000
 
 @dataclass(slots=True)
 class Part:
-    """Graphs that were tried with the same versions and sources.
+    """Graphs that were tried with the same versions and sources, by their numbers from `first` on.
 
-    Attributes:
-        made_by: The versions, and a digest of the sources.
-        first: The number of the first graph.
-        graphs: How many there are.
-        counts: How often what was seen.
-        failures: What disagreed, with the graph's number.
-        date: Of the last graphs.
+    `counts` says how often what was seen, and `failures` what disagreed, with the graph's number.
     """
 
     made_by: dict[str, str]

@@ -56,12 +56,7 @@ BASELINES = frozenset(subject.baseline for subject in SUBJECTS.values())
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The turns of all subjects in one setting.
-
-    Attributes:
-        setting: What was run.
-        turns: What was taken, in order.
-    """
+    """The turns that all subjects took in one setting, in order."""
 
     setting: Setting
     turns: Sequence[Turn]

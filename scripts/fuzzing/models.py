@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,36 +22,10 @@ from sonnx_ort.loading.traversal import all_nodes
 _LARGE = 1 << 16
 """Bundled models of more bytes are left out: a mutation would mostly meet weights."""
 
-_EXTREME = (2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63), -(2**31), 100, -100)
-_FLOATS = (0.0, 1.0, -1.0, 0.5, 1e30, float("nan"), float("inf"))
-_TEXTS = (
-    *("", "a", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "ij,jk->ik", "...i,i...", "linear"),
-    *("float", "bidirectional", "reverse", "DCR", "mean", "none", "constant", "LEFT", "é", "\0"),
+_VOCABULARY = tomllib.loads(Path(__file__).with_name("vocabulary.toml").read_text("utf-8"))
+_EXTREME, _FLOATS, _TEXTS, _POOLS, _FIELDS = (
+    _VOCABULARY[name] for name in ("extreme", "floats", "texts", "pools", "fields")
 )
-_POOLS: dict[str, tuple[Any, ...]] = {
-    "op_type": (
-        *("Div", "Sub", "Mod", "Add", "Relu", "Slice", "Reshape", "If", "Loop", "Scan", "Cast"),
-    ),
-    "domain": ("", "sonnx", "ai.onnx", "local", "com.microsoft"),
-    "elem_type": (0, 1, 1, 6, 7, 8, 9, 10, 11, 16, 3, 23, 99),
-    "data_type": (0, 1, 6, 7, 8, 11, 77),
-    "version": (*range(1, 27), 0, -1, 99, 2**62),
-    "ir_version": (0, 1, 3, 7, 8, 10, 11, 13, 99),
-}
-"""What fields of a name are set to, where any other value would be refused at once."""
-
-_FIELDS = {
-    "NodeProto": ("input", "input", "output", "op_type", "domain", "name"),
-    "GraphProto": ("node", "node", "input", "output", "initializer", "value_info"),
-    "FunctionProto": ("node", "input", "output"),
-    "Tensor": ("elem_type", "shape"),
-    "TensorShapeProto": ("dim",),
-    "Dimension": ("dim_value",),
-    "TensorProto": ("data_type", "dims", "int64_data", "raw_data"),
-    "OperatorSetIdProto": ("version", "domain"),
-    "ModelProto": ("ir_version", "opset_import", "functions"),
-}
-"""The fields that are changed most: a change of any other is seldom more than refused."""
 
 _RANGES = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
@@ -71,13 +46,9 @@ _SHAPES: Sequence[tuple[int, ...]] = ((), (0,), (1,), (1,), (2,), (3,), (4,), (2
 
 @dataclass(frozen=True, slots=True)
 class FuzzedModel:
-    """A mutated model, and what is asked of it.
+    """The bytes of a mutated model, and what is asked of it.
 
-    Attributes:
-        content: Its bytes.
-        backend: The backend of the session.
-        choices: The edition, the way of broadcasting, and the operators that are enforced.
-        feeds: Decides what it is fed with.
+    `choices` are arguments of `rewrite`; `feeds` decides what the model is fed with.
     """
 
     content: bytes = field(repr=False)
