@@ -27,8 +27,7 @@ sys.path.append(str(ROOT / "tests"))
 import hypothesis
 from fuzzing.attempt import attempt, attempt_alone
 from fuzzing.child import End, Ended, Fault, call_in_child
-from fuzzing.handmade import handmade_models
-from fuzzing.models import FuzzedModel, fuzzed_models
+from fuzzing.models import FuzzedModel, fuzzed_models, handmade_models
 from hypothesis.database import DirectoryBasedExampleDatabase
 from records import RECORDS, counting, digest_of, known_record, today, versions_of, write_record
 
