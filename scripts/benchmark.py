@@ -8,9 +8,10 @@ which it makes first if there is none. The comparison with JAX and the picture n
 `pip install '.[benchmark]'`.
 """
 
+import importlib
 import sys
 
-from environment import exit_status, run_with_package
+from environment import exit_status, run_in_environment
 
 MEASUREMENTS = {
     "operators": "benchmarks.operators",
@@ -26,7 +27,9 @@ def main() -> int:
     """Measure here or in the environment; give the exit status."""
     named = sys.argv[1:2] and sys.argv[1] in MEASUREMENTS
     chosen, *arguments = sys.argv[1:] if named else ["operators", *sys.argv[1:]]
-    return run_with_package(MEASUREMENTS[chosen], arguments)
+    run_in_environment()
+    status: int = importlib.import_module(MEASUREMENTS[chosen]).run(arguments)
+    return status
 
 
 if __name__ == "__main__":

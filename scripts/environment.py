@@ -5,7 +5,6 @@ with its hashes as here, and would only take the place of the list in checks.py.
 """
 
 import hashlib
-import importlib
 import importlib.util
 import os
 import shutil
@@ -157,16 +156,13 @@ def captured(
     )
 
 
-def run_with_package(module: str, arguments: Sequence[str]) -> int:
-    """Run what needs sonnx_ort; where this Python has none, call the script in the environment.
+def run_in_environment() -> None:
+    """Go on if this Python has sonnx_ort; else run the script in the environment, and end."""
+    if importlib.util.find_spec("sonnx_ort") is None:
+        sys.exit(exit_status(_run_script))
 
-    Args:
-        module: The module whose function `run` takes the arguments and gives an exit status.
-        arguments: What it gets.
-    """
-    if importlib.util.find_spec("sonnx_ort") is not None:
-        status: int = importlib.import_module(module).run(arguments)
-        return status
+
+def _run_script() -> int:
     environment = Environment()
     environment.prepare()
     return environment.call(["python", *sys.argv])

@@ -8,9 +8,294 @@ sonnx_ort is installed in it, else in the environment `.venv`, which it makes fi
 none.
 """
 
+import argparse
+import json
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
 
-from environment import exit_status, run_with_package
+from environment import exit_status, run_in_environment
+
+run_in_environment()
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+from model_builders.graphs import binary
+from records import RECORDS, counting, today, versions_of, write_record
+
+import sonnx_ort
+from sonnx_ort.comparing.isolated_run import to_array, to_ort_value
+from sonnx_ort.options import Backend
+from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
+from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
+
+Array = npt.NDArray[Any]
+Doubles = npt.NDArray[np.float64]
+
+PATTERNS = 1 << 16
+"""How many elements a 16-bit type has."""
+
+SECOND_OPERANDS = 1 << 6
+"""How many second operands a block has, each with every first one: 2^22 pairs."""
+
+BLOCKS = PATTERNS // SECOND_OPERANDS
+"""How many blocks a sweep has."""
+
+PAIRS_PER_BLOCK = PATTERNS * SECOND_OPERANDS
+
+_OPSET = 21
+_SHOWN = 3
+
+_PACKAGES = ("sonnx_ort", "onnxruntime", "onnxruntime-extensions", "numpy", "ml_dtypes")
+"""What decides the results; behind the first one."""
+
+_MOST_EXAMPLES = 10
+
+RECORD = RECORDS / "exhaustive.json"
+"""The record that is kept in the repository."""
+
+_EXPONENT = np.uint64(0x7FF0_0000_0000_0000)
+"""The bits of a double's exponent; alone they are a power of two."""
+
+_COMPUTED: Mapping[str, Callable[..., Doubles]] = {"Div": np.divide, "Sub": np.subtract}
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What is computed of all pairs of an element type."""
+
+    operator: str
+    element_type: ElementType
+    edition: Edition
+
+    def __str__(self) -> str:
+        """Give all three: `Div float16 typed`."""
+        return f"{self.operator} {self.element_type} {self.edition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How many pairs a backend computed otherwise in a block, and some of them in words."""
+
+    count: int
+    examples: tuple[str, ...]
+
+
+def sweeps() -> Iterator[Sweep]:
+    """All of them. The edition decides nothing of a Sub of floats of one shape."""
+    types = (ElementType.FLOAT16, ElementType.BFLOAT16)
+    for element_type, edition in product(types, Edition):
+        yield Sweep("Div", element_type, edition)
+        if edition is Edition.TYPED:
+            yield Sweep("Sub", element_type, edition)
+
+
+# Correctly rounded quotients and differences of 16-bit floats, computed in double:
+# What is rounded to double and then to a format of p bits, p being 11 or 8, is what rounding once
+# gives. It could differ only where the exact result is no midpoint M of two neighbours of the
+# format, and the double is. M is an odd number below 2^(p + 1) times a power of two.
+# - A quotient a/b that is not M has a relative distance from it of |a - M b| / |M b|. Both a and M
+#   b are multiples of the smaller of two powers of two, so that it is more than 2^-p or 2^-(2p +
+#   1): at least 2^-23, and the error of a double is at most 2^-53. Quotients that are not zero lie
+#   between 2^-261 and 2^261, where doubles are normal.
+# - A difference whose operands' last bits are at most 52 - p places apart is exact in double. Where
+#   they are further apart, the smaller operand is less than 2^-36 of the last place of the larger
+#   one, and both roundings give that one; M is a quarter of the last place away from it at least.
+# Fewer bits, as subnormal results have, leave fewer midpoints; and the middle between the largest
+# number and the next power of two, from which on results are infinite, is one of them.
+
+
+@np.errstate(all="ignore")
+def expected_result(
+    operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
+) -> Array:
+    """What an operator has to give, in the type of its operands."""
+    divisors = b.astype(np.float64)
+    doubles = _COMPUTED[operator](a.astype(np.float64), divisors)
+    if operator == "Div" and edition is Edition.PRELIMINARY:
+        doubles = np.where(divisors == 0, np.inf, doubles)
+    return rounded(doubles, element_type).astype(element_type.dtype)
+
+
+@np.errstate(all="ignore")
+def rounded(doubles: Doubles, element_type: ElementType) -> Doubles:
+    """Round to the nearest number of a type, of two the even one; all of them are doubles too."""
+    limits = FLOAT_FORMATS[element_type]
+    smallest, largest = 2.0**limits.smallest_exponent, 2.0**limits.largest_exponent
+    leading = (doubles.view(np.uint64) & _EXPONENT).view(np.float64)
+    spacing = np.clip(leading, smallest, largest) * 2.0 ** (1 - limits.precision)
+    nearest = np.rint(doubles / spacing) * spacing
+    infinite = np.abs(nearest) >= 2 * largest
+    return np.where(infinite, np.copysign(np.inf, nearest), nearest)
+
+
+@np.errstate(all="ignore")
+def differing(found: Array, expected: Array, element_type: ElementType) -> npt.NDArray[np.bool_]:
+    """Where results have other bits than they have to; for a NaN any quiet NaN is right."""
+    precision = FLOAT_FORMATS[element_type].precision
+    bits = np.dtype(f"u{element_type.dtype.itemsize}")
+    quiet = bits.type(1 << (precision - 2))
+    different: npt.NDArray[np.bool_] = found.view(bits) != expected.view(bits)
+    if different.any():
+        right = np.isnan(expected) & np.isnan(found) & ((found.view(bits) & quiet) != 0)
+        different &= ~right
+    return different
+
+
+class Sessions:
+    """The sessions of a sweep, one for each backend, on one thread each."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self._sweep = sweep
+        self._sessions = {backend: _session(sweep, backend) for backend in Backend}
+
+    def compare(self, block: int) -> Mapping[Backend, Differences]:
+        """Compute a block, from 0 to `BLOCKS` - 1, and compare it with the correct rounding."""
+        bits = np.arange(PATTERNS, dtype=np.uint16)
+        seconds = bits[block * SECOND_OPERANDS : (block + 1) * SECOND_OPERANDS]
+        return self.compare_pairs(np.tile(bits, seconds.size), np.repeat(seconds, bits.size))
+
+    def compare_pairs(self, first: Array, second: Array) -> Mapping[Backend, Differences]:
+        """Compute pairs, given by their bits, and compare them with the correct rounding."""
+        sweep = self._sweep
+        a, b = (operand.view(sweep.element_type.dtype) for operand in (first, second))
+        # In parts that stay in the cache.
+        parts = (slice(start, start + PATTERNS) for start in range(0, a.size, PATTERNS))
+        expected = np.concatenate(
+            [
+                expected_result(sweep.operator, a[p], b[p], sweep.element_type, sweep.edition)
+                for p in parts
+            ]
+        )
+        values = {"A": to_ort_value(a), "B": to_ort_value(b)}
+        found = {}
+        for backend, session in self._sessions.items():
+            result = to_array(session.run_with_ort_values(None, values)[0])
+            if result is None or result.dtype != a.dtype or result.shape != a.shape:
+                raise TypeError(f"{sweep} {backend}: the result is no tensor of the operands' form")
+            wrong = differing(result, expected, sweep.element_type)
+            found[backend] = _told(wrong, (first, second, result, expected))
+        return found
+
+
+def _session(sweep: Sweep, backend: Backend) -> sonnx_ort.InferenceSession:
+    model = binary(sweep.operator, sweep.element_type, [["n"]] * 3, "the_node", opset=_OPSET)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    return sonnx_ort.InferenceSession(model, options, edition=sweep.edition, backend=backend)
+
+
+def _told(wrong: npt.NDArray[np.bool_], arrays: Sequence[Array]) -> Differences:
+    """Say which bits of both operands gave which, and what they had to give."""
+    places = np.flatnonzero(wrong)
+    examples = []
+    for place in places[:_SHOWN]:
+        a, b, got, expected = (f"{array.view(np.uint16)[place]:#06x}" for array in arrays)
+        examples.append(f"A {a}, B {b}: {got} and not {expected}")
+    return Differences(places.size, tuple(examples))
+
+
+@dataclass(slots=True)
+class Entry:
+    """How far a sweep is, in pairs of whole blocks, and how many of them each backend got wrong.
+
+    `examples` are some of those, and `date` is the day of the last block, in UTC.
+    """
+
+    pairs: int = 0
+    differences: dict[str, int] = field(default_factory=lambda: dict.fromkeys(Backend, 0))
+    examples: list[str] = field(default_factory=list)
+    date: str = ""
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks were compared."""
+        return self.pairs // PAIRS_PER_BLOCK
+
+    def add(self, found: Mapping[Backend, Differences]) -> None:
+        """Count one more block: what each backend computed otherwise."""
+        self.pairs += PAIRS_PER_BLOCK
+        self.date = today()
+        for backend, differences in found.items():
+            self.differences[backend] += differences.count
+            room = _MOST_EXAMPLES - len(self.examples)
+            self.examples += [f"{backend}: {text}" for text in differences.examples[:room]]
+
+
+def versions() -> dict[str, str]:
+    """What decides the results: the packages, Python and the kind of processor."""
+    return versions_of(_PACKAGES)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Go on with every sweep that is not complete, block by block, and keep the record.
+
+    Returns:
+        The exit status: 0 if nothing differs, 1 if something does, 2 if the record is of other
+        versions.
+    """
+    options = _parser().parse_args(arguments)
+    path, made_with = options.record, versions()
+    known = json.loads(path.read_text("utf-8")) if path.exists() and not options.anew else {}
+    if known.get("versions", made_with) != made_with:
+        print(
+            f"{path} was made with {_words(known['versions'])}; here are {_words(made_with)}. "
+            "Begin another record with --record, or this one again with --anew."
+        )
+        return 2
+    entries = {name: Entry(**entry) for name, entry in known.get("sweeps", {}).items()}
+
+    def save() -> None:
+        sweeps = {name: asdict(entry) for name, entry in entries.items()}
+        write_record(path, {"versions": made_with, "sweeps": sweeps})
+
+    chosen = [sweep for sweep in sweeps() if options.only in str(sweep)]
+    for sweep in chosen:
+        entry = entries.setdefault(str(sweep), Entry())
+        _go_on(sweep, entry, options.blocks, save)
+        differences = ", ".join(f"{count:,} {name}" for name, count in entry.differences.items())
+        line = f"{sweep}: {entry.pairs:,} of {2**32:,} pairs, differences: {differences}"
+        print(line, *entry.examples, sep="\n    ", flush=True)
+    return int(any(any(entries[str(sweep)].differences.values()) for sweep in chosen))
+
+
+def _go_on(sweep: Sweep, entry: Entry, most: int, save: Callable[[], None]) -> None:
+    last = min(BLOCKS, entry.blocks + most)
+    if entry.blocks >= last:
+        return
+    sessions = Sessions(sweep)
+    with counting(on_terminals_alone=True) as bar:
+        task = bar.add_task(str(sweep), total=BLOCKS, completed=entry.blocks)
+        for block in range(entry.blocks, last):
+            entry.add(sessions.compare(block))
+            save()
+            bar.advance(task)
+
+
+def _words(found: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in found.items())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="exhaustive.py", description="Try every pair of 16-bit floats with both backends."
+    )
+    default = "%(default)s by default"
+    parser.add_argument("--record", type=Path, default=RECORD, help=f"the record, {default}")
+    parser.add_argument("--anew", action="store_true", help="begin the record again")
+    parser.add_argument(
+        "--only", default="", help='the sweeps whose name has this in it, such as "Div float16"'
+    )
+    parser.add_argument(
+        "--blocks", type=int, default=BLOCKS, help="how many blocks of each at most, of %(default)s"
+    )
+    return parser
+
 
 if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run_with_package("every_pair.sweep", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run(sys.argv[1:])))

@@ -7,11 +7,161 @@ where the first one was stopped. A model that fails ends it: the smallest such m
 build/fuzzing. `--only NUMBER` tries the batch of a number again, and records nothing.
 """
 
+import argparse
+import contextlib
 import sys
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
 
-from environment import ROOT, exit_status, run_with_package
+from environment import ROOT, exit_status, run_in_environment
+
+run_in_environment()
+sys.path.append(str(ROOT / "tests"))
+
+import hypothesis
+from fuzzing.attempt import attempt, attempt_alone
+from fuzzing.child import End, Ended, Fault, call_in_child
+from fuzzing.models import FuzzedModel, fuzzed_models, handmade_models
+from hypothesis.database import DirectoryBasedExampleDatabase
+from records import RECORDS, counting, digest_of, known_record, today, versions_of, write_record
+
+import sonnx_ort
+from sonnx_ort.options import Backend
+
+RECORD = RECORDS / "fuzzing.json"
+_FOUND = ROOT / "build" / "fuzzing"
+"""Where the models are that failed: Hypothesis's database, and the smallest ones."""
+
+_PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy", "protobuf")
+_SOURCES = ("sonnx_ort", "custom_ops", "models", "scripts/fuzzing", "tests/support/soundness")
+_BATCH = 1000
+"""How many models are tried before the record is written."""
+
+
+@dataclass(slots=True)
+class Record:
+    """Counts by outcome, and everything that was no outcome.
+
+    `faults` are neither results nor `SonnxError`s, with the number of their batch; `runtimes_own`
+    are what ONNX Runtime alone does with the same model as well.
+    """
+
+    made_by: dict[str, str] = field(default_factory=dict)
+    date: str = ""
+    models: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    faults: list[dict[str, Any]] = field(default_factory=list)
+    runtimes_own: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> "Record":
+        """Go on with a record that was made by the same sources and versions, or begin one."""
+        made_by = versions_of(_PACKAGES) | {"sources": digest_of(_SOURCES)}
+        known = known_record(path, made_by) or {"made_by": made_by}
+        return cls(**known | {"outcomes": Counter(known.get("outcomes", {}))})
+
+    def add(self, batch: "Record") -> None:
+        """Count what came of further models."""
+        self.models += batch.models
+        self.outcomes += batch.outcomes
+        self.faults += batch.faults
+        self.runtimes_own += batch.runtimes_own
+        self.date = today()
+
+    def write(self, path: Path) -> None:
+        """Write it to a file, whole or not at all."""
+        write_record(path, asdict(self) | {"outcomes": dict(sorted(self.outcomes.items()))})
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Go on until so many models have been tried or one fails; give 1 if there are faults."""
+    parser = argparse.ArgumentParser(prog="fuzz.py")
+    parser.add_argument("--models", type=int, default=100_000, help="how many, with those recorded")
+    parser.add_argument("--processes", type=int, default=1, help="how many work at once")
+    parser.add_argument("--record", type=Path, default=RECORD, help="the file that is gone on with")
+    parser.add_argument("--only", type=int, metavar="NUMBER", help="try one batch, unrecorded")
+    options = parser.parse_args(arguments)
+    _import_all()
+    if options.only is not None:
+        batch = try_batch(options.only, _BATCH)
+        print(*(batch.faults or sorted(batch.outcomes.items())), sep="\n")
+        return 1 if batch.faults else 0
+    record = Record.read(options.record)
+    with (
+        counting() as progress,
+        ProcessPoolExecutor(options.processes, mp_context=get_context("fork")) as executor,
+    ):
+        task = progress.add_task("models", total=options.models, completed=record.models)
+        while record.models < options.models and not record.faults:
+            wanted = options.models - record.models
+            size = min(_BATCH, -(-wanted // options.processes))
+            firsts = range(record.models, options.models, size)[: options.processes]
+            sizes = [min(size, options.models - first) for first in firsts]
+            for batch in executor.map(try_batch, firsts, sizes):
+                record.add(batch)
+            record.write(options.record)
+            progress.update(task, completed=record.models)
+    print(f"{record.models} models, {len(record.faults)} faults: {options.record}", *record.faults)
+    return 1 if record.faults else 0
+
+
+def _import_all() -> None:
+    """Have imported and computed what each fork would otherwise have to, without a session."""
+    for model in handmade_models().values():
+        for backend in Backend:
+            with contextlib.suppress(sonnx_ort.SonnxError):
+                sonnx_ort.rewrite(model, broadcast="explicit", backend=backend)
+
+
+def try_batch(number: int, models: int) -> Record:
+    """Try models that follow from a number, and those that failed before; one fault ends it."""
+    batch, smallest = Record(), [b""]
+
+    @hypothesis.seed(number)
+    @hypothesis.settings(
+        max_examples=models,
+        database=DirectoryBasedExampleDatabase(_FOUND / "database"),
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=(hypothesis.Phase.reuse, hypothesis.Phase.generate, hypothesis.Phase.shrink),
+        verbosity=hypothesis.Verbosity.quiet,
+    )
+    @hypothesis.given(fuzzed_models())
+    def try_one(made: FuzzedModel) -> None:
+        ended = call_in_child(partial(attempt, made))
+        batch.models += 1
+        batch.outcomes.update(ended.outcomes)
+        if ended.end is End.RESULT:
+            return
+        failure = {"number": number, **asdict(ended)}
+        del failure["outcomes"]
+        if is_runtimes_own(made, ended):
+            batch.runtimes_own.append(failure)
+            return
+        # The smallest one comes last.
+        batch.faults, smallest[0] = [failure], made.content
+        raise Fault(f"{ended.end} in {ended.stage}: {ended.detail}")
+
+    try:
+        try_one()
+    except (Fault, hypothesis.errors.Flaky):
+        _FOUND.mkdir(parents=True, exist_ok=True)
+        (_FOUND / f"{number}.onnx").write_bytes(smallest[0])
+    return batch
+
+
+def is_runtimes_own(made: FuzzedModel, ended: Ended) -> bool:
+    """Whether ONNX Runtime alone dies or hangs as well; `check` and `rewrite` are never its own."""
+    if ended.end is End.FAULT or not ended.stage.startswith(("session", "run")):
+        return False
+    return call_in_child(partial(attempt_alone, made)).end is not End.RESULT
+
 
 if __name__ == "__main__":
-    # Random graphs are made by the tests.
-    sys.path.append(str(ROOT / "tests"))
-    sys.exit(exit_status(lambda: run_with_package("fuzzing.campaign", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run(sys.argv[1:])))

@@ -5,9 +5,190 @@ with both backends, each in a process of its own. The figures are written to
 docs/records/memory.json; a second call leaves out what stands there.
 """
 
+import argparse
+import contextlib
+import gc
+import json
+import logging
+import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
-from environment import exit_status, run_with_package
+from environment import exit_status, run_in_environment
+
+run_in_environment()
+
+import numpy as np
+import onnxruntime
+from model_builders.graphs import parse
+from records import RECORDS, known_record, today, versions_of, write_record
+from rich.progress import Progress
+
+import sonnx_ort
+
+RECORD = RECORDS / "memory.json"
+_PARTS = 5
+_SAMPLES = 50
+
+ALLOWANCE = 4096
+"""KiB by which the memory may seem to have grown: allocators keep pieces of about 1 MiB in some
+runs and not in others. So 4,000 repetitions show what leaves 2 KiB each, and 100,000 what leaves 70
+bytes."""
+
+_FATAL = 4
+_MODEL = parse("""(int32[n] a, int32[n] b, float[n,4] x, float[n,4] y)
+=> (int32[n] c, float[n,4] z) {
+    [divide] c = Div(a, b)
+    r = Relu(x)
+    [scale] s = Div(r, y)
+    [subtract] z = Sub(s, y)
+}""").SerializeToString()
+_KEPT = {
+    "a": np.array([6, 9, 35], np.int32),
+    "b": np.array([3, 3, 5], np.int32),
+    "x": np.ones((3, 4), np.float32),
+    "y": np.full((3, 4), 2, np.float32),
+}
+_BROKEN = (
+    _KEPT | {"b": np.array([3, 0, 5], np.int32)},
+    _KEPT | {"a": np.full(3, -(2**31), np.int32), "b": np.full(3, -1, np.int32)},
+    _KEPT | {"y": np.ones((1, 4), np.float32)},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The memory in use, of which the first fifth of the repetitions is left out as a warm-up.
+
+    `before` is the most KiB in the second fifth, and `after` the least in the last one.
+    """
+
+    repetitions: int
+    before: int
+    after: int
+
+    @property
+    def grown(self) -> int:
+        """KiB by which every sample at the end is above every one at the beginning; 0 if none is.
+
+        What leaks with each repetition shows here, whatever is freed and taken in between.
+        """
+        return max(0, self.after - self.before)
+
+    def exceeds(self, each: int = 0) -> bool:
+        """Whether it is more than allocators need."""
+        return self.grown > ALLOWANCE + each * self.repetitions
+
+
+def measure(repeated: Callable[[int], object], repetitions: int) -> Growth:
+    """Repeat something, and look at the memory of the process."""
+    distance = max(1, repetitions // _SAMPLES)
+    samples = []
+    for number in range(repetitions):
+        repeated(number)
+        if number % distance == distance - 1:
+            gc.collect()
+            samples.append(_resident())
+    part = len(samples) // _PARTS
+    return Growth(repetitions, max(samples[part : 2 * part]), min(samples[-part:]))
+
+
+def _resident() -> int:
+    """KiB of memory that the process holds."""
+    status = Path("/proc/self/status").read_text("ascii")
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1])
+
+
+def _session(backend: str) -> sonnx_ort.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _FATAL
+    options.intra_op_num_threads = 1
+    return sonnx_ort.InferenceSession(_MODEL, options, backend=backend)
+
+
+def runs(backend: str) -> Callable[[int], object]:
+    """Runs of one session, of which every fourth breaks a rule."""
+    session = _session(backend)
+
+    def run(number: int) -> None:
+        if number % 4:
+            session.run(None, _KEPT)
+        else:
+            _break_a_rule(session, number // 4)
+
+    return run
+
+
+def sessions(backend: str) -> Callable[[int], object]:
+    """Sessions, each with a run that keeps the rules and one that breaks one."""
+
+    def start(number: int) -> None:
+        session = _session(backend)
+        session.run(None, _KEPT)
+        _break_a_rule(session, number)
+
+    return start
+
+
+def _break_a_rule(session: sonnx_ort.InferenceSession, number: int) -> None:
+    with contextlib.suppress(sonnx_ort.ContractViolation):
+        session.run(None, _BROKEN[number % len(_BROKEN)])
+        raise AssertionError("a broken rule is not refused")
+
+
+CASES: dict[str, Callable[[str], Callable[[int], object]]] = {"runs": runs, "sessions": sessions}
+"""By name: gives for a backend what is repeated."""
+
+
+LEFT_BEHIND = {"runs": 0, "sessions": 8}
+"""KiB that each leaves behind, at most: onnxruntime-extensions frees not all of a session's."""
+
+CHOSEN = [(case, backend) for backend in ("python", "native") for case in CASES]
+PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Measure all cases, or one of them; give 1 if the memory grows."""
+    parser = argparse.ArgumentParser(prog="measure_memory.py")
+    parser.add_argument("--runs", type=int, default=100_000, help="runs of one session")
+    parser.add_argument("--sessions", type=int, default=10_000, help="sessions")
+    parser.add_argument("--record", type=Path, default=RECORD, help="the file with the figures")
+    parser.add_argument(
+        "--case", nargs=2, metavar=("CASE", "BACKEND"), help="measure this one here"
+    )
+    options = parser.parse_args(arguments)
+    repetitions = {"runs": options.runs, "sessions": options.sessions}
+    if options.case:
+        case, backend = options.case
+        # Thousands of violations are not for the log.
+        logging.getLogger("sonnx_ort").disabled = True
+        print(json.dumps(asdict(measure(CASES[case](backend), repetitions[case]))))
+        return 0
+    made_by = versions_of(PACKAGES)
+    begun: dict[str, Any] = {"made_by": made_by, "date": "", "unit": "KiB", "allowance": ALLOWANCE}
+    begun |= {"left_behind": LEFT_BEHIND, "cases": {}}
+    record = known_record(options.record, made_by) or begun
+    with Progress() as progress:
+        for case, backend in progress.track(CHOSEN, description="cases"):
+            name = f"{case}, {backend}"
+            known = record["cases"].get(name, {})
+            if known.get("repetitions") == repetitions[case]:
+                continue
+            arguments = ["--case", case, backend, f"--{case}", str(repetitions[case])]
+            command = [sys.executable, sys.argv[0], *arguments]
+            ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            growth = Growth(**json.loads(ended.stdout))
+            progress.console.print(f"{name}: {growth}", highlight=False)
+            exceeds = growth.exceeds(LEFT_BEHIND[case])
+            record["cases"][name] = asdict(growth) | {"grown": growth.grown, "exceeds": exceeds}
+            record["date"] = today()
+            write_record(options.record, record)
+    return 1 if any(case["exceeds"] for case in record["cases"].values()) else 0
+
 
 if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run_with_package("endurance", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run(sys.argv[1:])))

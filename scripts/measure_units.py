@@ -5,9 +5,115 @@ compared with that of double, rounded to float. Takes some minutes. Counts are k
 docs/records/units.json, block by block: it can be interrupted, and goes on where it stopped.
 """
 
+import argparse
 import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from environment import exit_status, run_with_package
+from environment import exit_status, run_in_environment
+
+run_in_environment()
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+from model_builders.graphs import parse
+from records import RECORDS, known_record, versions_of, write_record
+
+Array = npt.NDArray[Any]
+
+RECORD = RECORDS / "units.json"
+"""What was counted."""
+
+_BLOCK = 1 << 22
+"""How many floats a block has."""
+
+_ONE, _INFINITY, _NEGATIVE = 0x3F800000, 0x7F800000, 0x80000000
+_REFERENCES: dict[str, np.ufunc] = {"Log": np.log, "Acos": np.arccos}
+_RANGES: dict[str, tuple[tuple[int, int], ...]] = {
+    "Log": ((1, _INFINITY),),
+    "Acos": ((0, _ONE + 1), (_NEGATIVE, _NEGATIVE + _ONE + 1)),
+}
+"""The bit patterns of the floats that have a finite result."""
+
+OPERATORS = tuple(_RANGES)
+"""The operators that are measured."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All floats of one operator."""
+
+    operator: str
+
+    @property
+    def floats(self) -> int:
+        """How many floats there are."""
+        return sum(stop - start for start, stop in _RANGES[self.operator])
+
+    def block(self, start: int) -> Counter[int]:
+        """Compute the floats behind the first ones, and count by how many units results miss."""
+        with np.errstate(all="ignore"):
+            x = self._patterns(start).view(np.float32)
+            nearest = _REFERENCES[self.operator](x.astype(np.float64)).astype(np.float32)
+        return missed(self._session.run(None, {"X": x})[0], nearest)
+
+    def _patterns(self, start: int) -> npt.NDArray[np.uint32]:
+        for first, stop in _RANGES[self.operator]:
+            if start < stop - first:
+                last = min(first + start + _BLOCK, stop)
+                return np.arange(first + start, last, dtype=np.uint32)
+            start -= stop - first
+        raise ValueError(f"{self.operator} has no such block")
+
+    @cached_property
+    def _session(self) -> ort.InferenceSession:
+        model = parse(f"(float[n] X) => (float[n] Y) {{ Y = {self.operator}(X) }}")
+        options = ort.SessionOptions()
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        return ort.InferenceSession(model.SerializeToString(), options)
+
+
+def missed(found: Array, nearest: Array) -> Counter[int]:
+    """Count by how many units results miss what they should be.
+
+    Raises:
+        ValueError: One is NaN.
+    """
+    if np.isnan(found).any() or np.isnan(nearest).any():
+        raise ValueError("a result is NaN")
+    units, counts = np.unique(np.abs(_places(found) - _places(nearest)), return_counts=True)
+    return Counter(dict(zip(units.tolist(), counts.tolist(), strict=True)))
+
+
+def _places(array: Array) -> npt.NDArray[np.int64]:
+    """Where floats stand on the line; both zeros are at one place."""
+    bits = array.view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits + (1 << 31)), bits)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Sweep all floats of each operator; a record of other versions is begun anew."""
+    argparse.ArgumentParser(description="By how many units Log and Acos miss.").parse_args(
+        arguments
+    )
+    versions = versions_of(("onnxruntime", "numpy"))
+    record = known_record(RECORD, versions, "versions") or {"versions": versions, "operators": {}}
+    for operator in OPERATORS:
+        sweep = Sweep(operator)
+        entry = record["operators"].setdefault(operator, {"floats": 0, "units": {}})
+        while entry["floats"] < sweep.floats:
+            counted = sweep.block(entry["floats"])
+            units = Counter({int(unit): count for unit, count in entry["units"].items()}) + counted
+            entry["units"] = {str(unit): units[unit] for unit in sorted(units)}
+            entry["floats"] += counted.total()
+            write_record(RECORD, record)
+        print(operator, entry["units"])
+    return 0
+
 
 if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run_with_package("units", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run(sys.argv[1:])))

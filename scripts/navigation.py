@@ -18,19 +18,14 @@ def on_config(config: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
 
 
 def expanded(nav: list[Entry], folder: Path) -> list[Entry]:
-    """Put pages in the place of the patterns of a navigation, by name.
-
-    Returns:
-        The navigation, in which a page that is listed by itself stands there alone.
-    """
-    return list(_expanded(nav, folder, frozenset(pages(nav))))
+    """Put pages in the place of the patterns of a navigation, but those that it lists itself."""
+    return list(_expanded(nav, folder, frozenset(_pages(nav))))
 
 
-def pages(nav: list[Entry]) -> Iterator[str]:
-    """The pages and patterns of a navigation, in its order."""
+def _pages(nav: list[Entry]) -> Iterator[str]:
     for entry in nav:
         for part in [entry] if isinstance(entry, str) else entry.values():
-            yield from pages(part) if isinstance(part, list) else (part,)
+            yield from _pages(part) if isinstance(part, list) else (part,)
 
 
 def _expanded(nav: list[Entry], folder: Path, listed: frozenset[str]) -> Iterator[Entry]:

@@ -4,11 +4,13 @@ Writes anew what stands behind each model in tests/enforcing/emitted. The tests 
 look at what has changed in it before you keep it.
 """
 
+import importlib
 import sys
 
-from environment import ROOT, exit_status, run_with_package
+from environment import ROOT, run_in_environment
 
 if __name__ == "__main__":
+    run_in_environment()
     # The models and how they are written down belong to the tests.
     sys.path.append(str(ROOT / "tests"))
-    sys.exit(exit_status(lambda: run_with_package("support.emitted", sys.argv[1:])))
+    sys.exit(importlib.import_module("support.emitted").run(sys.argv[1:]))

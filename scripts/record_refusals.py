@@ -1,7 +1,7 @@
 """Write down what `broadcast="reject"` refuses: `python3 scripts/record_refusals.py FILE`.
 
 The tests on real models compare with such a file. Look at what has changed in it before you keep
-it. Runs in a Python in which sonnx_ort is installed.
+it.
 """
 
 import argparse
@@ -10,7 +10,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from environment import ROOT
+from environment import ROOT, exit_status, run_in_environment
+
+run_in_environment()
+
 from real_models.census import Refusal, refusals
 from real_models.packages import CACHE, PackagesNotFetched, fetch_models
 
@@ -38,4 +41,4 @@ def _lines(refused: Sequence[Refusal]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_status(main))

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from environment import ROOT
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sonnx_ort.files import write_text
 
@@ -24,10 +26,11 @@ def versions_of(packages: Iterable[str]) -> dict[str, str]:
 
 
 def digest_of(folders: Iterable[str]) -> str:
-    """A short digest of all Python files in some folders."""
+    """A short digest of all Python files and tables in some folders."""
     digest = hashlib.sha256()
     for folder in folders:
-        for file in sorted((ROOT / folder).rglob("*.py")):
+        files = (file for end in ("py", "toml") for file in (ROOT / folder).rglob(f"*.{end}"))
+        for file in sorted(files):
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -51,3 +54,16 @@ def write_record(path: Path, content: Mapping[str, Any]) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def counting(*, on_terminals_alone: bool = False) -> Progress:
+    """Make a bar that nothing is counted on yet."""
+    console = Console()
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=on_terminals_alone and not console.is_terminal,
+    )

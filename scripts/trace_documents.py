@@ -11,14 +11,16 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from environment import exit_status, run_with_package
+from environment import exit_status, run_in_environment
+
+run_in_environment()
+
+from traceability import entries
+from traceability.page import PAGE, by_entry, find_marks, page
 
 
 def run(arguments: Sequence[str]) -> int:
     """Write the page, or compare the entries with the documents."""
-    from traceability import entries  # noqa: PLC0415 - a bare Python has not what they need
-    from traceability.page import PAGE, by_entry, find_marks, page  # noqa: PLC0415
-
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     parser.add_argument("--documents", type=Path, metavar="FOLDER")
     folder = parser.parse_args(arguments).documents
@@ -43,4 +45,4 @@ def run(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_status(lambda: run_with_package("trace_documents", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run(sys.argv[1:])))

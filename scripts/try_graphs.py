@@ -6,11 +6,110 @@ tests/soundness/test_random_graphs.py does with some hundred. What came of them 
 docs/records/random_graphs.json; a further call goes on behind the last number.
 """
 
+import argparse
+import importlib
+import json
 import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
-from environment import ROOT, exit_status, run_with_package
+from environment import ROOT, exit_status, run_in_environment
+
+run_in_environment()
+sys.path.append(str(ROOT / "tests"))
+
+from records import RECORDS, counting, digest_of, today, versions_of, write_record
+
+RECORD = RECORDS / "random_graphs.json"
+_TRIALS = "support.soundness.trials"
+_PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
+_SOURCES = ("sonnx_ort", "custom_ops", "tests/support/soundness")
+_BATCH = 1000
+"""How many graphs are tried before the record is written."""
+
+
+@dataclass(slots=True)
+class Part:
+    """Graphs that were tried with the same versions and sources, by their numbers from `first` on.
+
+    `counts` says how often what was seen, and `failures` what disagreed, with the graph's number.
+    """
+
+    made_by: dict[str, str]
+    first: int
+    graphs: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+    date: str = ""
+
+    @property
+    def stop(self) -> int:
+        """The number behind the last graph."""
+        return self.first + self.graphs
+
+    def add(self, lines: Iterable[Mapping[str, Any]], failures: Iterable[str]) -> None:
+        """Count what came of further graphs, as `support.soundness.isolated` gives it."""
+        for line in lines:
+            self.graphs += 1
+            self.counts.update(line.get("result", {}))
+        self.failures += [failure.replace(f"{ROOT}/", "") for failure in failures]
+        self.date = today()
+
+
+class Record:
+    """A file of parts, the newest last; begun where there is none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        read = json.loads(path.read_text("utf-8"))["parts"] if path.is_file() else []
+        self.parts = [Part(**part | {"counts": Counter(part["counts"])}) for part in read]
+
+    @property
+    def graphs(self) -> int:
+        """How many were tried: the numbers from 0 on."""
+        return self.parts[-1].stop if self.parts else 0
+
+    def current(self) -> Part:
+        """The part of these versions and sources, a new one behind the last where that differs."""
+        made_by = versions_of(_PACKAGES) | {"sources": digest_of(_SOURCES)}
+        if not self.parts or self.parts[-1].made_by != made_by:
+            self.parts.append(Part(made_by, first=self.graphs))
+        return self.parts[-1]
+
+    def save(self) -> None:
+        """Write the file, whole or not at all."""
+        parts = [asdict(p) | {"counts": dict(sorted(p.counts.items()))} for p in self.parts]
+        write_record(self._path, {"graphs": self.graphs, "parts": parts})
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Go on until so many graphs have been tried; give 1 if anything disagreed."""
+    parser = argparse.ArgumentParser(prog="try_graphs.py")
+    parser.add_argument("--graphs", type=int, default=100_000, help="how many, with those recorded")
+    parser.add_argument("--processes", type=int, default=1, help="how many work at once")
+    parser.add_argument("--record", type=Path, default=RECORD, help="the file that is gone on with")
+    options = parser.parse_args(arguments)
+    isolated = importlib.import_module("support.soundness.isolated")
+    record = Record(options.record)
+    with counting() as progress:
+        task = progress.add_task("graphs", total=options.graphs, completed=record.graphs)
+        while record.graphs < options.graphs:
+            part = record.current()
+            numbers = range(part.stop, min(part.stop + _BATCH, options.graphs))
+            lines = isolated.run_attempts(f"{_TRIALS}:attempt", numbers, options.processes)
+            failures = isolated.failures_of(lines, f"{_TRIALS}:shrunk")
+            part.add(lines, failures)
+            record.save()
+            progress.update(task, completed=record.graphs)
+            for failure in failures:
+                progress.console.print(failure, markup=False, highlight=False)
+    failed = [failure for part in record.parts for failure in part.failures]
+    print(f"{record.graphs} graphs, {len(failed)} disagreed: {options.record}")
+    return 1 if failed else 0
+
 
 if __name__ == "__main__":
-    # The graphs and what is asked of them belong to the tests.
-    sys.path.append(str(ROOT / "tests"))
-    sys.exit(exit_status(lambda: run_with_package("graph_trials", sys.argv[1:])))
+    sys.exit(exit_status(lambda: run(sys.argv[1:])))

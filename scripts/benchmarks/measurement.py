@@ -23,12 +23,9 @@ CHECKIFY = "checkify"
 class Subject:
     """One way to run a model, which `benchmarks.sessions` makes ready.
 
-    Attributes:
-        title: What the tables call it.
-        baseline: The name of the subject that its time is compared with.
-        exact: Whether its results have to be those of ONNX Runtime's own operator.
-        backend: The backend that it needs; empty for none.
-        in_jax: Whether it runs in JAX, which may be missing, and models of one node only.
+    Tables call it `title`, and its time is compared with that of `baseline`. `exact`: its results
+    have to be those of ONNX Runtime's own operator. `backend` is the one that it needs, if any.
+    `in_jax`: it runs in JAX, which may be missing, and models of one node only.
     """
 
     title: str
@@ -56,12 +53,7 @@ BASELINES = frozenset(subject.baseline for subject in SUBJECTS.values())
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The turns of all subjects in one setting.
-
-    Attributes:
-        setting: What was run.
-        turns: What was taken, in order.
-    """
+    """The turns that all subjects took in one setting, in order."""
 
     setting: Setting
     turns: Sequence[Turn]

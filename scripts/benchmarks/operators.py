@@ -103,7 +103,7 @@ def markdown_tables(measurements: Sequence[Measurement]) -> str:
 
 def target_row(target: Target, measurements: Sequence[Measurement]) -> str:
     """One line that says whether a target was reached."""
-    figure = target.figure(measurements)
+    figure = target.worst(measurements)
     if figure is None:
         return f"not measured  {target.sentence}"
     verdict = "reached" if target.reached(figure) else "MISSED"
@@ -129,7 +129,7 @@ def record(measurements: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def _outcome(target: Target, measurements: Sequence[Measurement]) -> dict[str, Any]:
-    figure = target.figure(measurements)
+    figure = target.worst(measurements)
     return {
         "target": target.sentence,
         "limit": target.limit,

@@ -39,13 +39,7 @@ a process of its own: ONNX Runtime -> InferenceSession. The caller's own bytes d
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A model, and how it is given to a session.
-
-    Attributes:
-        name: What the table calls it.
-        path: Its file.
-        as_bytes: Whether the content of the file is given, not its name.
-    """
+    """A model and its file, whose name is given to a session, or its content as bytes."""
 
     name: str
     path: Path

@@ -28,14 +28,10 @@ Feeds = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a model is.
+    """What a model is: the dtype and size of its operands, and how many Div nodes it has in a row.
 
-    Attributes:
-        element_type: The numpy name of the element type.
-        elements: The number of elements of each operand.
-        nodes: The number of Div nodes in a row.
-        proved: Whether the model itself shows that every rule is kept.
-        positive: Whether the divisors of a single Div are positive, not of both signs.
+    `proved`: the model itself shows that every rule is kept. `positive`: the divisors of a single
+    Div are positive, not of both signs.
     """
 
     element_type: str

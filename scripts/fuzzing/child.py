@@ -45,11 +45,8 @@ class End(StrEnum):
 class Ended:
     """What came of a call.
 
-    Attributes:
-        end: How it ended.
-        outcomes: What came of each stage, of a call that gave a result.
-        stage: The stage in which another one ended.
-        detail: The signal that ended it, or the error.
+    `outcomes` are those of its stages, if it gave a result; else `stage` is the one in which it
+    ended, and `detail` the signal or the error.
     """
 
     end: End

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,45 +13,20 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from hypothesis import strategies as st
+from model_builders.graphs import parse
 from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
 
-from fuzzing.handmade import handmade_models
 from sonnx_ort import models
 from sonnx_ort.loading.traversal import all_nodes
 
 _LARGE = 1 << 16
 """Bundled models of more bytes are left out: a mutation would mostly meet weights."""
 
-_EXTREME = (2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**63), -(2**31), 100, -100)
-_FLOATS = (0.0, 1.0, -1.0, 0.5, 1e30, float("nan"), float("inf"))
-_TEXTS = (
-    *("", "a", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "ij,jk->ik", "...i,i...", "linear"),
-    *("float", "bidirectional", "reverse", "DCR", "mean", "none", "constant", "LEFT", "é", "\0"),
+_HANDMADE = Path(__file__).with_name("handmade.toml")
+_VOCABULARY = tomllib.loads(Path(__file__).with_name("vocabulary.toml").read_text("utf-8"))
+_EXTREME, _FLOATS, _TEXTS, _POOLS, _FIELDS = (
+    _VOCABULARY[name] for name in ("extreme", "floats", "texts", "pools", "fields")
 )
-_POOLS: dict[str, tuple[Any, ...]] = {
-    "op_type": (
-        *("Div", "Sub", "Mod", "Add", "Relu", "Slice", "Reshape", "If", "Loop", "Scan", "Cast"),
-    ),
-    "domain": ("", "sonnx", "ai.onnx", "local", "com.microsoft"),
-    "elem_type": (0, 1, 1, 6, 7, 8, 9, 10, 11, 16, 3, 23, 99),
-    "data_type": (0, 1, 6, 7, 8, 11, 77),
-    "version": (*range(1, 27), 0, -1, 99, 2**62),
-    "ir_version": (0, 1, 3, 7, 8, 10, 11, 13, 99),
-}
-"""What fields of a name are set to, where any other value would be refused at once."""
-
-_FIELDS = {
-    "NodeProto": ("input", "input", "output", "op_type", "domain", "name"),
-    "GraphProto": ("node", "node", "input", "output", "initializer", "value_info"),
-    "FunctionProto": ("node", "input", "output"),
-    "Tensor": ("elem_type", "shape"),
-    "TensorShapeProto": ("dim",),
-    "Dimension": ("dim_value",),
-    "TensorProto": ("data_type", "dims", "int64_data", "raw_data"),
-    "OperatorSetIdProto": ("version", "domain"),
-    "ModelProto": ("ir_version", "opset_import", "functions"),
-}
-"""The fields that are changed most: a change of any other is seldom more than refused."""
 
 _RANGES = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
@@ -71,13 +47,9 @@ _SHAPES: Sequence[tuple[int, ...]] = ((), (0,), (1,), (1,), (2,), (3,), (4,), (2
 
 @dataclass(frozen=True, slots=True)
 class FuzzedModel:
-    """A mutated model, and what is asked of it.
+    """The bytes of a mutated model, and what is asked of it.
 
-    Attributes:
-        content: Its bytes.
-        backend: The backend of the session.
-        choices: The edition, the way of broadcasting, and the operators that are enforced.
-        feeds: Decides what it is fed with.
+    `choices` are arguments of `rewrite`; `feeds` decides what the model is fed with.
     """
 
     content: bytes = field(repr=False)
@@ -113,6 +85,50 @@ def fuzzed_models(draw: st.DrawFn) -> FuzzedModel:
     }
     backend = draw(st.sampled_from(("python", "native")))
     return FuzzedModel(content, backend, choices, draw(st.integers(0, 2**32)))
+
+
+def handmade_models() -> dict[str, onnx.ModelProto]:
+    """Models in which something is cyclic, endless, enormous or nested deeply, by name."""
+    texts = tomllib.loads(_HANDMADE.read_text("utf-8"))
+    models = {
+        name: parse(text, opset=18 if "Split" in name else 17, domains={"local": 1})
+        for name, text in texts.items()
+    }
+    return (
+        models
+        | {f"nesting of {depth}": _nested(depth) for depth in (2, 10, 20, 29)}
+        | {f"calls of {depth}": _called(depth) for depth in (5, 300)}
+    )
+
+
+def _nested(depth: int) -> onnx.ModelProto:
+    """A Div in so many branches; protocol buffers can be copied to a depth of about 30."""
+    made = parse("(float[2] x, bool c) => (float[2] z) { z = Div(x, x) }")
+    (result,) = made.graph.output
+    nodes = [helper.make_node("Div", ["x", "x"], ["z0"])]
+    for level in range(depth):
+        bodies = []
+        for branch, body in enumerate((nodes, [helper.make_node("Relu", ["x"], [f"r{level}"])])):
+            value = helper.make_tensor_value_info(body[-1].output[0], onnx.TensorProto.FLOAT, [2])
+            bodies.append(helper.make_graph(body, f"body{branch}", [], [value]))
+        name = f"z{level + 1}" if level < depth - 1 else result.name
+        node = helper.make_node("If", ["c"], [name], then_branch=bodies[0], else_branch=bodies[1])
+        nodes = [node]
+    made.graph.node[0].CopyFrom(nodes[0])
+    return made
+
+
+def _called(depth: int) -> onnx.ModelProto:
+    made = parse("(float[2] x) => (float[2] z) { z = local.f0(x) }", domains={"local": 1})
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    for number in range(depth):
+        inner = helper.make_node(f"f{number + 1}", ["a"], ["b"], domain="local")
+        if number == depth - 1:
+            inner = helper.make_node("Div", ["a", "a"], ["b"])
+        made.functions.append(
+            helper.make_function("local", f"f{number}", ["a"], ["b"], [inner], imports)
+        )
+    return made
 
 
 @functools.cache

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from model_builders import bundle as make
-from model_builders.bundle import Array, Bundle, bundle
+from model_builders.bundle import Bundle, Use, bundle
 from model_builders.graphs import parse
-from sonnx_ort.models import Citation, Classification, Outputs
+from model_builders.outcome import Array
+from sonnx_ort.models import Citation, Classification
+from sonnx_ort.profile.options import Edition
 
 TRAINED = Path(__file__).resolve().parents[2] / "models" / "training" / "digits.npz"
 """What training left: mean, std, weights, and the held-out part with scikit-learn's predictions."""
@@ -25,8 +26,6 @@ SOURCE = Citation(
     "CC BY 4.0",
 )
 
-HELD_OUT, HIDDEN_UNITS, RANDOM_STATE = 0.2, 32, 0
-
 CONSTANTS = ("mean", "std", "weights_1", "bias_1", "weights_2", "bias_2")
 
 
@@ -34,15 +33,15 @@ def bundles() -> Iterator[Bundle]:
     """Give the model."""
     with np.load(TRAINED) as arrays:
         trained = dict(arrays)
-    pixels, labels, predicted = (trained[n] for n in ("pixels", "labels", "predicted"))
+    pixels, labels, predicted = (trained[name] for name in ("pixels", "labels", "predicted"))
     accuracy = Classification("label", labels, int(np.sum(predicted == labels)))
     yield bundle(
         "digits",
         "A classifier trained on real digits: standardization with Sub and Div, then two layers.",
         _model(trained),
         [
-            *make.in_both_editions(accuracy, pixels=pixels),
-            make.case("predictions of scikit-learn", Outputs({"label": predicted}), pixels=pixels),
+            *(Use(e.value, e, {"pixels": pixels}, expected=accuracy) for e in Edition),
+            Use("predictions of scikit-learn", arrays={"pixels": pixels, "label": predicted}),
         ],
         SOURCE,
     )
@@ -79,31 +78,22 @@ def train() -> str:
 
     pixels, labels = load_digits(return_X_y=True)
     learnt, held_out, learnt_labels, held_out_labels = train_test_split(
-        pixels.astype(np.float32),
-        labels,
-        test_size=HELD_OUT,
-        random_state=RANDOM_STATE,
-        stratify=labels,
+        pixels.astype(np.float32), labels, test_size=0.2, random_state=0, stratify=labels
     )
     mean, std = learnt.mean(axis=0), learnt.std(axis=0)
     # A pixel that is the same in every image carries nothing; dividing it by 1 keeps it finite.
     std[std == 0] = 1
-    classifier = MLPClassifier((HIDDEN_UNITS,), random_state=RANDOM_STATE, max_iter=400)
+    classifier = MLPClassifier((32,), random_state=0, max_iter=400)
     classifier.fit((learnt - mean) / std, learnt_labels)
     predicted = classifier.predict((held_out - mean) / std)
-    (weights_1, weights_2), (bias_1, bias_2) = classifier.coefs_, classifier.intercepts_
+    layers = zip(classifier.coefs_, classifier.intercepts_, strict=True)
+    parameters = [array.astype(np.float32) for layer in layers for array in layer]
+    data = {
+        "pixels": held_out.astype(np.uint8),
+        "labels": held_out_labels.astype(np.int64),
+        "predicted": predicted.astype(np.int64),
+    }
     TRAINED.parent.mkdir(exist_ok=True)
-    np.savez(
-        TRAINED,
-        mean=mean,
-        std=std,
-        weights_1=weights_1.astype(np.float32),
-        bias_1=bias_1.astype(np.float32),
-        weights_2=weights_2.astype(np.float32),
-        bias_2=bias_2.astype(np.float32),
-        pixels=held_out.astype(np.uint8),
-        labels=held_out_labels.astype(np.int64),
-        predicted=predicted.astype(np.int64),
-    )
+    np.savez(TRAINED, **dict(zip(CONSTANTS, (mean, std, *parameters), strict=True)), **data)
     correct = int(np.sum(predicted == held_out_labels))
     return f"trained on {len(learnt)} images; {correct} of {len(held_out)} held-out ones are right"

@@ -5,24 +5,27 @@ float32 inputs and outputs; every bfloat16 is a float32, and the casts at the ed
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from model_builders import bundle as make
-from model_builders.bundle import Array, Bundle, bundle
-from model_builders.graphs import parse
-from sonnx_ort.models import Case, Outputs
+from model_builders.bundle import Bundle, bundle, explicit, rejections, runs
+from model_builders.graphs import Dimensions, binary, parse
+from model_builders.outcome import Array, element_type_of
+from sonnx_ort import oracle
+from sonnx_ort.models import Citation
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.options import Edition
 
 _BFLOAT16 = ElementType.BFLOAT16.dtype
 _TO_BFLOAT16, _TO_FLOAT = onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT
 
 Pairs = tuple[tuple[float, float], ...]
 
+_SEED = 0
+_NODE_NAMES = {"Div": "divide", "Sub": "subtract"}
 _INF, _NAN = np.inf, np.nan
 
 _DIVISIONS = (
@@ -61,8 +64,7 @@ def floats() -> Iterator[Bundle]:
             ),
         ):
             a, b = np.array(pairs).astype(dtype).T
-            cases = map(_at_the_edges, make.runs(operator, a, b))
-            yield bundle(name, shows, _model(operator, a), cases)
+            yield bundle(name, shows, _model(operator, a), runs(A=a, B=b))
 
 
 def integers() -> Iterator[Bundle]:
@@ -71,72 +73,73 @@ def integers() -> Iterator[Bundle]:
         yield from (_quotients(np.iinfo(f"{sign}int{bits}")) for bits in (8, 16, 32, 64))
     for sign in ("", "u"):
         yield from (_differences(np.iinfo(f"{sign}int{bits}")) for bits in (8, 16, 32, 64))
-    yield bundle(
-        "div_constant_divisor",
-        "A constant divisor without zeros keeps C1 in every run.",
-        _divided_by(make.int32([3, -4, 5])),
-        make.in_both_editions(make.int32([3, -2, -2]), A=make.int32([10, 10, -10])),
-    )
-    yield bundle(
-        "div_constant_zero_divisor",
-        "A constant integer divisor with a zero in it is rejected before any run.",
-        _divided_by(make.int32([3, 0, 5])),
-        make.rejections("Div.int.C1", "Div.R5"),
-    )
 
 
 def sparse_tensors() -> Iterator[Bundle]:
     """A sparse tensor, which the profile does not support."""
     model = parse("(float[3] A) => (float[3] C) { [divide] C = Div(A, B) }")
-    elements = numpy_helper.from_array(make.float32([3, 5]), "B")
+    elements = numpy_helper.from_array(np.array([3, 5], np.float32), "B")
     indices = numpy_helper.from_array(np.array([0, 2], np.int64), "B_indices")
     model.graph.sparse_initializer.append(helper.make_sparse_tensor(elements, indices, [3]))
     yield bundle(
         "div_sparse_initializer",
         "A sparse divisor is rejected before any run.",
         model,
-        make.rejections("Div.float.RG1", "Div.R2"),
+        rejections("Div.float.RG1", "Div.R2"),
     )
 
 
-def products() -> Iterator[Bundle]:
-    """What an optimizer would change."""
-    one, x, y = make.float32([1]), make.float32([49]), make.float32(range(1, 17))
-    # A double holds the product of two float32 exactly, so that the cast is the only rounding.
-    product = make.quotients(one, x).astype(np.float64) * y.astype(np.float64)
-    text = """(float[1] x, float[n] y) => (float[n] C) {
-        [divide] reciprocal = Div(one, x)
-        C = Mul(reciprocal, y)
-    }"""
+def random_examples() -> Iterator[Bundle]:
+    """The examples of the ONNX page on Div whose tensors are random, drawn from a fixed seed."""
+    draw, shape = np.random.RandomState(_SEED), (3, 4, 5)
+
+    def floats(*size: int) -> tuple[Array, Array]:
+        a, b = draw.randn(*shape), draw.rand(*size)
+        return a.astype(np.float32), b.astype(np.float32) + np.float32(1)
+
+    def example(name: str, shows: str, a: Array, b: Array, section: str) -> Bundle:
+        quotients = oracle.outcome("Div", (a, b), element_type_of(a), Edition.TYPED)
+        assert isinstance(quotients, np.ndarray)  # noqa: S101 - no divisor is zero
+        uses, source = runs(A=a, B=b, C=quotients), Citation("ONNX, operator Div", section)
+        return bundle(name, shows, _binary("Div", a), uses, source)
+
+    yield example(
+        "onnx_div_random",
+        "Sixty random quotients in float32, each the nearest to the exact one.",
+        *floats(*shape),
+        "test_div",
+    )
+    drawn = [draw.randint(24, size=shape, dtype=np.uint8) for _ in range(2)]
+    x, y = (array + np.uint8(least) for least, array in enumerate(drawn))
+    yield example(
+        *("onnx_div_uint8", "Sixty random quotients in uint8, truncated.", x, y, "test_div_uint8")
+    )
+    a, b = floats(shape[-1])
     yield bundle(
-        "reciprocal_product",
-        "(1/x) * y is rounded twice; ONNX Runtime's optimizer may not make y/x of it.",
-        parse(text, constants={"one": one}),
-        make.in_both_editions(product.astype(np.float32), x=x, y=y),
+        "onnx_div_broadcast",
+        "ONNX broadcasts (5,) to (3, 4, 5); the profile rejects it, or has it written out.",
+        parse("(float[3,4,5] A, float[5] B) => (float[?,?,?] C) { [divide] C = Div(A, B) }"),
+        [*rejections("Div.float.R1", "Div.R1 Div.R4"), *explicit(*runs(A=a, B=b))],
+        Citation("ONNX, operator Div", "test_div_bcast"),
     )
 
 
 def _model(operator: str, operand: Array) -> onnx.ModelProto:
     if operand.dtype != _BFLOAT16:
-        return make.binary(operator, operand)
+        return _binary(operator, operand)
     tensor = f"float[{operand.size}]"
     return parse(f"""({tensor} A, {tensor} B) => ({tensor} C) {{
         A_bfloat16 = Cast <to = {_TO_BFLOAT16}> (A)
         B_bfloat16 = Cast <to = {_TO_BFLOAT16}> (B)
-        [{make.NODE_NAMES[operator]}] C_bfloat16 = {operator}(A_bfloat16, B_bfloat16)
+        [{_NODE_NAMES[operator]}] C_bfloat16 = {operator}(A_bfloat16, B_bfloat16)
         C = Cast <to = {_TO_FLOAT}> (C_bfloat16)
     }}""")
 
 
-def _at_the_edges(inside: Case) -> Case:
-    """Give what goes in and comes out."""
-    if inside.inputs["A"].dtype != _BFLOAT16 or not isinstance(inside.expected, Outputs):
-        return inside
-    inputs, outputs = (
-        {name: array.astype(np.float32) for name, array in arrays.items()}
-        for arrays in (inside.inputs, inside.expected.values)
-    )
-    return replace(inside, inputs=inputs, expected=Outputs(outputs))
+def _binary(operator: str, operand: Array, shape: Dimensions = None) -> onnx.ModelProto:
+    """A model of one node, of operands of one shape."""
+    shapes = [operand.shape if shape is None else shape] * 3
+    return binary(operator, element_type_of(operand), shapes, _NODE_NAMES[operator])
 
 
 def _rounded(element_type: ElementType) -> tuple[Pairs, Pairs]:
@@ -159,38 +162,27 @@ def _rounded(element_type: ElementType) -> tuple[Pairs, Pairs]:
 
 def _quotients(limits: np.iinfo) -> Bundle:
     dtype, low, high = limits.dtype, limits.min, limits.max
-    by_zero = [[6, -5, 0], [3, 0, 0]] if low else [[6, 5, 0], [3, 0, 0]]
     pairs = {"": [[7, 6, 0, high, high, high, high - 1], [2, 7, 5, 1, 2, high, high]]}
     if low:
         first, second = [-7, 7, -7, 7, low, low, high], [2, -2, -2, 2, 2, 1, -1]
         pairs[""] = [[*first, high, -1, 0], [*second, low, high, low]]
-    pairs["x/0"] = by_zero
+    pairs["x/0"] = [[6, -5 if low else 5, 0], [3, 0, 0]]
     if low:
         pairs["smallest/-1"] = [[low, -7, low], [1, -1, -1]]
-    cases = []
-    for what, (a, b) in pairs.items():
-        cases += make.runs("Div", np.array(a, dtype), np.array(b, dtype), what)
     shows = " towards zero; x/0 and smallest/-1 are refused." if low else "; x/0 is refused."
     return bundle(
         f"div_{dtype}",
         f"Quotients in {dtype} are truncated{shows}",
-        make.binary("Div", np.array(0, dtype), ("n",)),
-        cases,
+        _binary("Div", np.array(0, dtype), ("n",)),
+        [use for what, (a, b) in pairs.items() for use in runs(what, A=a, B=b)],
     )
 
 
 def _differences(limits: np.iinfo) -> Bundle:
-    dtype, smallest, largest = limits.dtype, limits.min, limits.max
-    a = np.array([smallest, largest, smallest, 0, 0, 5, largest], dtype)
-    b = np.array([1, smallest, largest, smallest, largest, 3, largest], dtype)
+    dtype, low, high = limits.dtype, limits.min, limits.max
     return bundle(
         f"sub_{dtype}",
         f"Differences in {dtype} wrap modulo 2^{limits.bits}.",
-        make.binary("Sub", a, ("n",)),
-        make.runs("Sub", a, b),
+        _binary("Sub", np.array(0, dtype), ("n",)),
+        runs(A=[low, high, low, 0, 0, 5, high], B=[1, low, high, low, high, 3, high]),
     )
-
-
-def _divided_by(divisor: Array) -> onnx.ModelProto:
-    text = "(int32[3] A) => (int32[3] C) { [divide] C = Div(A, B) }"
-    return parse(text, constants={"B": divisor})

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from model_builders.bundle import Array, Bundle
+from model_builders.bundle import Bundle
+from model_builders.outcome import Array
 from sonnx_ort.models import (
     Case,
     Classification,

@@ -22,15 +22,11 @@ Refusal = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """What a model holds.
+    """How many nodes a model holds, with those of subgraphs and of model-local functions.
 
-    Attributes:
-        nodes: All nodes, with those of subgraphs and of model-local functions.
-        added: How many more the rewritten model has. Constants do not count: ONNX Runtime makes
-            initializers of them.
-        targets: Those that are enforced.
-        broadcasting: Those that get a Broadcast in front.
-        guards: The nodes of the rewritten model that fail where a rule is broken.
+    `added` are those that the rewritten model has more, without constants, of which ONNX Runtime
+    makes initializers; `targets` are enforced; `broadcasting` get a Broadcast in front; and
+    `guards` are those of the rewritten model that fail where a rule is broken.
     """
 
     nodes: int

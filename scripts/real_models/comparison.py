@@ -35,12 +35,9 @@ class Outcome(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One trial of a model and its rewritten form.
+    """What a trial of a model and its rewritten form shows.
 
-    Attributes:
-        trial: What they were run with.
-        outcome: What it shows.
-        detail: What differs or how it failed, in words.
+    `detail` says what differs, or how it failed.
     """
 
     trial: Trial

@@ -36,12 +36,9 @@ class Data(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run.
+    """One run: the size of the axes that count examples, and what the inputs hold.
 
-    Attributes:
-        batch: The size of the axes that count examples.
-        extents: The sizes of the other open axes, in the order in which they are declared.
-        data: What the inputs hold.
+    `extents` are the sizes of the other open axes, in the order in which they are declared.
     """
 
     batch: int

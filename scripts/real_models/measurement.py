@@ -56,16 +56,10 @@ _NOT_MEASURED = (SonnxError, ModelNotTried, RunsInNoTrial, UnknownInput, BrokenP
 
 @dataclass(frozen=True, slots=True)
 class ModelFigures:
-    """All that is known of a model.
+    """What a model holds, whether its rewritten form gives the same, and the seconds of each turn.
 
-    Attributes:
-        name: What it is called.
-        census: What it holds.
-        comparisons: Whether its rewritten form gives the same.
-        optimized: The seconds of one run of each, turn by turn, optimized by ONNX Runtime as far as
-            the options allow.
-        plain: The same without optimizations, where the default options make no difference.
-        rewriting: The seconds of each rewrite, and of loading the model.
+    `optimized` are runs that ONNX Runtime optimizes as far as the options allow, and `plain` those
+    without, where the default options make no difference; `rewriting` is with loading.
     """
 
     name: str

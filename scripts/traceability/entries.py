@@ -63,13 +63,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A specification document.
+    """A specification document, as the sources of rules name it, and its sentences in their order.
 
-    Attributes:
-        name: As the sources of rules name it.
-        file: The name of its file.
-        entries: Its sentences, in their order.
-        excerpts: Whether only the sentences have entries that rules come from.
+    `excerpts`: only those sentences have entries that rules come from.
     """
 
     name: str

@@ -20,34 +20,12 @@ MARKER = "satisfies"
 PROOFS = "tests/proofs/"
 """Where tests are proofs."""
 
-_HEAD = """\
-# Traceability
-
-Every sentence of the specification documents that demands or defines something: how it is met, in
-which code, and which tests show it. One that demands nothing here has the reason. Of the drafts of
-other operators, and of the general restrictions, those sentences have entries that rules come from:
-the constraints, with their permanent tags where they have them. The documents are drafts and state
-no licence; sentences are quoted as far as is needed to find them.
-
-{summary}
-
-`python3 scripts/trace_documents.py` makes this page, from the entries in
-`scripts/traceability/documents` and from the tests that are marked `@pytest.mark.satisfies(...)`.
-The tests fail where an entry has no test, where a mark or an entry names what is not there, where a
-rule that a document states has no entry, and where the page is not as it would be made. With
-`--documents FOLDER` the script compares the entries with the documents themselves, of which every
-line has one, but of the drafts.
-"""
+_HEAD = Path(__file__).with_name("head.md").read_text("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A test that shows an entry.
-
-    Attributes:
-        entry: The id of the entry.
-        test: The test as pytest names it, from the repository's folder on.
-    """
+    """The id of an entry, and a test that shows it, as pytest names it from the repository on."""
 
     entry: str
     test: str

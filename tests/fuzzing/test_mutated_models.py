@@ -10,8 +10,8 @@ from pathlib import Path
 
 import onnx
 import pytest
+from fuzz import Record
 from fuzzing.attempt import as_runtime_takes_it
-from fuzzing.campaign import Record
 
 from sonnx_ort.loading.traversal import all_nodes
 from support.child import SCRIPTS, run_program, run_python
@@ -126,7 +126,7 @@ def test_each_end_of_a_child_is_told() -> None:
 
 DEATH = """
 import os
-from fuzzing import campaign
+import fuzz
 
 def attempt(made, say):
     say("check")
@@ -134,9 +134,9 @@ def attempt(made, say):
         os.abort()
     return ["check: kept"]
 
-campaign.attempt = attempt
-campaign._FOUND = campaign.Path(FOLDER)
-batch = campaign.try_batch(0, 50)
+fuzz.attempt = attempt
+fuzz._FOUND = fuzz.Path(FOLDER)
+batch = fuzz.try_batch(0, 50)
 (fault,) = batch.faults
 assert fault == {"number": 0, "end": "death", "stage": "check", "detail": "SIGABRT"}, fault
 """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from endurance import ALLOWANCE, LEFT_BEHIND, Growth
+from measure_memory import ALLOWANCE, LEFT_BEHIND, Growth
 
 import sonnx_ort
 from sonnx_ort.options import Backend
@@ -19,7 +19,7 @@ from support.graphs import binary_model
 from support.sessions import quiet
 
 LEAK = """
-from endurance import LEFT_BEHIND, measure
+from measure_memory import LEFT_BEHIND, measure
 kept = []
 growth = measure(lambda number: {}, 5000)
 print(growth.exceeds(), growth.grown)

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -170,11 +171,11 @@ def call(tmp_path, monkeypatch):
         patch.setattr(Environment, "call", lambda *_: 0)
         environment.prepare()
 
-    def run(script, *arguments, body=""):
+    def run(script, *arguments, body="", options=()):
         for name in ("python", "sonnx-ort"):
             put_command(environment.commands, name, f'{NO_WHEEL}\necho called with "$@"\n{body}')
         return subprocess.run(
-            [sys.executable, tmp_path / "scripts" / script, *arguments],
+            [sys.executable, *options, tmp_path / "scripts" / script, *arguments],
             env=os.environ | {"PATH": "/nowhere"},
             capture_output=True,
             text=True,
@@ -187,6 +188,13 @@ def call(tmp_path, monkeypatch):
 def test_demo_hands_on_arguments_and_exit_status(call):
     done = call("demo.py", "--plain", "x", body="exit 3")
     assert (done.returncode, done.stdout) == (3, "called with demo --plain x\n")
+
+
+@pytest.mark.parametrize("script", ["benchmark.py", "exhaustive.py", "trace_documents.py"])
+def test_script_is_called_in_the_environment_where_this_python_has_no_package(call, script):
+    done = call(script, "--x", body="exit 3", options=["-S"])
+    assert done.returncode == 3
+    assert re.fullmatch(rf"called with \S+{script} --x\n", done.stdout)
 
 
 @pytest.mark.parametrize(

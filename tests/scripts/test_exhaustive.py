@@ -3,11 +3,18 @@
 import json
 import re
 
+import exhaustive
 import numpy as np
 import pytest
-from every_pair import sweep
-from every_pair.rounding import differing, expected_result
-from every_pair.sweep import PAIRS_PER_BLOCK, RECORD, Sessions, run, sweeps
+from exhaustive import (
+    PAIRS_PER_BLOCK,
+    RECORD,
+    Sessions,
+    differing,
+    expected_result,
+    run,
+    sweeps,
+)
 
 from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import ElementType
@@ -85,7 +92,7 @@ def test_difference_is_counted_and_shown(tmp_path, monkeypatch, capsys):
             expected[1] = 7
         return expected
 
-    monkeypatch.setattr(sweep, "expected_result", wrong)
+    monkeypatch.setattr(exhaustive, "expected_result", wrong)
     path = tmp_path / "record.json"
     assert run(arguments(path)) == 1
     assert entry(path)["differences"] == {"python": 1, "native": 1}
@@ -101,8 +108,8 @@ def test_record_of_other_versions_is_refused_unless_it_is_begun_again(
 ):
     path = tmp_path / "record.json"
     assert run(arguments(path)) == 0
-    other = sweep.versions() | {"onnxruntime": "1.0"}
-    monkeypatch.setattr(sweep, "versions", lambda: other)
+    other = exhaustive.versions() | {"onnxruntime": "1.0"}
+    monkeypatch.setattr(exhaustive, "versions", lambda: other)
     assert run(arguments(path)) == 2
     assert "here are" in capsys.readouterr().out
     assert run(arguments(path, "--anew")) == 0

@@ -2,9 +2,9 @@
 
 import re
 
-import providers
+import gpu
 import pytest
-from providers import BackendsDiffer, agreement, compare_backends, why_not
+from gpu import BackendsDiffer, agreement, compare_backends, why_not
 
 CPU = "CPUExecutionProvider"
 CUDA = "CUDAExecutionProvider"
@@ -19,12 +19,12 @@ FOUND = {
 
 @pytest.fixture
 def nothing_differs(monkeypatch):
-    monkeypatch.setattr(providers, "why_not", lambda _: None)
-    monkeypatch.setattr(providers, "compare_backends", lambda *_: FOUND)
+    monkeypatch.setattr(gpu, "why_not", lambda _: None)
+    monkeypatch.setattr(gpu, "compare_backends", lambda *_: FOUND)
 
 
 def test_nothing_is_claimed_where_the_provider_is_not_built_in(capsys):
-    assert providers.run(["--provider", "NoSuch"]) == 0
+    assert gpu.run(["--provider", "NoSuch"]) == 0
     assert re.fullmatch(
         r"Skipped: onnxruntime [\d.]+ has no NoSuchExecutionProvider here, only .*"
         r"CPUExecutionProvider\. Nothing was run on it, and nothing is known of it\.\n",
@@ -34,7 +34,7 @@ def test_nothing_is_claimed_where_the_provider_is_not_built_in(capsys):
 
 def test_provider_on_which_no_node_runs_does_not_count(monkeypatch):
     # Without a device ONNX Runtime offers the provider, and runs everything on the CPU.
-    monkeypatch.setattr(providers, "_operators_on", lambda *_: [])
+    monkeypatch.setattr(gpu, "_operators_on", lambda *_: [])
     assert why_not(CPU).endswith(f" has {CPU}, but runs a Div elsewhere, as without a device")
 
 
@@ -47,8 +47,8 @@ def test_difference_is_shown_and_ends_with_status_1(monkeypatch, capsys):
     def differ(*_):
         raise BackendsDiffer("exit status -8")
 
-    monkeypatch.setattr(providers, "compare_backends", differ)
-    assert providers.run([]) == 1
+    monkeypatch.setattr(gpu, "compare_backends", differ)
+    assert gpu.run([]) == 1
     assert capsys.readouterr().out.endswith(
         "Div: the native backend differs from the reference on CUDAExecutionProvider\n"
         "exit status -8\n"
@@ -83,7 +83,7 @@ def test_backends_agree_on_the_cpu():
 @pytest.mark.usefixtures("nothing_differs")
 def test_ratios_are_printed_for_every_type_and_size(capsys):
     arguments = ["--provider", "CPU", "--elements", "1", "5", "--seconds", "0.01"]
-    assert providers.run(arguments) == 0
+    assert gpu.run(arguments) == 0
     rows = capsys.readouterr().out.partition("operators on the CPU\n")[2].splitlines()
     expected = [(t, n) for t in ("float32", "int32", "int64") for n in (1, 5)]
     for row, (element_type, size) in zip(rows, expected, strict=True):

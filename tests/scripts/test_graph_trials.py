@@ -4,9 +4,9 @@ import json
 import sys
 from pathlib import Path
 
-import graph_trials
 import pytest
-from graph_trials import Record
+import try_graphs
+from try_graphs import Record
 
 from support.child import SCRIPTS, run_program
 
@@ -43,7 +43,7 @@ def test_other_sources_begin_a_part_behind_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(tmp_path / "record.json", [])
-    monkeypatch.setattr(graph_trials, "digest_of", lambda _: "others")
+    monkeypatch.setattr(try_graphs, "digest_of", lambda _: "others")
     made = add(tmp_path / "record.json", [])
     assert [(part.first, part.stop) for part in made.parts] == [(0, 2), (2, 4)]
     assert made.graphs == 4

@@ -15,7 +15,7 @@ from support.pages import REPOSITORY
 
 pytest.importorskip("mutmut")
 
-from mutation.command import RECORD, ROOMS, equivalents
+from mutate import RECORD, ROOMS, equivalents
 
 SETTINGS = """\
 [tool.pytest]

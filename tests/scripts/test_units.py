@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from units import OPERATORS, RECORD, Sweep, missed
+from measure_units import OPERATORS, RECORD, Sweep, missed
 
 from sonnx_ort.oracle import UNITS, outcome
 from sonnx_ort.profile.element_type import ElementType

@@ -15,7 +15,7 @@ pytestmark = [
 SESSIONS = """
 import gc
 import numpy as np, onnxruntime as ort, sonnx_ort
-from endurance import measure
+from measure_memory import measure
 from support.graphs import binary_model
 
 model = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
