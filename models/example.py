@@ -1,5 +1,6 @@
 """A bundled model, what it shows, and its expected results."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -102,6 +103,12 @@ class RunViolation:
     shapes: tuple[tuple[int, ...], ...]
     index: tuple[int, ...] | None = None
     values: tuple[int | float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Make every NaN the same object, because NaN is equal to itself only by identity."""
+        if self.values is not None:
+            same = tuple(math.nan if math.isnan(value) else value for value in self.values)
+            object.__setattr__(self, "values", same)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,9 +2,10 @@
 
 import io
 import json
+import math
 import textwrap
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -120,10 +121,15 @@ def _expectation_entry(expected: Expectation, tensors: _TensorFile) -> dict[str,
         case Rejection(violations):
             return {"rejected": [asdict(violation) for violation in violations]}
         case RunViolation():
-            return {"violation": asdict(expected)}
+            return {"violation": asdict(expected) | {"values": _written(expected.values)}}
         case Classification(output, labels, correct):
             entry = {"output": output, **tensors.entries({"labels": labels}), "correct": correct}
             return {"classification": entry}
+
+
+def _written(values: Sequence[int | float] | None) -> list[int | float | str] | None:
+    """Give numbers for JSON, which has no NaN."""
+    return None if values is None else ["nan" if math.isnan(value) else value for value in values]
 
 
 def _laid_out(value: object, indent: str = "") -> str:

@@ -50,6 +50,9 @@ def _scalars(operands: Sequence[Array], _: Attributes) -> Iterator[Violation]:
 def _something(operands: Sequence[Array], attributes: Attributes) -> Iterator[Violation]:
     if operands[0].shape[int(attributes.get("axis", 0))] == 0:
         yield Violation("ArgMax.R5")
+    for index, element in np.ndenumerate(operands[0].astype(np.float64)):
+        if np.isnan(element):
+            yield Violation("ArgMax.float.C1", index, (float(element),))
 
 
 def _places(operands: Sequence[Array], _: Attributes) -> Iterator[Violation]:

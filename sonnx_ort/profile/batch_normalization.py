@@ -128,5 +128,6 @@ BATCH_NORMALIZATION = Operator(
     result="Y",
     rounds_once=False,
     oldest_kernels=7,
+    elementwise=False,
     by_shape=("X",),
 )

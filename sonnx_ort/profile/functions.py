@@ -362,5 +362,6 @@ CLIP = Operator(
     result="output",
     oldest_kernels=6,
     optional=("min", "max"),
+    elementwise=False,
     by_shape=_CLIP_OPERANDS,
 )

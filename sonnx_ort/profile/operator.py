@@ -71,9 +71,10 @@ class Operator:
         optimizers: The graph optimizers of ONNX Runtime that remove the operator. One that removes
             several operators together is listed with one of them.
         optional: The operands that may be omitted, or that older versions do not have.
+        elementwise: Whether the result has the operands' shape, element by element. Other operators
+            have the same run-time checks for all type families, but for those of elements.
         by_shape: For an operator that is not element-wise, the operands of which its rules use only
-            the shape, including the first one; empty for an element-wise operator. Run-time checks
-            of such an operator are the same for all type families.
+            the shape.
         description: Paragraphs for readers: the operator, its results ("Results: ..."), and how
             ONNX Runtime behaves if the rules are not enforced.
     """
@@ -95,6 +96,7 @@ class Operator:
     irreplaceable: bool = False
     optimizers: tuple[Optimizer, ...] = ()
     optional: tuple[str, ...] = ()
+    elementwise: bool = True
     by_shape: tuple[str, ...] = ()
     description: str = ""
 
@@ -107,8 +109,8 @@ class Operator:
         """
         for field_name in ("operand_types", "single", "optional", "by_shape"):
             self._require_operands(f"its {field_name}", getattr(self, field_name))
-        if self.by_shape and self.operands[0] not in self.by_shape:
-            self._reject(f"its by_shape leaves out its first operand, {self.operands[0]}")
+        if self.elementwise and self.by_shape:
+            self._reject("it is element-wise, so that its kernel sees more than shapes (by_shape)")
         rules = tuple(self.all_rules())
         require_distinct(rules)
         for rule in rules:
@@ -139,11 +141,6 @@ class Operator:
 
     def _reject(self, reason: str) -> NoReturn:
         raise ValueError(f"the operator {self.name} cannot be enforced: {reason}")
-
-    @property
-    def elementwise(self) -> bool:
-        """Whether it is element-wise, with a result of its operands' shape."""
-        return not self.by_shape
 
     @property
     def checked_operands(self) -> tuple[str, ...]:

@@ -14,6 +14,10 @@ from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
 _FIRST_CODE = 721
 _INDICES = ("starts", "ends", "axes", "steps")
 _OPERANDS = ("X", *_INDICES)
+_REMARKS = {
+    "R6": "The draft states it as R6 and R7. Its C2 of Y contradicts them, by demanding that no "
+    "dimension of Y is 0; a start that equals its end gives nothing, and keeps this rule."
+}
 _CUTTING = (Subject.OWN_SHAPE, Subject.ELEMENTS)
 
 
@@ -24,7 +28,7 @@ def _rule(
     requirement: Requirement,
     operands: tuple[str, ...] | None = None,
 ) -> Rule:
-    source = working_group("Slice")
+    source = working_group("Slice", _REMARKS.get(tag, ""))
     survived = requirement.subject in _CUTTING
     code = _FIRST_CODE + offset
     return Rule(f"Slice.{tag}", code, sentence, source, requirement, operands, survived)
@@ -116,5 +120,6 @@ SLICE = Operator(
     result="Y",
     oldest_kernels=10,
     optional=_INDICES,
+    elementwise=False,
     by_shape=("X",),
 )

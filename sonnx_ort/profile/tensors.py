@@ -2,12 +2,14 @@
 
 from types import MappingProxyType
 
+import numpy as np
+
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
-from sonnx_ort.profile.requirements.elements import RepresentableAsInteger
+from sonnx_ort.profile.requirements.elements import RepresentableAsInteger, WithinInterval
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
 from sonnx_ort.profile.rule import Illustration, Rule
@@ -161,6 +163,7 @@ MAT_MUL = Operator(
     result="Y",
     rounds_once=False,
     oldest_kernels=1,
+    elementwise=False,
     by_shape=_MAT_MUL_OPERANDS,
 )
 
@@ -199,6 +202,30 @@ _NOT_EMPTY = Rule(
     survived=True,
 )
 
+_NUMBERS = Rule(
+    "ArgMax.float.C1",
+    _ARG_MAX_FIRST_CODE + 10,
+    "No element of X is NaN.",
+    own(
+        "ArgMax",
+        "The draft gives the place of the first NaN, or of the last one with select_last_index. "
+        "ONNX Runtime gives another place: 2 of [1, NaN, 3].",
+    ),
+    WithinInterval(
+        ("X",),
+        0,
+        lambda _: (-np.inf, np.inf),
+        "NaN",
+        Illustration(
+            "X [1.0, inf, 3.0], float",
+            "X [1.0, NaN, 3.0], float",
+            "replace NaN by a number, for example with IsNaN and Where",
+        ),
+        admits_nan=False,
+    ),
+    survived=True,
+)
+
 _FURTHER = (_FROM_THE_FRONT, _NOT_EMPTY)
 
 ARG_MAX = Operator(
@@ -210,8 +237,9 @@ ARG_MAX = Operator(
         Results: int64; of several largest ones the place of the first, or of the last where
         `select_last_index` is 1.
 
-        ONNX Runtime 1.32.0 refuses an axis that holds nothing, in words of its own; of an axis with
-        a NaN it gives some place, where the draft says that of the first NaN. It has kernels for
+        ONNX Runtime 1.32.0 refuses an axis that holds nothing, in words of its own. It passes over
+        a NaN, but not over one in the first place, so that the place differs from that of the
+        draft, the first NaN; versions up to 1.31.1 do so for matrices alone. It has kernels for
         float16, float, double, int8, int32, int64 and uint8.
     """,
     operands=("X",),
@@ -219,10 +247,10 @@ ARG_MAX = Operator(
     contracts=_ARG_MAX_RULES.contracts(
         Family.FLOAT,
         Family.INTEGER,
-        further={Family.FLOAT: _FURTHER, Family.INTEGER: _FURTHER},
+        further={Family.FLOAT: (*_FURTHER, _NUMBERS), Family.INTEGER: _FURTHER},
     ),
     result="Y",
     result_type="int64",
     oldest_kernels=1,
-    by_shape=("X",),
+    elementwise=False,
 )

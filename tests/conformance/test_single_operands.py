@@ -111,7 +111,17 @@ TABLES = {
     ),
     "ArgMax": Table(
         "(T[n, m] X) => (int64[n, o] Y) { [node] Y = ArgMax <axis = 1> (X) }",
-        ("float", "double", "int32", "int8", "uint8"),
+        ("float", "float16", "double"),
+        [{"X": ROWS}, {"X": np.zeros((0, 4))}, {"X": [[-np.inf, np.inf]]}],
+        [
+            ("R5", {"X": np.zeros((4, 0))}),
+            ("float.C1", {"X": [[1, np.nan, 3], [1, 2, 3]]}),
+            ("float.C1", {"X": [[np.nan]]}),
+        ],
+    ),
+    "ArgMax of integers": Table(
+        "(T[n, m] X) => (int64[n, o] Y) { [node] Y = ArgMax <axis = 1> (X) }",
+        ("int32", "int8", "uint8"),
         [{"X": ROWS}, {"X": np.zeros((0, 4))}],
         [("R5", {"X": np.zeros((4, 0))}), ("R5", {"X": np.zeros((0, 0))})],
     ),

@@ -7,9 +7,11 @@ import onnx
 import pytest
 
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.definition import KERNEL_TYPES
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
 from sonnx_ort.custom_ops.inspection import LEFT_OUT
 from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.profile.element_type import ElementType
 from support.kernels import failure_of
 
 LEAVES_OUT = [LEFT_OUT]
@@ -31,8 +33,9 @@ def plain(outputs):
     ("operator", "inputs", "attributes", "shape"),
     [
         ("MatMul", [[2, 3], [3, 4]], {}, [2, 3]),
-        ("ArgMax", [[2, 3]], {"axis": 1}, [2, 3]),
-        ("ArgMax", [[2, 0]], {"axis": None}, [2, 0]),
+        ("ArgMax", [np.ones((2, 3), np.float32)], {"axis": 1}, [2, 3]),
+        ("ArgMax", [np.ones((2, 0), np.float32)], {"axis": None}, [2, 0]),
+        ("ArgMax", [np.ones(3, np.int64)], {"axis": 0}, [3]),
         ("Clip", [[], [], []], {}, []),
         ("Clip", [[2], LEAVES_OUT, []], {}, [2]),
         ("Clip", [[2], [], LEAVES_OUT], {}, [2]),
@@ -58,10 +61,17 @@ def test_kept_rules_give_the_first_shape_and_its_own(operator, inputs, attribute
         ),
         (
             "ArgMax",
-            [[2, 0]],
+            [np.ones((2, 0), np.float32)],
             {"axis": 1},
             "ArgMax.R5",
             "axis 1 of (2, 0) is empty; shapes X (2, 0)",
+        ),
+        (
+            "ArgMax",
+            [np.float32([1, np.nan, 3])],
+            {"axis": 0},
+            "ArgMax.float.C1",
+            "X is NaN: X[1] = nan; shapes X (3,)",
         ),
         (
             "Clip",
@@ -146,7 +156,12 @@ def test_what_keeps_the_kernel_from_finishing_is_no_violation(inputs, cause):
     ("operator", "name", "inputs", "attributes"),
     [
         ("MatMul", "MatMulOperands", [("int64", "int64")], ("node", "edition")),
-        ("ArgMax", "ArgMaxOperands", [("int64",)], ("node", "edition", "axis")),
+        (
+            "ArgMax",
+            "ArgMaxOperands",
+            [(t.value,) for t in KERNEL_TYPES if t is not ElementType.BOOL],
+            ("node", "edition", "axis"),
+        ),
         (
             "BatchNormalization",
             "BatchNormalizationOperands",

@@ -126,7 +126,7 @@ GRAPHS = {
     ),
     "ArgMax": (
         "(float[n,m] x) => (int64[?,?] y) { [r] y = ArgMax<axis = 1>(x) }",
-        ["ArgMax 'r' typed: ArgMax.R5, by ArgMax 'r'"],
+        ["ArgMax 'r' typed: ArgMax.R5 ArgMax.float.C1, by ArgMax 'r'"],
     ),
 }
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from sonnx_ort.oracle import Violation, outcome
+from sonnx_ort.oracle.elements import exact_elements
+from sonnx_ort.oracle.tensors import places_of_largest
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.values import INTEGERS, assert_same_bits, random_pairs
@@ -75,14 +77,25 @@ def test_slice_keeps_every_bit():
         ([1, 5, 5, 2], {"select_last_index": 0}, [1]),
         ([1, 5, 5, 2], {"select_last_index": 1}, [2]),
         ([[-INF, -4, -2], [-INF] * 3], {"axis": 1}, [[2], [0]]),
-        ([[1, NAN, 3], [4, 2, 6.5]], {"axis": 1}, [[1], [2]]),
-        ([NAN, 1, NAN, 3], {"select_last_index": 1}, [2]),
         ([0.0, -0.0], {"select_last_index": 1}, [1]),
     ],
 )
 def test_arg_max_is_a_place_of_the_largest(x, attributes, expected):
     result = computed("ArgMax", [x], **attributes)
     assert_same_bits(result, np.array(expected, np.int64))
+
+
+@pytest.mark.parametrize(
+    ("x", "attributes", "expected"),
+    [
+        ([[1, NAN, 3], [4, 2, 6.5]], {"axis": 1}, [[1], [2]]),
+        ([NAN, 1, NAN, 3], {}, [0]),
+        ([NAN, 1, NAN, 3], {"select_last_index": 1}, [2]),
+    ],
+)
+def test_arg_max_of_nan_is_its_place_by_the_draft(x, attributes, expected):
+    exact = exact_elements(np.array(x, np.float32), ElementType.FLOAT)
+    assert places_of_largest(exact, attributes).tolist() == expected
 
 
 @pytest.mark.parametrize("element_type", INTEGERS)
@@ -178,3 +191,9 @@ def test_integer_power_by_a_negative_exponent_is_a_violation():
 def test_operator_of_too_few_operands_is_an_error():
     with pytest.raises(ValueError, match=r"^MatMul of 1 operands has no meaning$"):
         computed("MatMul", [SQUARE])
+
+
+def test_first_nan_of_arg_max_breaks_its_rule():
+    found = computed("ArgMax", [[[1, 2], [NAN, NAN]]])
+    assert (found.rule, found.index) == ("ArgMax.float.C1", (1, 0))
+    assert np.isnan(found.values).all()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Bounds, Operand
 from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.rule import Illustration, Judgement, Status, Violation
@@ -61,6 +62,21 @@ def test_nan_is_outside_where_it_is_not_admitted() -> None:
     )
     found = number.violation([np.float32([0, np.inf, np.nan])])
     assert (found.index, found.reason) == ((2,), "X is no number: X[2] = nan")
+
+
+@pytest.mark.parametrize(
+    ("element_type", "binds"), [("float16", True), ("double", True), ("int8", False)]
+)
+def test_only_nan_is_outside_what_is_infinite(element_type: str, binds: bool) -> None:
+    number = WithinInterval(
+        ("X",), 0, lambda _: (-np.inf, np.inf), "NaN", REQUIREMENT.example, admits_nan=False
+    )
+    dtype = ElementType(element_type).dtype
+    assert (number.limits(dtype), number.binds(dtype)) == ((None, None), binds)
+    status = number.judge([Operand("X", "x", "input", element_type)]).status
+    assert status is (Status.RUNTIME if binds else Status.PROVED)
+    assert number.violation([np.array([0, np.inf, -np.inf])]) is None
+    assert number.violation([np.array([np.inf, np.nan])]).index == (1,)
 
 
 @pytest.mark.parametrize(

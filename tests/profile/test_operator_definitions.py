@@ -64,8 +64,8 @@ def with_rule(operator, rule, **changes):
             "its operand_types names the operand 'condition', and it has A, B",
         ),
         (
-            lambda: replace(CLIP, by_shape=("min", "max")),
-            "its by_shape leaves out its first operand, input",
+            lambda: replace(CLIP, elementwise=True),
+            "it is element-wise, so that its kernel sees more than shapes (by_shape)",
         ),
     ],
 )

@@ -58,7 +58,10 @@ FAULTS: dict[str, tuple[Mutation, ...]] = {
         off_by("zero", 1),
         off_by("zero", -1),
         swapped("holds_something"),
+        swapped("shape_or_code"),
+        swapped("shape_or_code_2"),
         number("code", 0),
+        number("code_2", 0),
     ),
     "Slice": (
         swapped("is_less_4"),

@@ -90,6 +90,9 @@ def cases():
         for bound in ([0.5], [0.5, 1], [[nan]], []):
             yield "Clip.C1", "Clip(a_, b_, c_)", [(kind, beyond), (kind, bound), (kind, bound)]
         yield "ArgMax.R5", "ArgMax <axis = 0> (a_)", [(kind, [])]
+        for line in ([1.0, nan, 3.0], [nan], [inf, -inf, nan, nan]):
+            yield "ArgMax.float.C1", "ArgMax <axis = 0> (a_)", [(kind, line)]
+            yield "ArgMax.float.C1", "ArgMax <axis = 1> (a_)", [(kind, [line, line])]
     vector, matrix = ("float", [1.0, 2, 3]), ("float", [[1.0, 2], [3, 4]])
     slices = "Slice.R8 Slice.C2 Slice.R6", "Slice(a_, b_, c_, d_, e_)"
     places = [SMALLEST, -1, 0, 9, LARGEST]

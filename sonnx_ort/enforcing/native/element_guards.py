@@ -39,7 +39,7 @@ def interval_guard(requirement: WithinInterval) -> DecidingGuard:
         return Flag(any_true(nodes, outside, "any_outside"), when_kept=False)
 
     def binds(element_type: ElementType) -> bool:
-        return any(limit is not None for limit in requirement.limits(element_type.dtype))
+        return requirement.binds(element_type.dtype)
 
     return DecidingGuard(look, binds, Precondition.NOTHING)
 
@@ -68,15 +68,18 @@ def _not_within(
     limits: tuple[float | None, float | None],
 ) -> ir.Value:
     """Which elements are not within the limits, including NaN."""
-    if limits[1] == np.inf:
+    lower, upper = limits
+    if lower is None or upper is None:
         # The number below the limit may be subnormal, and ONNX Runtime can flush it to 0.
-        below = _outside(nodes, operand, computed_in, (limits[0], None))
-        not_a_number = nodes.add("IsNaN", [operand], "is_nan")
-        return nodes.add("Or", [below, not_a_number], "is_outside")
+        beyond_limit = (
+            [] if limits == (None, None) else [_outside(nodes, operand, computed_in, limits)]
+        )
+        flags = [*beyond_limit, nodes.add("IsNaN", [operand], "is_nan")]
+        return reduce(lambda one, other: nodes.add("Or", [one, other], "is_outside"), flags)
     scalar = computed_in.numpy().type
     with np.errstate(over="ignore"):
-        below_all = float(np.nextafter(scalar(limits[0]), scalar(-np.inf)))
-        beyond = float(np.nextafter(scalar(limits[1]), scalar(np.inf)))
+        below_all = float(np.nextafter(scalar(lower), scalar(-np.inf)))
+        beyond = float(np.nextafter(scalar(upper), scalar(np.inf)))
     large, small = (nodes.constant(limit, "limit", computed_in) for limit in (below_all, beyond))
     flags = [
         nodes.add("Greater", [operand, large], "is_large_enough"),

@@ -61,10 +61,15 @@ class WithinInterval:
     def limits(self, dtype: np.dtype[Any]) -> tuple[float | None, float | None]:
         """The allowed interval for a type; None for an end at or beyond the type's own limit."""
         lower, upper = self.interval(dtype)
-        if dtype.kind not in "iu":
-            return lower, upper
-        own = np.iinfo(dtype)
-        return lower if lower > own.min else None, upper if upper < own.max else None
+        smallest, largest = -np.inf, np.inf
+        if dtype.kind in "iu":
+            smallest, largest = np.iinfo(dtype).min, np.iinfo(dtype).max
+        return lower if lower > smallest else None, upper if upper < largest else None
+
+    def binds(self, dtype: np.dtype[Any]) -> bool:
+        """Whether a type has elements outside the interval."""
+        nan_is_outside = not self.admits_nan and dtype.kind not in "iu"
+        return nan_is_outside or self.limits(dtype) != (None, None)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check the type, then bounds, then a constant."""
@@ -73,9 +78,9 @@ class WithinInterval:
         unknown = at_run_time(f"the elements of {operand.name} are known only in a run")
         if element_type is None:
             return unknown
-        lower, upper = self.limits(element_type.dtype)
-        if lower is upper is None:
+        if not self.binds(element_type.dtype):
             return proved(f"no {element_type} is {self.outside}")
+        lower, upper = self.limits(element_type.dtype)
         bounds, constant = operand.bounds, operand.constant
         if (
             bounds is not None
