@@ -310,3 +310,13 @@ def test_proved_broadcast_costs_one_expansion() -> None:
     rewritten = sonnx_ort.rewrite(made, backend="native", broadcast="explicit")
     operators = [node.op_type for node in rewritten.graph.node if node.op_type != "Constant"]
     assert operators == ["Shape", "Max", "Reshape", "Expand", "Div", "Shape", "Expand", "Sub"]
+
+
+def test_node_before_is_not_relied_on_where_onnx_runtime_may_infer_the_whole_shape() -> None:
+    """It may then know the Shape of the result, and remove the node and its guard."""
+    made = parsed(
+        "(float[1,1,4] a, float[1,1,m] b) => (float[] z) {"
+        " p = MaxPool<kernel_shape = [2], strides = [2], ceil_mode = 1>(a)"
+        " [d] x = Div(p, b) [last] z = Sub(x, b) }"
+    )
+    assert last(made, "Sub.float.R1") == ("runtime", "axis 2 is ?2 in A and m in B")
