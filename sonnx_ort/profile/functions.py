@@ -65,8 +65,8 @@ _NEG_RULES = CommonRules(
     521,
     working_group(
         "Neg",
-        "The draft of October 2026 says that the smallest integer is its own negative, which is "
-        "a result.",
+        "The draft says that the smallest integer is its own negative, which is a result.",
+        of="October 2026",
     ),
     operands="X",
     result="Y",

@@ -27,7 +27,11 @@ def sparse(name: str) -> onnx.ValueInfoProto:
     return onnx.helper.make_sparse_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3])
 
 
-@pytest.mark.satisfies("Div.typed.float.R1.result")
+@pytest.mark.satisfies("Div.typed.float.R1.result", "Div.preliminary.R1.result")
+@pytest.mark.parametrize(
+    ("edition", "rules"),
+    [("typed", ["Div.float.R1"]), ("preliminary", ["Div.R1", "Div.R4"])],
+)
 @pytest.mark.parametrize("broadcasting", ["reject", "explicit"])
 @pytest.mark.parametrize(
     ("declarations", "evidence"),
@@ -38,10 +42,10 @@ def sparse(name: str) -> onnx.ValueInfoProto:
     ],
 )
 def test_result_of_another_shape_is_violated(
-    declarations: str, evidence: str, broadcasting: str
+    declarations: str, evidence: str, broadcasting: str, edition: str, rules: list[str]
 ) -> None:
-    expected = ("Div.float.R1", "Div 'd'", f"C is declared with shape {evidence}")
-    assert violated(f"{declarations} {{ [d] c = Div(a, b) }}", broadcasting) == [expected]
+    expected = [(rule, "Div 'd'", f"C is declared with shape {evidence}") for rule in rules]
+    assert violated(f"{declarations} {{ [d] c = Div(a, b) }}", broadcasting, edition) == expected
 
 
 def test_result_of_another_shape_than_the_one_operand_whose_shape_is_known_is_violated() -> None:
