@@ -2,7 +2,6 @@
 
 import functools
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -144,8 +143,7 @@ def _run_violation(entry: Entry) -> RunViolation:
         node=entry["node"],
         shapes=tuple(tuple(shape) for shape in entry["shapes"]),
         index=None if index is None else tuple(index),
-        # JSON has no NaN: it is text.
-        values=None if values is None else tuple(v if v != "nan" else math.nan for v in values),
+        values=None if values is None else tuple(map(tensor_json.decode_number, values)),
     )
 
 

@@ -48,13 +48,21 @@ def decode(entry: Mapping[str, Any]) -> Array:
     return array
 
 
-def _encode_element(element: np.generic) -> Number:
-    if element.dtype.kind in "biu":
-        number: Number = element.item()
-        return number
-    value = float(element)
+def encode_number(value: int | float) -> Number:
+    """Convert a number to JSON."""
+    if not isinstance(value, float):
+        return value
     if math.isnan(value):
         return "nan"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return "-0.0" if value == 0 and math.copysign(1, value) < 0 else value
+
+
+def decode_number(number: Number) -> int | float:
+    """Convert the result of `encode_number` back to a number."""
+    return float(number) if isinstance(number, str) else number
+
+
+def _encode_element(element: np.generic) -> Number:
+    return encode_number(element.item() if element.dtype.kind in "biu" else float(element))

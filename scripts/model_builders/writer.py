@@ -2,10 +2,9 @@
 
 import io
 import json
-import math
 import textwrap
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -121,15 +120,11 @@ def _expectation_entry(expected: Expectation, tensors: _TensorFile) -> dict[str,
         case Rejection(violations):
             return {"rejected": [asdict(violation) for violation in violations]}
         case RunViolation():
-            return {"violation": asdict(expected) | {"values": _written(expected.values)}}
+            numbers = expected.values and [tensor_json.encode_number(v) for v in expected.values]
+            return {"violation": asdict(expected) | {"values": numbers}}
         case Classification(output, labels, correct):
             entry = {"output": output, **tensors.entries({"labels": labels}), "correct": correct}
             return {"classification": entry}
-
-
-def _written(values: Sequence[int | float] | None) -> list[int | float | str] | None:
-    """Give numbers for JSON, which has no NaN."""
-    return None if values is None else ["nan" if math.isnan(value) else value for value in values]
 
 
 def _laid_out(value: object, indent: str = "") -> str:

@@ -6,6 +6,7 @@ several results and an axis before the first one. ONNX Runtime shares these func
 crashes at such a Slice too. Therefore these nodes are hidden until their operands are known. Each
 step infers the whole model again, so a Slice behind operators that give no negative size is not
 hidden.
+
 Inference also propagates the elements of vectors one by one, although only short vectors can be
 shapes; this is limited.
 """
@@ -36,9 +37,9 @@ _SIZES_STAY_POSITIVE = frozenset(
         *("Abs", "Add", "And", "BatchNormalization", "Cast", "Ceil", "Clip", "Concat", "Constant"),
         *("Cos", "Div", "Dropout", "Elu", "Equal", "Erf", "Exp", "Flatten", "Floor", "Gather"),
         *("GatherElements", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool", "Greater"),
-        *("GreaterOrEqual", "HardSigmoid"),
-        *("HardSwish", "Identity", "InstanceNormalization", "LayerNormalization", "LeakyRelu"),
-        *("Less", "LessOrEqual", "Log", "LogSoftmax", "MatMul", "Max", "Min", "Mish", "Mod"),
+        *("GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization"),
+        *("LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax"),
+        *("MatMul", "Max", "Min", "Mish", "Mod"),
         *("Mul", "Neg", "Not", "Or", "PRelu", "Pow", "Reciprocal", "ReduceL2", "ReduceMax"),
         *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "Relu", "Reshape", "Round"),
         *("Shape", "Sigmoid", "Sign", "Sin", "Slice", "Softmax", "Softplus", "Sqrt", "Squeeze"),

@@ -187,6 +187,28 @@ class Requirement(Protocol):
         ...
 
 
+class HintByExample:
+    """A requirement whose hint is how its example is fixed, whatever the operands are."""
+
+    __slots__ = ()
+
+    def hint(self: Requirement, operands: Sequence[Operand]) -> str:
+        """How the author of a model can fix a violation, as a clause."""
+        del operands
+        return self.example.mended
+
+
+class DecidedBeforeRuns(HintByExample):
+    """A requirement that no run can violate."""
+
+    __slots__ = ()
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """No run violates the rule."""
+        del arrays
+        return None
+
+
 class Standing(enum.StrEnum):
     """Who states a rule."""
 

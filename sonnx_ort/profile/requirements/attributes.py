@@ -2,26 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-import numpy.typing as npt
+from typing import ClassVar
 
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import (
     AttributeValue,
+    DecidedBeforeRuns,
     DependsOnAttributes,
     Illustration,
     Judgement,
     Requirement,
     Subject,
-    Violation,
     at_run_time,
     proved,
     violated,
 )
 
 
-class Dense:
+class Dense(DecidedBeforeRuns):
     """Every operand is a dense tensor."""
 
     subject = Subject.STORAGE
@@ -42,16 +40,6 @@ class Dense:
         del operands
         return _sparse(results)
 
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """No run violates the rule, because arrays are dense."""
-        del arrays
-        return None
-
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest dense storage."""
-        del operands
-        return self.example.mended
-
 
 def _sparse(tensors: Sequence[Operand]) -> Judgement | None:
     sparse = [f"{t.name} '{t.value}'" for t in tensors if t.sparse]
@@ -61,7 +49,7 @@ def _sparse(tensors: Sequence[Operand]) -> Judgement | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RequiredInput:
+class RequiredInput(DecidedBeforeRuns):
     """The node has the input, which is the only operand of the rule."""
 
     name: str
@@ -73,18 +61,9 @@ class RequiredInput:
         """Check whether the input is present."""
         return proved(f"{self.name} is given") if operands else violated(f"{self.name} is left out")
 
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
-        """No run violates the rule."""
-        del arrays
-
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Name the missing input."""
-        del operands
-        return self.example.mended
-
 
 @dataclass(frozen=True, slots=True)
-class DecidedByAttributes:
+class DecidedByAttributes(DecidedBeforeRuns):
     """A rule decided by the attributes of a node."""
 
     judgement: Judgement
@@ -97,18 +76,9 @@ class DecidedByAttributes:
         del operands
         return self.judgement
 
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
-        """No run violates the rule."""
-        del arrays
-
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest how to keep the rule."""
-        del operands
-        return self.example.mended
-
 
 @dataclass(frozen=True, slots=True)
-class AdmittedAttribute(DependsOnAttributes):
+class AdmittedAttribute(DependsOnAttributes, DecidedBeforeRuns):
     """The value of the attribute, or its default in ONNX, is allowed."""
 
     attributes: tuple[str, ...]
@@ -131,12 +101,3 @@ class AdmittedAttribute(DependsOnAttributes):
         """Undecided, because the node is unknown."""
         del operands
         return at_run_time(f"what the attribute {self.attributes[0]} says is not known")
-
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
-        """No run violates the rule."""
-        del arrays
-
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest an allowed value."""
-        del operands
-        return self.example.mended

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sonnx_ort.profile.operand import Dimension, Operand, Shape, contradict, format_shape
 from sonnx_ort.profile.requirements.same_type import differing_types
 from sonnx_ort.profile.rule import (
+    DecidedBeforeRuns,
     Illustration,
     Judgement,
     Subject,
@@ -152,7 +153,7 @@ class Broadcastable:
         return f"the shapes {shapes} have no common shape; correct the model"
 
 
-class OwnType:
+class OwnType(DecidedBeforeRuns):
     """Each output has the type of its own input."""
 
     subject = Subject.TYPES
@@ -176,16 +177,6 @@ class OwnType:
             if clash:
                 return violated(clash)
         return None
-
-    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """No run violates the rule."""
-        del arrays
-        return None
-
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest the correct declaration."""
-        del operands
-        return self.example.mended
 
 
 def aligned_axes(shapes: Sequence[Shape]) -> Iterator[tuple[int, tuple[Dimension, ...]]]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operand import Operand, first_index
 from sonnx_ort.profile.rule import (
+    HintByExample,
     Illustration,
     Judgement,
     Subject,
@@ -20,7 +21,7 @@ from sonnx_ort.profile.rule import (
 )
 
 
-class NonZeroDivisor:
+class NonZeroDivisor(HintByExample):
     """No element of B is zero."""
 
     subject = Subject.ELEMENTS
@@ -49,11 +50,6 @@ class NonZeroDivisor:
         index = _zero(b)
         return None if index is None else _violation("a zero divisor", a, b, index)
 
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest how to avoid zeros."""
-        del operands
-        return self.example.mended
-
     @property
     def decides(self) -> type:
         """That no element of B is zero."""
@@ -61,7 +57,7 @@ class NonZeroDivisor:
 
 
 @dataclass(frozen=True, slots=True)
-class RepresentableQuotient:
+class RepresentableQuotient(HintByExample):
     """Every quotient is representable: not the smallest value of a signed type divided by -1.
 
     `deed` is the forbidden operation, as a clause without a subject.
@@ -96,11 +92,6 @@ class RepresentableQuotient:
         a, b = arrays
         index = _overflow(a, b)
         return None if index is None else _violation(self.outcome, a, b, index)
-
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest how to avoid the case."""
-        del operands
-        return self.example.mended
 
 
 class InfinityForZeroDivisor:

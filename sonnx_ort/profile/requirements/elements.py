@@ -17,6 +17,7 @@ from sonnx_ort.profile.requirements.division import format_index
 from sonnx_ort.profile.rule import (
     AttributeValue,
     DependsOnAttributes,
+    HintByExample,
     Illustration,
     Judgement,
     Requirement,
@@ -29,7 +30,7 @@ from sonnx_ort.profile.rule import (
 
 
 @dataclass(frozen=True, slots=True)
-class WithinInterval:
+class WithinInterval(HintByExample):
     """All elements of an operand are within an interval.
 
     Attributes:
@@ -106,11 +107,6 @@ class WithinInterval:
         (name,) = self.deciding
         return Violation(f"{name} is {self.outside}: {', '.join(text)}", index, values)
 
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest how to avoid other elements."""
-        del operands
-        return self.example.mended
-
     def _first_outside(self, array: npt.NDArray[Any]) -> tuple[int, ...] | None:
         lower, upper = self.limits(array.dtype)
         masks = [] if lower is None else [array < lower]
@@ -125,7 +121,7 @@ class WithinInterval:
 _INT32 = Bounds(-(1 << 31), (1 << 31) - 1)
 
 
-class WithinInt32:
+class WithinInt32(HintByExample):
     """All int64 elements are representable in int32.
 
     ONNX Runtime up to 1.31.1 compares the lower halves of two int64 numbers as signed if the upper
@@ -162,11 +158,6 @@ class WithinInt32:
                 return Violation(reason, index, (number,))
         return None
 
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest an alternative."""
-        del operands
-        return self.example.mended
-
 
 def _within(bounds: Bounds | None) -> bool:
     return bounds is not None and bounds.lower in _INT32 and bounds.upper in _INT32
@@ -186,7 +177,7 @@ _EXAMPLE = Illustration(
 )
 
 
-class RepresentableAsInteger(DependsOnAttributes):
+class RepresentableAsInteger(DependsOnAttributes, HintByExample):
     """All elements are numbers in the range of the integer type given by the attribute `to`.
 
     Fractions are truncated and do not matter.
@@ -210,11 +201,6 @@ class RepresentableAsInteger(DependsOnAttributes):
         """A violation, because the type is unknown."""
         del arrays
         return Violation("the node does not say which type it converts to")
-
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest how to avoid such numbers."""
-        del operands
-        return self.example.mended
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS, Broadcast
 from sonnx_ort.profile.rule import (
     AttributeValue,
     DependsOnAttributes,
+    HintByExample,
     Illustration,
     Judgement,
     Requirement,
@@ -151,7 +152,7 @@ def _size(dimension: int | str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnRank:
+class OwnRank(HintByExample):
     """Each present operand has the given rank."""
 
     rank: int
@@ -177,11 +178,6 @@ class OwnRank:
         other = next((array.shape for array in arrays if array.ndim != self.rank), None)
         return None if other is None else Violation(f"an operand has {self._format_axes(other)}")
 
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest how to obtain that rank."""
-        del operands
-        return self.example.mended
-
     def _format_axes(self, shape: Shape) -> str:
         return f"shape {format_shape(shape)}, which is not of rank {self.rank}"
 
@@ -194,7 +190,7 @@ _EXAMPLE = Illustration(
 
 
 @dataclass(frozen=True, slots=True)
-class AxisNotEmpty(DependsOnAttributes):
+class AxisNotEmpty(DependsOnAttributes, HintByExample):
     """The size of the axis given by an attribute, negative from the end, is not 0."""
 
     axis: int = 0
@@ -236,8 +232,3 @@ class AxisNotEmpty(DependsOnAttributes):
             return None
         what = "is empty" if there else "is not there"
         return Violation(f"axis {self.axis} of {format_shape(array.shape)} {what}")
-
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest how to avoid empty tensors."""
-        del operands
-        return self.example.mended

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import (
+    HintByExample,
     Illustration,
     Judgement,
     Subject,
@@ -65,7 +66,7 @@ class _Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Slicing:
+class Slicing(HintByExample):
     """All sliced axes meet the requirement.
 
     It applies to the operands X, starts, ends, axes and steps. It does not cover what ONNX Runtime
@@ -103,11 +104,6 @@ class Slicing:
         reason = None if cut is None else self._reason(cut)
         return None if reason is None else Violation(reason)
 
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest valid operands."""
-        del operands
-        return self.example.mended
-
     def _reason(self, cut: _Cut) -> str | None:
         broken = cut.breaking(self.demand)
         if not broken.any():
@@ -119,7 +115,7 @@ class Slicing:
         return f"{text} (entry {at})"
 
 
-class EveryAxis:
+class EveryAxis(HintByExample):
     """A Slice lists as many axes as its operand has."""
 
     subject = Subject.OWN_SHAPE
@@ -147,11 +143,6 @@ class EveryAxis:
         if axes.size == data.ndim:
             return None
         return Violation(f"{axes.size} of {data.ndim} axes are named")
-
-    def hint(self, operands: Sequence[Operand]) -> str:
-        """Suggest listing all axes."""
-        del operands
-        return self.example.mended
 
 
 def _cut(sizes: Sequence[int], others: Sequence[Array]) -> _Cut | None:
