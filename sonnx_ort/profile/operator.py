@@ -216,7 +216,7 @@ class Operator:
             version: The version of the standard operators that the model imports.
         """
         rules = self._rules_of_operands(self.contracts[edition], operands)
-        return tuple(rule.of_node(attributes) for rule in rules if rule.since <= version)
+        return tuple(rule.of_node(attributes) for rule in rules if rule.binds_version(version))
 
     def _rules_of_operands(
         self, contract: Contract, operands: Sequence[Operand]

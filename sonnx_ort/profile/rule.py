@@ -276,6 +276,7 @@ class Rule:
         survived: Whether ONNX Runtime was measured to continue, or to fail with an error, if a run
             violates it, so that only results depend on its enforcement.
         since: The first version of the standard operators to which it applies.
+        until: The last one; None if it applies to all that follow.
     """
 
     id: str
@@ -286,6 +287,7 @@ class Rule:
     operands: tuple[str, ...] | None = None
     survived: bool = False
     since: int = 1
+    until: int | None = None
 
     def __post_init__(self) -> None:
         """Reject a rule that cannot be enforced.
@@ -303,6 +305,10 @@ class Rule:
                 f"the rule {self.id} has the code {self.code}; codes are numbers from "
                 f"{SMALLEST_CODE} to {LARGEST_CODE}"
             )
+
+    def binds_version(self, version: int) -> bool:
+        """Whether the rule applies to a version of the standard operators."""
+        return self.since <= version and (self.until is None or version <= self.until)
 
     @property
     def waivable(self) -> bool:
