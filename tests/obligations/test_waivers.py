@@ -77,7 +77,7 @@ def test_field_that_is_missing(file: Path, name: str) -> None:
     [
         ({"rule": "1"}, "'rule' is no text"),
         ({"rule": '"Div.R9"'}, "there is no rule 'Div.R9'; `sonnx-ort explain` lists all rules"),
-        ({"rule": '"GR4"'}, "there is no rule 'GR4'; `sonnx-ort explain` lists all rules"),
+        ({"rule": '"GR9"'}, "there is no rule 'GR9'; `sonnx-ort explain` lists all rules"),
         ({"node": '["ratio"]'}, "'node' is no text"),
         ({"reason": '" "'}, "'reason' is empty"),
         ({"who": '""'}, "'who' is empty"),
