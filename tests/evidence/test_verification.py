@@ -256,6 +256,9 @@ def test_record_of_rewriting_tells_of_its_waivers(made_with_a_waiver):
         "who": "safety board",
         "until": "2099-12-31",
         "expired": False,
+        "operator": None,
+        "nodes": None,
+        "count": None,
     }
 
 
