@@ -51,12 +51,13 @@ def test_waivers_are_read_in_their_order(file: Path) -> None:
     ]
 
 
-def test_documented_example_can_be_read(file: Path) -> None:
+def test_documented_examples_can_be_read(file: Path) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/report.md").read_text(encoding="utf-8")
-    example = page.partition("```toml\n")[2].partition("```")[0]
-    file.write_text(example, encoding="utf-8")
-    (waiver,) = read_waivers(file)
-    assert (waiver.rule, waiver.until) == ("Div.float.R1", dt.date(2027, 1, 31))
+    examples = [part.partition("```")[0] for part in page.split("```toml\n")[1:]]
+    file.write_text("\n".join(examples), encoding="utf-8")
+    one, many = read_waivers(file)
+    assert (one.rule, one.node, one.until) == ("Div.float.R1", "divide", dt.date(2027, 1, 31))
+    assert (many.operator, many.nodes, many.count) == ("Div", "encoder/*", 300)
 
 
 def test_waivers_of_many_nodes_are_read(file: Path) -> None:

@@ -423,6 +423,14 @@ class TestForms:
             "operator": None, "nodes": None, "count": None,
         }  # fmt: skip
 
+    def test_each_form_says_how_many_a_waiver_covers(self, large: Report) -> None:
+        many = waived(large, OF_LAYERS)
+        said = "waived by the board until 2026-06-01, 2 in all: one number"
+        check = Check((CheckedModel("m.onnx", many),))
+        assert text_report(many).count(f"\n      {said}\n") == 2
+        assert sarif_report(check).count(f'"justification": "{said}"') == 2
+        assert junit_report(check).count(f'message="{said}"') == 2
+
     def test_sarif_suppresses_it(self, report: Report) -> None:
         check = Check((CheckedModel("m.onnx", report),))
         (run,) = json.loads(sarif_report(check))["runs"]
