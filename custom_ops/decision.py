@@ -12,7 +12,7 @@ from sonnx_ort.custom_ops.definition import KernelOutput
 from sonnx_ort.custom_ops.violation_log import contract_violation, failed
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.rule import AttributeValue, Rule
 
 Array = npt.NDArray[Any]
 
@@ -49,7 +49,7 @@ def make_decision(
 
     @functools.cache
     def of_node(edition: str, attributes: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
-        values = {name: json.loads(text) for name, text in attributes}
+        values = {name: _attribute(text) for name, text in attributes}
         return tuple(rule.of_node(values) for rule in plain[edition])
 
     def refusal(
@@ -75,3 +75,8 @@ def make_decision(
         return None
 
     return refusal
+
+
+def _attribute(text: str) -> AttributeValue:
+    value = json.loads(text)
+    return tuple(value) if isinstance(value, list) else value

@@ -12,7 +12,12 @@ from sonnx_ort.enforcing.broadcasting import (
     oldest_opset_with_broadcast,
 )
 from sonnx_ort.enforcing.native.backend import NativeBackend
-from sonnx_ort.enforcing.nodes import computed, drop_legacy_attributes, record_rules
+from sonnx_ort.enforcing.nodes import (
+    computed,
+    drop_legacy_attributes,
+    record_rules,
+    replacements,
+)
 from sonnx_ort.enforcing.python.backend import PythonBackend
 from sonnx_ort.enforcing.scan_outputs import declared_outputs, keep_rank
 from sonnx_ort.enforcing.value_info import declare_output, drop_unproved_sizes
@@ -108,9 +113,9 @@ def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
         return
     nodes = backend.nodes(str(target.output.name))
     operands = expand_operands(nodes, examined, target.inputs, backend.decisions())
-    result = computed(nodes, examined, operands)
+    results = computed(nodes, examined, operands)
     declare_output(examined)
-    backend.replace(examined, nodes.nodes, {target.output: result})
+    backend.replace(examined, nodes.nodes, replacements(examined, results))
 
 
 def _oldest_opset(examined: ExaminedNode, backend: type[EnforcingBackend]) -> int:

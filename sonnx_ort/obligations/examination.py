@@ -163,8 +163,10 @@ def _examine_in_order(
         if node not in by_node:
             passed.follow(node)
             continue
-        examined = _examine_target(by_node[node], facts, demands, passed, waivers)
-        if _to_enforce(examined.target, demands) and not examined.waived:
+        target = by_node[node]
+        examined = _examine_target(target, facts, demands, passed, waivers)
+        checked = _to_enforce(target, demands) and target.operator.checked_in_runs
+        if checked and not examined.waived:
             passed.record(examined)
         else:
             # A node that is not enforced guarantees nothing.

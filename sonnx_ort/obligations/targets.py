@@ -56,8 +56,9 @@ class Target:
 
     @cached_property
     def declared_results(self) -> tuple[Operand, ...]:
-        """The outputs as declared in the file, which may be wrong."""
-        names = self.operator.result_names(len(self.node.outputs))
+        """The outputs of the operands' type as declared in the file, which may be wrong."""
+        outputs = self.node.outputs[:1] if self.operator.further_results else self.node.outputs
+        names = self.operator.result_names(len(outputs))
         return tuple(
             Operand(
                 name=name,
@@ -67,7 +68,7 @@ class Target:
                 shape=declared_shape(value),
                 sparse=is_sparse(value),
             )
-            for name, value in zip(names, self.node.outputs, strict=True)
+            for name, value in zip(names, outputs, strict=True)
         )
 
     @property
@@ -99,7 +100,7 @@ class Target:
 
     @property
     def attributes(self) -> dict[str, AttributeValue]:
-        """The node's attributes by name, as far as they are numbers or texts."""
+        """The node's attributes by name; None for one that is no number, text or list of them."""
         return {name: attribute_value(self.node, name) for name in self.node.attributes}
 
     @property
@@ -112,14 +113,17 @@ class Target:
 
 
 _SCALAR_TYPES = (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING)
+_LIST_TYPES = (ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS)
 
 
 def attribute_value(node: ir.Node, name: str) -> AttributeValue:
-    """The value of a node's attribute; None if it is missing or neither a number nor a string."""
+    """The value of a node's attribute; None if it is missing or no number, text or list of them."""
     attribute = node.attributes.get(name)
-    if attribute is None or attribute.is_ref() or attribute.type not in _SCALAR_TYPES:
+    if attribute is None or attribute.is_ref():
         return None
-    value: AttributeValue = attribute.value
+    if attribute.type in _LIST_TYPES:
+        return tuple(attribute.value)
+    value: AttributeValue = attribute.value if attribute.type in _SCALAR_TYPES else None
     return value
 
 

@@ -1,5 +1,6 @@
-"""All operators and rules of the profile by name."""
+"""All operators and rules of the profile by name, and the operators that the profile has."""
 
+import enum
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -66,6 +67,49 @@ ELEMENTWISE_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.elemen
 
 STANDARD_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.domain == STANDARD_DOMAIN)
 """The operators that are part of ONNX."""
+
+_IN_THE_SET = """
+    Abs Add Cast Clip Concat Constant ConstantOfShape Conv ConvTranspose Div Equal Erf Exp
+    Expand Flatten Gather Gemm GlobalAveragePool GRU HardSwish Identity LeakyRelu Less Log LSTM
+    MatMul Max MaxPool Min Mod Mul Neg Not Pad Pow Range ReduceMean ReduceSum Relu Reshape
+    Resize ScatterND Shape Sigmoid Slice Softmax Softplus Split Sqrt Squeeze Sub Tanh Transpose
+    Unsqueeze Where
+"""
+
+OPERATOR_SET = frozenset(_IN_THE_SET.split())
+"""The operators of the profile.
+
+Source: SONNX requirements, REQ OP 000, which lists Dense, FullyConnected, Padding and
+ConvTransposeDeconvolution as well: no operator of ONNX has such a name.
+"""
+
+
+class OperatorStanding(enum.StrEnum):
+    """What the profile says of an operator."""
+
+    DRAFT = "a draft"
+    """A document or a draft states rules for it."""
+
+    GENERAL = "general restrictions only"
+    """It is in the operator set, without a draft."""
+
+    OUTSIDE = "outside the profile"
+    """It is neither in the operator set, nor does a draft exist."""
+
+
+def standing_of(domain: str, name: str) -> OperatorStanding:
+    """What the profile says of an operator.
+
+    Args:
+        domain: The operator's domain in models.
+        name: Its name.
+    """
+    operator = OPERATORS.get(name)
+    if operator is not None and operator.domain == domain and operator.has_draft:
+        return OperatorStanding.DRAFT
+    in_set = domain == STANDARD_DOMAIN and name in OPERATOR_SET
+    return OperatorStanding.GENERAL if in_set else OperatorStanding.OUTSIDE
+
 
 _RULES = (
     *GENERAL_RULES,

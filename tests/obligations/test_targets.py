@@ -42,11 +42,11 @@ def test_broadcasting_is_asked_for_before_version_7(
     ("text", "further"),
     [
         ("y = ArgMax<axis = 0, keepdims = 0>(x)", {"axis": 0, "keepdims": 0, "none": None}),
-        ("y = Slice<axes = [0], starts = [0], ends = [1]>(x)", {"axes": None, "starts": None}),
+        ("y = Slice<axes = [0], starts = [0], ends = [1]>(x)", {"axes": (0,), "starts": (0,)}),
         ("y = Cast<to = 6>(x)", {"to": 6}),
     ],
 )
-def test_attributes_are_told_that_are_one_number_or_text(
+def test_attributes_are_told_that_are_numbers_or_texts(
     text: str, further: dict[str, object]
 ) -> None:
     found = target(text, opset=9 if "Slice" in text else 17)

@@ -243,8 +243,7 @@ def test_judgement(
     evidence: str,
 ) -> None:
     bound = RULES[rule]
-    said = {name: attributes.get(name) for name in bound.attributes}
-    judgement = bound.of_node(said).requirement.judge(operands)
+    judgement = bound.of_node(attributes).requirement.judge(operands)
     assert judgement == Judgement(Status(status), evidence)
 
 

@@ -24,6 +24,7 @@ from sonnx_ort.enforcing.nodes import (
     computed,
     insert_behind_inputs,
     record_rules,
+    replacements,
 )
 from sonnx_ort.enforcing.python.kernels import (
     can_keep_standard_node,
@@ -86,7 +87,8 @@ class PythonBackend(EnforcingBackend):
         never_violated = {
             n.target.node for n in candidates if not _can_be_checked(n) or _only_waived(n)
         }
-        return constant_nodes(model, nodes, has_kernel=has_kernel) | never_violated
+        others = [node for node in nodes if node.target.node not in never_violated]
+        return constant_nodes(model, others, has_kernel=has_kernel) | never_violated
 
     @staticmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
@@ -101,7 +103,8 @@ class PythonBackend(EnforcingBackend):
         reading_shapes = [
             node
             for node in examination.nodes
-            if node.broadcast is not None or not node.target.operator.elementwise
+            if node.broadcast is not None
+            or (not node.target.operator.elementwise and node.target.operator.checked_in_runs)
         ]
         scalars = scalars_behind(reading_shapes, examination.facts)
         if scalars:
@@ -123,13 +126,13 @@ class PythonBackend(EnforcingBackend):
         nodes = self.nodes(str(target.output.name))
         custom = CUSTOM_OPERATORS[target.operator.name]
         if isinstance(custom, Inspection):
-            result = self._inspected(nodes, examined)
+            results = self._inspected(nodes, examined)
         elif custom.arithmetic is None:
-            result = self._computed_behind(nodes, examined, custom)
+            results = self._computed_behind(nodes, examined, custom)
         else:
-            result = self._computed(nodes, examined)
+            results = [self._computed(nodes, examined)]
         declare_output(examined)
-        self.replace(examined, nodes.nodes, {target.output: result})
+        self.replace(examined, nodes.nodes, replacements(examined, results))
 
     def _computed(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
         """The result of a custom operator that computes."""
@@ -144,8 +147,8 @@ class PythonBackend(EnforcingBackend):
             result = converted_back(nodes, result, element_type)
         return result
 
-    def _inspected(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
-        """The result of the standard node, whose first operand gets the checked shape."""
+    def _inspected(self, nodes: StandardNodes, examined: ExaminedNode) -> list[ir.Value]:
+        """The results of the standard node, whose first operand gets the checked shape."""
         operands = hide_misinferred_shapes(nodes, examined.target.inputs, examined)
         shown, (first, *others) = inspected_operands(nodes, examined, operands)
         shape = self._enforced(nodes, examined, shown)
@@ -154,8 +157,8 @@ class PythonBackend(EnforcingBackend):
 
     def _computed_behind(
         self, nodes: StandardNodes, examined: ExaminedNode, custom: CustomOperator
-    ) -> ir.Value:
-        """The result of the standard node behind a custom operator that checks its operands."""
+    ) -> list[ir.Value]:
+        """The results of the standard node behind a custom operator that checks its operands."""
         target, carrier = examined.target, carrier_of(examined)
         operands = list(expand_operands(nodes, examined, target.inputs, self.decisions()))
         checked: Sequence[ir.Value] = operands
