@@ -101,8 +101,8 @@ class Waiver:
     def is_for(self, rule: str, operator: str, node: str, path: tuple[str, ...]) -> bool:
         """Whether it names this rule at this node, ignoring the model."""
         if self.node is None:
-            named = self.operator in (None, operator) and fnmatchcase(node, self.nodes or "*")
-            return self.rule == rule and named
+            named = self.nodes is None or fnmatchcase(node, self.nodes)
+            return self.rule == rule and self.operator in (None, operator) and named
         return (self.rule, self.node) == (rule, node) and self.path in (None, path)
 
     def at(self, path: tuple[str, ...] | None) -> "Waiver":
