@@ -68,8 +68,8 @@ class Obligation:
 
 def waiver_of(obligation: Obligation, waivers: Iterable[Waiver]) -> Waiver | None:
     """The first waiver that names an obligation, for any model and status; None if none does."""
-    rule, node, path = obligation.rule.id, obligation.node, obligation.path
-    return next((waiver for waiver in waivers if waiver.is_for(rule, node, path)), None)
+    place = obligation.rule.id, obligation.operator, obligation.node, obligation.path
+    return next((waiver for waiver in waivers if waiver.is_for(*place)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +148,9 @@ def _waiver(obligation: Obligation) -> dict[str, object] | None:
         "who": waiver.who,
         "until": waiver.until.isoformat(),
         "expired": obligation.waiver_expired,
+        "operator": waiver.operator,
+        "nodes": waiver.nodes,
+        "count": waiver.count,
     }
 
 
