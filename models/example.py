@@ -168,7 +168,7 @@ class Case:
         name: The name of the case, unique within its model.
         edition: The edition of the profile.
         broadcast: The argument of that name for `rewrite`.
-        operators: Likewise: "default", "elementwise", "all", or names with commas.
+        operators: Likewise: "default", "elementwise", "profile", "all", or names with commas.
         inputs: The input arrays by name; none if the model is rejected.
         expected: The expected result.
     """

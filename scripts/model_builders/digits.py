@@ -63,7 +63,7 @@ def bundles() -> Iterator[Bundle]:
         _convolutional(convolutional, len(images)),
         [Use("held-out images", arrays={"pixels": images}, expected=accuracy)],
         SOURCE,
-        operators="all",
+        operators="profile",
     )
 
 

@@ -44,7 +44,7 @@ def bundles() -> Iterator[Bundle]:
         "The layers of Tiny YOLO v2 with made-up weights, made to keep the whole profile.",
         _model(constants),
         [Use("a made-up image", arrays={"image": image}, expected=expected)],
-        operators="all",
+        operators="profile",
     )
 
 

@@ -8,6 +8,9 @@ from onnx import defs, helper, shape_inference
 
 import sonnx_ort
 from sonnx_ort import models
+from sonnx_ort.profile.catalog import OperatorStanding
+from sonnx_ort.profile.graph import GRAPH_RULES
+from sonnx_ort.profile.rule import Status
 from support.command import command
 
 KEPT = ("digits_convolutional", "tiny_yolo_v2")
@@ -19,19 +22,31 @@ def shape(value: onnx.ValueInfoProto) -> list[int]:
     return [dimension.dim_value for dimension in value.type.tensor_type.shape.dim]
 
 
-def test_analysis_violates_nothing_and_finds_nothing(name: str) -> None:
-    report = sonnx_ort.check(models.path(name), operators="all")
+@pytest.mark.parametrize("edition", ["typed", "preliminary"])
+def test_analysis_violates_nothing_and_finds_nothing(name: str, edition: str) -> None:
+    report = sonnx_ort.check(models.path(name), edition=edition, operators="profile")
     assert (report.violations, report.findings) == ((), ())
 
 
+def test_rules_on_the_graph_are_proved(name: str) -> None:
+    report = sonnx_ort.check(models.path(name), operators="profile")
+    found = {o.rule.id: o.status for o in report.obligations if o.rule in GRAPH_RULES}
+    assert found == {rule.id: Status.PROVED for rule in GRAPH_RULES}
+
+
+def test_no_node_is_outside_the_profile(name: str) -> None:
+    report = sonnx_ort.check(models.path(name), operators="profile")
+    assert report.standings[OperatorStanding.OUTSIDE] == 0
+
+
 def test_command_exits_with_0(name: str) -> None:
-    assert command("check", "--operators", "all", models.path(name)).returncode == 0
+    assert command("check", "--operators", "profile", models.path(name)).returncode == 0
 
 
 def test_rewrite_twice_changes_nothing(name: str) -> None:
     for backend in ("python", "native"):
-        once = sonnx_ort.rewrite(models.load(name), operators="all", backend=backend)
-        assert sonnx_ort.rewrite(once, operators="all", backend=backend) == once
+        once = sonnx_ort.rewrite(models.load(name), operators="profile", backend=backend)
+        assert sonnx_ort.rewrite(once, operators="profile", backend=backend) == once
 
 
 def test_every_attribute_is_set(name: str) -> None:
