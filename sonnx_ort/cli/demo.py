@@ -153,6 +153,7 @@ def agrees(expected: Expectation, observed: Observation) -> bool:
         case Classification(correct=correct), Classification(correct=counted):
             return correct == counted
         case Approximation(), Approximation():
+            # It is a `Failure` that is observed beyond the tolerance.
             return True
         case _:
             return False
