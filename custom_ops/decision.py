@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sonnx_ort.custom_ops.definition import KernelOutput
 from sonnx_ort.custom_ops.violation_log import contract_violation, failed
-from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.operator import VERSION, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import AttributeValue, Rule
 
@@ -33,7 +33,8 @@ class Decision(Protocol):
     ) -> tuple[KernelOutput, KernelOutput] | None:
         """Return what a kernel returns for a violation; None if all rules are kept.
 
-        The attributes are parameters of the rules in JSON; names are given if operands are omitted.
+        The attributes are the operator's parameters in JSON; names are given if operands are
+        omitted.
         """
         ...
 
@@ -49,8 +50,11 @@ def make_decision(
 
     @functools.cache
     def of_node(edition: str, attributes: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
-        values = {name: _attribute(text) for name, text in attributes}
-        return tuple(rule.of_node(values) for rule in plain[edition])
+        values = {name: json.loads(text) for name, text in attributes}
+        version = values.pop(VERSION, None)
+        binding = (r for r in plain[edition] if version is None or r.binds_version(version))
+        given = {name: _attribute(value) for name, value in values.items()}
+        return tuple(rule.of_node(given) for rule in binding)
 
     def refusal(
         operands: Sequence[Array],
@@ -77,6 +81,5 @@ def make_decision(
     return refusal
 
 
-def _attribute(text: str) -> AttributeValue:
-    value = json.loads(text)
+def _attribute(value: list[int | float | str] | int | float | str | None) -> AttributeValue:
     return tuple(value) if isinstance(value, list) else value

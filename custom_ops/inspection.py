@@ -33,7 +33,10 @@ from sonnx_ort.profile.rule import Rule
 Array = npt.NDArray[Any]
 
 LEFT_OUT = -1
-"""The single size that represents an omitted operand."""
+"""The single size that represents an omitted operand of which only the shape is read."""
+
+NO_ELEMENTS = (0,)
+"""The shape that represents an omitted operand of which the elements are read."""
 
 _INT64 = ElementType.INT64.dtype
 
@@ -65,7 +68,7 @@ class Inspection:
                 operator=self.operator,
                 inputs=types,
                 output=ElementType.INT64.value,
-                attributes=(*ATTRIBUTES, *self.operator.attributes),
+                attributes=(*ATTRIBUTES, *self.operator.parameters),
                 kernel=make_kernel(self),
             )
             for types in inputs
@@ -109,7 +112,7 @@ def make_kernel(inspection: Inspection) -> Kernel:
             given = {
                 name: _of_shape(array) if name in operator.by_shape else array
                 for name, array in zip(names, inputs, strict=True)
-                if name not in operator.by_shape or array.tolist() != [LEFT_OUT]
+                if not is_left_out(operator, name, array)
             }
             refused = decided(tuple(given.values()), node, edition, attributes, tuple(given))
             if refused is not None:
@@ -120,6 +123,13 @@ def make_kernel(inspection: Inspection) -> Kernel:
             return kernel_failed(_INT64, inspection.name, node, error)
 
     return kernel
+
+
+def is_left_out(operator: Operator, name: str, array: Array) -> bool:
+    """Whether an input of a kernel represents an operand that is left out."""
+    if name in operator.by_shape:
+        return bool(array.tolist() == [LEFT_OUT])
+    return name in operator.optional and array.shape == NO_ELEMENTS
 
 
 def _of_shape(sizes: Array) -> Array:

@@ -38,6 +38,9 @@ class Optimizer:
     canary: str
 
 
+VERSION = "version"
+"""The parameter of kernels for the imported version of the standard operators."""
+
 OF_THE_NODE = "of the node"
 """The result type depends on an attribute of the node, or is not restricted."""
 
@@ -195,6 +198,12 @@ class Operator:
         """The attributes on which its run-time rules depend."""
         names = (name for rule in self.all_rules() if rule.in_run for name in rule.attributes)
         return tuple(dict.fromkeys(names))
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What its run-time rules depend on besides operands: attributes, and the version."""
+        versioned = any(rule.in_run and rule.versioned for rule in self.all_rules())
+        return (*self.attributes, VERSION) if versioned else self.attributes
 
     def rules(self, edition: Edition, family: Family) -> tuple[Rule, ...]:
         """The rules for operands of a type family, in the order of evaluation."""

@@ -306,6 +306,11 @@ class Rule:
                 f"{SMALLEST_CODE} to {LARGEST_CODE}"
             )
 
+    @property
+    def versioned(self) -> bool:
+        """Whether it does not apply to all versions of the standard operators."""
+        return self.since > 1 or self.until is not None
+
     def binds_version(self, version: int) -> bool:
         """Whether the rule applies to a version of the standard operators."""
         return self.since <= version and (self.until is None or version <= self.until)
