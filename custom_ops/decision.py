@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from sonnx_ort.custom_ops.definition import KernelOutput
 from sonnx_ort.custom_ops.violation_log import contract_violation, failed
-from sonnx_ort.profile.operator import VERSION, Operator
+from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import AttributeValue, Rule
+from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule
 
 Array = npt.NDArray[Any]
 
@@ -50,10 +50,11 @@ def make_decision(
 
     @functools.cache
     def of_node(edition: str, attributes: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
-        values = {name: json.loads(text) for name, text in attributes}
-        version = values.pop(VERSION, None)
-        binding = (r for r in plain[edition] if version is None or r.binds_version(version))
-        given = {name: _attribute(value) for name, value in values.items()}
+        given = {name: _attribute(text) for name, text in attributes}
+        version = given.get(VERSION)
+        binding = plain[edition]
+        if isinstance(version, int):
+            binding = tuple(rule for rule in binding if rule.binds_version(version))
         return tuple(rule.of_node(given) for rule in binding)
 
     def refusal(
@@ -81,5 +82,6 @@ def make_decision(
     return refusal
 
 
-def _attribute(value: list[int | float | str] | int | float | str | None) -> AttributeValue:
+def _attribute(text: str) -> AttributeValue:
+    value = json.loads(text)
     return tuple(value) if isinstance(value, list) else value

@@ -208,6 +208,9 @@ LEAKY_RELU = Operator(
 
 _SOFTMAX_FIRST_CODE = 1121
 
+_ASSUMED_AXES = ((1, 1), (13, -1))
+"""The axis of a node without one, with the first version that assumes it."""
+
 _SOFTMAX_RULES = _common_rules("Softmax", _SOFTMAX_FIRST_CODE, working_group("Softmax"))
 
 
@@ -246,7 +249,7 @@ _SOFTMAX_FURTHER = (
         5,
         "X has the axis.",
         working_group("Softmax", "The draft states it as C2 of axis, and as C2 and C3 of X."),
-        HasAxis(),
+        HasAxis(assumed=_ASSUMED_AXES),
     ),
     replace(
         _softmax(
@@ -258,7 +261,7 @@ _SOFTMAX_FURTHER = (
                 "The draft is about version 13, which sums up along the axis alone. Versions 1 and "
                 "11 sum up along the axis and all behind it.",
             ),
-            ShortBehindAxis(),
+            ShortBehindAxis(assumed=_ASSUMED_AXES),
         ),
         until=12,
     ),
@@ -290,7 +293,7 @@ _SOFTMAX_FURTHER = (
             "The draft says that the result is undefined there; its formula, which it calls "
             "unfinished, says 0. ONNX Runtime gives NaN.",
         ),
-        LinesAboveNegativeInfinity(),
+        LinesAboveNegativeInfinity(assumed=_ASSUMED_AXES),
     ),
 )
 
@@ -315,5 +318,6 @@ SOFTMAX = Operator(
     result="Y",
     rounds_once=False,
     oldest_kernels=1,
+    changed_in=(13,),
     elementwise=False,
 )

@@ -157,6 +157,10 @@ AttributeValue = int | float | str | tuple[int | float | str, ...] | None
 """The value of a node's attribute: a number, a text or a list of them; None for other types."""
 
 
+VERSION = "version"
+"""The name under which a requirement that depends on attributes gets the imported version."""
+
+
 class DependsOnAttributes(ABC):
     """A requirement that depends on these attributes of the node."""
 

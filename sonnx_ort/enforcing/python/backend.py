@@ -189,7 +189,7 @@ class PythonBackend(EnforcingBackend):
             {
                 "node": target.label,
                 "edition": self._edition.value,
-                **parameter_texts(target.node, target.operator, target.version),
+                **parameter_texts(target.node, target.operator, self._opset),
             },
             guard=guard_name(target.operator.name, target.label, rules),
         )

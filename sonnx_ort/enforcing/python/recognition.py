@@ -14,9 +14,9 @@ from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.obligations.targets import EnforcedNode, nodes_with_paths, parameter_texts
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN, VERSION, Operator
+from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.profile.rule import VERSION, Rule, Subject
 
 _NARROW = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 """The types whose numbers are all exact in float."""

@@ -12,6 +12,7 @@ from sonnx_ort.profile.operand import Operand, Shape, format_shape
 from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import (
+    VERSION,
     AttributeValue,
     DependsOnAttributes,
     HintByExample,
@@ -34,22 +35,23 @@ class _OnAnAxis(DependsOnAttributes, HintByExample, ABC):
     Attributes:
         axis: The axis of the node.
         attributes: The name of the attribute that says it.
+        assumed: The axis that ONNX assumes if it is left out, with the first version in which it
+            does.
     """
 
     axis: int = 0
     attributes: tuple[str] = ("axis",)
+    assumed: tuple[tuple[int, int], ...] = ()
 
     example: ClassVar[Illustration]
     subject: ClassVar[Subject]
 
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
-        """Give what is demanded of a node.
-
-        What ONNX assumes for an axis that is left out differs between the versions of operators. So
-        a node without it breaks the rule.
-        """
+        """Give what is demanded of a node; without an axis it breaks the rule."""
         (name,) = self.attributes
-        axis = attributes.get(name)
+        axis, version = attributes.get(name), attributes.get(VERSION)
+        if axis is None and isinstance(version, int):
+            *_, axis = (None, *(own for since, own in self.assumed if since <= version))
         if not isinstance(axis, int):
             return DecidedByAttributes(violated(f"the attribute {name} is left out"), self.example)
         return replace(self, axis=axis)
