@@ -9,7 +9,7 @@ from support.graphs import binary_model, parse
 MIXED = """
     (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, bool c)
         => (float[?, ?] z, int32[2] k, float[?, ?] w) {
-        [rectify] r = Softsign(x)
+        [rectify] r = Softplus(x)
         [ratio] z = Div(r, y)
         [quotient] k = Div(i, j)
         [choose] w = If(c) <

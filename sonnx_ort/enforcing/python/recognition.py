@@ -40,13 +40,11 @@ def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[Enforce
         SonnxError: A node is already enforced under the other edition.
     """
     version = model.opset_imports.get(STANDARD_DOMAIN, 1)
-    enforced = [
+    return tuple(
         replace(_recognize(node, edition, version), path=path)
         for node, path in nodes_with_paths(model)
         if node.domain == DOMAIN and node.op_type != BROADCAST.name
-    ]
-    # AlignedShape checks a rule of the node behind it, which is found as well.
-    return tuple(e for e in enforced if e.node.op_type != ALIGNED_SHAPE.name)
+    )
 
 
 def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
@@ -72,7 +70,9 @@ def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
     label = str(_text(node, "node"))
     (guard,) = node.outputs[0].consumers()
     rules = _rules_by_name(node)[str(guard.name)]
-    decided = tuple(rule for rule in rules if rule.in_run)
+    # AlignedShape checks a rule of the node behind it, which is found as well.
+    aligns = node.op_type == ALIGNED_SHAPE.name
+    decided = () if aligns else tuple(rule for rule in rules if rule.in_run)
     return EnforcedNode(
         node,
         operator,
@@ -80,7 +80,16 @@ def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
         decided,
         None if enforced is None else edition,
         _computing_node(node, guard, operator, decided, version),
+        added=_added_reshapes(node, guard),
     )
+
+
+def _added_reshapes(node: ir.Node, guard: ir.Node) -> frozenset[ir.Node]:
+    """The guard, what reads its output as a shape, and what makes one vector of operands."""
+    readers = [use.node for use in guard.outputs[0].uses() if use.idx == 1]
+    flat = (_producer(value, "Reshape") for value in _concatenated(node.inputs[0]))
+    reshapes = (n for n in (guard, *readers, *flat) if n is not None and n.op_type == "Reshape")
+    return frozenset(reshapes)
 
 
 def _computing_node(
