@@ -35,8 +35,11 @@ Array = npt.NDArray[Any]
 LEFT_OUT = -1
 """The single size that represents an omitted operand of which only the shape is read."""
 
-NO_ELEMENTS = (0,)
-"""The shape that represents an omitted operand of which the elements are read."""
+NO_ELEMENTS = (1, 0)
+"""The shape that represents an omitted operand of which the elements are read.
+
+No operator reads an optional operand of this shape.
+"""
 
 _INT64 = ElementType.INT64.dtype
 

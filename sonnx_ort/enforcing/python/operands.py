@@ -82,7 +82,7 @@ def _left_out(nodes: StandardNodes, examined: ExaminedNode, name: str) -> ir.Val
             "declared; declare it in value_info"
         )
     element_type = CARRIERS.get(element_type, element_type)
-    return nodes.constant([], "left_out", DATA_TYPES[element_type])
+    return nodes.constant([[]], "left_out", DATA_TYPES[element_type])
 
 
 def _as_kernels_take(

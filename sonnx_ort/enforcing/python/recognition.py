@@ -154,7 +154,7 @@ def _is_checked(checked: ir.Value, read: ir.Value | None, *, by_shape: bool) -> 
     """Whether the custom operator checks what the standard node reads, or its conversion."""
     if read is None:
         tensor = constant_tensor(checked)
-        return tensor is not None and tensor.numpy().tolist() == ([LEFT_OUT] if by_shape else [])
+        return tensor is not None and tensor.numpy().tolist() == ([LEFT_OUT] if by_shape else [[]])
     if by_shape:
         return _value_of_shape(checked) is read
     node = _cast_back(read.producer())
