@@ -8,12 +8,12 @@ from sonnx_ort.profile.common_rules import CommonRules, own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, GivenAttributes
-from sonnx_ort.profile.requirements.axes import (
+from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.lines import (
     HasAxis,
     LinesAboveNegativeInfinity,
     ShortBehindAxis,
 )
-from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Source
 
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)

@@ -7,11 +7,6 @@ from typing import Any
 
 import onnx_ir as ir
 
-from sonnx_ort.enforcing.native.axis_guards import (
-    existing_axis_guard,
-    lines_guard,
-    short_behind_axis_guard,
-)
 from sonnx_ort.enforcing.native.element_guards import (
     NONZERO_DIVISOR,
     REPRESENTABLE_QUOTIENT,
@@ -20,6 +15,11 @@ from sonnx_ort.enforcing.native.element_guards import (
     with_infinity,
 )
 from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Operands
+from sonnx_ort.enforcing.native.line_guards import (
+    existing_axis_guard,
+    lines_guard,
+    short_behind_axis_guard,
+)
 from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32, NONZERO_NUMBERS
 from sonnx_ort.enforcing.native.shape_guards import EVERY_AXIS, axis_guard, rank_guard, slice_guard
 from sonnx_ort.enforcing.nodes import StandardNodes
@@ -27,17 +27,17 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.axes import (
-    HasAxis,
-    LinesAboveNegativeInfinity,
-    ShortBehindAxis,
-)
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
     NonZeroDivisor,
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.lines import (
+    HasAxis,
+    LinesAboveNegativeInfinity,
+    ShortBehindAxis,
+)
 from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
 from sonnx_ort.profile.requirements.slicing import EveryAxis, Slicing
@@ -56,18 +56,18 @@ DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
 )
 """The guards of elements, and of shapes of single operands."""
 
-GUARDS_WITH_PARAMETERS: Mapping[type, Callable[[Any], DecidingGuard]] = MappingProxyType(
+_MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard]] = MappingProxyType(
     {
         WithinInterval: interval_guard,
         OwnRank: rank_guard,
         AxisNotEmpty: axis_guard,
+        Slicing: slice_guard,
         HasAxis: existing_axis_guard,
         ShortBehindAxis: short_behind_axis_guard,
         LinesAboveNegativeInfinity: lines_guard,
-        Slicing: slice_guard,
     }
 )
-"""What makes the guard of a requirement that has parameters."""
+"""What makes the guards that depend on more of a requirement than its kind."""
 
 ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
 """Transforms a node's result: takes the result, the operands and the node."""
@@ -100,9 +100,8 @@ class Guards:
 
 def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
     """The guard of a requirement, or None."""
-    kind = type(requirement)
-    make = GUARDS_WITH_PARAMETERS.get(kind)
-    return DECIDING_GUARDS.get(kind) if make is None else make(requirement)
+    make = _MADE_GUARDS.get(type(requirement))
+    return DECIDING_GUARDS.get(type(requirement)) if make is None else make(requirement)
 
 
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:

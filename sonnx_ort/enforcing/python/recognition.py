@@ -8,7 +8,8 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.custom_ops.inspection import LEFT_OUT, Inspection
+from sonnx_ort.custom_ops.inspection import Inspection, omitted
+from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.obligations.targets import EnforcedNode, nodes_with_paths, parameter_texts
@@ -20,6 +21,8 @@ from sonnx_ort.profile.rule import VERSION, Rule, Subject
 
 _NARROW = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 """The types whose numbers are all exact in float."""
+
+_CUSTOM_BY_NAME = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
 
 _DEFINITIONS = {definition.name: definition for definition in KERNEL_DEFINITIONS}
 
@@ -80,16 +83,24 @@ def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
         decided,
         None if enforced is None else edition,
         _computing_node(node, guard, operator, decided, version),
-        added=_added_reshapes(node, guard),
+        added=_added_nodes(node, guard),
     )
 
 
-def _added_reshapes(node: ir.Node, guard: ir.Node) -> frozenset[ir.Node]:
-    """The guard, what reads its output as a shape, and what makes one vector of operands."""
-    readers = [use.node for use in guard.outputs[0].uses() if use.idx == 1]
-    flat = (_producer(value, "Reshape") for value in _concatenated(node.inputs[0]))
-    reshapes = (n for n in (guard, *readers, *flat) if n is not None and n.op_type == "Reshape")
-    return frozenset(reshapes)
+def _added_nodes(node: ir.Node, guard: ir.Node) -> frozenset[ir.Node]:
+    """The guard, what reads a checked shape, and what joins shapes or elements for the kernel."""
+    custom = _CUSTOM_BY_NAME.get(node.op_type)
+    added = [guard]
+    if custom is None or custom.operator.repeated_operand is not None:
+        added += [joined for v in node.inputs if (joined := _producer(v, "Concat")) is not None]
+    if isinstance(custom, CustomOperator):
+        # Its result is of the model, which may read it as a shape too.
+        flat = (_producer(value, "Reshape") for value in _concatenated(node.inputs[0]))
+        added += [reshape for reshape in flat if reshape is not None]
+    else:
+        readers = (use.node for use in guard.outputs[0].uses() if use.idx == 1)
+        added += [reader for reader in readers if reader.op_type == "Reshape"]
+    return frozenset(added)
 
 
 def _computing_node(
@@ -141,24 +152,28 @@ def _inspected_node(
     texts = parameter_texts(reader, operator, version)
     if any(_text(node, name) != text for name, text in texts.items()):
         return None
-    read = dict(zip(operator.operands, (reshape.inputs[0], *reader.inputs[1:]), strict=False))
+    operands = (reshape.inputs[0], *reader.inputs[1:])
+    if operator.repeated_operand is not None:
+        sizes, ranks = map(_of_shapes, node.inputs)
+        return reader if list(operands) == sizes == [_value_of_shape(r) for r in ranks] else None
+    read = dict(zip(operator.operands, operands, strict=False))
     inputs = (value for value in node.inputs if value is not None)
     matches = all(
-        _is_checked(checked, read.get(name), by_shape=name in operator.by_shape)
+        _is_checked(checked, read.get(name), operator, name)
         for name, checked in zip(operator.checked_operands, inputs, strict=True)
     )
     return reader if matches else None
 
 
-def _is_checked(checked: ir.Value, read: ir.Value | None, *, by_shape: bool) -> bool:
+def _is_checked(checked: ir.Value, read: ir.Value | None, operator: Operator, name: str) -> bool:
     """Whether the custom operator checks what the standard node reads, or its conversion."""
     if read is None:
         tensor = constant_tensor(checked)
-        return tensor is not None and tensor.numpy().tolist() == ([LEFT_OUT] if by_shape else [[]])
-    if by_shape:
-        return _value_of_shape(checked) is read
-    node = _cast_back(read.producer())
-    return checked in {read, node and node.inputs[0]}
+        return tensor is not None and tensor.numpy().tolist() == omitted(operator, name)
+    if name not in operator.by_shape:
+        node = _cast_back(read.producer())
+        return checked in {read, node and node.inputs[0]}
+    return _value_of_shape(checked) is read
 
 
 def _only_reader(node: ir.Node, position: int) -> ir.Node | None:
@@ -183,6 +198,11 @@ def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
     of_sizes = [_value_of_shape(value) for value in sizes]
     of_ranks = [_value_of_shape(_value_of_shape(value)) for value in ranks]
     return operands if operands == of_sizes == of_ranks else ()
+
+
+def _of_shapes(value: ir.Value | None) -> list[ir.Value | None]:
+    """The values whose shapes are in one vector."""
+    return [_value_of_shape(shape) for shape in _concatenated(value)]
 
 
 def _concatenated(value: ir.Value | None) -> Sequence[ir.Value | None]:

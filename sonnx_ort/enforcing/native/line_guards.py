@@ -23,7 +23,7 @@ from sonnx_ort.enforcing.native.guard import (
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.profile.element_type import Family
-from sonnx_ort.profile.requirements.axes import (
+from sonnx_ort.profile.requirements.lines import (
     HasAxis,
     LinesAboveNegativeInfinity,
     ShortBehindAxis,

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from sonnx_ort.profile.operand import Operand, Shape
-from sonnx_ort.profile.requirements.axes import (
+from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
+from sonnx_ort.profile.requirements.lines import (
     HasAxis,
     LinesAboveNegativeInfinity,
     ShortBehindAxis,
 )
-from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import VERSION, AttributeValue, Judgement, Status, Violation
 
 KINDS = (HasAxis, ShortBehindAxis, LinesAboveNegativeInfinity)
