@@ -132,7 +132,7 @@ def _unsuitable(placed: _Placed) -> Iterator[Finding]:
         yield placed.finding(DETERMINISTIC, f"{node.op_type} draws random numbers")
     if trains or node.domain == _TRAINING_DOMAIN or _is(node, "Dropout"):
         yield placed.finding(
-            INFERENCE, "it is in training mode" if trains else "it is for training"
+            INFERENCE, "it is in training mode" if trains else "it is an operator of training"
         )
 
 
