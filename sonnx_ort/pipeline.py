@@ -19,7 +19,10 @@ import onnx_ir as ir
 from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
 from sonnx_ort.enforcing.native.recognition import NativelyEnforced, recognize_native_model
 from sonnx_ort.enforcing.native.record import forget, read_enforcement, restore
-from sonnx_ort.enforcing.python.recognition import recognize_enforced_nodes
+from sonnx_ort.enforcing.python.recognition import (
+    inserted_nodes,
+    recognize_enforced_nodes,
+)
 from sonnx_ort.enforcing.value_info import make_graph_explicit
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical, serializable
@@ -47,12 +50,14 @@ class Loaded:
         choices: What its user asks for.
         model: The model, with its canonical graph.
         enforced: The nodes that custom operators enforce already.
+        inserted: The nodes that were added for them, to which no rule applies.
         native: How the native backend enforces it; None if it does not.
     """
 
     choices: Choices
     model: LoadedModel
     enforced: tuple[EnforcedNode, ...]
+    inserted: frozenset[ir.Node]
     native: NativelyEnforced | None
 
 
@@ -136,12 +141,13 @@ def load(model: ModelSource | ReadModel, choices: Choices) -> Loaded:
         native = recognize_native_model(loaded, claim)
         if native is not None:
             native.require(demands)
-            return Loaded(choices, loaded, (), native)
+            return Loaded(choices, loaded, (), frozenset(), native)
     loaded = load_canonical(source, demands.operators)
     if claim is not None:
         forget(loaded.graph_model)
     enforced = recognize_enforced_nodes(loaded.graph_model, demands.edition)
-    return Loaded(choices, loaded, enforced, None)
+    inserted = inserted_nodes(loaded.graph_model) if enforced else frozenset()
+    return Loaded(choices, loaded, enforced, inserted, None)
 
 
 def examine(loaded: Loaded, *, complete: bool = False) -> Examined:
@@ -164,6 +170,7 @@ def examine(loaded: Loaded, *, complete: bool = False) -> Examined:
         choices.demands,
         identify(model.sha256, model.proto),
         enforced=loaded.enforced,
+        inserted=loaded.inserted,
         complete=complete,
         waivers=choices.waivers,
     )
@@ -247,7 +254,7 @@ def reference_of(model: bytes) -> onnx.ModelProto:
         return loaded.proto
     restore(loaded.graph_model, enforcement)
     choices = Choices(enforcement.demands, Backend.PYTHON, waivers=recorded_waivers(properties))
-    examination = examine(Loaded(choices, loaded, (), None)).examination
+    examination = examine(Loaded(choices, loaded, (), frozenset(), None)).examination
     apply_plan(loaded.graph_model, plan_enforcement(loaded.graph_model, examination, choices))
     return _proto_of(loaded.graph_model, loaded.proto)
 

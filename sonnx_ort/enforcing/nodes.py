@@ -125,7 +125,7 @@ class StandardNodes:
 
     def constant(
         self,
-        numbers: Sequence[int] | int | float,
+        numbers: Sequence[int] | Sequence[Sequence[int]] | int | float,
         purpose: str,
         element_type: ir.DataType = ir.DataType.INT64,
     ) -> ir.Value:

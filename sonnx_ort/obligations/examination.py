@@ -80,6 +80,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     identity: Identity,
     *,
     enforced: tuple[EnforcedNode, ...] = (),
+    inserted: Container[ir.Node] = (),
     complete: bool = False,
     waivers: Iterable[Waiver] = (),
 ) -> Examination:
@@ -90,6 +91,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         demands: The edition, broadcasting and operators to enforce.
         identity: The identity for the report.
         enforced: The nodes that custom operators already enforce, in graph order.
+        inserted: Nodes that were added to enforce them, to which no rule applies.
         complete: Whether the report includes operators that are not enforced, in supported
             versions, and findings if nothing is violated.
         waivers: The waivers. What they cover is not enforced; the report still contains the
@@ -105,6 +107,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         t
         for t in targets(model)
         if t.node not in computing
+        and t.node not in inserted
         and (_to_enforce(t, demands) or (complete and is_of_known_version(t)))
     )
     for target in profiled:
@@ -218,9 +221,9 @@ def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation,
     """The obligations that a node of a rewritten model checks in each run."""
     values = [value for value in enforced.node.inputs if value is not None]
     operator = enforced.operator
-    names = (
-        operator.operand_names(len(values)) if operator.elementwise else operator.checked_operands
-    )
+    shown = operator.operand_names(len(values))
+    variadic = operator.repeated_operand is not None
+    names = shown if operator.elementwise or variadic else operator.checked_operands
     operands = facts.operands(names, values)
     evidence = f"the model enforces it, by sonnx::{enforced.node.op_type}"
     return tuple(

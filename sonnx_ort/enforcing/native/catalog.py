@@ -14,18 +14,26 @@ from sonnx_ort.enforcing.native.element_guards import (
     with_infinity,
 )
 from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Operands
+from sonnx_ort.enforcing.native.layout_guards import (
+    axes_named_once_guard,
+    equal_but_on_axis_guard,
+    inferable_size_guard,
+)
 from sonnx_ort.enforcing.native.shape_guards import EVERY_AXIS, axis_guard, rank_guard, slice_guard
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
     NonZeroDivisor,
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.joining import EqualButOnAxis
+from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
 from sonnx_ort.profile.requirements.slicing import EveryAxis, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status, Subject
@@ -70,18 +78,24 @@ class Guards:
         return bool(self.shapes or self.deciding)
 
 
+_GUARD_MAKERS: Mapping[type, Callable[..., DecidingGuard]] = MappingProxyType(
+    {
+        WithinInterval: interval_guard,
+        OwnRank: rank_guard,
+        AxisNotEmpty: axis_guard,
+        Slicing: slice_guard,
+        EqualButOnAxis: equal_but_on_axis_guard,
+        InferableSize: inferable_size_guard,
+        AxesNamedOnce: axes_named_once_guard,
+    }
+)
+"""The functions that make the guard of a requirement with parameters."""
+
+
 def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
     """The guard of a requirement, or None."""
-    match requirement:
-        case WithinInterval():
-            return interval_guard(requirement)
-        case OwnRank():
-            return rank_guard(requirement)
-        case AxisNotEmpty():
-            return axis_guard(requirement)
-        case Slicing():
-            return slice_guard(requirement)
-    return DECIDING_GUARDS.get(type(requirement))
+    make = _GUARD_MAKERS.get(type(requirement))
+    return DECIDING_GUARDS.get(type(requirement)) if make is None else make(requirement)
 
 
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:

@@ -12,7 +12,7 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
 from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.custom_ops.inspection import LEFT_OUT
+from sonnx_ort.custom_ops.inspection import omitted
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.enforcing.value_info import DATA_TYPES
@@ -50,11 +50,14 @@ def inspected_operands(
     elements.
     """
     operator, names = examined.target.operator, examined.target.operand_names
+    if operator.repeated_operand is not None:
+        shapes = [nodes.shape(value) for value in operands]
+        return [joined(nodes, shapes), ranks_in_run(nodes, shapes)], list(operands)
     shown, read = [], list(operands)
     for name in operator.checked_operands:
         position = names.index(name) if name in names else None
         if position is None:
-            shown.append(nodes.constant([LEFT_OUT], "left_out"))
+            shown.append(nodes.constant(omitted(operator, name), "left_out"))
         elif name in operator.by_shape:
             shown.append(nodes.shape(operands[position]))
         else:

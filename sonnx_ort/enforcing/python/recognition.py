@@ -8,9 +8,11 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.custom_ops.inspection import LEFT_OUT, Inspection
+from sonnx_ort.custom_ops.inspection import Inspection, omitted
+from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.targets import EnforcedNode, attribute_texts, nodes_with_paths
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
@@ -20,6 +22,8 @@ from sonnx_ort.profile.rule import Rule, Subject
 
 _NARROW = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 """The types whose numbers are all exact in float."""
+
+_CUSTOM_BY_NAME = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
 
 _DEFINITIONS = {definition.name: definition for definition in KERNEL_DEFINITIONS}
 
@@ -46,6 +50,30 @@ def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[Enforce
     ]
     # AlignedShape checks a rule of the node behind it, which is found as well.
     return tuple(e for e in enforced if e.node.op_type != ALIGNED_SHAPE.name)
+
+
+def inserted_nodes(model: ir.Model) -> frozenset[ir.Node]:
+    """Find the Reshapes and Concats that `rewrite` added to a model, which is recognized.
+
+    They are the guards, what reads a checked shape, and what joins shapes or elements for a kernel.
+    """
+    found: set[ir.Node] = set()
+    for node in every_node(model.graph):
+        if node.domain != DOMAIN or node.op_type == BROADCAST.name:
+            continue
+        (guard,) = node.outputs[0].consumers()
+        found.add(guard)
+        custom = _CUSTOM_BY_NAME.get(node.op_type)
+        variadic = custom is None or custom.operator.repeated_operand is not None
+        joined = [_producer(value, "Concat") for value in node.inputs] if variadic else []
+        found.update(concat for concat in joined if concat is not None)
+        if not isinstance(custom, CustomOperator):
+            uses = guard.outputs[0].uses()
+            found.update(use.node for use in uses if use.node.op_type == "Reshape")
+        elif joined:
+            lines = (_producer(value, "Reshape") for value in _concatenated(node.inputs[0]))
+            found.update(line for line in lines if line is not None)
+    return frozenset(found)
 
 
 def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
@@ -129,23 +157,27 @@ def _inspected_node(node: ir.Node, guard: ir.Node, operator: Operator) -> ir.Nod
     texts = attribute_texts(reader, operator)
     if any(_text(node, name) != text for name, text in texts.items()):
         return None
-    read = dict(zip(operator.operands, (reshape.inputs[0], *reader.inputs[1:]), strict=False))
+    operands = (reshape.inputs[0], *reader.inputs[1:])
+    if operator.repeated_operand is not None:
+        sizes, ranks = map(_of_shapes, node.inputs)
+        return reader if list(operands) == sizes == [_value_of_shape(r) for r in ranks] else None
+    read = dict(zip(operator.operands, operands, strict=False))
     inputs = (value for value in node.inputs if value is not None)
     matches = all(
-        _is_checked(checked, read.get(name), by_shape=name in operator.by_shape)
+        _is_checked(checked, read.get(name), operator, name)
         for name, checked in zip(operator.checked_operands, inputs, strict=True)
     )
     return reader if matches else None
 
 
-def _is_checked(checked: ir.Value, read: ir.Value | None, *, by_shape: bool) -> bool:
+def _is_checked(checked: ir.Value, read: ir.Value | None, operator: Operator, name: str) -> bool:
     """Whether the custom operator checks what the standard node reads, or its conversion."""
-    if not by_shape:
-        node = None if read is None else _cast_back(read.producer())
-        return checked in {read, node and node.inputs[0]}
     if read is None:
         tensor = constant_tensor(checked)
-        return tensor is not None and tensor.numpy().tolist() == [LEFT_OUT]
+        return tensor is not None and tensor.numpy().tolist() == omitted(operator, name)
+    if name not in operator.by_shape:
+        node = _cast_back(read.producer())
+        return checked in {read, node and node.inputs[0]}
     return _value_of_shape(checked) is read
 
 
@@ -171,6 +203,11 @@ def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
     of_sizes = [_value_of_shape(value) for value in sizes]
     of_ranks = [_value_of_shape(_value_of_shape(value)) for value in ranks]
     return operands if operands == of_sizes == of_ranks else ()
+
+
+def _of_shapes(value: ir.Value | None) -> list[ir.Value | None]:
+    """The values whose shapes are in one vector."""
+    return [_value_of_shape(shape) for shape in _concatenated(value)]
 
 
 def _concatenated(value: ir.Value | None) -> Sequence[ir.Value | None]:
