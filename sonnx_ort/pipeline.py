@@ -19,12 +19,10 @@ import onnx_ir as ir
 from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
 from sonnx_ort.enforcing.native.recognition import NativelyEnforced, recognize_native_model
 from sonnx_ort.enforcing.native.record import forget, read_enforcement, restore
-from sonnx_ort.enforcing.python.recognition import (
-    inserted_nodes,
-    recognize_enforced_nodes,
-)
+from sonnx_ort.enforcing.python.recognition import recognize_enforced_nodes
 from sonnx_ort.enforcing.value_info import make_graph_explicit
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical, serializable
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
@@ -40,6 +38,7 @@ from sonnx_ort.obligations.waiving import (
     with_recorded_waivers,
 )
 from sonnx_ort.options import Backend, Choices
+from sonnx_ort.profile.graph import GRAPH
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +49,12 @@ class Loaded:
         choices: What its user asks for.
         model: The model, with its canonical graph.
         enforced: The nodes that custom operators enforce already.
-        inserted: The nodes that were added for them, to which no rule applies.
         native: How the native backend enforces it; None if it does not.
     """
 
     choices: Choices
     model: LoadedModel
     enforced: tuple[EnforcedNode, ...]
-    inserted: frozenset[ir.Node]
     native: NativelyEnforced | None
 
 
@@ -141,13 +138,12 @@ def load(model: ModelSource | ReadModel, choices: Choices) -> Loaded:
         native = recognize_native_model(loaded, claim)
         if native is not None:
             native.require(demands)
-            return Loaded(choices, loaded, (), frozenset(), native)
+            return Loaded(choices, loaded, (), native)
     loaded = load_canonical(source, demands.operators)
     if claim is not None:
         forget(loaded.graph_model)
     enforced = recognize_enforced_nodes(loaded.graph_model, demands.edition)
-    inserted = inserted_nodes(loaded.graph_model) if enforced else frozenset()
-    return Loaded(choices, loaded, enforced, inserted, None)
+    return Loaded(choices, loaded, enforced, None)
 
 
 def examine(loaded: Loaded, *, complete: bool = False) -> Examined:
@@ -165,12 +161,14 @@ def examine(loaded: Loaded, *, complete: bool = False) -> Examined:
     if loaded.native is not None:
         return Examined(loaded, loaded.native.examination)
     model, choices = loaded.model, loaded.choices
+    if choices.make_explicit and GRAPH in choices.demands.operators:
+        # The rules on graphs are about what the rewritten model says.
+        make_graph_explicit(model.graph_model, Facts(model.graph_model))
     examination = examine_model(
         model.graph_model,
         choices.demands,
         identify(model.sha256, model.proto),
         enforced=loaded.enforced,
-        inserted=loaded.inserted,
         complete=complete,
         waivers=choices.waivers,
     )
@@ -254,7 +252,7 @@ def reference_of(model: bytes) -> onnx.ModelProto:
         return loaded.proto
     restore(loaded.graph_model, enforcement)
     choices = Choices(enforcement.demands, Backend.PYTHON, waivers=recorded_waivers(properties))
-    examination = examine(Loaded(choices, loaded, (), frozenset(), None)).examination
+    examination = examine(Loaded(choices, loaded, (), None)).examination
     apply_plan(loaded.graph_model, plan_enforcement(loaded.graph_model, examination, choices))
     return _proto_of(loaded.graph_model, loaded.proto)
 

@@ -28,6 +28,7 @@ from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Backend, Choices, Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 _BACKENDS: Mapping[Backend, type[EnforcingBackend]] = {
@@ -81,7 +82,8 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     before = model.opset_imports[STANDARD_DOMAIN]
     raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
     native = choices.backend is Backend.NATIVE
-    replaced = frozenset() if native else choices.demands.operators
+    checked = (name for name, operator in OPERATORS.items() if operator.checked_in_runs)
+    replaced = frozenset() if native else choices.demands.operators.intersection(checked)
     declared = declared_outputs(model.graph)
     drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination.nodes))
     backend = kind(model, Enforcement(choices.demands, before))

@@ -144,6 +144,7 @@ class EnforcedNode:
         computed_by: The standard node behind it that computes the result; None if it computes
             itself.
         path: The nodes whose subgraphs contain it, outermost first.
+        added: The standard nodes that belong to it, and that no rule binds.
     """
 
     node: ir.Node
@@ -153,6 +154,7 @@ class EnforcedNode:
     edition: Edition | None
     computed_by: ir.Node | None = None
     path: tuple[str, ...] = ()
+    added: frozenset[ir.Node] = frozenset()
 
 
 def targets(model: ir.Model) -> Iterator[Target]:

@@ -182,11 +182,11 @@ class RulesOf:
         operands: tuple[str, ...] | None = None,
         result_type: str | None = None,
     ) -> tuple[Rule, Rule]:
-        """The rules GR3 about types, of all operands or of some, and GR1 about sparse tensors."""
+        """The rules about types, of all operands or of some, and about sparse tensors."""
         types = SameNumericType(result_type, kinds)
         told = "Tensors that have no type of their own have the same type."
         remark = "The draft applies the general restrictions of all operators."
         return (
-            self("GR3", 0, told, types, operands, remark=remark),
-            self("GR1", 1, "Sparse tensors are not supported.", Dense(), remark=remark),
+            self("types", 0, told, types, operands, remark=remark),
+            self("RG1", 1, "Sparse tensors are not supported.", Dense(), remark=remark),
         )

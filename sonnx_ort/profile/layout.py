@@ -5,7 +5,6 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.requirements.attributes import (
     AdmittedAttribute,
-    GivenAttributes,
     HeldByRuntime,
     RequiredInput,
 )
@@ -25,7 +24,6 @@ from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Illustration
 
 _INT64 = SameNumericType(OF_THE_NODE, (ElementType.INT64,))
-_AXIS_GIVEN = Illustration("axis=1", "axis left out", "name the axis")
 _S = ("S",)
 
 
@@ -33,13 +31,6 @@ _concat = RulesOf("Concat", 901)
 
 _CONCAT_RULES = (
     *_concat.general(None),
-    _concat(
-        "axis",
-        2,
-        "The attribute axis is given.",
-        GivenAttributes(("axis",), _AXIS_GIVEN),
-        remark="The draft calls the attribute required; ONNX does so from version 4 on.",
-    ),
     _concat(
         "R1",
         3,
@@ -229,15 +220,6 @@ _INTEGERS = tuple(t for t in ElementType if t.family is Family.INTEGER)
 _FLATTEN_RULES = (
     *_flatten.general((*_FLOATS, *_INTEGERS)),
     _flatten(
-        "axis",
-        2,
-        "The attribute axis is given.",
-        GivenAttributes(("axis",), _AXIS_GIVEN),
-        remark="Stated as R1 by an older text of the draft, from a general requirement, that there "
-        "are no default values. Of allowed types that text also named bfloat16, bool and string.",
-        survived=True,
-    ),
-    _flatten(
         "axis.C1",
         3,
         "The attribute axis is an axis of X, or the rank of X.",
@@ -246,7 +228,8 @@ _FLATTEN_RULES = (
             axis_exists(1, after_the_last=True),
             Illustration("X (2, 3), axis=2", "X (2, 3), axis=3", "name an axis of X"),
         ),
-        remark="The draft states it of axis; its C1 of X refers to itself.",
+        remark="The draft states it of axis; its C1 of X refers to itself. That the axis is given, "
+        "R1 of an older text, is GR4 of the whole graph.",
     ),
 )
 

@@ -216,8 +216,8 @@ def test_what_breaks_a_rule_is_refused(table: Table, kind, backend, level) -> No
 @EACH
 @BACKENDS
 def test_rewriting_twice_changes_nothing(table: Table, kind, backend) -> None:
-    once = sonnx_ort.rewrite(table.model(kind), operators="all", backend=backend)
-    assert sonnx_ort.rewrite(once, operators="all", backend=backend) == once
+    once = sonnx_ort.rewrite(table.model(kind), operators="all,-Graph", backend=backend)
+    assert sonnx_ort.rewrite(once, operators="all,-Graph", backend=backend) == once
 
 
 @pytest.mark.parametrize("name", [n for n, o in OPERATORS.items() if not o.elementwise])

@@ -132,6 +132,11 @@ def test_unknown_choice(made: onnx.ModelProto, choices: dict[str, str], message:
     assert str(caught.value) == message
 
 
+def covered(operator: str, nodes: int, extent: str, standing: str) -> dict[str, object]:
+    """What a document says of the nodes of an operator."""
+    return {"operator": operator, "nodes": nodes, "extent": extent, "standing": standing}
+
+
 class TestJson:
     @staticmethod
     def document(report: Report) -> dict[str, object]:
@@ -158,13 +163,18 @@ class TestJson:
             "obligations": None,
             "findings": None,
             "coverage": [
-                {"operator": "Div", "nodes": 2, "extent": "enforced"},
-                {"operator": "Relu", "nodes": 1, "extent": "no document"},
-                {"operator": "Sub", "nodes": 1, "extent": "enforced"},
-                {"operator": "If", "nodes": 1, "extent": "no document"},
-                {"operator": "Softmax", "nodes": 1, "extent": "no document"},
+                covered("Div", 2, "enforced", "a draft"),
+                covered("Relu", 1, "no rules", "general restrictions only"),
+                covered("Sub", 1, "enforced", "a draft"),
+                covered("If", 1, "no rules", "outside the profile"),
+                covered("Softmax", 1, "no rules", "general restrictions only"),
             ],
             "not_covered": {"Relu": 1, "If": 1, "Softmax": 1},
+            "standings": {
+                "a draft": 3,
+                "general restrictions only": 2,
+                "outside the profile": 1,
+            },
             "left_out": {
                 "rules": [],
                 "counts": {"proved": 0, "runtime": 0, "violated": 0},
@@ -200,7 +210,7 @@ class TestJson:
                 "detail": "the file gives no type",
             },
             {
-                "restriction": "graph.implicit_shape",
+                "restriction": "Graph.implicit_shape",
                 "place": "value 'r'",
                 "detail": "the file gives no shape",
             },

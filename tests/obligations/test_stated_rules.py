@@ -32,7 +32,7 @@ def inputs(name: str, kind: str) -> str:
 
 
 def violated(model: onnx.ModelProto) -> Sequence[str]:
-    return [o.rule.id for o in sonnx_ort.check(model, operators="all").violations]
+    return [o.rule.id for o in sonnx_ort.check(model, operators="all,-Graph").violations]
 
 
 def stated(kind: type) -> list[tuple[str, Rule]]:

@@ -33,7 +33,7 @@ violated: these fail in every run (1)
       to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of B from (3,) to (n,
         3)
 
-decided in each run; the enforced model checks them (2)
+decided in each run, by the enforced model or by ONNX Runtime itself (2)
   Div.int.C1 at Div 'quotient'
       the elements of B are known only in a run
       A 'i' int32 (2,) [input]
@@ -62,23 +62,25 @@ proved: these hold in every run (8)
       both shapes are (k,)
 
 findings: they change no result
-  graph.dead_node (1): Every node contributes to an output.
+  Graph.dead_node (1): Every node contributes to an output.
       Softmax 'soft': no output of it contributes to one of the graph
   GR4 (1): No attribute is left to its default value.
       Softmax 'soft': 'axis' is left out; ONNX assumes -1
   GR2 (2): The type of every value stands in the file and is not left to inference.
       value 'r': the file gives no type
       value 's': the file gives no type
-  graph.implicit_shape (2): The shape of every tensor stands in the file and is not left to
+  Graph.implicit_shape (2): The shape of every tensor stands in the file and is not left to
     inference.
       value 'r': the file gives no shape
       value 's': the file gives no shape
 
 operators of the model, and how many nodes there are of each
+  nodes by what the profile has for their operators: 3 a draft, 2 general restrictions only, 0
+    outside the profile
   Div      2  in the profile, enforced
   Sub      1  in the profile, enforced
-  Relu     1  no document
-  Softmax  1  no document"""
+  Relu     1  in the profile without a draft: general restrictions only
+  Softmax  1  in the profile without a draft: general restrictions only"""
 
 
 def test_whole_text() -> None:
@@ -113,6 +115,9 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
         "      both shapes are (k,)\n"
         "\n"
         "operators of the model, and how many nodes there are of each\n"
+        "  nodes by what the profile has for their operators: 1 a draft, 0 general restrictions "
+        "only, 0\n"
+        "    outside the profile\n"
         "  Sub  1  in the profile, enforced"
     )
 
@@ -121,7 +126,7 @@ def test_many_findings_of_one_kind_are_cut_short() -> None:
     nodes = "".join(f"s{number} = Softmax<axis = 0>(x)\n" for number in range(7))
     made = parse(f"(float[k] x) => (float[k] z) {{ {nodes} z = Relu(x) }}")
     lines = text_report(sonnx_ort.check(made)).splitlines()
-    assert "  graph.dead_node (7): Every node contributes to an output." in lines
+    assert "  Graph.dead_node (7): Every node contributes to an output." in lines
     assert lines.count("      and 2 more; --format json has all") == 3
 
 

@@ -12,7 +12,6 @@ from sonnx_ort.custom_ops.inspection import Inspection, omitted
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
-from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.targets import EnforcedNode, attribute_texts, nodes_with_paths
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
@@ -43,37 +42,11 @@ def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[Enforce
         InvalidModel: A node's result can be read without its guard, or the guard is a wrong one.
         SonnxError: A node is already enforced under the other edition.
     """
-    enforced = [
+    return tuple(
         replace(_recognize(node, edition), path=path)
         for node, path in nodes_with_paths(model)
         if node.domain == DOMAIN and node.op_type != BROADCAST.name
-    ]
-    # AlignedShape checks a rule of the node behind it, which is found as well.
-    return tuple(e for e in enforced if e.node.op_type != ALIGNED_SHAPE.name)
-
-
-def inserted_nodes(model: ir.Model) -> frozenset[ir.Node]:
-    """Find the Reshapes and Concats that `rewrite` added to a model, which is recognized.
-
-    They are the guards, what reads a checked shape, and what joins shapes or elements for a kernel.
-    """
-    found: set[ir.Node] = set()
-    for node in every_node(model.graph):
-        if node.domain != DOMAIN or node.op_type == BROADCAST.name:
-            continue
-        (guard,) = node.outputs[0].consumers()
-        found.add(guard)
-        custom = _CUSTOM_BY_NAME.get(node.op_type)
-        variadic = custom is None or custom.operator.repeated_operand is not None
-        joined = [_producer(value, "Concat") for value in node.inputs] if variadic else []
-        found.update(concat for concat in joined if concat is not None)
-        if not isinstance(custom, CustomOperator):
-            uses = guard.outputs[0].uses()
-            found.update(use.node for use in uses if use.node.op_type == "Reshape")
-        elif joined:
-            lines = (_producer(value, "Reshape") for value in _concatenated(node.inputs[0]))
-            found.update(line for line in lines if line is not None)
-    return frozenset(found)
+    )
 
 
 def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
@@ -99,7 +72,9 @@ def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
     label = str(_text(node, "node"))
     (guard,) = node.outputs[0].consumers()
     rules = _rules_by_name(node)[str(guard.name)]
-    decided = tuple(rule for rule in rules if rule.in_run)
+    # AlignedShape checks a rule of the node behind it, which is found as well.
+    aligns = node.op_type == ALIGNED_SHAPE.name
+    decided = () if aligns else tuple(rule for rule in rules if rule.in_run)
     return EnforcedNode(
         node,
         operator,
@@ -107,7 +82,24 @@ def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
         decided,
         None if enforced is None else edition,
         _computing_node(node, guard, operator, decided),
+        added=_added_nodes(node, guard),
     )
+
+
+def _added_nodes(node: ir.Node, guard: ir.Node) -> frozenset[ir.Node]:
+    """The guard, what reads a checked shape, and what joins shapes or elements for the kernel."""
+    custom = _CUSTOM_BY_NAME.get(node.op_type)
+    added = [guard]
+    if custom is None or custom.operator.repeated_operand is not None:
+        added += [joined for v in node.inputs if (joined := _producer(v, "Concat")) is not None]
+    if isinstance(custom, CustomOperator):
+        # Its result is of the model, which may read it as a shape too.
+        flat = (_producer(value, "Reshape") for value in _concatenated(node.inputs[0]))
+        added += [reshape for reshape in flat if reshape is not None]
+    else:
+        readers = (use.node for use in guard.outputs[0].uses() if use.idx == 1)
+        added += [reader for reader in readers if reader.op_type == "Reshape"]
+    return frozenset(added)
 
 
 def _computing_node(
