@@ -38,7 +38,13 @@ from sonnx_ort.profile.rule import Rule
 Array = npt.NDArray[Any]
 
 LEFT_OUT = -1
-"""The single size or element that represents an omitted operand."""
+"""The single size that represents an omitted operand of which only the shape is read."""
+
+NO_ELEMENTS = (1, 0)
+"""The shape that represents an omitted operand of which the elements are read.
+
+No operator reads an optional operand of this shape.
+"""
 
 _INT64 = ElementType.INT64.dtype
 
@@ -70,7 +76,7 @@ class Inspection:
                 operator=self.operator,
                 inputs=types,
                 output=ElementType.INT64.value,
-                attributes=(*ATTRIBUTES, *self.operator.attributes),
+                attributes=(*ATTRIBUTES, *self.operator.parameters),
                 kernel=make_kernel(self),
             )
             for types in inputs
@@ -133,13 +139,15 @@ def _given(operator: Operator, inputs: Sequence[Array]) -> Mapping[str, Array]:
     return {
         name: _of_shape(array.tolist()) if name in operator.by_shape else array
         for name, array in zip(operator.checked_operands, inputs, strict=True)
-        if array.tolist() != omitted(operator, name)
+        if not is_left_out(operator, name, array)
     }
 
 
-def omitted(operator: Operator, name: str) -> list[int] | list[list[int]]:
-    """What represents an omitted operand: no shape, or elements in a matrix."""
-    return [LEFT_OUT] if name in operator.by_shape else [[LEFT_OUT]]
+def is_left_out(operator: Operator, name: str, array: Array) -> bool:
+    """Whether an input of a kernel represents an operand that is left out."""
+    if name in operator.by_shape:
+        return bool(array.tolist() == [LEFT_OUT])
+    return name in operator.optional and array.shape == NO_ELEMENTS
 
 
 def _of_shape(sizes: Sequence[int]) -> Array:

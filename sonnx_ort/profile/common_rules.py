@@ -64,6 +64,7 @@ class CommonRules:
         operands: The operands as named in sentences: "A and B".
         result_type: The ONNX name of the results' type if it differs from the operands' type.
         typed: The operands that have the same type; None for all.
+        kinds: The allowed types.
         one_shape: Whether all operands must have the same shape.
         shape_tag: The tag of the shape rule in the drafts of October 2026, with `{}` for the
             family; empty if they have none.
@@ -76,6 +77,7 @@ class CommonRules:
     result: str = "C"
     result_type: str | None = None
     typed: tuple[str, ...] | None = None
+    kinds: tuple[ElementType, ...] = NUMERIC_TYPES
     one_shape: bool = True
     shape_tag: str = ""
     type_tag: str = ""
@@ -92,13 +94,12 @@ class CommonRules:
 
     def _rules(self, family: Family) -> tuple[Rule, ...]:
         code = self.first_code + _CODES_PER_FAMILY * _FAMILIES.index(family)
-        kinds = (ElementType.BOOL,) if family is Family.BOOLEAN else NUMERIC_TYPES
         one_type = Rule(
             f"{self.name}.{family}.R2",
             code + 1,
-            f"{self._tensors(self.typed)} have the same type.",
+            f"{self._tensors(self.typed)} have the same type{self._one_of(family)}.",
             self._tagged(self.type_tag, family),
-            SameNumericType(self.result_type, kinds),
+            SameNumericType(self.result_type, self._kinds(family)),
             self.typed,
         )
         dense = Rule(
@@ -118,6 +119,20 @@ class CommonRules:
             SameShape(),
         )
         return one_type, dense, one_shape
+
+    def _kinds(self, family: Family) -> tuple[ElementType, ...]:
+        if family is Family.BOOLEAN:
+            return (ElementType.BOOL,)
+        if self.kinds == NUMERIC_TYPES:
+            return self.kinds
+        return tuple(kind for kind in self.kinds if kind.family is family)
+
+    def _one_of(self, family: Family) -> str:
+        """The allowed types in a sentence, if not all are."""
+        if self.kinds == NUMERIC_TYPES:
+            return ""
+        *others, last = self._kinds(family)
+        return f", {', '.join(others)} or {last}"
 
     def _tensors(self, names: tuple[str, ...] | None) -> str:
         operands = self.operands if names is None else " and ".join(names)

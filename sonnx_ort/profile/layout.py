@@ -8,11 +8,11 @@ from sonnx_ort.profile.requirements.attributes import (
     HeldByRuntime,
     RequiredInput,
 )
-from sonnx_ort.profile.requirements.axes import (
+from sonnx_ort.profile.requirements.joining import EqualButOnAxis, no_scalar
+from sonnx_ort.profile.requirements.named_axes import (
     axis_exists,
     is_vector,
 )
-from sonnx_ort.profile.requirements.joining import EqualButOnAxis, no_scalar
 from sonnx_ort.profile.requirements.reshaping import (
     InferableSize,
     copied_sizes_exist,

@@ -3,9 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import onnx_ir as ir
 
+from sonnx_ort.enforcing.native.axis_guards import (
+    existing_axis_guard,
+    lines_guard,
+    short_behind_axis_guard,
+)
 from sonnx_ort.enforcing.native.element_guards import (
     NONZERO_DIVISOR,
     REPRESENTABLE_QUOTIENT,
@@ -19,13 +25,18 @@ from sonnx_ort.enforcing.native.layout_guards import (
     equal_but_on_axis_guard,
     inferable_size_guard,
 )
+from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32, NONZERO_NUMBERS
 from sonnx_ort.enforcing.native.shape_guards import EVERY_AXIS, axis_guard, rank_guard, slice_guard
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.axes import AxesNamedOnce
+from sonnx_ort.profile.requirements.axes import (
+    HasAxis,
+    LinesAboveNegativeInfinity,
+    ShortBehindAxis,
+)
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
     NonZeroDivisor,
@@ -33,6 +44,8 @@ from sonnx_ort.profile.requirements.division import (
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
+from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
+from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
 from sonnx_ort.profile.requirements.slicing import EveryAxis, Slicing
@@ -45,9 +58,27 @@ DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
         RepresentableQuotient: REPRESENTABLE_QUOTIENT,
         WithinInt32: WITHIN_INT32,
         EveryAxis: EVERY_AXIS,
+        NonZeroNumbers: NONZERO_NUMBERS,
+        DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,
     }
 )
 """The guards of elements, and of shapes of single operands."""
+
+GUARDS_WITH_PARAMETERS: Mapping[type, Callable[[Any], DecidingGuard]] = MappingProxyType(
+    {
+        WithinInterval: interval_guard,
+        OwnRank: rank_guard,
+        AxisNotEmpty: axis_guard,
+        HasAxis: existing_axis_guard,
+        ShortBehindAxis: short_behind_axis_guard,
+        LinesAboveNegativeInfinity: lines_guard,
+        Slicing: slice_guard,
+        EqualButOnAxis: equal_but_on_axis_guard,
+        InferableSize: inferable_size_guard,
+        AxesNamedOnce: axes_named_once_guard,
+    }
+)
+"""What makes the guard of a requirement that has parameters."""
 
 ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
 """Transforms a node's result: takes the result, the operands and the node."""
@@ -78,24 +109,11 @@ class Guards:
         return bool(self.shapes or self.deciding)
 
 
-_GUARD_MAKERS: Mapping[type, Callable[..., DecidingGuard]] = MappingProxyType(
-    {
-        WithinInterval: interval_guard,
-        OwnRank: rank_guard,
-        AxisNotEmpty: axis_guard,
-        Slicing: slice_guard,
-        EqualButOnAxis: equal_but_on_axis_guard,
-        InferableSize: inferable_size_guard,
-        AxesNamedOnce: axes_named_once_guard,
-    }
-)
-"""The functions that make the guard of a requirement with parameters."""
-
-
 def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
     """The guard of a requirement, or None."""
-    make = _GUARD_MAKERS.get(type(requirement))
-    return DECIDING_GUARDS.get(type(requirement)) if make is None else make(requirement)
+    kind = type(requirement)
+    make = GUARDS_WITH_PARAMETERS.get(kind)
+    return DECIDING_GUARDS.get(kind) if make is None else make(requirement)
 
 
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:

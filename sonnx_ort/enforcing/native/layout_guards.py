@@ -18,8 +18,8 @@ from sonnx_ort.enforcing.native.guard import (
     any_true,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.profile.requirements.axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
+from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 
 

@@ -46,7 +46,7 @@ from sonnx_ort.enforcing.value_info import (
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.obligations.targets import attribute_texts
+from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.rule import Status
@@ -191,7 +191,7 @@ class PythonBackend(EnforcingBackend):
             {
                 "node": target.label,
                 "edition": self._edition.value,
-                **attribute_texts(target.node, target.operator),
+                **parameter_texts(target.node, target.operator, self._opset),
             },
             guard=guard_name(target.operator.name, target.label, rules),
         )

@@ -8,16 +8,16 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.custom_ops.inspection import Inspection, omitted
+from sonnx_ort.custom_ops.inspection import LEFT_OUT, Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
-from sonnx_ort.obligations.targets import EnforcedNode, attribute_texts, nodes_with_paths
+from sonnx_ort.obligations.targets import EnforcedNode, nodes_with_paths, parameter_texts
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.profile.rule import VERSION, Rule, Subject
 
 _NARROW = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 """The types whose numbers are all exact in float."""
@@ -42,21 +42,22 @@ def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[Enforce
         InvalidModel: A node's result can be read without its guard, or the guard is a wrong one.
         SonnxError: A node is already enforced under the other edition.
     """
+    version = model.opset_imports.get(STANDARD_DOMAIN, 1)
     return tuple(
-        replace(_recognize(node, edition), path=path)
+        replace(_recognize(node, edition, version), path=path)
         for node, path in nodes_with_paths(model)
         if node.domain == DOMAIN and node.op_type != BROADCAST.name
     )
 
 
-def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
+def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
     if node.op_type in _EARLIER_NAMES:
         raise InvalidModel(
             f"node '{node.name}' is {DOMAIN}::{node.op_type}, as an earlier version of rewrite "
             "made it, whose result ONNX Runtime may take for a shape; rewrite the original model "
             "again"
         )
-    reason = _difference(node)
+    reason = _difference(node, version)
     if reason is not None:
         raise InvalidModel(
             f"node '{node.name}' lies in the domain '{DOMAIN}' but is not what rewrite "
@@ -81,7 +82,7 @@ def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
         label,
         decided,
         None if enforced is None else edition,
-        _computing_node(node, guard, operator, decided),
+        _computing_node(node, guard, operator, decided, version),
         added=_added_nodes(node, guard),
     )
 
@@ -114,12 +115,12 @@ def _producers(values: Iterable[ir.Value | None], operator: str) -> set[ir.Node]
 
 
 def _computing_node(
-    node: ir.Node, guard: ir.Node, operator: Operator, rules: Sequence[Rule]
+    node: ir.Node, guard: ir.Node, operator: Operator, rules: Sequence[Rule], version: int
 ) -> ir.Node | None:
     """The standard node that computes with exactly the operands that a custom operator checks."""
     custom = CUSTOM_OPERATORS.get(operator.name)
     if isinstance(custom, Inspection):
-        return _inspected_node(node, guard, operator)
+        return _inspected_node(node, guard, operator, version)
     if custom is None or custom.arithmetic is not None:
         return None
     position = custom.passed_operand
@@ -130,7 +131,7 @@ def _computing_node(
     # A Cast keeps shapes, but may change elements.
     by_shapes = all(rule.requirement.subject is not Subject.ELEMENTS for rule in rules)
     checked = _operands(node, operator)
-    texts = attribute_texts(reader, operator)
+    texts = parameter_texts(reader, operator, version)
     if any(_text(node, name) != text for name, text in texts.items()):
         return None
     if len(reader.inputs) != len(checked):
@@ -149,7 +150,9 @@ def _computing_node(
     return reader if matches else None
 
 
-def _inspected_node(node: ir.Node, guard: ir.Node, operator: Operator) -> ir.Node | None:
+def _inspected_node(
+    node: ir.Node, guard: ir.Node, operator: Operator, version: int
+) -> ir.Node | None:
     """The standard node whose first operand gets the shape from a custom operator."""
     reshape = _only_reader(guard, 1)
     reader = None if reshape is None else _only_reader(reshape, 0)
@@ -157,7 +160,7 @@ def _inspected_node(node: ir.Node, guard: ir.Node, operator: Operator) -> ir.Nod
         return None
     if (reader.domain, reader.op_type) != (operator.domain, operator.name):
         return None
-    texts = attribute_texts(reader, operator)
+    texts = parameter_texts(reader, operator, version)
     if any(_text(node, name) != text for name, text in texts.items()):
         return None
     operands = (reshape.inputs[0], *reader.inputs[1:])
@@ -177,11 +180,13 @@ def _is_checked(checked: ir.Value, read: ir.Value | None, operator: Operator, na
     """Whether the custom operator checks what the standard node reads, or its conversion."""
     if read is None:
         tensor = constant_tensor(checked)
-        return tensor is not None and tensor.numpy().tolist() == omitted(operator, name)
-    if name not in operator.by_shape:
-        node = _cast_back(read.producer())
-        return checked in {read, node and node.inputs[0]}
-    return _value_of_shape(checked) is read
+        return tensor is not None and tensor.numpy().tolist() == (
+            [LEFT_OUT] if name in operator.by_shape else [[]]
+        )
+    if name in operator.by_shape:
+        return _value_of_shape(checked) is read
+    node = _cast_back(read.producer())
+    return checked in {read, node and node.inputs[0]}
 
 
 def _only_reader(node: ir.Node, position: int) -> ir.Node | None:
@@ -240,7 +245,7 @@ def _producer(value: ir.Value | None, operator: str) -> ir.Node | None:
     return node
 
 
-def _difference(node: ir.Node) -> str | None:
+def _difference(node: ir.Node, version: int) -> str | None:
     """Why a node is not an enforced one; None if it is."""
     definition = _DEFINITIONS.get(node.op_type)
     if definition is None:
@@ -256,7 +261,17 @@ def _difference(node: ir.Node) -> str | None:
     edition = _text(node, "edition")
     if edition not in (None, *(known.value for known in Edition)):
         return f"there is no edition '{edition}'"
-    return _unguarded(node)
+    return _other_version(node, version) or _unguarded(node)
+
+
+def _other_version(node: ir.Node, version: int) -> str | None:
+    made_for = _text(node, VERSION)
+    if made_for in (None, str(version)):
+        return None
+    return (
+        f"it checks the rules of version {made_for} of the standard operators, and the model "
+        f"imports version {version}"
+    )
 
 
 def _unguarded(node: ir.Node) -> str | None:
@@ -297,15 +312,24 @@ def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:
     edition = _text(node, "edition")
     # Checks of shapes alone do not record the edition.
     editions = list(Edition) if edition is None else [Edition(edition)]
+    text = _text(node, VERSION)
     return {
         guard_name(operator.name, label, rules, definition.remark): rules
         for possible in reversed(editions)
-        for rules in reversed(_possible_rules(operator, possible))
+        for rules in reversed(_possible_rules(operator, possible, text))
     }
 
 
-def _possible_rules(operator: Operator, edition: Edition) -> list[tuple[Rule, ...]]:
-    """The rules of each family of types, those of all families, and each single rule."""
-    by_family = list(operator.contracts[edition].values())
+def _possible_rules(
+    operator: Operator, edition: Edition, version: str | None
+) -> list[tuple[Rule, ...]]:
+    """The rules of each family of types, those of all families, and each single rule.
+
+    The version is that of the standard operators; None if the rules do not depend on it.
+    """
+    by_family = [
+        tuple(rule for rule in rules if version is None or rule.binds_version(int(version)))
+        for rules in operator.contracts[edition].values()
+    ]
     unknown_family = tuple(dict.fromkeys(rule for rules in by_family for rule in rules))
     return [*by_family, unknown_family, *((rule,) for rule in unknown_family)]

@@ -1,21 +1,25 @@
-"""Axes that attributes or operands name: that they exist, and that none is named twice."""
+"""Requirements on an axis that an attribute names."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Operand, format_shape
-from sonnx_ort.profile.requirements.attributes import Relation
+from sonnx_ort.profile.operand import Operand, Shape, format_shape
+from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import (
+    VERSION,
     AttributeValue,
     DependsOnAttributes,
     HintByExample,
     Illustration,
     Judgement,
     Requirement,
+    Status,
     Subject,
     Violation,
     at_run_time,
@@ -23,196 +27,143 @@ from sonnx_ort.profile.rule import (
     violated,
 )
 
-Axes = tuple[int, ...]
 
+@dataclass(frozen=True, slots=True)
+class _OnAnAxis(DependsOnAttributes, HintByExample, ABC):
+    """A requirement on an axis of the only operand; a negative axis counts from the end.
 
-def certain(operand: Operand, evidence: str) -> Judgement:
-    """Proved by the shape of an operand, if no input is declared as a scalar."""
-    return at_run_time(SCALAR_INPUTS) if operand.scalar_inputs else proved(evidence)
-
-
-def rank_of(operand: Operand) -> int | None:
-    """The known rank; None if it is known only in a run."""
-    return None if operand.shape is None else len(operand.shape)
-
-
-def rank_unknown(operand: Operand) -> Judgement:
-    """What the rank of an operand decides, a run decides."""
-    return at_run_time(f"the rank of {operand.name} is unknown")
-
-
-def is_vector(operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]) -> Judgement:
-    """The operand, if it is given, is of rank 1."""
-    del attributes
-    for operand in operands:
-        rank = rank_of(operand)
-        if rank is None:
-            return rank_unknown(operand)
-        if rank != 1:
-            return violated(f"{operand.name} has shape {format_shape(operand.shape)}")
-        return certain(operand, f"{operand.name} of rank 1")
-    return proved("no such operand is given")
-
-
-def axis_exists(assumed: int, *, after_the_last: bool = False) -> Relation:
-    """The attribute `axis` is an axis of each operand, negative from the end.
-
-    Args:
-        assumed: The default of the attribute.
-        after_the_last: Whether the rank itself is admitted too.
+    Attributes:
+        axis: The axis of the node.
+        attributes: The name of the attribute that says it.
+        assumed: The axis that ONNX assumes if it is left out, with the first version in which it
+            does.
     """
 
-    def relation(
-        operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-    ) -> Judgement:
-        said = attributes.get("axis", assumed)
-        if not isinstance(said, int):
-            return violated("the attribute axis is no number")
-        for operand in operands:
-            rank = rank_of(operand)
-            if rank is not None and not -rank <= said < rank + after_the_last:
-                shape = format_shape(operand.shape)
-                return violated(f"{operand.name} {shape} has no axis {said}")
-        unknown = next((o for o in operands if o.shape is None), None)
-        if unknown is not None:
-            return rank_unknown(unknown)
-        return certain(operands[0], f"axis {said} exists")
+    axis: int = 0
+    attributes: tuple[str] = ("axis",)
+    assumed: tuple[tuple[int, int], ...] = ()
 
-    return relation
+    example: ClassVar[Illustration]
+    subject: ClassVar[Subject]
 
+    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+        """Give what is demanded of a node; without an axis it breaks the rule."""
+        (name,) = self.attributes
+        axis, version = attributes.get(name), attributes.get(VERSION)
+        if axis is None and isinstance(version, int):
+            *_, axis = (None, *(own for since, own in self.assumed if since <= version))
+        if not isinstance(axis, int):
+            return DecidedByAttributes(violated(f"the attribute {name} is left out"), self.example)
+        return replace(self, axis=axis)
 
-def named_axes(
-    operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-) -> Axes | None:
-    """The axes that the second operand names, or in older versions the attribute `axes`.
+    @abstractmethod
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Decide before any run, from certain facts only."""
 
-    None if they are known only in a run.
-    """
-    if len(operands) > 1:
-        constant = operands[1].constant
-        return None if constant is None else _numbers(constant)
-    said = attributes.get("axes")
-    return said if isinstance(said, tuple) else ()  # type: ignore[return-value]
+    @abstractmethod
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Check the operand of a run."""
+
+    def _is_in(self, shape: Sequence[object]) -> bool:
+        return -len(shape) <= self.axis < len(shape)
 
 
-def _numbers(axes: npt.NDArray[Any]) -> Axes:
-    return tuple(int(axis) for axis in axes.ravel())
+class _OnShapes(_OnAnAxis):
+    """A requirement on the axis and the operand's shape."""
 
+    __slots__ = ()
 
-def _unknown(operands: Sequence[Operand]) -> Judgement:
-    return at_run_time(f"the elements of {operands[1].name} are known only in a run")
+    subject: ClassVar = Subject.OWN_SHAPE
 
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Decide if the rank is known."""
+        (operand,) = operands
+        if operand.shape is None:
+            return at_run_time(f"the rank of {operand.name} is unknown")
+        if operand.scalar_inputs:
+            return at_run_time(SCALAR_INPUTS)
+        return self._judge_shape(f"{operand.name} {format_shape(operand.shape)}", operand.shape)
 
-def named_axes_exist(*, of_the_result: bool = False) -> Relation:
-    """Each named axis exists, in the first operand or in the result, which has all of them too."""
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Decide by the shape of the array."""
+        (array,) = arrays
+        judgement = self._judge_shape(f"the operand {format_shape(array.shape)}", array.shape)
+        return Violation(judgement.evidence) if judgement.status is Status.VIOLATED else None
 
-    def relation(
-        operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-    ) -> Judgement:
-        axes, rank = named_axes(operands, attributes), rank_of(operands[0])
-        if axes is None:
-            return _unknown(operands)
-        if rank is None:
-            return rank_unknown(operands[0]) if axes else proved("no axis is named")
-        rank += len(axes) if of_the_result else 0
-        beyond = [axis for axis in axes if not -rank <= axis < rank]
-        if beyond:
-            return violated(f"axis {beyond[0]} is none of {rank} axes")
-        return certain(operands[0], f"all named axes are among {rank} axes")
-
-    return relation
-
-
-def named_axes_are_distinct(
-    operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-) -> Judgement:
-    """The axes of the result are named once each; its rank is that of the operand and theirs."""
-    axes, rank = named_axes(operands, attributes), rank_of(operands[0])
-    if axes is None:
-        return _unknown(operands)
-    return _judge_once(operands[0], axes, None if rank is None else rank + len(axes))
-
-
-def named_axes_have_size_one(
-    operands: Sequence[Operand], attributes: Mapping[str, AttributeValue]
-) -> Judgement:
-    """Each named axis of the first operand has the size 1."""
-    axes, operand = named_axes(operands, attributes), operands[0]
-    if axes is None:
-        return _unknown(operands)
-    if operand.shape is None:
-        return rank_unknown(operand)
-    rank = len(operand.shape)
-    sizes = {axis: operand.shape[axis] for axis in axes if -rank <= axis < rank}
-    for axis, size in sizes.items():
-        if isinstance(size, int) and size != 1:
-            return violated(
-                f"axis {axis} of {operand.name} {format_shape(operand.shape)} is {size}"
-            )
-    if any(size != 1 for size in sizes.values()):
-        return at_run_time(f"the sizes of {operand.name} are known only in a run")
-    return certain(operand, "all named axes have the size 1")
-
-
-def _judge_once(operand: Operand, axes: Axes, rank: int | None) -> Judgement:
-    """Judge whether axes are distinct, from the rank of the tensor whose axes they are."""
-    twice = _named_twice(axes, rank)
-    if twice is not None:
-        return violated(twice)
-    if len({axis < 0 for axis in axes}) <= 1:
-        return proved("no axis is named twice")
-    if rank is None:
-        return rank_unknown(operand)
-    return certain(operand, "no axis is named twice")
-
-
-def _named_twice(axes: Axes, rank: int | None) -> str | None:
-    """Tell of the first axis that is named twice; of an unknown rank, in the same way twice."""
-    before: dict[int, int] = {}
-    for axis in axes:
-        place = axis + rank if axis < 0 and rank is not None else axis
-        if place in before:
-            return f"{before[place]} and {axis} name one axis"
-        before[place] = axis
-    return None
+    @abstractmethod
+    def _judge_shape(self, named: str, shape: Shape) -> Judgement: ...
 
 
 @dataclass(frozen=True, slots=True)
-class AxesNamedOnce(DependsOnAttributes, HintByExample):
-    """No axis of the first operand is named twice, by the second operand or by an attribute.
+class HasAxis(_OnShapes):
+    """The operand has the axis."""
 
-    Attributes:
-        attributes: The attribute that names axes in older versions.
-        axes: Its value; None if the second operand names them.
-    """
-
-    attributes: tuple[str, ...] = ("axes",)
-    axes: Axes | None = None
-
-    subject: ClassVar = Subject.ELEMENTS
-    seen_by_shape: ClassVar = (0,)
     example: ClassVar = Illustration(
-        "X (1, 3, 1), axes [0, 2]",
-        "X (1, 3, 1), axes [0, -3]",
-        "name each axis once",
+        "X (2, 3), axis 1", "X (2, 3), axis 2", "name an axis that there is"
     )
 
-    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
-        """Give what is demanded of a node."""
-        return replace(self, axes=named_axes((), attributes) if "axes" in attributes else None)
+    def _judge_shape(self, named: str, shape: Shape) -> Judgement:
+        if self._is_in(shape):
+            return proved(f"{named} has axis {self.axis}")
+        return violated(f"{named} has no axis {self.axis}")
+
+
+@dataclass(frozen=True, slots=True)
+class ShortBehindAxis(_OnShapes):
+    """No axis behind the axis is longer than 1."""
+
+    example: ClassVar = Illustration(
+        "X (2, 3, 1), axis 1",
+        "X (2, 3, 4), axis 1",
+        "convert the model to version 13 of the standard operators, for example with "
+        "onnx.version_converter",
+    )
+
+    def _judge_shape(self, named: str, shape: Shape) -> Judgement:
+        if not self._is_in(shape):
+            return violated(f"{named} has no axis {self.axis}")
+        behind = list(enumerate(shape))[self.axis % len(shape) + 1 :]
+        for axis, size in behind:
+            if isinstance(size, int) and size > 1:
+                return violated(f"axis {axis} of {named} is longer than 1")
+        for axis, size in behind:
+            if not isinstance(size, int):
+                return at_run_time(f"the size of axis {axis} of {named} is known only in a run")
+        return proved(f"no axis of {named} behind axis {self.axis} is longer than 1")
+
+
+@dataclass(frozen=True, slots=True)
+class LinesAboveNegativeInfinity(_OnAnAxis):
+    """No line of floats along the axis is negative infinity throughout."""
+
+    subject: ClassVar = Subject.ELEMENTS
+    example: ClassVar = Illustration(
+        "X [[-inf, 0.5]], float, axis 1",
+        "X [[-inf, -inf]], float, axis 1",
+        "mask with a large negative number instead, or keep one place of each line unmasked",
+    )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Compare axes that are known."""
-        axes = named_axes(operands, {"axes": self.axes})
-        if axes is not None:
-            return _judge_once(operands[0], axes, rank_of(operands[0]))
-        match operands[1].shape:
-            case (0 | 1,):
-                return certain(operands[1], "one axis is named at most")
-        return _unknown(operands)
+        """Check a constant."""
+        (operand,) = operands
+        if operand.constant is None:
+            return at_run_time(f"the elements of {operand.name} are known only in a run")
+        found = self.violation([operand.constant])
+        named = f"the constant {operand.name} '{operand.value}'"
+        if found is not None:
+            return violated(f"{named}: {found.reason}")
+        return proved(f"no line of {named} is -inf throughout")
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Compare the axes of a run."""
-        data, *named = arrays
-        twice = _named_twice(_numbers(named[0]) if named else self.axes or (), data.ndim)
-        return None if twice is None else Violation(twice)
+        """Find the first element of the first such line."""
+        (array,) = arrays
+        if not self._is_in(array.shape) or array.size == 0:
+            return None
+        lines = np.moveaxis(array, self.axis, -1)
+        throughout = np.asarray((lines == -np.inf).all(-1))
+        if not throughout.any():
+            return None
+        index = [int(place) for place in np.argwhere(throughout)[0]]
+        index.insert(self.axis % array.ndim, 0)
+        reason = f"the line at {index} along axis {self.axis} is -inf throughout"
+        return Violation(reason, tuple(index), (-np.inf,))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy.typing as npt
 
 from sonnx_ort.profile.operand import Operand, format_shape
-from sonnx_ort.profile.requirements.axes import certain, rank_of, rank_unknown
+from sonnx_ort.profile.requirements.named_axes import certain, rank_of, rank_unknown
 from sonnx_ort.profile.rule import (
     AttributeValue,
     DependsOnAttributes,

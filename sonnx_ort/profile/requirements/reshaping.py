@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.profile.operand import Dimension, Operand, Shape, format_shape
-from sonnx_ort.profile.requirements.axes import certain, rank_unknown
+from sonnx_ort.profile.requirements.named_axes import certain, rank_unknown
 from sonnx_ort.profile.rule import (
     AttributeValue,
     DependsOnAttributes,
