@@ -8,7 +8,7 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.custom_ops.inspection import LEFT_OUT, Inspection
+from sonnx_ort.custom_ops.inspection import Inspection, is_left_out
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
@@ -180,9 +180,7 @@ def _is_checked(checked: ir.Value, read: ir.Value | None, operator: Operator, na
     """Whether the custom operator checks what the standard node reads, or its conversion."""
     if read is None:
         tensor = constant_tensor(checked)
-        return tensor is not None and tensor.numpy().tolist() == (
-            [LEFT_OUT] if name in operator.by_shape else [[]]
-        )
+        return tensor is not None and is_left_out(operator, name, tensor.numpy())
     if name in operator.by_shape:
         return _value_of_shape(checked) is read
     node = _cast_back(read.producer())
