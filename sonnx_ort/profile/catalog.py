@@ -11,12 +11,15 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.comparisons import EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
+from sonnx_ort.profile.generators import CONSTANT, RANGE, SHAPE
 from sonnx_ort.profile.graph import GENERAL_RULES
+from sonnx_ort.profile.layout import CONCAT, FLATTEN, RESHAPE
 from sonnx_ort.profile.logic import AND, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, OR, XOR
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator, require_distinct
 from sonnx_ort.profile.quantization import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.slice import SLICE
+from sonnx_ort.profile.squeezing import SQUEEZE, UNSQUEEZE
 from sonnx_ort.profile.sub import SUB
 from sonnx_ort.profile.tensors import ARG_MAX, CAST, MAT_MUL, WHERE
 
@@ -64,6 +67,14 @@ _OPERATORS = (
     SOFTMAX,
     QUANTIZE_LINEAR,
     DEQUANTIZE_LINEAR,
+    CONCAT,
+    RESHAPE,
+    FLATTEN,
+    SQUEEZE,
+    UNSQUEEZE,
+    CONSTANT,
+    SHAPE,
+    RANGE,
     BROADCAST,
 )
 
