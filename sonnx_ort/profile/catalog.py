@@ -8,11 +8,15 @@ from sonnx_ort.profile.arithmetic import ADD, MAX, MIN, MOD, MUL, P_RELU
 from sonnx_ort.profile.batch_normalization import BATCH_NORMALIZATION
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.comparisons import EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL
+from sonnx_ort.profile.convolutions import CONV, CONV_INTEGER
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
+from sonnx_ort.profile.gemm import GEMM
 from sonnx_ort.profile.general import GENERAL_RULES
 from sonnx_ort.profile.logic import AND, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, OR, XOR
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator, require_distinct
+from sonnx_ort.profile.pooling import MAX_POOL
+from sonnx_ort.profile.recurrent import LSTM
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.slice import SLICE
 from sonnx_ort.profile.sub import SUB
@@ -53,6 +57,11 @@ _OPERATORS = (
     CLIP,
     SLICE,
     ARG_MAX,
+    CONV,
+    CONV_INTEGER,
+    MAX_POOL,
+    GEMM,
+    LSTM,
     BROADCAST,
 )
 
