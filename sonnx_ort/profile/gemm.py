@@ -32,6 +32,7 @@ def _standing_at(offset: int, name: str, value: int, mended: str) -> Rule:
         AdmittedAttribute((name,), value, lambda given: given == value, example),
         remark=f"{_TO_BE_CONFIRMED.format('R2')} It does not support the attribute, so its default "
         "is demanded, given or not.",
+        unenforced="does what ONNX says of the attribute.",
     )
 
 
@@ -68,6 +69,7 @@ _CONTRACT = (
             ),
         ),
         remark=_TO_BE_CONFIRMED.format("R1"),
+        unenforced="takes a vector for A, without a word, if its rank is not declared.",
     ),
     _standing_at(3, "alpha", 1, "multiply A with Mul"),
     _standing_at(4, "beta", 1, "multiply C with Mul"),
@@ -80,6 +82,7 @@ _CONTRACT = (
         RequiredInput("C", Illustration("C given", "C left out", "use MatMul instead")),
         "C",
         remark=_TO_BE_CONFIRMED.format("R4"),
+        unenforced="gives the product alone.",
     ),
     _RULES.rule(
         "R3",
@@ -96,6 +99,7 @@ _CONTRACT = (
             ),
         ),
         remark=_TO_BE_CONFIRMED.format("R3"),
+        unenforced="broadcasts C, without a word.",
     ),
     _RULES.rule(
         "shapes",
@@ -120,9 +124,8 @@ GEMM = Operator(
         Results: the sums of products and the element of C, in the operands' type. In which order
         they are summed up, and with how many roundings, depends on the implementation.
 
-        ONNX Runtime 1.32.0 broadcasts C without a word, and takes a vector for A where its rank is
-        not declared. It refuses matrices that do not fit together. It has kernels for float16,
-        float and double, of version 7 and newer ones.
+        ONNX Runtime 1.32.0 has kernels for float16, float and double, of version 7 and newer ones.
+        What it does with what breaks the rules stands with each.
     """,
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 11, 13),

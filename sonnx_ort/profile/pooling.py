@@ -46,17 +46,27 @@ def _given(tag: str, offset: int, *names: str, since: int = 1) -> Rule:
     remark = "The draft states it as R2: all attributes are set."
     requirement = GivenAttributes(names, example)
     return _RULES.rule(
-        tag, offset, f"{sentence} in the file.", requirement, remark=remark, since=since
+        tag,
+        offset,
+        f"{sentence} in the file.",
+        requirement,
+        remark=remark,
+        unenforced="assumes the defaults of ONNX.",
+        since=since,
     )
 
 
-def _zero(tag: str, offset: int, name: str, mended: str, since: int) -> Rule:
+def _zero(  # noqa: PLR0913 - a row of a table, by name
+    tag: str, offset: int, name: str, *, mended: str, since: int, unenforced: str
+) -> Rule:
     requirement = AdmittedAttribute(
         (name,), 0, lambda value: value == 0, Illustration(f"{name}=0", f"{name}=1", mended)
     )
     remark = f"The draft states it as {tag}."
     sentence = f"The attribute {name} is 0."
-    return _RULES.rule(tag, offset, sentence, requirement, remark=remark, since=since)
+    return _RULES.rule(
+        tag, offset, sentence, requirement, remark=remark, unenforced=unenforced, since=since
+    )
 
 
 def _smallest_sizes(attributes: Attributes) -> Mapping[int, Bounds]:
@@ -112,33 +122,68 @@ _OF_ALL_TYPES = (
             ),
         ),
         remark="The draft states it as R1; that of October 2026 takes any rank above 2.",
+        unenforced="pools along one and three axes as well, without a word. Version 1.23 ends the "
+        "process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
         survived=False,
     ),
     _given("R2", 3, "auto_pad", "kernel_shape", "pads", "strides"),
     _given("R2.storage_order", 4, "storage_order", since=8),
     _given("R2.dilations", 5, "ceil_mode", "dilations", since=10),
     _RULES.not_set("R3", 6, given=False),
-    _zero("R4", 7, "ceil_mode", "pad X, so that every window is whole", 10),
-    _zero("R5", 8, "storage_order", "transpose the tensor of indices", 8),
+    _zero(
+        "R4",
+        7,
+        "ceil_mode",
+        mended="pad X, so that every window is whole",
+        since=10,
+        unenforced="adds windows that are not whole, without a word; it takes 2 for 0.",
+    ),
+    _zero(
+        "R5",
+        8,
+        "storage_order",
+        mended="transpose the tensor of indices",
+        since=8,
+        unenforced="counts indices by columns where it is 1, and refuses other numbers.",
+    ),
     _RULES.numbers(
         "kernel_shape",
         9,
         2,
         1,
         remark="The draft says nothing of it; that of October 2026 does.",
+        unenforced="refuses others, with an error. Version 1.23 ends the process at three of them "
+        "(SIGABRT).",
     ),
-    _RULES.numbers("strides", 10, 2, 1, remark="The draft states it as C1 of strides."),
+    _RULES.numbers(
+        "strides",
+        10,
+        2,
+        1,
+        remark="The draft states it as C1 of strides.",
+        unenforced="takes none of them, without a word, if shapes are not declared, and refuses "
+        "others. Version 1.23 ends the process at a 0 (SIGFPE).",
+    ),
     _RULES.numbers(
         "dilations",
         11,
         2,
         1,
         remark="The draft states it as C1 and C2 of dilations.",
+        unenforced="takes none of them, without a word, if shapes are not declared, and refuses "
+        "others. Version 1.23 takes 0 and negative numbers too.",
         survived=True,
         since=10,
     ),
     _RULES.numbers(
-        "pads", 12, 4, 0, remark="The draft states it as C1 and C2 of pads.", survived=True
+        "pads",
+        12,
+        4,
+        0,
+        remark="The draft states it as C1 and C2 of pads.",
+        unenforced="takes none of them, without a word, if shapes are not declared, and refuses "
+        "others. Version 1.23 takes negative numbers too.",
+        survived=True,
     ),
     _RULES.rule(
         "padding",
@@ -172,6 +217,8 @@ _OF_ALL_TYPES = (
         remark="The draft's formula for the sizes of Y (C1 of Y) divides by the stride plus 1, and "
         "contradicts its examples; that of October 2026 divides by the stride and adds 1. By that "
         "one, what does not fit gives nothing.",
+        unenforced="gives one result for a window of which less is missing than a stride, from the "
+        "rest of it, without a word.",
     ),
     _RULES.rule(
         "C1",
@@ -186,8 +233,8 @@ _OF_ALL_TYPES = (
                 "do not dilate the window, or pad less",
             ),
         ),
-        remark="A window could hold padding alone. The draft gives -inf for it; ONNX Runtime gives "
-        "the lowest finite number.",
+        remark="A window could hold padding alone. The draft gives -inf for it.",
+        unenforced="gives the lowest finite number for a window of padding, without a word.",
         standing=Standing.OWN,
     ),
 )
@@ -208,9 +255,9 @@ _NUMBERS = _RULES.rule(
         ),
         admits_nan=False,
     ),
-    remark="The draft takes a NaN for -inf; that of October 2026 gives NaN for it. ONNX "
-    "Runtime does the one or the other, by the place of the NaN. Where a window holds only -inf, "
-    "both drafts give that, and ONNX Runtime the lowest finite number.",
+    remark="The draft takes a NaN for -inf; that of October 2026 gives NaN for it.",
+    unenforced="gives NaN or not for a window with a NaN, by its place and the type, and the "
+    "lowest finite number for a window of -inf, without a word.",
     standing=Standing.OWN,
 )
 
@@ -222,13 +269,9 @@ MAX_POOL = Operator(
         Results: elements of X, in its type; padding is never the largest. The second output has the
         places of these elements in X, counted from its first one; of equal ones it is the first.
 
-        ONNX Runtime 1.32.0 pools along one and three axes, with automatic padding, a ceil_mode and
-        a storage_order as well, without a word. A window that does not fit gives one result, from a
-        part of it, if the strides are larger than what is missing. Of a window with a NaN it gives
-        NaN or not, by place and type; of one that holds only -inf or padding, the lowest finite
-        number. Version 1.23 takes negative pads and dilations of 0, ends the process at strides of
-        0 (SIGFPE) and at too long attributes (SIGABRT), and gives wrong places of the smallest
-        number. It has kernels for float16, float, double, int8 and uint8.
+        ONNX Runtime 1.32.0 has kernels for float16, float, double, int8 and uint8, and refuses
+        empty tensors, but for an empty batch. Version 1.23 gives wrong places of elements that are
+        the smallest number of their type. What it does with what breaks the rules stands with each.
     """,
     operands=("X",),
     versions=(1, 8, 10, 11, 12, 22),

@@ -42,7 +42,7 @@ def _admits_activations(value: Any) -> bool:
     return all(part in _GATES for part in parts)
 
 
-def _demanded(name: str, offset: int, value: int, since: int = 1) -> Rule:
+def _demanded(name: str, offset: int, value: int, unenforced: str, since: int = 1) -> Rule:
     example = Illustration(f"{name}={value}", f"{name}={value + 1}", f"write {name}={value} down")
     return _RULES.rule(
         name,
@@ -50,6 +50,7 @@ def _demanded(name: str, offset: int, value: int, since: int = 1) -> Rule:
         f"The attribute {name} is {value}, and stands in the file.",
         AdmittedAttribute((name,), value, lambda given: given == value, example, given=True),
         remark='The draft states it under "SONNX restrictions".',
+        unenforced=unenforced,
         since=since,
     )
 
@@ -60,7 +61,15 @@ def _given(name: str, offset: int) -> Rule:
     if name == "sequence_lens":
         remark += " For sequence_lens it says the batch size; the length of the sequences is meant."
     sentence = f"The input {name} is given."
-    return _RULES.rule(name, offset, sentence, RequiredInput(name, example), name, remark=remark)
+    return _RULES.rule(
+        name,
+        offset,
+        sentence,
+        RequiredInput(name, example),
+        name,
+        remark=remark,
+        unenforced="assumes the default of ONNX.",
+    )
 
 
 def _directions(attributes: Attributes) -> int:
@@ -128,6 +137,7 @@ _CONTRACT = (
         ),
         *_OPERANDS[1:],
         remark='The draft states it under "SONNX restrictions".',
+        unenforced="takes any input, without a word.",
     ),
     *(_given(name, 3 + number) for number, name in enumerate(_OPTIONAL)),
     _RULES.rule(
@@ -146,9 +156,10 @@ _CONTRACT = (
             given=True,
         ),
         remark='The draft states it under "SONNX restrictions", and what is to be given.',
+        unenforced="computes other activations too, without a word.",
     ),
-    _demanded("input_forget", 9, 0),
-    _demanded("layout", 10, 0, since=14),
+    _demanded("input_forget", 9, 0, "couples the gates, without a word."),
+    _demanded("layout", 10, 0, "refuses another layout.", since=14),
     _RULES.rule(
         "X",
         11,
@@ -156,6 +167,7 @@ _CONTRACT = (
         OwnRank(3, Illustration("X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch")),
         "X",
         remark="The draft gives the shape of X.",
+        unenforced="refuses other ranks. Version 1.23 ends the process at lower ones (SIGABRT).",
         survived=False,
     ),
     _RULES.rule(
@@ -175,6 +187,8 @@ _CONTRACT = (
         "X",
         "W",
         remark="The draft gives the shapes of X and W.",
+        unenforced="refuses other shapes. Version 1.23 takes any, reading beyond the elements, or "
+        "ends the process.",
         survived=False,
     ),
     _RULES.rule(
@@ -191,6 +205,8 @@ _CONTRACT = (
         ),
         "R",
         remark="The draft gives the shape of R.",
+        unenforced="refuses other shapes. Version 1.23 takes any, reading beyond the elements, or "
+        "ends the process.",
         survived=False,
     ),
     _RULES.rule(
@@ -203,7 +219,8 @@ _CONTRACT = (
             Illustration("X (5, 1, 4)", "X (5, 0, 4)", "keep empty batches out"),
         ),
         "X",
-        remark="ONNX Runtime ends the process at an empty one.",
+        remark="ONNX says nothing of it.",
+        unenforced="ends the process at an empty batch (SIGABRT, or SIGSEGV if W is constant).",
         survived=False,
         standing=Standing.OWN,
     ),
@@ -237,10 +254,8 @@ LSTM = Operator(
         peepholes reads the new cell state. It concatenates the directions along another axis than
         the shape of Y says, which is taken.
 
-        ONNX Runtime 1.32.0 takes other activations, input_forget and inputs that are not constant,
-        without a word. An empty batch ends the process (SIGABRT or SIGSEGV). Version 1.23 takes X,
-        W and R of any sizes, reading beyond their elements, and ends the process at lower ranks. It
-        has kernels for float16 and float; double fails in the run.
+        ONNX Runtime 1.32.0 has kernels for float16 and float; double fails in the run. What it does
+        with what breaks the rules stands with each.
     """,
     operands=_OPERANDS,
     versions=(1, 7, 14, 22),

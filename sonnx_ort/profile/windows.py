@@ -41,13 +41,16 @@ class DraftRules:
         *operands: str,
         remark: str = "",
         later: str = "",
+        unenforced: str = "",
         survived: bool = True,
         since: int = 1,
         standing: Standing = Standing.STATED,
     ) -> Rule:
-        """Make a rule; `later` is the end of its permanent tag, and `operands` are all by default.
+        """Make a rule; its operands are all by default.
 
-        The standing is that the draft states it, or that it is our own.
+        `remark` is about the draft, `later` is the end of the permanent tag, and `unenforced` is
+        what ONNX Runtime 1.32.0 does without the rule. The standing is that the draft states it, or
+        that it is our own.
         """
         later_tag = f"{self.tag_prefix}{later}" if later else None
         stated = working_group(self.operator, remark, later_tag=later_tag)
@@ -60,6 +63,7 @@ class DraftRules:
             operands or None,
             survived,
             since,
+            unenforced=f"ONNX Runtime 1.32.0 {unenforced}" if unenforced else "",
         )
 
     def dense(self, offset: int) -> Rule:
@@ -89,6 +93,7 @@ class DraftRules:
             if given
             else f"The draft states it as {tag}.",
             later=later,
+            unenforced="pads by itself, without a word.",
         )
 
     def numbers(  # noqa: PLR0913 - a row of a table, by name
@@ -99,6 +104,7 @@ class DraftRules:
         least: int,
         *,
         remark: str,
+        unenforced: str,
         later: str = "",
         survived: bool = False,
         since: int = 1,
@@ -121,6 +127,7 @@ class DraftRules:
             requirement,
             remark=remark,
             later=later,
+            unenforced=unenforced,
             survived=survived,
             since=since,
         )

@@ -50,6 +50,7 @@ _WHY: Mapping[Subject, str] = MappingProxyType(
         Subject.TYPES: "ONNX Runtime 1.32.0 starts no session where these types differ.",
         Subject.STORAGE: "ONNX Runtime 1.32.0 stores a sparse initializer densely, without a "
         "word: an element that the file does not have is 0.",
+        Subject.HELD: "ONNX Runtime 1.32.0 refuses what breaks it, with an error.",
     }
 )
 """What ONNX Runtime does with its own operators if a rule is violated before a run."""
@@ -143,6 +144,8 @@ def _explanation(
 
 def _why(rule: Rule) -> str:
     """What ONNX Runtime does without enforcement of a rule, if that is described."""
+    if rule.unenforced:
+        return rule.unenforced
     operator = _OPERATOR_OF.get(rule.id)
     subject = rule.requirement.subject
     if operator is None or (subject in _WHY and not _is_exempt(operator, subject)):

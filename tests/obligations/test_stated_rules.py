@@ -13,7 +13,8 @@ from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Rule, Standing
 from support.graphs import parse
 
-NAMED = {"ArgMax": "<axis = 0>"}
+NAMED = {"ArgMax": "<axis = 0>", "MaxPool": "<kernel_shape = [2, 2]>"}
+KINDS = {"ConvInteger": "uint8"}
 INDICES = ("starts", "ends", "axes", "steps")
 DRAFTS = [name for name, o in OPERATORS.items() if not o.domain and name not in ("Div", "Sub")]
 
@@ -22,13 +23,18 @@ def inputs(name: str, kind: str) -> str:
     """Declare the operands of an operator, in a type as far as they have none of their own."""
     declared = []
     for operand in OPERATORS[name].operand_names(2):
-        of_its_own = {"condition": "bool", **dict.fromkeys(INDICES, "int64")}
+        of_its_own = OPERATORS[name].operand_types
         shape = "k" if operand in INDICES else "n, n" if name == "MatMul" else "n"
         scalar = name == "Clip" and operand in ("min", "max")
         declared.append(
             f"{of_its_own.get(operand, kind)}{'' if scalar else f'[{shape}]'} {operand}"
         )
     return ", ".join(declared)
+
+
+def kind_of(name: str, rule: str) -> str:
+    """A type of the operands that a rule speaks of."""
+    return KINDS.get(name, "int32" if ".int." in rule else "float")
 
 
 def violated(model: onnx.ModelProto) -> Sequence[str]:
@@ -50,7 +56,7 @@ def of_results() -> list[object]:
     cases = []
     for name, rule in stated(SameNumericType):
         if rule.operands in (None, ("X",)):
-            kind = "int32" if ".int." in rule.id else "float"
+            kind = kind_of(name, rule.id)
             cases.append(pytest.param(name, kind, rule.id, id=rule.id))
     return cases
 
@@ -126,10 +132,10 @@ def test_operands_of_two_types_break_the_rule_about_them(
     ("name", "rule"), [pytest.param(n, r.id, id=r.id) for n, r in stated(Dense)]
 )
 def test_sparse_result_breaks_the_rule_about_tensors(name: str, rule: str) -> None:
-    kind = "int32" if ".int." in rule else "float"
+    kind = kind_of(name, rule)
     called = f"{name}{NAMED.get(name, '')}({', '.join(OPERATORS[name].operand_names(2))})"
     made = parse(f"({inputs(name, kind)}) => (int64[] z) {{ [node] y = {called} z = Shape(y) }}")
     own = OPERATORS[name].result_type or kind
     number = onnx.TensorProto.DataType.Value(own.upper())
     made.graph.value_info.append(onnx.helper.make_sparse_tensor_value_info("y", number, [2]))
-    assert violated(made) == [rule]
+    assert rule in violated(made)
