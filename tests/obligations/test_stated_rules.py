@@ -16,7 +16,7 @@ from sonnx_ort.profile.rule import Rule, Standing
 from support.graphs import parse
 
 NAMED = {
-    "ArgMax": "<axis = 0>",
+    **dict.fromkeys(("ArgMax", "Concat"), "<axis = 0>"),
     "MaxPool": "<kernel_shape = [2, 2]>",
     "LeakyRelu": "<alpha = 0.5>",
     "Softmax": "<axis = 0>",
