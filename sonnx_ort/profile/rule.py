@@ -157,6 +157,10 @@ AttributeValue = int | float | str | tuple[int | float | str, ...] | None
 """The value of a node's attribute: a number, a text or a list of them; None for other types."""
 
 
+VERSION = "version"
+"""The name under which a requirement that depends on attributes gets the imported version."""
+
+
 class DependsOnAttributes(ABC):
     """A requirement that depends on these attributes of the node."""
 
@@ -308,6 +312,11 @@ class Rule:
                 f"the rule {self.id} has the code {self.code}; codes are numbers from "
                 f"{SMALLEST_CODE} to {LARGEST_CODE}"
             )
+
+    @property
+    def versioned(self) -> bool:
+        """Whether it does not apply to all versions of the standard operators."""
+        return self.since > 1 or self.until is not None
 
     def binds_version(self, version: int) -> bool:
         """Whether the rule applies to a version of the standard operators."""

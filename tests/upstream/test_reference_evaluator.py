@@ -20,3 +20,14 @@ def test_slice_that_counts_down_from_a_place_in_front_of_the_axis() -> None:
     session = ort.InferenceSession(model.SerializeToString())
     assert session.run(None, {"x": x})[0].tolist() == [5]
     assert ReferenceEvaluator(model).run(None, {"x": x})[0].tolist() == []
+
+
+def test_pads_of_max_pool_are_read_as_pairs() -> None:
+    """ONNX lists the begins of all axes, then the ends."""
+    model = parse("""(float[1,1,2,2] x) => (float[1,1,h,w] y) {
+        y = MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1], strides = [1, 1]> (x)
+    }""")
+    x = np.array([[[[1, 2], [3, 4]]]], np.float32)
+    session = ort.InferenceSession(model.SerializeToString())
+    assert session.run(None, {"x": x})[0].tolist() == [[[[4, 4], [4, 4]]]]
+    assert ReferenceEvaluator(model).run(None, {"x": x})[0].tolist() == [[[[3, 4, 4]]]]
