@@ -4,7 +4,7 @@ Source: SONNX Div, typed edition, sections on floats and on integers, R1, R2 and
 of the working group state the same for other operators.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -14,7 +14,7 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import SameShape
-from sonnx_ort.profile.rule import Rule, Source, Standing, Words
+from sonnx_ort.profile.rule import Requirement, Rule, Source, Standing, Words
 
 _CODES_PER_FAMILY = 3
 _FAMILIES = (Family.FLOAT, Family.INTEGER, Family.BOOLEAN)
@@ -38,11 +38,11 @@ def working_group(
     )
 
 
-def by_analogy(operator: str, remark: str = "") -> Source:
-    """The source of a rule that is stated for Div and contradicted by no draft."""
+def by_analogy(operator: str, remark: str = "", *, like: str = "Div") -> Source:
+    """The source of a rule that is stated for another operator and contradicted by no draft."""
     return Source(
         f"SONNX {operator}",
-        "by analogy with Div",
+        f"by analogy with {like}",
         None,
         Standing.BY_ANALOGY,
         Words.OURS,
@@ -142,3 +142,66 @@ class CommonRules:
 
     def _tagged(self, tag: str, family: Family) -> Source:
         return replace(self.source, later_tag=tag.format(family.upper()) or None)
+
+
+def all_types(rules: Sequence[Rule]) -> Mapping[Edition, Contract]:
+    """The same rules for all families of types, in both editions."""
+    contract: Contract = MappingProxyType(dict.fromkeys(Family, tuple(rules)))
+    return dict.fromkeys(Edition, contract)
+
+
+@dataclass(frozen=True, slots=True)
+class RulesOf:
+    """Makes the rules of one operator, whose codes follow each other.
+
+    Attributes:
+        name: The operator.
+        first_code: The code of the first rule.
+        of: Makes the source of a rule from the operator and a remark.
+    """
+
+    name: str
+    first_code: int
+    of: Callable[[str, str], Source] = working_group
+
+    def __call__(  # noqa: PLR0913 - keyword arguments
+        self,
+        tag: str,
+        offset: int,
+        sentence: str,
+        requirement: Requirement,
+        operands: tuple[str, ...] | None = None,
+        *,
+        remark: str = "",
+        source: Source | None = None,
+        survived: bool = False,
+        since: int = 1,
+        until: int | None = None,
+    ) -> Rule:
+        """Make the rule with this tag; its code is that of the first rule plus the offset."""
+        return Rule(
+            f"{self.name}.{tag}",
+            self.first_code + offset,
+            sentence,
+            source or self.of(self.name, remark),
+            requirement,
+            operands,
+            survived,
+            since,
+            until,
+        )
+
+    def general(
+        self,
+        kinds: tuple[ElementType, ...] | None,
+        operands: tuple[str, ...] | None = None,
+        result_type: str | None = None,
+    ) -> tuple[Rule, Rule]:
+        """The rules about types, of all operands or of some, and about sparse tensors."""
+        types = SameNumericType(result_type, kinds)
+        told = "Tensors that have no type of their own have the same type."
+        remark = "The draft applies the general restrictions of all operators."
+        return (
+            self("types", 0, told, types, operands, remark=remark),
+            self("RG1", 1, "Sparse tensors are not supported.", Dense(), remark=remark),
+        )

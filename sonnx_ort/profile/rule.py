@@ -281,6 +281,8 @@ class Rule:
             violates it, so that only results depend on its enforcement.
         since: The first version of the standard operators to which it applies.
         until: The last one; None if it applies to all that follow.
+        unenforced: What ONNX Runtime does where nothing enforces it, in sentences; empty if the
+            description of the operator says it.
     """
 
     id: str
@@ -292,6 +294,7 @@ class Rule:
     survived: bool = False
     since: int = 1
     until: int | None = None
+    unenforced: str = ""
 
     def __post_init__(self) -> None:
         """Reject a rule that cannot be enforced.

@@ -51,6 +51,7 @@ _WHY: Mapping[Subject, str] = MappingProxyType(
         "word: an element that the file does not have is 0.",
         Subject.GRAPH: "A model that does not keep it computes the same, but what it means depends "
         "on more than the file and the profile.",
+        Subject.HELD: "ONNX Runtime 1.32.0 refuses what breaks it, with an error.",
     }
 )
 """What happens without enforcement if a rule is violated before a run."""
@@ -136,6 +137,8 @@ def list_rules() -> str:
 
 def _why(rule: Rule) -> str:
     """What ONNX Runtime does without enforcement of a rule, if that is described."""
+    if rule.unenforced:
+        return rule.unenforced
     operator = _OPERATOR_OF.get(rule.id)
     subject = rule.requirement.subject
     if operator is None or (subject in _WHY and not _is_exempt(operator, subject)):

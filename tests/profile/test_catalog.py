@@ -92,7 +92,9 @@ def test_rules_that_a_run_can_break_are_decided_in_this_order(edition, operator,
 
 @pytest.mark.parametrize("rule", OPERATOR_RULES, ids=lambda rule: rule.id)
 def test_id_is_operator_family_and_tag(rule):
-    assert re.fullmatch(r"[A-Z]\w+(\.(float|int|bool))?\.((R|RG|C|E)\d+|[a-z_]+)", rule.id)
+    tag = r"(R|RG|C|E)\d+(\.[a-zA-Z_]+)?"
+    place = r"[a-zA-Z_]+(\.(C\d|[a-z]+))?"
+    assert re.fullmatch(rf"[A-Z]\w+(\.(float|int|bool))?\.({tag}|{place})", rule.id)
 
 
 @pytest.mark.parametrize("rule", OPERATOR_RULES, ids=lambda rule: rule.id)

@@ -197,6 +197,9 @@ def _carrier(target: Target, element_type: ElementType) -> ElementType | None:
 
 def _known_element_type(examined: ExaminedNode) -> ElementType:
     element_type = element_type_of(examined)
+    if element_type is None and examined.target.operator.moves_elements:
+        # Its rules are the same for all types, and its guards read no elements of that type.
+        return ElementType.FLOAT
     if element_type is None:
         target = examined.target
         raise SonnxError(

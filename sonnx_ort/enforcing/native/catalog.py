@@ -15,6 +15,11 @@ from sonnx_ort.enforcing.native.element_guards import (
     with_infinity,
 )
 from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Operands
+from sonnx_ort.enforcing.native.layout_guards import (
+    axes_named_once_guard,
+    equal_but_on_axis_guard,
+    inferable_size_guard,
+)
 from sonnx_ort.enforcing.native.line_guards import (
     existing_axis_guard,
     lines_guard,
@@ -22,6 +27,7 @@ from sonnx_ort.enforcing.native.line_guards import (
 )
 from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32, NONZERO_NUMBERS
 from sonnx_ort.enforcing.native.shape_guards import EVERY_AXIS, axis_guard, rank_guard, slice_guard
+from sonnx_ort.enforcing.native.size_guards import shape_guard, sizes_guard
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examined_node import ExaminedNode
@@ -33,13 +39,17 @@ from sonnx_ort.profile.requirements.division import (
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.requirements.lines import (
     HasAxis,
     LinesAboveNegativeInfinity,
     ShortBehindAxis,
 )
+from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
+from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
+from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
 from sonnx_ort.profile.requirements.slicing import EveryAxis, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status, Subject
 
@@ -65,6 +75,11 @@ _MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard]] = MappingProxyType(
         HasAxis: existing_axis_guard,
         ShortBehindAxis: short_behind_axis_guard,
         LinesAboveNegativeInfinity: lines_guard,
+        EqualButOnAxis: equal_but_on_axis_guard,
+        InferableSize: inferable_size_guard,
+        AxesNamedOnce: axes_named_once_guard,
+        SizesWithin: sizes_guard,
+        ShapeFrom: shape_guard,
     }
 )
 """What makes the guards that depend on more of a requirement than its kind."""

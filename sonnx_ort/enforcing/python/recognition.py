@@ -1,6 +1,6 @@
 """Distinguishes nodes that `rewrite` made from imitations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import onnx_ir as ir
@@ -88,19 +88,30 @@ def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
 
 
 def _added_nodes(node: ir.Node, guard: ir.Node) -> frozenset[ir.Node]:
-    """The guard, what reads a checked shape, and what joins shapes or elements for the kernel."""
-    custom = _CUSTOM_BY_NAME.get(node.op_type)
-    added = [guard]
-    if custom is None or custom.operator.repeated_operand is not None:
-        added += [joined for v in node.inputs if (joined := _producer(v, "Concat")) is not None]
+    """The guard, what reads a checked shape, and what makes the vectors that the kernel reads."""
+    custom, inputs = _CUSTOM_BY_NAME.get(node.op_type), list(node.inputs)
+    added = {guard}
     if isinstance(custom, CustomOperator):
         # Its result is of the model, which may read it as a shape too.
-        flat = (_producer(value, "Reshape") for value in _concatenated(node.inputs[0]))
-        added += [reshape for reshape in flat if reshape is not None]
+        if custom.operator.repeated_operand is None:
+            return frozenset(added)
+        elements = inputs.pop(0)
+        added |= _producers([elements], "Concat") | _producers(_concatenated(elements), "Reshape")
     else:
         readers = (use.node for use in guard.outputs[0].uses() if use.idx == 1)
-        added += [reader for reader in readers if reader.op_type == "Reshape"]
-    return frozenset(added)
+        added.update(reader for reader in readers if reader.op_type == "Reshape")
+    if isinstance(custom, Inspection) and custom.operator.repeated_operand is None:
+        names = zip(custom.operator.checked_operands, inputs, strict=True)
+        inputs = [value for name, value in names if name in custom.operator.by_shape]
+    joined = [value for vector in inputs for value in _concatenated(vector)]
+    for operator in ("Concat", "Constant", "Shape"):
+        added |= _producers(inputs, operator)
+    return frozenset(added | _producers(joined, "Shape"))
+
+
+def _producers(values: Iterable[ir.Value | None], operator: str) -> set[ir.Node]:
+    nodes = (_producer(value, operator) for value in values)
+    return {node for node in nodes if node is not None}
 
 
 def _computing_node(
