@@ -80,12 +80,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
         return
     examination, choices, kind = plan.examination, plan.choices, _BACKENDS[plan.choices.backend]
     before = model.opset_imports[STANDARD_DOMAIN]
-    replaced_nodes = [
-        examined.target.node
-        for examined in examination.nodes
-        if not any(before < v <= plan.opset for v in examined.target.operator.changed_in)
-    ]
-    raise_opset(model, replaced_nodes, plan.opset)
+    raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
     native = choices.backend is Backend.NATIVE
     checked = (name for name, operator in OPERATORS.items() if operator.checked_in_runs)
     replaced = frozenset() if native else choices.demands.operators.intersection(checked)

@@ -297,6 +297,9 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
         ),
         random=_cosine,
     ),
+    "Relu": OperatorCase((*FLOATS, T.INT8, T.INT32)),
+    **dict.fromkeys(("Sigmoid", "Tanh", "Exp", "Sin"), OperatorCase(FLOATS)),
+    "LeakyRelu": OperatorCase(FLOATS, attributes={Family.FLOAT: {"alpha": 0.1}}),
     "Cast": OperatorCase(
         tuple(ElementType),
         attributes={family: {"to": 6} for family in Family},
@@ -322,6 +325,9 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
         attributes={family: {"axis": 0} for family in Family},
         random=_arg_max,
     ),
+    "Softmax": OperatorCase(FLOATS, attributes={Family.FLOAT: {"axis": 0}}),
+    "QuantizeLinear": OperatorCase((T.FLOAT,)),
+    "DequantizeLinear": OperatorCase((T.INT32,)),
 }
 
 
