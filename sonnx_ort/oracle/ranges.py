@@ -23,7 +23,7 @@ from sonnx_ort.oracle.results import (
     tensor,
 )
 
-_ROUNDED = "the product and the sum are each rounded (ours: the draft ignores accuracy)"
+_ROUNDED = "index, product and sum are each rounded (ours: the draft ignores accuracy)"
 
 
 def range_of(node: Node) -> tuple[Elements | Result, ...]:
@@ -48,11 +48,11 @@ def range_of(node: Node) -> tuple[Elements | Result, ...]:
     if binary is None or count == 0:
         points = [Enclosed(number(value), number(value)) for value in values]
         return (Elements(tensor(points, [count]), element_type, EXACT),)
-    twice, underflow = relative_error(2, binary), 2 * half_a_subnormal(binary)
+    relative, underflow = relative_error(3, binary), 2 * half_a_subnormal(binary)
     elements = []
     for i, value in enumerate(values):
         magnitude = abs(start) + i * abs(delta)
-        error = twice * magnitude + underflow if i else Fraction(0)
+        error = relative * magnitude + underflow if i else Fraction(0)
         elements.append(Enclosed(number(value), number(value), error, magnitude + error))
     return (Elements(tensor(elements, [count]), element_type, _ROUNDED),)
 

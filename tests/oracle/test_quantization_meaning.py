@@ -117,7 +117,7 @@ def test_range_goes_up_to_before_the_limit(kind, start, limit, delta, expected):
     assert (found.dtype, found.tolist()) == (dtype, expected)
 
 
-def test_range_may_round_twice_and_not_at_every_step():
+def test_range_may_round_some_times_and_not_at_every_step():
     steps = np.full(1000, F(0.1))
     steps[0] = 0
     result = only("Range", [np.asarray(F(each)) for each in (0, 100, 0.1)])
