@@ -24,6 +24,7 @@ from sonnx_ort.oracle.results import (
 )
 
 _ROUNDED = "index, product and sum are each rounded (ours: the draft ignores accuracy)"
+_MOST = 1 << 24
 
 
 def range_of(node: Node) -> tuple[Elements | Result, ...]:
@@ -33,6 +34,7 @@ def range_of(node: Node) -> tuple[Elements | Result, ...]:
 
     Raises:
         NotDefinedError: A step of 0, a number that is not finite, or an operand that is no scalar.
+        ValueError: More than 2^24 elements.
     """
     if any(node.operand(place).size != 1 for place in range(3)):
         raise NotDefinedError("start, limit and delta are not all scalars")
@@ -40,6 +42,8 @@ def range_of(node: Node) -> tuple[Elements | Result, ...]:
     if delta == 0:
         raise NotDefinedError("delta is 0")
     count = max(0, ceil((limit - start) / delta))
+    if count > _MOST:
+        raise ValueError(f"{count} elements are too many to compute")
     values = [start + i * delta for i in range(count)]
     element_type = node.element_type()
     if element_type is not None and node.is_of_integers():
