@@ -19,10 +19,13 @@ error that names no node, or the process ends.
 """
 
 
-def _custom_operator(operator: Operator) -> CustomOperator | Inspection:
+def _custom_operator(operator: Operator) -> CustomOperator | Inspection | None:
+    """The custom operator; None if no run can violate a rule and ONNX Runtime computes it."""
+    arithmetic = ARITHMETIC.get(operator.name)
+    if arithmetic is None and not operator.checked_in_runs:
+        return None
     if not operator.elementwise:
         return Inspection(operator)
-    arithmetic = ARITHMETIC.get(operator.name)
     # A result computed in a wider type is rounded a second time.
     carriers = CARRIERS if arithmetic is None or operator.rounds_once else {}
     position = _PASSED_OPERANDS.get(operator.name, 0)
@@ -30,9 +33,13 @@ def _custom_operator(operator: Operator) -> CustomOperator | Inspection:
 
 
 CUSTOM_OPERATORS: Mapping[str, CustomOperator | Inspection] = MappingProxyType(
-    {name: _custom_operator(o) for name, o in OPERATORS.items() if name in STANDARD_OPERATORS}
+    {
+        name: custom
+        for name, operator in OPERATORS.items()
+        if name in STANDARD_OPERATORS and (custom := _custom_operator(operator)) is not None
+    }
 )
-"""The custom operator for each standard operator of the profile."""
+"""The custom operators, by the standard operators of the profile that need one."""
 
 KERNEL_DEFINITIONS: tuple[KernelDefinition, ...] = (
     *(kernel for custom in CUSTOM_OPERATORS.values() for kernel in custom.definitions()),

@@ -9,6 +9,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.waivers import Waiver, WaiverSource, read_waivers
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, ELEMENTWISE_OPERATORS, OPERATORS
+from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 
 Choice = TypeVar("Choice", bound=enum.StrEnum)
@@ -19,8 +20,11 @@ DEFAULT = "default"
 ELEMENTWISE = "elementwise"
 """The name of the element-wise operators of the profile and Broadcast."""
 
+PROFILE = "profile"
+"""The name of the whole profile: all operators, and the rules on graphs."""
+
 ALL = "all"
-"""The name of all operators of the profile."""
+"""Another name of the whole profile."""
 
 
 def choose(kind: type[Choice], name: str, value: str) -> Choice:
@@ -53,9 +57,10 @@ def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
     """Find the operators to enforce.
 
     Args:
-        operators: Names, or one text of names with commas: operators of the profile, "default",
-            "elementwise" or "all". Broadcast, for which ONNX Runtime has no kernel, is always
-            included.
+        operators: Names, or one text of names with commas: operators of the profile, "Graph" for
+            the rules on graphs, "default", "elementwise", or "profile" for all of these. Broadcast,
+            for which ONNX Runtime has no kernel, is always included. A name behind a hyphen is
+            left out: "profile,-Graph" are all operators without the rules on graphs.
 
     Raises:
         SonnxError: A name is not in the profile; the message lists its operators.
@@ -63,25 +68,33 @@ def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
     names = operators.split(",") if isinstance(operators, str) else operators
     if not isinstance(names, Iterable):
         raise SonnxError(
-            f"operators={operators!r} are no names; choose '{DEFAULT}', '{ELEMENTWISE}' or '{ALL}'"
+            f"operators={operators!r} are no names; choose '{DEFAULT}', '{ELEMENTWISE}' or "
+            f"'{PROFILE}'"
         )
-    chosen = {BROADCAST.name}
+    chosen, left_out = {BROADCAST.name}, set[str]()
     for name in (str(name).strip() for name in names):
-        match name:
-            case _ if name == DEFAULT:
-                chosen |= DEFAULT_OPERATORS
-            case _ if name == ELEMENTWISE:
-                chosen |= ELEMENTWISE_OPERATORS
-            case _ if name == ALL:
-                chosen |= OPERATORS.keys()
-            case _ if name in OPERATORS:
-                chosen.add(name)
-            case _:
-                raise SonnxError(
-                    f"operators: the profile does not speak of '{name}'; choose '{DEFAULT}', "
-                    f"'{ELEMENTWISE}', '{ALL}', or some of {', '.join(sorted(OPERATORS))}"
-                )
-    return frozenset(chosen)
+        if name.startswith("-"):
+            left_out |= _named(name.removeprefix("-"))
+        else:
+            chosen |= _named(name)
+    return frozenset(chosen - (left_out - {BROADCAST.name}))
+
+
+def _named(name: str) -> frozenset[str]:
+    """The operators, or the rules on graphs, that have a name."""
+    groups = {
+        DEFAULT: DEFAULT_OPERATORS,
+        ELEMENTWISE: ELEMENTWISE_OPERATORS,
+        **dict.fromkeys((PROFILE, ALL), frozenset({GRAPH, *OPERATORS})),
+    }
+    if name in groups:
+        return groups[name]
+    if name in OPERATORS or name == GRAPH:
+        return frozenset({name})
+    raise SonnxError(
+        f"operators: the profile does not speak of '{name}'; choose '{DEFAULT}', '{ELEMENTWISE}', "
+        f"'{PROFILE}', or some of {', '.join(sorted([GRAPH, *OPERATORS]))}"
+    )
 
 
 Waivers = WaiverSource

@@ -81,7 +81,7 @@ def fuzzed_models(draw: st.DrawFn) -> FuzzedModel:
     choices = {
         "edition": draw(st.sampled_from(("typed", "typed", "preliminary"))),
         "broadcast": draw(st.sampled_from(("reject", "explicit"))),
-        "operators": draw(st.sampled_from(("default", "all"))),
+        "operators": draw(st.sampled_from(("default", "all", "all,-Graph"))),
     }
     backend = draw(st.sampled_from(("python", "native")))
     return FuzzedModel(content, backend, choices, draw(st.integers(0, 2**32)))

@@ -113,7 +113,7 @@ def run(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        models = _files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
+        models = files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
     except PackagesNotFetched as error:
         print(error)
         return 2
@@ -139,7 +139,7 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _files_by_name(paths: Sequence[Path]) -> dict[str, Path]:
+def files_by_name(paths: Sequence[Path]) -> dict[str, Path]:
     """The models among files and in folders, each under its folder's name and its own."""
     files = [
         f for path in paths for f in (sorted(path.rglob("*.onnx")) if path.is_dir() else [path])

@@ -127,7 +127,7 @@ def with_waivers(
     None for the rules means all.
 
     Raises:
-        SonnxError: A waiver does not match exactly one violation.
+        SonnxError: A waiver does not match exactly the violations that it covers.
     """
     reports = [model.report for model in checked if model.report is not None]
     waived = iter(waive(reports, waivers, dt.date.today()))

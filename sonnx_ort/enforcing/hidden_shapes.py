@@ -51,7 +51,7 @@ def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
 
 def scalars_behind(nodes: Iterable[ExaminedNode], facts: Facts) -> tuple[ir.Value, ...]:
     """The graph inputs declared as scalars on which the nodes' operands depend."""
-    uncertain = (node.target.inputs for node in nodes if node.operands[0].scalar_inputs)
+    uncertain = (n.target.inputs for n in nodes if any(o.scalar_inputs for o in n.operands))
     inputs = dict.fromkeys(v for values in uncertain for v in facts.inputs_behind(values))
     return tuple(value for value in inputs if has_scalars([value]))
 

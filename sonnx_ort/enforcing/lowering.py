@@ -12,7 +12,12 @@ from sonnx_ort.enforcing.broadcasting import (
     oldest_opset_with_broadcast,
 )
 from sonnx_ort.enforcing.native.backend import NativeBackend
-from sonnx_ort.enforcing.nodes import computed, drop_legacy_attributes, record_rules
+from sonnx_ort.enforcing.nodes import (
+    computed,
+    drop_legacy_attributes,
+    record_rules,
+    replacements,
+)
 from sonnx_ort.enforcing.python.backend import PythonBackend
 from sonnx_ort.enforcing.scan_outputs import declared_outputs, keep_rank
 from sonnx_ort.enforcing.value_info import declare_output, drop_unproved_sizes
@@ -23,6 +28,7 @@ from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Backend, Choices, Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 _BACKENDS: Mapping[Backend, type[EnforcingBackend]] = {
@@ -74,9 +80,15 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
         return
     examination, choices, kind = plan.examination, plan.choices, _BACKENDS[plan.choices.backend]
     before = model.opset_imports[STANDARD_DOMAIN]
-    raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
+    replaced_nodes = [
+        examined.target.node
+        for examined in examination.nodes
+        if not any(before < v <= plan.opset for v in examined.target.operator.changed_in)
+    ]
+    raise_opset(model, replaced_nodes, plan.opset)
     native = choices.backend is Backend.NATIVE
-    replaced = frozenset() if native else choices.demands.operators
+    checked = (name for name, operator in OPERATORS.items() if operator.checked_in_runs)
+    replaced = frozenset() if native else choices.demands.operators.intersection(checked)
     declared = declared_outputs(model.graph)
     drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination.nodes))
     backend = kind(model, Enforcement(choices.demands, before))
@@ -103,14 +115,16 @@ def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
     """Keep the standard operator, behind a Broadcast if one is needed."""
     target = examined.target
     if examined.broadcast is None:
-        record_rules(target.node, examined)
+        if not target.operator.moves_elements:
+            # Such nodes are also added by a rewrite, and another one changes nothing.
+            record_rules(target.node, examined)
         drop_legacy_attributes(examined)
         return
     nodes = backend.nodes(str(target.output.name))
     operands = expand_operands(nodes, examined, target.inputs, backend.decisions())
-    result = computed(nodes, examined, operands)
+    results = computed(nodes, examined, operands)
     declare_output(examined)
-    backend.replace(examined, nodes.nodes, {target.output: result})
+    backend.replace(examined, nodes.nodes, replacements(examined, results))
 
 
 def _oldest_opset(examined: ExaminedNode, backend: type[EnforcingBackend]) -> int:

@@ -14,13 +14,12 @@ from typing import cast
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.rule import Status
 
-Attribute = ir.TensorProtocol | ir.Graph | int | str
+Attribute = ir.TensorProtocol | ir.Graph | int | str | tuple[int, ...]
 
 Known = Mapping[tuple[Hashable, ...], ir.Value]
 """Outputs of existing nodes, by what they compute and their purpose."""
@@ -29,7 +28,8 @@ ADDED_OPERATORS = frozenset(
     {
         *("Add", "And", "Cast", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand"),
         *("Gather", "Greater", "Identity", "If", "IsNaN", "Less", "Loop", "Max", "Neg", "Not"),
-        *("Or", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Sub", "Tile", "Where"),
+        *("Or", "Range", "ReduceMax", "ReduceMin", "ReduceSum", "Reshape", "Shape", "Slice"),
+        *("Sub", "Tile", "Where"),
     }
 )
 """The operators of all nodes that `StandardNodes` adds.
@@ -126,7 +126,7 @@ class StandardNodes:
 
     def constant(
         self,
-        numbers: Sequence[int] | int | float,
+        numbers: Sequence[int] | Sequence[Sequence[int]] | int | float,
         purpose: str,
         element_type: ir.DataType = ir.DataType.INT64,
     ) -> ir.Value:
@@ -210,27 +210,24 @@ def record_rules(node: ir.Node, examined: ExaminedNode) -> None:
 
 def computed(
     nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
-) -> ir.Value:
+) -> list[ir.Value]:
     """Add a copy of the node itself that reads other operands, without omitted ones.
 
     Legacy broadcasting attributes are removed.
 
-    Raises:
-        SonnxError: The node has further outputs that may be used.
+    Returns:
+        Its outputs, in the places of those of the node.
     """
-    original, result = examined.target.node, nodes.value("result")
-    if any(output.name for output in original.outputs[1:]):
-        target = examined.target
-        raise SonnxError(
-            f"{target.operator.name} '{target.label}' has further outputs, with which it cannot be "
-            "enforced; export the model for inference"
-        )
+    original = examined.target.node
     drop_legacy_attributes(examined)
     given = iter(operands)
+    results = [
+        nodes.value("result") if output.name else ir.Value(name="") for output in original.outputs
+    ]
     node = ir.node(
         original.op_type,
         [None if value is None else next(given) for value in original.inputs],
-        outputs=[result],
+        outputs=results,
         name=original.name,
         doc_string=original.doc_string,
         metadata_props=original.metadata_props,
@@ -238,7 +235,15 @@ def computed(
     node.attributes.update(original.attributes)
     record_rules(node, examined)
     nodes.nodes.append(node)
-    return result
+    return results
+
+
+def replacements(
+    examined: ExaminedNode, results: Sequence[ir.Value]
+) -> Mapping[ir.Value, ir.Value]:
+    """The value that replaces each output of a node; omitted outputs need none."""
+    pairs = zip(examined.target.node.outputs, results, strict=True)
+    return {output: result for output, result in pairs if output.name}
 
 
 def drop_legacy_attributes(examined: ExaminedNode) -> None:

@@ -172,6 +172,7 @@ def _declarations(record: Record) -> Json:
         evidence.append(_report(REPORT_OF_REWRITTEN, record.rewritten))
     evidence.extend(_change(n, change) for n, change in enumerate(record.changes, start=1))
     claims = []
+    waivers: dict[str, str] = {}
     for number, (obligation, way) in enumerate(zip(obligations, ways, strict=True), start=1):
         evidence.append(_evidence(number, obligation))
         claim = _claim(number, obligation, way, record)
@@ -179,8 +180,13 @@ def _declarations(record: Record) -> Json:
             supporting = [*changed.get(_place(obligation), ()), REPORT_OF_REWRITTEN]
             claim["evidence"] = [f"obligation:{number}", *supporting]
         if way is Fulfilment.WAIVED:
-            evidence.append(_waiver(number, cast(Document, obligation["waiver"])))
-            claim["mitigationStrategies"] = [f"waiver:{number}"]
+            waiver = cast(Document, obligation["waiver"])
+            own = f"waiver:{number}"
+            # A waiver of many violations is told of once.
+            shared = json.dumps([obligation["rule"], waiver]) if waiver.get("count") else own
+            if waivers.setdefault(shared, own) == own:
+                evidence.append(_waiver(own, waiver))
+            claim["mitigationStrategies"] = [waivers[shared]]
         claims.append(claim)
     return {
         "assessors": [
@@ -217,11 +223,12 @@ def _evidence(number: int, obligation: Document) -> Json:
     }
 
 
-def _waiver(number: int, waiver: Document) -> Json:
+def _waiver(reference: str, waiver: Document) -> Json:
+    count = waiver.get("count")
     return {
-        "bom-ref": f"waiver:{number}",
+        "bom-ref": reference,
         "propertyName": NAMESPACE + "waiver",
-        "description": waiver["reason"],
+        "description": f"{waiver['reason']} ({count} in all)" if count else waiver["reason"],
         "expires": f"{waiver['until']}T23:59:59Z",
         "author": {"name": waiver["who"]},
     }

@@ -15,6 +15,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import adopt_opset_imports
 from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.graph import GRAPH
 
 PATH = "path"
 """Key in a node's `meta` for the path of its calls, such as `outer/inner`."""
@@ -25,6 +26,8 @@ _NAME = "sonnx_ort.name"
 
 def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> None:
     """Inline, in place, every function that contains or calls one of the named operators.
+
+    Every function, if the rules on graphs are among them.
 
     Each inlined node gets the path of its calls in its name and its `meta`. Other functions are
     unchanged.
@@ -52,6 +55,8 @@ def _enforceable_functions(
     model: ir.Model, operators: Container[str]
 ) -> set[ir.OperatorIdentifier]:
     """The identifiers of the functions that contain one of the operators or call one that does."""
+    if GRAPH in operators:
+        return set(model.functions)
     calls = {
         identifier: {node.op_identifier() for node in every_node(function.graph)}
         for identifier, function in model.functions.items()

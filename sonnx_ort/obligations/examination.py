@@ -12,7 +12,7 @@ from sonnx_ort.knowledge.declarations import is_sparse
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
-from sonnx_ort.obligations.findings import find
+from sonnx_ort.obligations.findings import find_declarations, graph_obligations
 from sonnx_ort.obligations.obligation import Obligation, waiver_of
 from sonnx_ort.obligations.passed_guards import PassedGuards
 from sonnx_ort.obligations.report import (
@@ -30,8 +30,8 @@ from sonnx_ort.obligations.targets import (
     targets,
 )
 from sonnx_ort.obligations.waivers import Waiver
-from sonnx_ort.profile.catalog import STANDARD_OPERATORS
-from sonnx_ort.profile.general import GR1
+from sonnx_ort.profile.catalog import STANDARD_OPERATORS, standing_of
+from sonnx_ort.profile.graph import GR1, GRAPH
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Broadcasting, Demands
 from sonnx_ort.profile.rule import Status, Subject
@@ -48,14 +48,19 @@ def coverage(model: ir.Model, operators: Container[str]) -> tuple[Coverage, ...]
         nodes.extend(every_node(function.graph))
     counts = Counter((node.domain, node.op_type) for node in nodes if node.domain != DOMAIN)
     return tuple(
-        Coverage(f"{domain}::{name}" if domain else name, count, _extent(domain, name, operators))
+        Coverage(
+            f"{domain}::{name}" if domain else name,
+            count,
+            _extent(domain, name, operators),
+            standing_of(domain, name),
+        )
         for (domain, name), count in counts.most_common()
     )
 
 
 def _extent(domain: str, name: str, operators: Container[str]) -> Extent:
     if domain != STANDARD_DOMAIN or name not in STANDARD_OPERATORS:
-        return Extent.NO_DOCUMENT
+        return Extent.NO_RULES
     return Extent.ENFORCED if name in operators else Extent.NOT_ASKED_FOR
 
 
@@ -81,6 +86,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     *,
     enforced: tuple[EnforcedNode, ...] = (),
     complete: bool = False,
+    rewritten: bool = False,
     waivers: Iterable[Waiver] = (),
 ) -> Examination:
     """Find all obligations of a canonical model, which is not modified.
@@ -92,6 +98,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         enforced: The nodes that custom operators already enforce, in graph order.
         complete: Whether the report includes operators that are not enforced, in supported
             versions, and findings if nothing is violated.
+        rewritten: Whether `rewrite` made the model, or a file from which this one was restored.
         waivers: The waivers. What they cover is not enforced; the report still contains the
             violation.
 
@@ -100,11 +107,11 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
             an unsupported version of an operator.
     """
     facts = Facts(model)
-    computing = {e.computed_by for e in enforced}
+    unbound = {e.computed_by for e in enforced}.union(*(e.added for e in enforced))
     profiled = tuple(
         t
         for t in targets(model)
-        if t.node not in computing
+        if t.node not in unbound
         and (_to_enforce(t, demands) or (complete and is_of_known_version(t)))
     )
     for target in profiled:
@@ -113,8 +120,11 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         require_allowed_types(target, facts)
     nodes = _examine_in_order(model, profiled, facts, demands, tuple(waivers))
     general = _general_obligations(model, facts, nodes)
+    graph = GRAPH in demands.operators
+    rewritten = rewritten or bool(enforced)
     obligations = (
         *general,
+        *(graph_obligations(model, facts, identity, rewritten=rewritten) if graph else ()),
         *(o for node in nodes for o in node.found),
         *(o for node in enforced for o in _already_enforced(node, facts)),
     )
@@ -122,7 +132,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     report = Report(
         demands,
         obligations,
-        findings=find(model, facts) if tells_all else (),
+        findings=find_declarations(model, facts) if tells_all and not graph else (),
         coverage=coverage(model, demands.operators),
         identity=identity,
     )
@@ -163,8 +173,10 @@ def _examine_in_order(
         if node not in by_node:
             passed.follow(node)
             continue
-        examined = _examine_target(by_node[node], facts, demands, passed, waivers)
-        if _to_enforce(examined.target, demands) and not examined.waived:
+        target = by_node[node]
+        examined = _examine_target(target, facts, demands, passed, waivers)
+        checked = _to_enforce(target, demands) and target.operator.checked_in_runs
+        if checked and not examined.waived:
             passed.record(examined)
         else:
             # A node that is not enforced guarantees nothing.
@@ -216,9 +228,9 @@ def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation,
     """The obligations that a node of a rewritten model checks in each run."""
     values = [value for value in enforced.node.inputs if value is not None]
     operator = enforced.operator
-    names = (
-        operator.operand_names(len(values)) if operator.elementwise else operator.checked_operands
-    )
+    shown = operator.operand_names(len(values))
+    variadic = operator.repeated_operand is not None
+    names = shown if operator.elementwise or variadic else operator.checked_operands
     operands = facts.operands(names, values)
     evidence = f"the model enforces it, by sonnx::{enforced.node.op_type}"
     return tuple(

@@ -182,7 +182,7 @@ def operands_fit(obligations: Iterable[Obligation]) -> bool:
 def _examine(
     target: Target, operands: Operands, edition: Edition, broadcasting: Broadcasting
 ) -> ExaminedNode:
-    rules = target.operator.rules_of_node(edition, operands, target.attributes)
+    rules = target.operator.rules_of_node(edition, operands, target.attributes, target.version)
     if target.operator is BROADCAST:
         obligations = tuple(_evaluate(rule, target, operands) for rule in rules)
         plan = replace(plan_broadcast(operands, checked=False), fits=operands_fit(obligations))

@@ -1,58 +1,180 @@
-"""Finds violations of the general restrictions in a whole graph."""
+"""Finds the places where a graph does not keep the rules on graphs."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, repeat
+from dataclasses import dataclass
+from itertools import chain
 
 import onnx_ir as ir
 
-from sonnx_ort.knowledge.declarations import declared_shape, declared_type
+from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, declared_type
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.schemas import Assumption, assumptions, convertible_inputs
-from sonnx_ort.loading.traversal import defined_values, every_node
-from sonnx_ort.obligations.obligation import Finding
-from sonnx_ort.obligations.targets import label_of
-from sonnx_ort.profile.general import (
+from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.obligations.obligation import Finding, Obligation
+from sonnx_ort.obligations.report import Identity
+from sonnx_ort.obligations.targets import label_of, nodes_with_paths
+from sonnx_ort.profile.catalog import OperatorStanding, standing_of
+from sonnx_ort.profile.graph import (
     DEAD_NODE,
+    DECLARED_IN_FILE,
+    DETERMINISTIC,
     FALSE_CLAIM,
     GR2,
     GR3,
     GR4,
+    GRAPH_RULES,
     IMPLICIT_SHAPE,
+    INFERENCE,
+    OPERATORS_OF_THE_SET,
     UNUSED_INPUT,
+    VERSIONS,
+    OfGraph,
 )
 from sonnx_ort.profile.operand import contradict, format_shape
+from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
+from sonnx_ort.profile.rule import Rule, Status
+
+_RANDOM = frozenset(
+    {
+        *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"),
+        "RandomUniformLike",
+    }
+)
+"""The operators of ONNX that draw random numbers, beside Dropout in training mode."""
+
+_TRAINING_DOMAIN = "ai.onnx.preview.training"
+
+_TRAINING_INPUT = 2
+"""The input of a Dropout that says whether it trains."""
 
 
-def find(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
-    """Find all violations of the restrictions in a canonical model."""
-    nodes = list(every_node(model.graph))
-    versions = [model.opset_imports.get(node.domain, 1) for node in nodes]
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A node with its version and the nodes whose subgraphs contain it."""
+
+    node: ir.Node
+    version: int
+    path: tuple[str, ...]
+
+    def finding(self, rule: Rule, detail: str) -> Finding:
+        """The node as a place where the graph does not keep a rule."""
+        return Finding(rule, self.node.op_type, label_of(self.node), detail, self.path)
+
+
+def find_declarations(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
+    """Find where a canonical model leaves implicit, or declares wrongly, what it should say."""
+    nodes = _placed(model)
     return tuple(
         chain(
             _wrong_declarations(model, facts),
             _unused_inputs(model),
             _dead_nodes(nodes),
-            chain.from_iterable(map(_defaults, nodes, versions)),
-            chain.from_iterable(map(_conversions, nodes, versions, repeat(facts))),
+            chain.from_iterable(map(_defaults, nodes)),
+            chain.from_iterable(_conversions(node, facts) for node in nodes),
             _missing_declarations(model, facts),
         )
     )
+
+
+def graph_obligations(
+    model: ir.Model, facts: Facts, identity: Identity, *, rewritten: bool
+) -> tuple[Obligation, ...]:
+    """Decide all rules on graphs for a canonical model.
+
+    Args:
+        model: The model.
+        facts: What is known of its values.
+        identity: What the file says of itself.
+        rewritten: Whether `rewrite` made the model. It adds nodes whose values and attributes stand
+            in no file, so that the rules on what stands there bind the original alone.
+
+    Returns:
+        One obligation for each place that violates a rule, and one for each rule that is kept.
+    """
+    nodes = _placed(model)
+    found = [
+        *chain.from_iterable(map(_unsuitable, nodes)),
+        *_of_file(identity),
+        *find_declarations(model, facts),
+    ]
+    rules = [rule for rule in GRAPH_RULES if not (rewritten and rule in DECLARED_IN_FILE)]
+    return tuple(chain.from_iterable(_decided(rule, found) for rule in rules))
+
+
+def _decided(rule: Rule, found: Sequence[Finding]) -> Sequence[Obligation]:
+    violated = [finding.obligation() for finding in found if finding.rule is rule]
+    requirement = rule.requirement
+    if violated or not isinstance(requirement, OfGraph):
+        return violated
+    return [Obligation(rule, "", "", (), Status.PROVED, requirement.kept)]
+
+
+def _placed(model: ir.Model) -> list[_Placed]:
+    versions = model.opset_imports
+    return [
+        _Placed(node, versions.get(node.domain, 1), path) for node, path in nodes_with_paths(model)
+    ]
+
+
+def _unsuitable(placed: _Placed) -> Iterator[Finding]:
+    """What speaks against the operator of a node."""
+    node = placed.node
+    standing = standing_of(node.domain, node.op_type)
+    if standing is OperatorStanding.OUTSIDE and node.domain != DOMAIN:
+        name = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        yield placed.finding(
+            OPERATORS_OF_THE_SET, f"{name} is not in the operator set, and no draft speaks of it"
+        )
+    trains = _trains(node)
+    if (node.domain == STANDARD_DOMAIN and node.op_type in _RANDOM) or (
+        trains and node.op_type == "Dropout"
+    ):
+        yield placed.finding(DETERMINISTIC, f"{node.op_type} draws random numbers")
+    if trains or node.domain == _TRAINING_DOMAIN or _is(node, "Dropout"):
+        yield placed.finding(
+            INFERENCE, "it is in training mode" if trains else "it is an operator of training"
+        )
+
+
+def _is(node: ir.Node, name: str) -> bool:
+    return (node.domain, node.op_type) == (STANDARD_DOMAIN, name)
+
+
+def _trains(node: ir.Node) -> bool:
+    """Whether a node is not known to be in the mode of inference."""
+    if _is(node, "BatchNormalization"):
+        return node.attributes.get_int("training_mode", 0) != 0
+    if not _is(node, "Dropout"):
+        return False
+    if len(node.inputs) <= _TRAINING_INPUT or (mode := node.inputs[_TRAINING_INPUT]) is None:
+        return False
+    tensor = constant_tensor(mode)
+    return tensor is None or bool(tensor.numpy().any())
+
+
+def _of_file(identity: Identity) -> Iterator[Finding]:
+    for domain in identity.ambiguous_domains:
+        yield Finding(
+            VERSIONS, "domain", domain or "ai.onnx", "it is imported in more than one version"
+        )
+    if identity.has_training_info:
+        yield Finding(INFERENCE, "model", "training_info", "the file has training information")
 
 
 def _missing_declarations(model: ir.Model, facts: Facts) -> Iterator[Finding]:
     for value in defined_values(model.graph):
         if not value.name or value.is_initializer():
             continue
-        place = f"value '{value.name}'"
         if value.type is None:
-            yield Finding(GR2, place, "the file gives no type")
+            yield Finding(GR2, "value", value.name, "the file gives no type")
         if value.shape is None and facts.may_be_tensor(value):
-            yield Finding(IMPLICIT_SHAPE, place, "the file gives no shape")
+            yield Finding(IMPLICIT_SHAPE, "value", value.name, "the file gives no shape")
 
 
-def _conversions(node: ir.Node, version: int, facts: Facts) -> Iterator[Finding]:
+def _conversions(placed: _Placed, facts: Facts) -> Iterator[Finding]:
     """Operands of two types at an operator that also supports one common type."""
-    pairs = convertible_inputs(node.op_type, version, node.domain)
+    node = placed.node
+    pairs = convertible_inputs(node.op_type, placed.version, node.domain)
     if not pairs:
         return
     types = {i: facts.element_type(v) for i, v in enumerate(node.inputs) if v is not None}
@@ -60,15 +182,16 @@ def _conversions(node: ir.Node, version: int, facts: Facts) -> Iterator[Finding]
         first, second = types.get(one.position), types.get(other.position)
         if None not in (first, second) and first != second:
             detail = f"{one.name} is {first} and {other.name} is {second}; one is converted"
-            yield Finding(GR3, _place(node), detail)
+            yield placed.finding(GR3, detail)
             return
 
 
-def _defaults(node: ir.Node, version: int) -> Iterator[Finding]:
-    for assumption in assumptions(node.op_type, version, node.domain):
+def _defaults(placed: _Placed) -> Iterator[Finding]:
+    node = placed.node
+    for assumption in assumptions(node.op_type, placed.version, node.domain):
         if _is_omitted(node, assumption):
             detail = f"'{assumption.name}' is left out; {assumption.assumed}"
-            yield Finding(GR4, _place(node), detail)
+            yield placed.finding(GR4, detail)
 
 
 def _is_omitted(node: ir.Node, assumption: Assumption) -> bool:
@@ -81,15 +204,17 @@ def _is_omitted(node: ir.Node, assumption: Assumption) -> bool:
     return name not in node.attributes
 
 
-def _dead_nodes(nodes: list[ir.Node]) -> Iterator[Finding]:
-    for node in dead_nodes(nodes):
-        yield Finding(DEAD_NODE, _place(node), "no output of it contributes to one of the graph")
+def _dead_nodes(nodes: Sequence[_Placed]) -> Iterator[Finding]:
+    dead = set(dead_nodes([placed.node for placed in nodes]))
+    for placed in nodes:
+        if placed.node in dead:
+            yield placed.finding(DEAD_NODE, "no output of it contributes to one of the graph")
 
 
 def _unused_inputs(model: ir.Model) -> Iterator[Finding]:
     for value in model.graph.inputs:
         if not value.uses() and not value.is_graph_output():
-            yield Finding(UNUSED_INPUT, f"input '{value.name}'", "nothing reads it")
+            yield Finding(UNUSED_INPUT, "input", str(value.name), "nothing reads it")
 
 
 def _wrong_declarations(model: ir.Model, facts: Facts) -> Iterator[Finding]:
@@ -99,19 +224,16 @@ def _wrong_declarations(model: ir.Model, facts: Facts) -> Iterator[Finding]:
         stated = declared_type(value)
         actual = facts.element_type(value)
         if stated is not None and actual is not None and stated != actual:
-            yield Finding(FALSE_CLAIM, f"value '{value.name}'", f"declared {stated}, is {actual}")
+            yield Finding(FALSE_CLAIM, "value", str(value.name), f"declared {stated}, is {actual}")
         actual_shape = facts.shape(value)
         stated_shape = declared_shape(value)
         if contradict(stated_shape, actual_shape):
             yield Finding(
                 FALSE_CLAIM,
-                f"value '{value.name}'",
+                "value",
+                str(value.name),
                 f"declared {format_shape(stated_shape)}, is {format_shape(actual_shape)}",
             )
-
-
-def _place(node: ir.Node) -> str:
-    return f"{node.op_type} '{label_of(node)}'"
 
 
 def dead_nodes(nodes: Sequence[ir.Node]) -> list[ir.Node]:

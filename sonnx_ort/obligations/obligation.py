@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sonnx_ort.obligations.waivers import Waiver
-from sonnx_ort.profile.general import Restriction
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import Rule, Status
 
@@ -69,24 +68,45 @@ class Obligation:
 
 def waiver_of(obligation: Obligation, waivers: Iterable[Waiver]) -> Waiver | None:
     """The first waiver that names an obligation, for any model and status; None if none does."""
-    rule, node, path = obligation.rule.id, obligation.node, obligation.path
-    return next((waiver for waiver in waivers if waiver.is_for(rule, node, path)), None)
+    place = obligation.rule.id, obligation.operator, obligation.node, obligation.path
+    return next((waiver for waiver in waivers if waiver.is_for(*place)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A restriction that the graph does not meet: at a node or value, with a detail as a clause.
+    """A place where the graph does not keep a rule on graphs.
 
-    It changes no result and rejects no model.
+    It changes no result, and rejects a model only if the rules on graphs are asked for.
+
+    Attributes:
+        rule: The rule.
+        kind: The operator of a node, or "value", "input", "domain" or "model".
+        name: The name of the node or value.
+        detail: What is so, as a clause.
+        path: The nodes whose subgraphs contain the node, outermost first.
     """
 
-    restriction: Restriction
-    place: str
+    rule: Rule
+    kind: str
+    name: str
     detail: str
+    path: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """The node or value in words."""
+        return f"{self.kind} '{self.name}'"
+
+    def obligation(self) -> Obligation:
+        """The violation, if the rules on graphs are asked for."""
+        hint = self.rule.requirement.hint(())
+        return Obligation(
+            self.rule, self.kind, self.name, (), Status.VIOLATED, self.detail, hint, self.path
+        )
 
     def __str__(self) -> str:
         """Format the finding on one line."""
-        return f"{self.place}: {self.restriction.id}: {self.detail}"
+        return f"{self.place}: {self.rule.id}: {self.detail}"
 
 
 def rule_document(rule: Rule) -> dict[str, object]:
@@ -128,6 +148,9 @@ def _waiver(obligation: Obligation) -> dict[str, object] | None:
         "who": waiver.who,
         "until": waiver.until.isoformat(),
         "expired": obligation.waiver_expired,
+        "operator": waiver.operator,
+        "nodes": waiver.nodes,
+        "count": waiver.count,
     }
 
 

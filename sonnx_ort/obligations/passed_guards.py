@@ -53,10 +53,9 @@ class PassedGuards:
             return
         passed = self._guards_before(node.inputs[index] for index in reads_elements_of(node))
         if node.op_type == "Conv":
-            # Its kernel rejects an image smaller than a filter.
             own = self._add_guard(f"Conv '{node.name or node.outputs[0].name}'")
             passed |= own
-            self._note_positive((self._shape(node.outputs[0]) or ())[_SPATIAL:], own)
+            self._note_image(node, own)
         if passed:
             self._guards_of.update(dict.fromkeys(node.outputs, passed))
         if rule.shapes is like_first and node.inputs[0] is not None:
@@ -92,6 +91,8 @@ class PassedGuards:
         for sizes in _axes_that_may_clash_at_0(examined):
             if 1 in sizes:
                 self._note_positive(sizes, own)
+        if target.operator.name == "Conv":
+            self._note_image(target.node, own)
 
     def _with_proof(self, obligation: Obligation, examined: ExaminedNode) -> Obligation:
         if obligation.status is not Status.RUNTIME:
@@ -140,6 +141,10 @@ class PassedGuards:
         """Register a guard and return its bit."""
         self._labels.append(label)
         return 1 << (len(self._labels) - 1)
+
+    def _note_image(self, node: ir.Node, own: int) -> None:
+        """Note the sizes behind a Conv, whose kernel rejects an image smaller than a filter."""
+        self._note_positive((self._shape(node.outputs[0]) or ())[_SPATIAL:], own)
 
     def _note_positive(self, sizes: Iterable[Dimension], own: int) -> None:
         for size in sizes:

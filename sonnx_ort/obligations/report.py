@@ -15,18 +15,15 @@ import onnx
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.obligation import Finding, Obligation, obligation_document, rule_document
-from sonnx_ort.profile.catalog import RULES
-from sonnx_ort.profile.general import RESTRICTIONS
+from sonnx_ort.profile.catalog import RULES, OperatorStanding
 from sonnx_ort.profile.operand import Operand, has_known_sizes
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Status
 
-ALL_RULES = frozenset({*RULES, *RESTRICTIONS})
-"""The ids of all rules and of all restrictions."""
-
 
 def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
-    """Find the ids of rules and restrictions by name.
+    """Find the ids of rules by name.
 
     Args:
         names: Ids, or prefixes of ids up to a dot, such as "Div" or "Div.int", in any case; or one
@@ -39,7 +36,7 @@ def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
     chosen: set[str] = set()
     for name in (str(name).strip() for name in requested):
         prefix = f"{name}.".lower()
-        found = {rule for rule in ALL_RULES if f"{rule}.".lower().startswith(prefix)}
+        found = {rule for rule in RULES if f"{rule}.".lower().startswith(prefix)}
         if not found:
             raise SonnxError(f"there is no rule '{name}'; {_available_rules(name)}")
         chosen |= found
@@ -49,7 +46,7 @@ def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
 def selected_rules(
     select: str | Iterable[str] | None, ignore: str | Iterable[str] | None
 ) -> frozenset[str]:
-    """Find the ids of the rules and restrictions that a report includes.
+    """Find the ids of the rules that a report includes.
 
     Args:
         select: Those to include, as for `choose_rules`; None for all.
@@ -58,36 +55,36 @@ def selected_rules(
     Raises:
         SonnxError: As for `choose_rules`.
     """
-    chosen = ALL_RULES if select is None else choose_rules(select)
+    chosen = frozenset(RULES) if select is None else choose_rules(select)
     return chosen if ignore is None else chosen - choose_rules(ignore)
 
 
 def _available_rules(name: str) -> str:
     """The rules of the operator that the name starts with, or the prefixes of all rules."""
     operator = name.lower().partition(".")[0]
-    rules = sorted(rule for rule in ALL_RULES if rule.lower().startswith(f"{operator}."))
+    rules = sorted(rule for rule in RULES if rule.lower().startswith(f"{operator}."))
     if rules:
         return f"choose some of {', '.join(rules)}, or what they begin with"
-    prefixes = sorted({rule.partition(".")[0] for rule in ALL_RULES})
+    prefixes = sorted({rule.partition(".")[0] for rule in RULES})
     return f"choose some of {', '.join(prefixes)}; `sonnx-ort explain` lists all rules"
 
 
 class Extent(enum.StrEnum):
-    """Whether the profile covers an operator."""
+    """Whether rules on an operator are enforced."""
 
     ENFORCED = "enforced"
-    """The profile has rules for it, and they are enforced."""
+    """There are rules for it, and they are enforced."""
 
     NOT_ASKED_FOR = "not asked for"
-    """The profile has rules for it, but they are not enforced."""
+    """There are rules for it, but they are not enforced."""
 
-    NO_DOCUMENT = "no document"
-    """The profile has no rule for it; nothing is checked."""
+    NO_RULES = "no rules"
+    """There are no rules for the operator itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many nodes of an operator a model has, and whether the profile covers it.
+    """How many nodes of an operator a model has, and what the profile says of it.
 
     The operator's name is prefixed with its domain if that is not the default one.
     """
@@ -95,6 +92,25 @@ class Coverage:
     operator: str
     nodes: int
     extent: Extent
+    standing: OperatorStanding
+
+    @property
+    def words(self) -> str:
+        """What the profile says of the operator, and whether its rules are enforced."""
+        standing = {
+            OperatorStanding.DRAFT: "in the profile",
+            OperatorStanding.GENERAL: "in the profile without a draft",
+            OperatorStanding.OUTSIDE: "outside the profile",
+        }[self.standing]
+        drafted = self.standing is OperatorStanding.DRAFT
+        match self.extent:
+            case Extent.ENFORCED:
+                return f"{standing}, {'enforced' if drafted else 'enforced by analogy'}"
+            case Extent.NOT_ASKED_FOR:
+                return f"{standing}, not asked for"
+            case Extent.NO_RULES:
+                general = self.standing is OperatorStanding.GENERAL
+                return f"{standing}: general restrictions only" if general else standing
 
 
 PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
@@ -108,20 +124,32 @@ class Identity:
     Attributes:
         sha256: Hash of the file, without external data; of the serialized model if there is no
             file.
+        ambiguous_domains: The domains that the file imports in more than one version.
+        has_training_info: Whether the file has training information.
     """
 
     sha256: str
     opsets: Mapping[str, int]
     versions: Mapping[str, str]
+    ambiguous_domains: tuple[str, ...] = ()
+    has_training_info: bool = False
 
 
 def identify(sha256: str, proto: onnx.ModelProto) -> Identity:
     """Identify a model by the hash of its file, its opsets and the package versions."""
+    imports = {(_DOMAINS.get(e.domain, e.domain), e.version) for e in proto.opset_import}
+    repeated = Counter(domain for domain, _ in imports)
     return Identity(
         sha256,
         {entry.domain: entry.version for entry in proto.opset_import},
         {package: _version(package) for package in PACKAGES},
+        tuple(domain for domain, count in repeated.items() if count > 1),
+        bool(proto.training_info),
     )
+
+
+_DOMAINS = {"ai.onnx": STANDARD_DOMAIN}
+"""The alias of the domain of the standard operators."""
 
 
 @functools.cache
@@ -168,7 +196,8 @@ class Report:
     Attributes:
         demands: The configuration: edition, broadcasting and enforced operators.
         obligations: One per rule and node, in graph order.
-        findings: What the graph leaves implicit or declares wrongly; never rejects a model.
+        findings: What the graph leaves implicit or declares wrongly, if the rules on graphs are
+            not enforced; never rejects a model.
         coverage: The number of nodes per operator, and whether rules cover it.
         identity: The model, and the package versions used.
         left_out: What `selected` excluded.
@@ -194,8 +223,16 @@ class Report:
     @property
     def not_covered(self) -> Mapping[str, int]:
         """The number of nodes per operator that has no rule."""
-        uncovered = (c for c in self.coverage if c.extent is Extent.NO_DOCUMENT)
+        uncovered = (c for c in self.coverage if c.extent is Extent.NO_RULES)
         return {c.operator: c.nodes for c in uncovered}
+
+    @property
+    def standings(self) -> Mapping[str, int]:
+        """The number of nodes by what the profile says of their operators."""
+        counts = Counter[OperatorStanding]()
+        for coverage in self.coverage:
+            counts[coverage.standing] += coverage.nodes
+        return {standing.value: counts[standing] for standing in OperatorStanding}
 
     @cached_property
     def enforced(self) -> tuple[Obligation, ...]:
@@ -234,9 +271,9 @@ class Report:
         """
         chosen = selected_rules(select, ignore)
         obligations = [o for o in self.enforced if o.rule.id not in chosen]
-        findings = [f for f in self.findings if f.restriction.id not in chosen]
+        findings = [f for f in self.findings if f.rule.id not in chosen]
         statuses = Counter(str(o.status) for o in obligations)
-        rules = {o.rule.id for o in obligations} | {f.restriction.id for f in findings}
+        rules = {o.rule.id for o in obligations} | {f.rule.id for f in findings}
         left_out = LeftOut(
             self.left_out.rules | rules,
             {status: count + statuses[status] for status, count in self.left_out.counts.items()},
@@ -245,7 +282,7 @@ class Report:
         return replace(
             self,
             obligations=tuple(o for o in self.obligations if o.rule.id in chosen),
-            findings=tuple(f for f in self.findings if f.restriction.id in chosen),
+            findings=tuple(f for f in self.findings if f.rule.id in chosen),
             left_out=left_out,
         )
 
@@ -306,14 +343,20 @@ class Report:
             },
             "obligations": [obligation_document(o) for o in self.obligations],
             "findings": [
-                {"restriction": f.restriction.id, "place": f.place, "detail": f.detail}
+                {"restriction": f.rule.id, "place": f.place, "detail": f.detail}
                 for f in self.findings
             ],
             "coverage": [
-                {"operator": c.operator, "nodes": c.nodes, "extent": c.extent.value}
+                {
+                    "operator": c.operator,
+                    "nodes": c.nodes,
+                    "extent": c.extent.value,
+                    "standing": c.standing.value,
+                }
                 for c in self.coverage
             ],
             "not_covered": dict(self.not_covered),
+            "standings": dict(self.standings),
             "left_out": {
                 "rules": sorted(self.left_out.rules),
                 "counts": dict(self.left_out.counts),
@@ -326,7 +369,7 @@ class Report:
         """For how many operands of enforced nodes the shape is known."""
         by_node: dict[tuple[str, tuple[str, ...]], tuple[Operand, ...]] = {}
         for obligation in self.enforced:
-            if obligation.operator:
+            if obligation.operands and obligation.operator:
                 # A Broadcast in front repeats the operands of its node.
                 by_node.setdefault((obligation.node, obligation.path), obligation.operands)
         shapes = [operand.shape for operands in by_node.values() for operand in operands]

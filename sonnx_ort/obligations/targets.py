@@ -20,7 +20,7 @@ from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
-from sonnx_ort.profile.rule import AttributeValue, Rule
+from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule
 
 _LEGACY_ATTRIBUTES = ("axis", "broadcast", "consumed_inputs")
 """Attributes that element-wise operators had in versions 1 and 6 only."""
@@ -56,8 +56,9 @@ class Target:
 
     @cached_property
     def declared_results(self) -> tuple[Operand, ...]:
-        """The outputs as declared in the file, which may be wrong."""
-        names = self.operator.result_names(len(self.node.outputs))
+        """The outputs of the operands' type as declared in the file, which may be wrong."""
+        outputs = self.node.outputs[:1] if self.operator.further_results else self.node.outputs
+        names = self.operator.result_names(len(outputs))
         return tuple(
             Operand(
                 name=name,
@@ -67,7 +68,7 @@ class Target:
                 shape=declared_shape(value),
                 sparse=is_sparse(value),
             )
-            for name, value in zip(names, self.node.outputs, strict=True)
+            for name, value in zip(names, outputs, strict=True)
         )
 
     @property
@@ -99,7 +100,7 @@ class Target:
 
     @property
     def attributes(self) -> dict[str, AttributeValue]:
-        """The node's attributes by name, as far as they are numbers or texts."""
+        """The node's attributes by name; None for one that is no number, text or list of them."""
         return {name: attribute_value(self.node, name) for name in self.node.attributes}
 
     @property
@@ -112,20 +113,31 @@ class Target:
 
 
 _SCALAR_TYPES = (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING)
+_LIST_TYPES = (ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS)
 
 
 def attribute_value(node: ir.Node, name: str) -> AttributeValue:
-    """The value of a node's attribute; None if it is missing or neither a number nor a string."""
+    """The value of a node's attribute; None if it is missing or no number, text or list of them."""
     attribute = node.attributes.get(name)
-    if attribute is None or attribute.is_ref() or attribute.type not in _SCALAR_TYPES:
+    if attribute is None or attribute.is_ref():
         return None
-    value: AttributeValue = attribute.value
+    if attribute.type in _LIST_TYPES:
+        return tuple(attribute.value)
+    value: AttributeValue = attribute.value if attribute.type in _SCALAR_TYPES else None
     return value
 
 
-def attribute_texts(node: ir.Node, operator: Operator) -> dict[str, str]:
-    """The attributes on which an operator's rules depend, as JSON for a kernel."""
-    return {name: json.dumps(attribute_value(node, name)) for name in operator.attributes}
+def parameter_texts(node: ir.Node, operator: Operator, version: int) -> dict[str, str]:
+    """What an operator's rules depend on besides operands, as JSON for a kernel.
+
+    Args:
+        node: The node.
+        operator: Its operator.
+        version: The imported version of the operator's domain.
+    """
+    values: dict[str, AttributeValue] = {VERSION: version}
+    values |= {name: attribute_value(node, name) for name in operator.attributes}
+    return {name: json.dumps(values[name]) for name in operator.parameters}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +152,7 @@ class EnforcedNode:
         computed_by: The standard node behind it that computes the result; None if it computes
             itself.
         path: The nodes whose subgraphs contain it, outermost first.
+        added: The standard nodes that belong to it, and that no rule binds.
     """
 
     node: ir.Node
@@ -149,6 +162,7 @@ class EnforcedNode:
     edition: Edition | None
     computed_by: ir.Node | None = None
     path: tuple[str, ...] = ()
+    added: frozenset[ir.Node] = frozenset()
 
 
 def targets(model: ir.Model) -> Iterator[Target]:

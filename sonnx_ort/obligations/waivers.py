@@ -9,6 +9,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,47 +17,97 @@ from typing import Any
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import RULES
 
+_REQUIRED = ("rule", "node", "reason", "who", "until")
+_OF_ONE = ("node", "path")
+_OF_MANY = ("operator", "nodes", "count")
+_KNOWN = (*_REQUIRED, "path", "model", *_OF_MANY)
+_IN_JSON = ("rule", "node", "path", "model", "reason", "who", "until")
+
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """An entry by which a person or body accepts one violation until a date.
+    """An entry by which a person or body accepts one violation, or a number of them, until a date.
 
-    It affects enforcement only if it is given to `rewrite`, which then records it in the model.
+    It names one node, or many by their operator, by a pattern of their names, or by both. It
+    affects enforcement only if it is given to `rewrite`, which then records it in the model.
 
     Attributes:
         rule: The id of the violated rule.
-        node: The node name as in reports; empty for a rule of the whole graph.
+        node: The node name as in reports; empty for a rule of the whole graph; None for many nodes.
         reason: Why the violation is accepted.
         who: The person or body responsible.
         until: The last day of validity.
         path: The path of the node as in reports; None if its name is unique.
         model: The SHA-256 of the model as in reports; None for any model.
+        operator: The operator of many nodes, as in reports; None for any.
+        nodes: A pattern of the names of many nodes, for `fnmatch.fnmatchcase`; None for any.
+        count: The number of violations at many nodes; None for one node.
         origin: Where it is defined, for messages.
     """
 
     rule: str
-    node: str
+    node: str | None
     reason: str
     who: str
     until: dt.date
     path: tuple[str, ...] | None = None
     model: str | None = None
+    operator: str | None = None
+    nodes: str | None = None
+    count: int | None = None
     origin: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        """Check that it names one node, or many nodes and the number of violations.
+
+        Raises:
+            SonnxError: It names none or both, or the number is missing or below 1.
+        """
+        one, many = (
+            [name for name in names if getattr(self, name) is not None]
+            for names in (_OF_ONE, _OF_MANY)
+        )
+        if one and many:
+            raise SonnxError(f"'{one[0]}' is for one node and '{many[0]}' for many; remove one")
+        if not many and self.node is None:
+            raise SonnxError("'node' is missing; name a node, or many by 'operator' or 'nodes'")
+        if many == ["count"]:
+            raise SonnxError("'count' is for many nodes; name them by 'operator' or 'nodes'")
+        if many and self.count is None:
+            raise SonnxError("'count' is missing; it is the number of violations there")
+        if many and (type(self.count) is not int or self.count < 1):
+            raise SonnxError(f"'count' is {self.count!r}, and no whole number from 1 on")
 
     def __str__(self) -> str:
         """Format who accepts the violation, until when and why, as one clause."""
-        return f"by {self.who} until {self.until.isoformat()}: {self.reason}"
+        in_all = "" if self.count is None else f", {self.count} in all"
+        return f"by {self.who} until {self.until.isoformat()}{in_all}: {self.reason}"
 
     @property
     def place(self) -> str:
-        """The rule and the node, and where the waiver is defined, for messages."""
-        inside = "".join(f" in {node}" for node in reversed(self.path or ()))
+        """The rule and the node or nodes, and where the waiver is defined, for messages."""
         origin = f"{self.origin}: " if self.origin else ""
-        return f"{origin}the waiver of {self.rule} at node '{self.node}'{inside}"
+        named = "" if self.nodes is None else f" '{self.nodes}'"
+        operator = "" if self.operator is None else f" of {self.operator}"
+        inside = "".join(f" in {node}" for node in reversed(self.path or ()))
+        nodes = f"nodes{named}{operator}" if self.node is None else f"node '{self.node}'{inside}"
+        return f"{origin}the waiver of {self.rule} at {nodes}"
 
-    def is_for(self, rule: str, node: str, path: tuple[str, ...]) -> bool:
+    @property
+    def scope(self) -> tuple[object, ...]:
+        """What it covers, without the path and the model; the same for a renewed waiver."""
+        return (self.rule, self.node, self.operator, self.nodes, self.count)
+
+    def is_for(self, rule: str, operator: str, node: str, path: tuple[str, ...]) -> bool:
         """Whether it names this rule at this node, ignoring the model."""
+        if self.node is None:
+            named = self.nodes is None or fnmatchcase(node, self.nodes)
+            return self.rule == rule and self.operator in (None, operator) and named
         return (self.rule, self.node) == (rule, node) and self.path in (None, path)
+
+    def at(self, path: tuple[str, ...] | None) -> "Waiver":
+        """The waiver with the path of its node; one of many nodes has no path."""
+        return self if self.node is None else replace(self, path=path)
 
     def expired(self, today: dt.date) -> bool:
         """Whether its last day is before the given date."""
@@ -65,10 +116,6 @@ class Waiver:
 
 WaiverSource = str | os.PathLike[str] | Iterable[Waiver]
 """Waivers as a caller can give them: a TOML file, or `Waiver` objects."""
-
-_REQUIRED = ("rule", "node", "reason", "who", "until")
-_KNOWN = (*_REQUIRED, "path", "model")
-_IN_JSON = ("rule", "node", "path", "model", "reason", "who", "until")
 
 
 def read_waivers(source: WaiverSource) -> tuple[Waiver, ...]:
@@ -114,7 +161,10 @@ def _from_table(table: object, origin: str) -> Waiver:
 
 def waivers_to_json(waivers: Iterable[Waiver]) -> str:
     """Serialize waivers as one line of JSON."""
-    fields = [{name: getattr(waiver, name) for name in _IN_JSON} for waiver in waivers]
+    fields = [
+        {name: getattr(waiver, name) for name in _IN_JSON + (_OF_MANY if waiver.count else ())}
+        for waiver in waivers
+    ]
     return json.dumps(fields, ensure_ascii=False, default=dt.date.isoformat)
 
 
@@ -128,6 +178,7 @@ def waivers_from_json(text: str) -> tuple[Waiver, ...]:
 
 def _from_json(entry: Mapping[str, Any]) -> Waiver:
     fields = {name: entry[name] for name in _IN_JSON}
+    fields |= {name: entry[name] for name in _OF_MANY if name in entry}
     fields["until"] = dt.date.fromisoformat(fields["until"])
     return _from_fields(fields, strict=False)
 
@@ -138,20 +189,24 @@ def _from_fields(fields: Mapping[str, Any], *, strict: bool) -> Waiver:
     If not strict, unknown rules and empty strings are accepted, as the Python interface does.
     """
     for name in _REQUIRED:
-        if name not in fields:
+        if name not in fields and name not in _OF_ONE:
             raise SonnxError(f"'{name}' is missing; a waiver has {', '.join(_REQUIRED)}")
     for name in fields:
         if name not in _KNOWN:
             raise SonnxError(f"'{name}' is unknown; a waiver has {', '.join(_KNOWN)}")
-    text = partial(_text, fields, strict=strict)
+    given = {name: value for name, value in fields.items() if value is not None}
+    text = partial(_text, given, strict=strict)
     return Waiver(
         rule=text("rule"),
-        node=text("node"),
+        node=text("node") if "node" in given else None,
         reason=text("reason"),
         who=text("who"),
-        until=_day(fields["until"]),
-        path=_path(fields.get("path")),
-        model=None if fields.get("model") is None else text("model"),
+        until=_day(given["until"]),
+        path=_path(given.get("path")),
+        model=text("model") if "model" in given else None,
+        operator=text("operator") if "operator" in given else None,
+        nodes=text("nodes") if "nodes" in given else None,
+        count=given.get("count"),
     )
 
 

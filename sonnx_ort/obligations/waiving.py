@@ -1,14 +1,14 @@
 """Matches waivers with violations, and decides what is enforced instead.
 
-A waiver covers exactly one violation. If the rule requires equal shapes, an explicit Broadcast is
-inserted and all other rules are enforced behind it. Any other waived rule is not enforced; the
-remaining rules of the node are. The metadata of the rewritten model lists the waivers used, for
-readers and to recognize what the native backend generated. This list grants no exemption: rewriting
-such a model again requires the waivers again.
+A waiver covers exactly one violation, or as many as it says. If the rule requires equal shapes, an
+explicit Broadcast is inserted and all other rules are enforced behind it. Any other waived rule is
+not enforced; the remaining rules of the node are. The metadata of the rewritten model lists the
+waivers used, for readers and to recognize what the native backend generated. This list grants no
+exemption: rewriting such a model again requires the waivers again.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import onnx_ir as ir
@@ -30,16 +30,20 @@ def waive(
     An expired waiver is attached too, but the violation still counts.
 
     Raises:
-        SonnxError: A waiver matches no violation, several, or one that already has a waiver.
+        SonnxError: A waiver matches no violation, another number of them than it covers, or one
+            that already has a waiver.
     """
     waived: dict[tuple[int, int], Waiver] = {}
     for waiver in waivers:
-        place = _place(reports, waiver)
-        if place in waived:
-            raise SonnxError(f"{waiver.place} is the second one for that violation; remove one")
-        waived[place] = waiver
+        for place, violation in _violations(reports, waiver).items():
+            if place in waived:
+                raise SonnxError(
+                    f"{waiver.place} is the second one for the violation at {violation.place}; "
+                    "remove one"
+                )
+            waived[place] = waiver
     return tuple(
-        mark(report, [w for (position, _), w in waived.items() if position == index], today)
+        mark(report, list(dict.fromkeys(w for (i, _), w in waived.items() if i == index)), today)
         for index, report in enumerate(reports)
     )
 
@@ -72,8 +76,8 @@ def _is_violation(obligation: Obligation) -> bool:
     return obligation.enforced and obligation.status is Status.VIOLATED
 
 
-def _place(reports: Sequence[Report], waiver: Waiver) -> tuple[int, int]:
-    """Find the one violation that a waiver covers: the index of the report, and its index there."""
+def _violations(reports: Sequence[Report], waiver: Waiver) -> Mapping[tuple[int, int], Obligation]:
+    """Find the violations that a waiver covers, by the index of the report and the index there."""
     candidates = {
         (index, position): obligation
         for index, report in enumerate(reports)
@@ -81,23 +85,33 @@ def _place(reports: Sequence[Report], waiver: Waiver) -> tuple[int, int]:
         for position, obligation in enumerate(report.obligations)
         if waiver_of(obligation, [waiver]) is not None
     }
-    match [place for place, obligation in candidates.items() if _is_violation(obligation)]:
-        case [place]:
-            return place
-        case []:
-            raise SonnxError(f"{waiver.place} is for no violation: {_why(candidates.values())}")
-        case places:
-            raise SonnxError(
-                f"{waiver.place} is for {len(places)} violations; tell them apart by 'path', "
-                "or by 'model'"
-            )
+    found = {place: o for place, o in candidates.items() if _is_violation(o)}
+    if not found:
+        raise SonnxError(f"{waiver.place} is for no violation: {_why(candidates.values())}")
+    if len(found) != (waiver.count or 1):
+        raise SonnxError(f"{waiver.place} is for {_other_number(waiver, [*found.values()])}")
+    return found
+
+
+def _other_number(waiver: Waiver, found: Sequence[Obligation]) -> str:
+    number = "1 violation" if len(found) == 1 else f"{len(found)} violations"
+    if waiver.count is None:
+        return f"{number}; tell them apart by 'path', or by 'model'"
+    first = ", ".join(obligation.place for obligation in found[:3])
+    more = f", and {len(found) - 3} more" if len(found) > 3 else ""
+    return (
+        f"{number}, and its 'count' is {waiver.count}: {first}{more}; review them, and correct "
+        "the waiver or the model"
+    )
 
 
 def _why(candidates: Iterable[Obligation]) -> str:
-    for obligation in candidates:
-        if obligation.status is not Status.VIOLATED:
-            return f"the rule is {obligation.status} there; remove it"
-        return f"{obligation.operator} is not among the operators to be enforced; remove it"
+    statuses = {obligation.status: obligation.operator for obligation in candidates}
+    if Status.VIOLATED in statuses:
+        operator = statuses[Status.VIOLATED]
+        return f"{operator} is not among the operators to be enforced; remove it"
+    if statuses:
+        return f"the rule is {' or '.join(sorted(statuses))} there; remove it"
     return "no such rule binds such a node; correct or remove it"
 
 
@@ -120,18 +134,23 @@ def record_waivers(model: ir.Model, waivers: Sequence[Waiver]) -> bool:
 
 def with_recorded_waivers(report: Report, recorded: Sequence[Waiver]) -> Report:
     """Note in a report which obligations were waived before, according to the model's metadata."""
-    return replace(report, obligations=tuple(_annotated(o, recorded) for o in report.obligations))
+    needed = _needed(report, recorded)
 
+    def annotated(obligation: Obligation) -> Obligation:
+        waiver = waiver_of(obligation, recorded)
+        if waiver is None or not obligation.enforced:
+            return obligation
+        # A waiver of many nodes does not say which of these were violated.
+        what = "it was" if waiver.count is None else "such violations were"
+        says = f"the model's metadata says that {what} waived {waiver}"
+        if obligation.status is Status.VIOLATED:
+            hint = f"{obligation.hint}; {says}; give that waiver to tolerate it"
+            return replace(obligation, hint=hint)
+        if waiver in needed:
+            return obligation
+        return replace(obligation, evidence=f"{obligation.evidence}; {says}")
 
-def _annotated(obligation: Obligation, recorded: Sequence[Waiver]) -> Obligation:
-    waiver = waiver_of(obligation, recorded)
-    if waiver is None or not obligation.enforced:
-        return obligation
-    says = f"the model's metadata says that it was waived {waiver}"
-    if obligation.status is Status.VIOLATED:
-        hint = f"{obligation.hint}; {says}; give that waiver to tolerate it"
-        return replace(obligation, hint=hint)
-    return replace(obligation, evidence=f"{obligation.evidence}; {says}")
+    return replace(report, obligations=tuple(map(annotated, report.obligations)))
 
 
 def waivers_in_effect(
@@ -159,13 +178,13 @@ def require_waived(
 ) -> tuple[Waiver, ...]:
     """Reject a model with a violation that no waiver covers, and waivers that cannot apply.
 
-    Returns the waivers that apply, each with the path of its node. Of the given ones, a previous
+    Returns the waivers that apply, those of one node with its path. Of the given ones, a previous
     rewrite has `applied` some, so that no violation remains for them.
 
     Raises:
         ModelRejected: A violation has no waiver.
-        SonnxError: A waiver has expired, matches no violation or several, or covers a rule that
-            cannot be waived.
+        SonnxError: A waiver has expired, matches no violation or another number than it covers, or
+            covers a rule that cannot be waived.
     """
     today = _today()
     for waiver in given:
@@ -174,32 +193,47 @@ def require_waived(
                 f"{waiver.place} expired on {waiver.until.isoformat()}; mend the model, or have "
                 "the waiver renewed"
             )
-    unused = [w for w in given if not any(replace(w, path=a.path) == a for a in applied)]
+    unused = [w for w in given if not any(w.at(a.path) == a for a in applied)]
     (waived,) = waive([report], unused, today)
     for obligation in waived.waived:
         if not obligation.rule.waivable:
             raise _ineffective(obligation, _why_not_waivable(obligation.rule))
     if not waived.ok:
         raise ModelRejected(waived)
-    marked = (replace(o.waiver, path=o.path) for o in waived.waived if o.waiver is not None)
-    return tuple(sorted((*applied, *marked), key=lambda w: (w.path or (), w.node, w.rule)))
+    marked = (o.waiver.at(o.path) for o in waived.waived if o.waiver is not None)
+    return tuple(sorted(dict.fromkeys((*applied, *marked)), key=_in_order))
+
+
+def _in_order(waiver: Waiver) -> tuple[object, ...]:
+    named = (waiver.node, waiver.rule, waiver.operator, waiver.nodes)
+    return (waiver.path or (), *(name or "" for name in named))
 
 
 def _recorded_and_applied(
     examination: Examination, recorded: Sequence[Waiver], given: Sequence[Waiver]
 ) -> Iterator[Waiver]:
     """The recorded waivers with an inserted Broadcast, replaced by given ones if possible."""
-    places = {(rule.id, n.label, n.path) for n in examination.enforced for rule in n.rules}
+    places = {
+        (rule.id, node.operator.name, node.label, node.path)
+        for node in examination.enforced
+        for rule in node.rules
+    }
     # If the shapes are proved equal, the standard operator remains behind the Broadcast.
     places |= {
-        (o.rule.id, o.node, o.path)
+        (o.rule.id, o.operator, o.node, o.path)
         for o in examination.report.obligations
-        if o.status is Status.PROVED and o.rule.requirement.subject is Subject.EQUAL_SHAPES
+        if o.status is Status.PROVED and _requires_equal_shapes(o)
     }
-    for old in recorded:
+    needed = _needed(examination.report, recorded)
+    for old in (waiver for waiver in recorded if waiver not in needed):
         for place in (place for place in places if old.is_for(*place)):
-            renewed = (replace(new, path=place[-1]) for new in given if new.is_for(*place))
-            yield next(renewed, old)
+            renewed = (n for n in given if n.scope == old.scope and n.path in (None, place[-1]))
+            yield next((new.at(place[-1]) for new in renewed), old)
+
+
+def _needed(report: Report, recorded: Sequence[Waiver]) -> Container[Waiver | None]:
+    """The recorded waivers that are for a violation still."""
+    return {waiver_of(o, recorded) for o in report.obligations if _is_violation(o)}
 
 
 def _why_not_waivable(rule: Rule) -> str:

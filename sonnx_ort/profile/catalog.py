@@ -1,19 +1,29 @@
-"""All operators and rules of the profile by name."""
+"""All operators and rules of the profile by name, and the operators that the profile has."""
 
+import enum
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from sonnx_ort.profile.activations import EXP, LEAKY_RELU, RELU, SIGMOID, SIN, SOFTMAX, TANH
 from sonnx_ort.profile.arithmetic import ADD, MAX, MIN, MOD, MUL, P_RELU
 from sonnx_ort.profile.batch_normalization import BATCH_NORMALIZATION
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.comparisons import EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL
+from sonnx_ort.profile.convolutions import CONV, CONV_INTEGER
 from sonnx_ort.profile.div import DIV
 from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
-from sonnx_ort.profile.general import GENERAL_RULES
+from sonnx_ort.profile.gemm import GEMM
+from sonnx_ort.profile.generators import CONSTANT, RANGE, SHAPE
+from sonnx_ort.profile.graph import GENERAL_RULES
+from sonnx_ort.profile.layout import CONCAT, FLATTEN, RESHAPE
 from sonnx_ort.profile.logic import AND, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, OR, XOR
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator, require_distinct
+from sonnx_ort.profile.pooling import MAX_POOL
+from sonnx_ort.profile.quantization import DEQUANTIZE_LINEAR, QUANTIZE_LINEAR
+from sonnx_ort.profile.recurrent import LSTM
 from sonnx_ort.profile.rule import Rule
 from sonnx_ort.profile.slice import SLICE
+from sonnx_ort.profile.squeezing import SQUEEZE, UNSQUEEZE
 from sonnx_ort.profile.sub import SUB
 from sonnx_ort.profile.tensors import ARG_MAX, CAST, MAT_MUL, WHERE
 
@@ -46,12 +56,34 @@ _OPERATORS = (
     SQRT,
     LOG,
     ACOS,
+    RELU,
+    SIGMOID,
+    TANH,
+    EXP,
+    SIN,
+    LEAKY_RELU,
     CAST,
     MAT_MUL,
     BATCH_NORMALIZATION,
     CLIP,
     SLICE,
     ARG_MAX,
+    SOFTMAX,
+    QUANTIZE_LINEAR,
+    DEQUANTIZE_LINEAR,
+    CONCAT,
+    RESHAPE,
+    FLATTEN,
+    SQUEEZE,
+    UNSQUEEZE,
+    CONSTANT,
+    SHAPE,
+    RANGE,
+    CONV,
+    CONV_INTEGER,
+    MAX_POOL,
+    GEMM,
+    LSTM,
     BROADCAST,
 )
 
@@ -66,6 +98,49 @@ ELEMENTWISE_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.elemen
 
 STANDARD_OPERATORS = frozenset(o.name for o in OPERATORS.values() if o.domain == STANDARD_DOMAIN)
 """The operators that are part of ONNX."""
+
+_IN_THE_SET = """
+    Abs Add Cast Clip Concat Constant ConstantOfShape Conv ConvTranspose Div Equal Erf Exp
+    Expand Flatten Gather Gemm GlobalAveragePool GRU HardSwish Identity LeakyRelu Less Log LSTM
+    MatMul Max MaxPool Min Mod Mul Neg Not Pad Pow Range ReduceMean ReduceSum Relu Reshape
+    Resize ScatterND Shape Sigmoid Slice Softmax Softplus Split Sqrt Squeeze Sub Tanh Transpose
+    Unsqueeze Where
+"""
+
+OPERATOR_SET = frozenset(_IN_THE_SET.split())
+"""The operators of the profile.
+
+Source: SONNX requirements, REQ OP 000, which lists Dense, FullyConnected, Padding and
+ConvTransposeDeconvolution as well: no operator of ONNX has such a name.
+"""
+
+
+class OperatorStanding(enum.StrEnum):
+    """What the profile says of an operator."""
+
+    DRAFT = "a draft"
+    """A document or a draft states rules for it."""
+
+    GENERAL = "general restrictions only"
+    """It is in the operator set, without a draft."""
+
+    OUTSIDE = "outside the profile"
+    """It is neither in the operator set, nor does a draft exist."""
+
+
+def standing_of(domain: str, name: str) -> OperatorStanding:
+    """What the profile says of an operator.
+
+    Args:
+        domain: The operator's domain in models.
+        name: Its name.
+    """
+    operator = OPERATORS.get(name)
+    if operator is not None and operator.domain == domain and operator.has_draft:
+        return OperatorStanding.DRAFT
+    in_set = domain == STANDARD_DOMAIN and name in OPERATOR_SET
+    return OperatorStanding.GENERAL if in_set else OperatorStanding.OUTSIDE
+
 
 _RULES = (
     *GENERAL_RULES,

@@ -7,7 +7,7 @@ from typing import NoReturn
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import AttributeValue, Rule, SeesShapes, Subject
+from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule, SeesShapes, Standing, Subject
 
 DOMAIN = "sonnx"
 """The domain of the custom operators; `Div` in it is the enforced `Div`."""
@@ -56,13 +56,17 @@ class Operator:
         repeated_operand: The name of a variadic input, such as "X" for X0, X1 and so on; None if
             each input has its own name.
         repeated_result: Whether there is one output per input: Z0, Z1 and so on.
+        further_results: The names of the outputs behind the first one that have another type.
         operand_types: The ONNX types of operands that differ from the common type, by operand name,
             such as "bool" for the condition of a Where.
         result_type: The ONNX type of the results if it differs from the operands' type;
             `OF_THE_NODE` if it depends on the node.
         broadcasting_since: The first version that broadcasts by default.
         rounds_once: Whether float16 and bfloat16 can be computed in float and then rounded.
+        moves_elements: Whether it only moves elements, for which ONNX Runtime has kernels of all
+            types.
         oldest_kernels: The oldest opset version for which ONNX Runtime has kernels.
+        changed_in: The versions that read the same node otherwise than the version before.
         single: The operands for which ONNX Runtime computes other results for one element than for
             a tensor filled with it. Behind a Broadcast, the operator still reads the single
             element.
@@ -87,11 +91,14 @@ class Operator:
     repeated_operand: str | None = None
     result: str = "C"
     repeated_result: bool = False
+    further_results: tuple[str, ...] = ()
     operand_types: Mapping[str, str] = field(default_factory=dict)
     result_type: str | None = None
     broadcasting_since: int = 7
     rounds_once: bool = True
+    moves_elements: bool = False
     oldest_kernels: int = 7
+    changed_in: tuple[int, ...] = ()
     single: tuple[str, ...] = ()
     irreplaceable: bool = False
     optimizers: tuple[Optimizer, ...] = ()
@@ -159,9 +166,26 @@ class Operator:
 
     def result_names(self, count: int) -> tuple[str, ...]:
         """The names of a node's outputs, given their number."""
+        if self.further_results:
+            return (self.result, *self.further_results)[:count]
         if not self.repeated_result:
             return (self.result,) * count
         return tuple(f"{self.result}{index}" for index in range(count))
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether a document or a draft states any of its rules."""
+        return any(rule.source.standing is Standing.STATED for rule in self.all_rules())
+
+    @property
+    def checked_in_runs(self) -> bool:
+        """Whether a run can violate any of its rules, so that backends have to check it."""
+        return any(rule.in_run for rule in self.all_rules())
+
+    @property
+    def computes_bfloat16(self) -> bool:
+        """Whether the result for bfloat16 is known, though ONNX Runtime computes nothing in it."""
+        return self.rounds_once or self.moves_elements
 
     @property
     def families(self) -> frozenset[Family]:
@@ -174,6 +198,12 @@ class Operator:
         names = (name for rule in self.all_rules() if rule.in_run for name in rule.attributes)
         return tuple(dict.fromkeys(names))
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What its run-time rules depend on besides operands: attributes, and the version."""
+        versioned = any(rule.in_run and rule.versioned for rule in self.all_rules())
+        return (*self.attributes, VERSION) if versioned else self.attributes
+
     def rules(self, edition: Edition, family: Family) -> tuple[Rule, ...]:
         """The rules for operands of a type family, in the order of evaluation."""
         return self.contracts[edition][family]
@@ -183,6 +213,7 @@ class Operator:
         edition: Edition,
         operands: Sequence[Operand],
         attributes: Mapping[str, AttributeValue],
+        version: int,
     ) -> tuple[Rule, ...]:
         """The rules that bind a node: those of its operands' family; of all, if that is unknown.
 
@@ -190,9 +221,11 @@ class Operator:
             edition: The edition that the node is held to.
             operands: What is known of its inputs.
             attributes: Its attributes, by name.
+            version: The version of the standard operators that the model imports.
         """
         rules = self._rules_of_operands(self.contracts[edition], operands)
-        return tuple(rule.of_node(attributes) for rule in rules)
+        given = {**attributes, VERSION: version}
+        return tuple(rule.of_node(given) for rule in rules if rule.binds_version(version))
 
     def _rules_of_operands(
         self, contract: Contract, operands: Sequence[Operand]

@@ -102,6 +102,12 @@ class Subject(enum.StrEnum):
     ELEMENTS = "elements"
     """The elements of tensors."""
 
+    HELD = "held by ONNX Runtime"
+    """Operands and attributes that ONNX Runtime refuses itself, with an error, if they break it."""
+
+    GRAPH = "graph"
+    """The graph and what it declares."""
+
     @property
     def in_run(self) -> bool:
         """Whether a run checks it if it is not proved."""
@@ -147,12 +153,18 @@ class SeesShapes(Protocol):
     seen_by_shape: tuple[int, ...]
 
 
-AttributeValue = int | float | str | None
-"""The value of a node's attribute; None if it is missing or has another type."""
+AttributeValue = int | float | str | tuple[int | float | str, ...] | None
+"""The value of a node's attribute: a number, a text or a list of them; None for other types."""
+
+
+VERSION = "version"
+"""The name under which a requirement that depends on attributes gets the imported version."""
 
 
 class DependsOnAttributes(ABC):
     """A requirement that depends on these attributes of the node."""
+
+    __slots__ = ()
 
     attributes: tuple[str, ...]
 
@@ -267,6 +279,10 @@ class Rule:
         operands: The operands to which it applies; None for all.
         survived: Whether ONNX Runtime was measured to continue, or to fail with an error, if a run
             violates it, so that only results depend on its enforcement.
+        since: The first version of the standard operators to which it applies.
+        until: The last one; None if it applies to all that follow.
+        unenforced: What ONNX Runtime does where nothing enforces it, in sentences; empty if the
+            description of the operator says it.
     """
 
     id: str
@@ -276,6 +292,9 @@ class Rule:
     requirement: Requirement
     operands: tuple[str, ...] | None = None
     survived: bool = False
+    since: int = 1
+    until: int | None = None
+    unenforced: str = ""
 
     def __post_init__(self) -> None:
         """Reject a rule that cannot be enforced.
@@ -295,12 +314,23 @@ class Rule:
             )
 
     @property
+    def versioned(self) -> bool:
+        """Whether it does not apply to all versions of the standard operators."""
+        return self.since > 1 or self.until is not None
+
+    def binds_version(self, version: int) -> bool:
+        """Whether the rule applies to a version of the standard operators."""
+        return self.since <= version and (self.until is None or version <= self.until)
+
+    @property
     def waivable(self) -> bool:
         """Whether a waiver may cover a violation of the rule.
 
-        This includes equal shapes, because an explicit Broadcast can replace them.
+        This includes equal shapes, because an explicit Broadcast can replace them, and the rules on
+        the graph, which no run depends on.
         """
-        return self.survived or self.requirement.subject is Subject.EQUAL_SHAPES
+        waivable = (Subject.EQUAL_SHAPES, Subject.GRAPH)
+        return self.survived or self.requirement.subject in waivable
 
     @property
     def in_run(self) -> bool:

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.general import RESTRICTIONS
 from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Subject, Words
 
 _RESULTS = "Results"
@@ -50,21 +49,20 @@ _WHY: Mapping[Subject, str] = MappingProxyType(
         Subject.TYPES: "ONNX Runtime 1.32.0 starts no session where these types differ.",
         Subject.STORAGE: "ONNX Runtime 1.32.0 stores a sparse initializer densely, without a "
         "word: an element that the file does not have is 0.",
+        Subject.GRAPH: "A model that does not keep it computes the same, but what it means depends "
+        "on more than the file and the profile.",
+        Subject.HELD: "ONNX Runtime 1.32.0 refuses what breaks it, with an error.",
     }
 )
-"""What ONNX Runtime does with its own operators if a rule is violated before a run."""
+"""What happens without enforcement if a rule is violated before a run."""
 
 _EXEMPT = frozenset({"Broadcast", "Cast", "Pow"})
 """Operators that `_WHY` does not cover: ONNX Runtime does not have them, or allows other types."""
 
-_WHY_RESTRICTED = (
-    "A model that does not meet it computes the same, but says less about itself than it should."
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The parts of the explanation of a rule or restriction.
+    """The parts of the explanation of a rule.
 
     Attributes:
         id: Its id.
@@ -100,7 +98,7 @@ class Explanation:
 
 
 def explanation_of(identifier: str) -> Explanation:
-    """Explain one rule or restriction by its id, in upper or lower case.
+    """Explain one rule by its id, in upper or lower case.
 
     Raises:
         SonnxError: There is no such rule; the message says how to list them.
@@ -108,13 +106,17 @@ def explanation_of(identifier: str) -> Explanation:
     name = _IDS.get(identifier.lower())
     if name is None:
         raise SonnxError(f"there is no rule '{identifier}'; `sonnx-ort explain` lists all rules")
-    if name in RESTRICTIONS:
-        restriction = RESTRICTIONS[name]
-        return _explanation(
-            name, restriction.sentence, restriction.source, _WHY_RESTRICTED, restriction.example
-        )
     rule = RULES[name]
-    return _explanation(name, rule.sentence, rule.source, _why(rule), rule.requirement.example)
+    source, example = rule.source, rule.requirement.example
+    return Explanation(
+        name,
+        rule.sentence,
+        str(source),
+        _statement(source),
+        source.later_tag or "",
+        _why(rule),
+        example,
+    )
 
 
 def explain(identifier: str) -> str:
@@ -130,19 +132,13 @@ def list_rules() -> str:
     """List all rules, one per line."""
     width = max(map(len, _IDS.values()))
     lines = [f"{rule.id:{width}}  {rule.sentence}" for rule in RULES.values()]
-    lines += [f"{found.id:{width}}  {found.sentence}" for found in RESTRICTIONS.values()]
     return "\n".join(lines)
-
-
-def _explanation(
-    identifier: str, sentence: str, source: Source, why: str, example: Illustration
-) -> Explanation:
-    later = source.later_tag or ""
-    return Explanation(identifier, sentence, str(source), _statement(source), later, why, example)
 
 
 def _why(rule: Rule) -> str:
     """What ONNX Runtime does without enforcement of a rule, if that is described."""
+    if rule.unenforced:
+        return rule.unenforced
     operator = _OPERATOR_OF.get(rule.id)
     subject = rule.requirement.subject
     if operator is None or (subject in _WHY and not _is_exempt(operator, subject)):
@@ -171,7 +167,7 @@ def _statement(source: Source) -> str:
     return f"{statement}. {source.remark}" if source.remark else statement
 
 
-_IDS = {identifier.lower(): identifier for identifier in (*RULES, *RESTRICTIONS)}
+_IDS = {identifier.lower(): identifier for identifier in RULES}
 
 _OPERATOR_OF = {
     rule.id: name for name, operator in OPERATORS.items() for rule in operator.all_rules()

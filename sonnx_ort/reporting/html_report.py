@@ -176,7 +176,7 @@ def _coverage(report: Report) -> str:
         return "<p>The graph has no nodes.</p>"
     rows = "".join(
         f'<tr><td><bdi>{escape(row.coverage.operator)}</bdi></td><td class="number">'
-        f"{row.coverage.nodes:,}</td><td>{row.extent}</td><td>{row.found}</td></tr>"
+        f"{row.coverage.nodes:,}</td><td>{row.coverage.words}</td><td>{row.found}</td></tr>"
         for row in reach(report)
     )
     return (
@@ -187,19 +187,19 @@ def _coverage(report: Report) -> str:
 
 
 def _findings(findings: Iterable[Finding]) -> str:
-    by_restriction: dict[str, list[Finding]] = {}
+    by_rule: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_restriction.setdefault(finding.restriction.id, []).append(finding)
-    if not by_restriction:
+        by_rule.setdefault(finding.rule.id, []).append(finding)
+    if not by_rule:
         return "<p>None.</p>"
     groups = []
-    for identifier, found in by_restriction.items():
+    for identifier, found in by_rule.items():
         rows = "".join(
             f"<li><bdi>{escape(finding.place)}</bdi>: <bdi>{escape(finding.detail)}</bdi></li>"
             for finding in found
         )
         groups.append(
             f"<details><summary><code>{identifier}</code> ({len(found):,}): "
-            f"{escape(found[0].restriction.sentence)}</summary><ul>{rows}</ul></details>"
+            f"{escape(found[0].rule.sentence)}</summary><ul>{rows}</ul></details>"
         )
     return f'<p>They change no result.</p><div class="findings">{"".join(groups)}</div>'

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.general import GENERAL_RULES, RESTRICTIONS
+from sonnx_ort.profile.graph import GENERAL_RULES
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
@@ -54,8 +54,10 @@ SONNX working group, why it matters, what keeps and what breaks it, and how to m
 _GRAPH_HEAD = f"""\
 # The whole graph
 
-What binds a graph rather than one operator. `GR1` is a rule: a model that breaks it is rejected.
-The others are told of as findings, and change no verdict.
+What binds a graph rather than one operator. A model that breaks `GR1` is rejected in any case, and
+one that breaks another of these rules if they are asked for, by `operators="profile"` or by the
+name `Graph` beside those of operators. Otherwise some of them are told as findings, and change no
+verdict.
 
 [All rules](../{_INDEX}). {_MADE_BY}
 """
@@ -63,7 +65,7 @@ The others are told of as findings, and change no verdict.
 
 def rules_pages() -> dict[str, str]:
     """All pages in Markdown, by their paths in the documentation."""
-    of_graph = (*(rule.id for rule in GENERAL_RULES), *RESTRICTIONS)
+    of_graph = [rule.id for rule in GENERAL_RULES]
     graph = (_section(explanation_of(rule), "every graph, in both editions") for rule in of_graph)
     pages = {_path(name): _operator_page(operator) for name, operator in OPERATORS.items()}
     pages[_path(_GRAPH)] = "\n".join([_GRAPH_HEAD, *graph])

@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Report
-from sonnx_ort.profile.general import Restriction
 from sonnx_ort.profile.rule import Rule, Status
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
 from sonnx_ort.reporting.explanation import explain
@@ -51,30 +50,32 @@ def sarif_report(check: Check) -> str:
     )
 
 
-def _described(check: Check) -> dict[str, Rule | Restriction]:
-    """Every rule and restriction that a result can name, by id."""
-    found: dict[str, Rule | Restriction] = {}
+def _described(check: Check) -> dict[str, Rule]:
+    """Every rule that a result can name, by id."""
+    found: dict[str, Rule] = {}
     for report in (model.report for model in check.models if model.report is not None):
         found |= {o.rule.id: o.rule for o in report.enforced}
-        found |= {f.restriction.id: f.restriction for f in report.findings}
+        found |= {f.rule.id: f.rule for f in report.findings}
     return found
 
 
-def _driver(check: Check, described: list[Rule | Restriction]) -> Json:
+def _driver(check: Check, described: list[Rule]) -> Json:
     reports = [model.report for model in check.models if model.report is not None]
-    driver: Json = {"name": "sonnx_ort", "rules": [_rule(rule) for rule in described]}
+    enforced = {o.rule.id for report in reports for o in report.enforced}
+    rules = [_rule(rule, "error" if rule.id in enforced else "note") for rule in described]
+    driver: Json = {"name": "sonnx_ort", "rules": rules}
     if reports:
         driver["version"] = reports[0].identity.versions["sonnx_ort"]
     return driver
 
 
-def _rule(rule: Rule | Restriction) -> Json:
+def _rule(rule: Rule, level: str) -> Json:
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.sentence},
         "fullDescription": {"text": f"{rule.sentence} ({rule.source})"},
         "help": {"text": explain(rule.id)},
-        "defaultConfiguration": {"level": "error" if isinstance(rule, Rule) else "note"},
+        "defaultConfiguration": {"level": level},
     }
 
 
@@ -123,7 +124,7 @@ def _results(report: Report, location: Json, positions: dict[str, int]) -> Itera
         if obligation.status in _LEVELS:
             yield _obligation(obligation, location, positions[obligation.rule.id])
     for finding in report.findings:
-        yield _finding(finding, location, positions[finding.restriction.id])
+        yield _finding(finding, location, positions[finding.rule.id])
 
 
 def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
@@ -158,12 +159,12 @@ def _obligation(obligation: Obligation, location: Json, position: int) -> Json:
 def _finding(finding: Finding, location: Json, position: int) -> Json:
     logical = {"fullyQualifiedName": finding.place}
     return {
-        "ruleId": finding.restriction.id,
+        "ruleId": finding.rule.id,
         "ruleIndex": position,
         "level": "note",
         "message": {"text": str(finding)},
         "locations": [{"physicalLocation": location, "logicalLocations": [logical]}],
-        "partialFingerprints": _fingerprint(finding.restriction.id, finding.place, finding.detail),
+        "partialFingerprints": _fingerprint(finding.rule.id, finding.place, finding.detail),
         "suppressions": [],
     }
 

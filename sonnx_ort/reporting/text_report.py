@@ -11,14 +11,8 @@ from rich.style import Style
 
 from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Coverage, Extent, KnownOperands, LeftOut, Report
-from sonnx_ort.profile.rule import Status
+from sonnx_ort.profile.rule import Status, Subject
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
-
-_EXTENTS = {
-    Extent.ENFORCED: "in the profile, enforced",
-    Extent.NOT_ASKED_FOR: "in the profile, not asked for",
-    Extent.NO_DOCUMENT: "no document",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +21,10 @@ class Reach:
 
     Attributes:
         coverage: The operator, and the number of its nodes.
-        extent: The extent of the coverage, in words.
         found: The numbers of obligations that are not enforced; empty if there are none.
     """
 
     coverage: Coverage
-    extent: str
     found: str
 
 
@@ -42,11 +34,11 @@ def reach(report: Report) -> Iterator[Reach]:
     for obligation in report.obligations:
         if not obligation.enforced:
             found.setdefault(obligation.operator, Counter())[obligation.status] += 1
-    for extent, words in _EXTENTS.items():
+    for extent in Extent:
         for coverage in (c for c in report.coverage if c.extent is extent):
             counts = found.get(coverage.operator, Counter())
             shown = ", ".join(f"{counts[status]} {status}" for status in Status)
-            yield Reach(coverage, words, shown if counts else "")
+            yield Reach(coverage, shown if counts else "")
 
 
 WIDTH = 100
@@ -123,7 +115,7 @@ def _text(report: Report, paint: Paint) -> str:
         ),
         _obligations(
             _of_status(report, Status.RUNTIME),
-            "decided in each run; the enforced model checks them",
+            "decided in each run, by the enforced model or by ONNX Runtime itself",
             Colour.OPEN,
             paint,
         ),
@@ -162,8 +154,15 @@ def _obligations(
     if not chosen:
         return []
     lines = [paint(f"{title} ({len(chosen)})", colour)]
+    shown = Counter[str]()
     for obligation in chosen:
-        lines.extend(_obligation(obligation, lambda line: paint(line, colour)))
+        shown[obligation.rule.id] += 1
+        on_graph = obligation.rule.requirement.subject is Subject.GRAPH
+        if not on_graph or shown[obligation.rule.id] <= _FINDINGS_SHOWN:
+            lines.extend(_obligation(obligation, lambda line: paint(line, colour)))
+        elif shown[obligation.rule.id] == _FINDINGS_SHOWN + 1:
+            count = sum(o.rule is obligation.rule for o in chosen) - _FINDINGS_SHOWN
+            lines.append(f"  and {count} more of {obligation.rule.id}; --format json has all")
     return lines
 
 
@@ -181,14 +180,14 @@ def _obligation(obligation: Obligation, paint: Callable[[str], str]) -> Iterator
 
 
 def _findings(findings: Iterable[Finding]) -> list[str]:
-    by_restriction: dict[str, list[Finding]] = {}
+    by_rule: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_restriction.setdefault(finding.restriction.id, []).append(finding)
-    if not by_restriction:
+        by_rule.setdefault(finding.rule.id, []).append(finding)
+    if not by_rule:
         return []
     lines = ["findings: they change no result"]
-    for identifier, found in by_restriction.items():
-        sentence = found[0].restriction.sentence
+    for identifier, found in by_rule.items():
+        sentence = found[0].rule.sentence
         lines.extend(_wrapped(f"{identifier} ({len(found)}): {sentence}", "  "))
         for finding in found[:_FINDINGS_SHOWN]:
             lines.extend(_wrapped(f"{finding.place}: {finding.detail}", "      "))
@@ -204,8 +203,11 @@ def _coverage(report: Report) -> list[str]:
     width = max(len(coverage.operator) for coverage in report.coverage)
     digits = max(len(str(coverage.nodes)) for coverage in report.coverage)
     lines = ["operators of the model, and how many nodes there are of each"]
+    standings = ", ".join(f"{count} {words}" for words, count in report.standings.items())
+    lines.extend(_wrapped(f"nodes by what the profile has for their operators: {standings}", "  "))
     for each in reach(report):
-        row = f"{each.coverage.operator:{width}}  {each.coverage.nodes:{digits}}  {each.extent}"
+        own = each.coverage
+        row = f"{own.operator:{width}}  {own.nodes:{digits}}  {own.words}"
         lines.extend(_wrapped(f"{row}: {each.found}" if each.found else row, "  "))
     return lines
 

@@ -68,6 +68,24 @@ def test_unusable_model_is_told_of_before_its_waiver(
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
+OTHER_NUMBER = """\
+sonnx-ort: 'w.toml', entry 1: the waiver of Div.float.R1 at nodes of Div is for 2 violations, and \
+its 'count' is 3: Div 'the_node', Div 'the_node'; review them, and correct the waiver or the model
+"""
+
+
+@pytest.mark.parametrize(("count", "status", "said"), [(2, 0, ""), (3, 2, OTHER_NUMBER)])
+def test_waiver_of_many_nodes_counts_those_of_all_models(
+    folder: Path, count: int, status: int, said: str
+) -> None:
+    onnx.save(binary_model("Div", "float", [4], [1]), folder / "models/broken.onnx")
+    fields = f'rule = "Div.float.R1"\noperator = "Div"\ncount = {count}\n'
+    fields += 'reason = "r"\nwho = "w"\nuntil = 9999-12-31'
+    (folder / "w.toml").write_text(f"[[waiver]]\n{fields}\n", encoding="utf-8")
+    done = command("check", "broken.onnx", "models", "--waivers", "w.toml", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", said)
+
+
 def test_text_has_each_model_under_its_name(folder: Path) -> None:
     del folder
     done = command("check", "broken.onnx", "none.onnx", "models")

@@ -113,5 +113,5 @@ def test_different_shapes_are_expanded_where_that_is_asked_for(
 @EACH
 @BACKENDS
 def test_rewriting_again_changes_nothing(single: Single, backend: str) -> None:
-    once = sonnx_ort.rewrite(single.model(), backend=backend, operators="all")
-    assert sonnx_ort.rewrite(once, backend=backend, operators="all") == once
+    once = sonnx_ort.rewrite(single.model(), backend=backend, operators="all,-Graph")
+    assert sonnx_ort.rewrite(once, backend=backend, operators="all,-Graph") == once

@@ -34,7 +34,7 @@ def operators(made, **choices) -> list[str]:
         (["Div"], ["Sub", "Relu", "sonnx::CheckedDiv", "Reshape"]),
         (("Div", "Sub"), ["sonnx::CheckedSub", "Reshape", "Relu", "sonnx::CheckedDiv", "Reshape"]),
         ("Div, default", ["sonnx::CheckedSub", "Reshape", "Relu", "sonnx::CheckedDiv", "Reshape"]),
-        ("all", ["sonnx::CheckedSub", "Reshape", "Relu", "sonnx::CheckedDiv", "Reshape"]),
+        ("all,-Graph", ["sonnx::CheckedSub", "Reshape", "Relu", "sonnx::CheckedDiv", "Reshape"]),
         ([], ["Sub", "Relu", "Div"]),
     ],
     ids=str,
@@ -126,7 +126,7 @@ class TestReport:
         assert found == {"Div": "runtime", "default": "proved"}
 
 
-CHOICES = "'default', 'elementwise', 'all', or some of "
+CHOICES = "'default', 'elementwise', 'profile', or some of "
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ CHOICES = "'default', 'elementwise', 'all', or some of "
     [
         ("Foo", f"operators: the profile does not speak of 'Foo'; choose {CHOICES}"),
         ("", f"operators: the profile does not speak of ''; choose {CHOICES}"),
-        (3, "operators=3 are no names; choose 'default', 'elementwise' or 'all'"),
+        (3, "operators=3 are no names; choose 'default', 'elementwise' or 'profile'"),
     ],
 )
 def test_unknown_operator(chosen, message: str) -> None:

@@ -108,8 +108,8 @@ def test_body_does_not_believe_the_shape_that_it_gives_out() -> None:
 @on_each_backend
 @pytest.mark.parametrize("state", ["float", "float[]"])
 def test_rewriting_twice_changes_nothing_of_it(state: str) -> None:
-    once = sonnx_ort.rewrite(subtracting(state, state), operators="all")
-    assert sonnx_ort.rewrite(once, operators="all") == once
+    once = sonnx_ort.rewrite(subtracting(state, state), operators="all,-Graph")
+    assert sonnx_ort.rewrite(once, operators="all,-Graph") == once
 
 
 WITH_A_BATCH = """

@@ -87,10 +87,10 @@ def test_texts_and_metadata_of_nodes_and_values_come_back() -> None:
 @pytest.mark.parametrize("name", sonnx_ort.models.names())
 def test_rewriting_a_bundled_model_twice_changes_nothing(name: str, broadcast: str) -> None:
     try:
-        once = native(sonnx_ort.models.load(name), broadcast=broadcast, operators="all")
+        once = native(sonnx_ort.models.load(name), broadcast=broadcast, operators="all,-Graph")
     except sonnx_ort.ModelRejected:
         return
-    assert native(once, operators="all") == once
+    assert native(once, operators="all,-Graph") == once
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "[" * 9999])

@@ -53,7 +53,7 @@ def test_manifest_of_another_version_is_refused(monkeypatch, tmp_path):
 
 
 def test_expectation_of_an_unknown_kind_is_refused(monkeypatch, tmp_path):
-    case = {"name": "c", "edition": "typed", "broadcast": "reject", "operators": "all"}
+    case = {"name": "c", "edition": "typed", "broadcast": "reject", "operators": "all,-Graph"}
     entry = {
         "name": "m",
         "shows": "",

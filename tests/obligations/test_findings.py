@@ -20,7 +20,7 @@ def parsed(graph: str) -> onnx.ModelProto:
 def found(source: str | onnx.ModelProto, restriction: str) -> list[tuple[str, str]]:
     made = parsed(source) if isinstance(source, str) else source
     findings = sonnx_ort.check(made).findings
-    return [(f.place, f.detail) for f in findings if f.restriction.id == restriction]
+    return [(f.place, f.detail) for f in findings if f.rule.id == restriction]
 
 
 class TestLeftToInference:
@@ -52,7 +52,7 @@ class TestLeftToInference:
         no_type = [(f"value '{name}'", "the file gives no type") for name in untyped]
         no_shape = [(f"value '{name}'", "the file gives no shape") for name in shapeless]
         assert found(graph, "GR2") == no_type
-        assert found(graph, "graph.implicit_shape") == no_shape
+        assert found(graph, "Graph.implicit_shape") == no_shape
 
     def test_output_that_is_left_out_is_no_value(self) -> None:
         made = parsed("(float[2] x) => (float[2] z) { a, m = Dropout(x) b = Relu(a) z = Relu(b) }")
@@ -69,7 +69,7 @@ class TestLeftToInference:
         )
         made.graph.value_info.append(helper.make_tensor_value_info("i", onnx.TensorProto.INT64, []))
         assert found(made, "GR2") == []
-        assert found(made, "graph.implicit_shape") == []
+        assert found(made, "Graph.implicit_shape") == []
 
 
 class TestImplicitConversion:
@@ -228,7 +228,7 @@ class TestDeadNodes:
         ids=str,
     )
     def test_node(self, graph: str, dead: list[str]) -> None:
-        assert found(graph, "graph.dead_node") == [(place, self.DETAIL) for place in dead]
+        assert found(graph, "Graph.dead_node") == [(place, self.DETAIL) for place in dead]
 
     def test_node_that_only_a_body_reads_is_alive(self) -> None:
         graph = (
@@ -236,7 +236,7 @@ class TestDeadNodes:
             "then_branch = t () => (float[2] p) { p = Relu(a) },"
             " else_branch = e () => (float[2] q) { q = Relu(x) }> }"
         )
-        assert found(graph, "graph.dead_node") == []
+        assert found(graph, "Graph.dead_node") == []
 
     def test_node_of_a_body(self) -> None:
         graph = (
@@ -244,13 +244,13 @@ class TestDeadNodes:
             "then_branch = t () => (float[2] p) { p = Relu(x) [d] u = Neg(x) },"
             " else_branch = e () => (float[2] q) { q = Relu(x) }> }"
         )
-        assert found(graph, "graph.dead_node") == [("Neg 'd'", self.DETAIL)]
+        assert found(graph, "Graph.dead_node") == [("Neg 'd'", self.DETAIL)]
 
     @pytest.mark.parametrize("name", ["", "sink"])
     def test_node_without_outputs(self, name: str) -> None:
         made = parsed(f"{X2} {{ z = Relu(x) }}")
         made.graph.node.append(helper.make_node("Sink", ["x"], [], domain="my", name=name))
-        places = [place for place, _ in found(made, "graph.dead_node")]
+        places = [place for place, _ in found(made, "Graph.dead_node")]
         assert len(places) == 1
         assert places[0].startswith("Sink ")
 
@@ -273,7 +273,7 @@ class TestUnusedInputs:
         ids=str,
     )
     def test_input(self, graph: str, unused: list[str]) -> None:
-        assert found(graph, "graph.unused_input") == [
+        assert found(graph, "Graph.unused_input") == [
             (place, "nothing reads it") for place in unused
         ]
 
@@ -296,7 +296,7 @@ class TestFalseClaims:
     def test_shape_of_a_value(self, size: str, claim: str, detail: str | None) -> None:
         graph = f"(float[{size}] x) => (float[] z) <{claim}> {{ a = Relu(x) z = Relu(a) }}"
         expected = [] if detail is None else [("value 'a'", detail)]
-        assert found(graph, "graph.false_claim") == expected
+        assert found(graph, "Graph.false_claim") == expected
 
     @pytest.mark.parametrize(
         ("output", "detail"),
@@ -310,7 +310,7 @@ class TestFalseClaims:
     def test_output(self, output: str, detail: str | None) -> None:
         graph = f"(float[2] x) => ({output} z) {{ z = Relu(x) }}"
         expected = [] if detail is None else [("value 'z'", detail)]
-        assert found(graph, "graph.false_claim") == expected
+        assert found(graph, "Graph.false_claim") == expected
 
     def test_value_of_a_body(self) -> None:
         graph = (
@@ -318,14 +318,14 @@ class TestFalseClaims:
             "then_branch = t () => (float[3] p) { p = Relu(x) },"
             " else_branch = e () => (float[2] q) { q = Relu(x) }> }"
         )
-        assert found(graph, "graph.false_claim") == [("value 'p'", "declared (3,), is (2,)")]
+        assert found(graph, "Graph.false_claim") == [("value 'p'", "declared (3,), is (2,)")]
 
     def test_initializer(self) -> None:
         made = parsed("(float[2] x) => (float[2] z) <float[2] k = {1, 2}> { z = Add(x, k) }")
         made.graph.value_info.append(
             helper.make_tensor_value_info("k", onnx.TensorProto.INT32, [3])
         )
-        assert found(made, "graph.false_claim") == [
+        assert found(made, "Graph.false_claim") == [
             ("value 'k'", "declared int32, is float"),
             ("value 'k'", "declared (3,), is (2,)"),
         ]
@@ -348,9 +348,9 @@ def test_findings_reject_no_model(broadcast: str) -> None:
         " { a = Relu(x) b = Softmax(a) z = Div(x, x) }"
     )
     report = sonnx_ort.check(made, broadcast=broadcast)
-    assert {f.restriction.id for f in report.findings} == {
-        *("GR2", "GR4", "graph.implicit_shape"),
-        *("graph.dead_node", "graph.unused_input", "graph.false_claim"),
+    assert {f.rule.id for f in report.findings} == {
+        *("GR2", "GR4", "Graph.implicit_shape"),
+        *("Graph.dead_node", "Graph.unused_input", "Graph.false_claim"),
     }
     assert report.ok
     sonnx_ort.rewrite(made, broadcast=broadcast)

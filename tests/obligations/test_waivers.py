@@ -19,6 +19,8 @@ ENTRY = {
     "until": "2027-01-31",
 }
 
+FIELDS = "rule, node, reason, who, until, path, model, operator, nodes, count"
+
 RATIO = sonnx_ort.Waiver("Div.float.R1", "ratio", "one number", "the board", dt.date(2027, 1, 31))
 
 
@@ -49,12 +51,26 @@ def test_waivers_are_read_in_their_order(file: Path) -> None:
     ]
 
 
-def test_documented_example_can_be_read(file: Path) -> None:
+def test_documented_examples_can_be_read(file: Path) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs/report.md").read_text(encoding="utf-8")
-    example = page.partition("```toml\n")[2].partition("```")[0]
-    file.write_text(example, encoding="utf-8")
-    (waiver,) = read_waivers(file)
-    assert (waiver.rule, waiver.until) == ("Div.float.R1", dt.date(2027, 1, 31))
+    examples = [part.partition("```")[0] for part in page.split("```toml\n")[1:]]
+    file.write_text("\n".join(examples), encoding="utf-8")
+    one, many = read_waivers(file)
+    assert (one.rule, one.node, one.until) == ("Div.float.R1", "divide", dt.date(2027, 1, 31))
+    assert (many.operator, many.nodes, many.count) == ("Div", "encoder/*", 300)
+
+
+def test_waivers_of_many_nodes_are_read(file: Path) -> None:
+    of_operator = entry(node=None, operator='"Div"', count="300")
+    of_names = entry(node=None, nodes='"encoder/*"', count="1", model='"0c5f"')
+    of_both = entry(node=None, operator='"Div"', nodes='"*"', count="2")
+    file.write_text(f"{of_operator}\n{of_names}\n{of_both}", encoding="utf-8")
+    many = replace(RATIO, node=None, operator="Div", count=300)
+    assert read_waivers(file) == (
+        many,
+        replace(many, operator=None, nodes="encoder/*", count=1, model="0c5f"),
+        replace(many, nodes="*", count=2),
+    )
 
 
 def test_file_may_be_empty(file: Path) -> None:
@@ -62,7 +78,7 @@ def test_file_may_be_empty(file: Path) -> None:
     assert read_waivers(str(file)) == ()
 
 
-@pytest.mark.parametrize("name", list(ENTRY))
+@pytest.mark.parametrize("name", [name for name in ENTRY if name != "node"])
 def test_field_that_is_missing(file: Path, name: str) -> None:
     file.write_text(f"{entry()}\n{entry(**{name: None})}", encoding="utf-8")
     with pytest.raises(SonnxError) as caught:
@@ -77,7 +93,7 @@ def test_field_that_is_missing(file: Path, name: str) -> None:
     [
         ({"rule": "1"}, "'rule' is no text"),
         ({"rule": '"Div.R9"'}, "there is no rule 'Div.R9'; `sonnx-ort explain` lists all rules"),
-        ({"rule": '"GR4"'}, "there is no rule 'GR4'; `sonnx-ort explain` lists all rules"),
+        ({"rule": '"GR9"'}, "there is no rule 'GR9'; `sonnx-ort explain` lists all rules"),
         ({"node": '["ratio"]'}, "'node' is no text"),
         ({"reason": '" "'}, "'reason' is empty"),
         ({"who": '""'}, "'who' is empty"),
@@ -88,8 +104,7 @@ def test_field_that_is_missing(file: Path, name: str) -> None:
         ({"path": '"If"'}, "'path' is no list of texts"),
         ({"path": "[1]"}, "'path' is no list of texts"),
         ({"model": "1"}, "'model' is no text"),
-        ({"untill": "2027-01-31"},
-         "'untill' is unknown; a waiver has rule, node, reason, who, until, path, model"),
+        ({"untill": "2027-01-31"}, f"'untill' is unknown; a waiver has {FIELDS}"),
     ],
     ids=str,
 )  # fmt: skip
@@ -98,6 +113,48 @@ def test_field_that_is_wrong(file: Path, changed: dict[str, str], message: str) 
     with pytest.raises(SonnxError) as caught:
         read_waivers(file)
     assert str(caught.value) == f"'{file}', entry 1: {message}"
+
+
+NO_NUMBER = "and no whole number from 1 on"
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({}, "'node' is missing; name a node, or many by 'operator' or 'nodes'"),
+        ({"path": '["a"]'}, "'node' is missing; name a node, or many by 'operator' or 'nodes'"),
+        ({"operator": '"Div"'}, "'count' is missing; it is the number of violations there"),
+        ({"nodes": '"*"'}, "'count' is missing; it is the number of violations there"),
+        ({"count": "3"}, "'count' is for many nodes; name them by 'operator' or 'nodes'"),
+        ({"node": '"ratio"', "count": "1"},
+         "'node' is for one node and 'count' for many; remove one"),
+        ({"node": '""', "operator": '"Div"'},
+         "'node' is for one node and 'operator' for many; remove one"),
+        ({"path": '["a"]', "nodes": '"*"', "count": "1"},
+         "'path' is for one node and 'nodes' for many; remove one"),
+        ({"operator": '"Div"', "count": "0"}, f"'count' is 0, {NO_NUMBER}"),
+        ({"operator": '"Div"', "count": "-1"}, f"'count' is -1, {NO_NUMBER}"),
+        ({"operator": '"Div"', "count": "2.0"}, f"'count' is 2.0, {NO_NUMBER}"),
+        ({"operator": '"Div"', "count": "true"}, f"'count' is True, {NO_NUMBER}"),
+        ({"operator": '"Div"', "count": '"all"'}, f"'count' is 'all', {NO_NUMBER}"),
+        ({"operator": '" "', "count": "1"}, "'operator' is empty"),
+        ({"operator": "1", "count": "1"}, "'operator' is no text"),
+        ({"nodes": '""', "count": "1"}, "'nodes' is empty"),
+        ({"nodes": '["a"]', "count": "1"}, "'nodes' is no text"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_nodes_that_are_named_wrongly(file: Path, changed: dict[str, str], message: str) -> None:
+    file.write_text(entry(**{"node": None} | changed), encoding="utf-8")
+    with pytest.raises(SonnxError) as caught:
+        read_waivers(file)
+    assert str(caught.value) == f"'{file}', entry 1: {message}"
+
+
+def test_waivers_in_python_are_held_to_the_same() -> None:
+    with pytest.raises(SonnxError) as caught:
+        replace(RATIO, count=2)
+    assert str(caught.value) == "'node' is for one node and 'count' for many; remove one"
 
 
 @pytest.mark.parametrize(
@@ -139,6 +196,7 @@ WAIVER = sonnx_ort.Waiver(
 )
 INSIDE = replace(WAIVER, path=("If 'choose'", "then_branch"))
 OF_A_MODEL = replace(WAIVER, model="centre.onnx")
+OF_MANY = replace(WAIVER, node=None, nodes="encoder/*", count=300)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +206,9 @@ OF_A_MODEL = replace(WAIVER, model="centre.onnx")
         INSIDE,
         OF_A_MODEL,
         replace(WAIVER, path=()),
+        OF_MANY,
+        replace(OF_MANY, operator="Div", model="centre.onnx"),
+        replace(OF_MANY, operator="Div", nodes=None, count=1),
         replace(WAIVER, rule="Div.R9", reason="", who="", model="", origin="'w.toml'"),
     ],
 )
@@ -162,6 +223,35 @@ def test_line_is_json_that_people_read() -> None:
         '{"rule": "Div.float.R1", "node": "divide", "path": null, "model": "centre.onnx", '
         '"reason": "B is für eins", "who": "the board", "until": "2030-12-31"}]'
     )
+
+
+def test_line_has_one_entry_for_many_nodes() -> None:
+    assert waivers_to_json([OF_MANY]) == (
+        '[{"rule": "Div.float.R1", "node": null, "path": null, "model": null, '
+        '"reason": "B is für eins", "who": "the board", "until": "2030-12-31", '
+        '"operator": null, "nodes": "encoder/*", "count": 300}]'
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"count": None},
+        {"count": 0},
+        {"count": True},
+        {"nodes": None},
+        {"nodes": 1},
+        {"operator": []},
+        {"node": "divide"},
+        {"path": []},
+    ],
+    ids=str,
+)
+def test_line_of_many_nodes_with_a_field_that_is_wrong_has_no_waivers(
+    change: dict[str, object],
+) -> None:
+    (entry,) = json.loads(waivers_to_json([OF_MANY]))
+    assert waivers_from_json(json.dumps([entry | change])) == ()
 
 
 @pytest.mark.parametrize(
@@ -202,3 +292,46 @@ def test_field_of_a_line_that_is_not_known_is_passed_over() -> None:
 )
 def test_place_of_a_waiver(path: tuple[str, ...] | None, origin: str, place: str) -> None:
     assert replace(RATIO, path=path, origin=origin).place == place
+
+
+@pytest.mark.parametrize(
+    ("operator", "nodes", "place"),
+    [
+        ("Div", None, "nodes of Div"),
+        (None, "encoder/*", "nodes 'encoder/*'"),
+        ("Div", "encoder/*", "nodes 'encoder/*' of Div"),
+    ],
+)
+def test_place_of_a_waiver_of_many_nodes(
+    operator: str | None, nodes: str | None, place: str
+) -> None:
+    waiver = replace(OF_MANY, operator=operator, nodes=nodes)
+    assert waiver.place == f"the waiver of Div.float.R1 at {place}"
+
+
+def test_number_of_violations_stands_in_the_text() -> None:
+    assert str(WAIVER) == "by the board until 2030-12-31: B is für eins"
+    assert str(OF_MANY) == "by the board until 2030-12-31, 300 in all: B is für eins"
+
+
+@pytest.mark.parametrize(
+    ("operator", "nodes", "node", "named"),
+    [
+        ("Div", None, "anything", True),
+        ("Sub", None, "anything", False),
+        (None, "encoder/*", "encoder/0/div", True),
+        (None, "encoder/*", "Encoder/0/div", False),
+        (None, "encoder/?", "encoder/10", False),
+        (None, "", "anything", False),
+        (None, "*", "", True),
+        ("Div", "d*", "div", True),
+        ("Div", "d*", "quotient", False),
+        ("Sub", "d*", "div", False),
+    ],
+)
+def test_nodes_of_a_waiver(
+    operator: str | None, nodes: str | None, node: str, *, named: bool
+) -> None:
+    waiver = replace(OF_MANY, operator=operator, nodes=nodes)
+    assert waiver.is_for("Div.float.R1", "Div", node, ("If 'choose' then_branch",)) is named
+    assert not waiver.is_for("Div.float.R2", "Div", node, ())

@@ -118,8 +118,8 @@ def test_second_waiver_of_one_violation(whole: Report) -> None:
     with pytest.raises(SonnxError) as caught:
         waived(whole, RATIO, second)
     assert str(caught.value) == (
-        "'w.toml', entry 2: the waiver of Div.float.R1 at node 'ratio' is the second one for that "
-        "violation; remove one"
+        "'w.toml', entry 2: the waiver of Div.float.R1 at node 'ratio' is the second one for the "
+        "violation at Div 'ratio'; remove one"
     )
 
 
@@ -148,6 +148,122 @@ def test_models_with_the_same_violation_are_told_apart_by_their_digest(whole: Re
         waive([whole, other], [RATIO], TODAY)
     first, second = waive([whole, other], [replace(RATIO, model=other.identity.sha256)], TODAY)
     assert (len(first.waived), len(second.waived)) == (0, 1)
+
+
+MANY = """(float[3] x, float[1] y, float[3] u, float[n] v, bool c) => (float[3] w) {
+    [layer_0] a = Div(x, y)
+    [layer_1] b = Div(a, y)
+    [layer_2] d = Div(b, x)
+    [layer_3] e = Div(d, v)
+    [total] f = Sub(e, y)
+    [choose] w = If(c) <
+        then_branch = t () => (float[3] p) { [inner] p = Div(f, y) },
+        else_branch = e () => (float[3] q) { [inner] q = Div(f, y) }> }"""
+OF_DIV = replace(RATIO, node=None, operator="Div", count=4)
+OF_LAYERS = replace(OF_DIV, operator=None, nodes="layer_*", count=2)
+
+
+@pytest.fixture(scope="module")
+def large() -> Report:
+    return sonnx_ort.check(parse(MANY))
+
+
+@pytest.mark.parametrize(
+    ("waiver", "expected"),
+    [
+        (OF_DIV, ["layer_0", "layer_1", "inner", "inner"]),
+        (OF_LAYERS, ["layer_0", "layer_1"]),
+        (replace(OF_DIV, nodes="inner", count=2), ["inner", "inner"]),
+        (replace(OF_LAYERS, nodes="*_1", count=1), ["layer_1"]),
+        (replace(OF_DIV, rule="Sub.float.R1", operator="Sub", count=1), ["total"]),
+    ],
+    ids=str,
+)
+def test_waiver_of_many_nodes_covers_their_violations(
+    large: Report, waiver: sonnx_ort.Waiver, expected: list[str]
+) -> None:
+    report = waived(large, waiver)
+    assert nodes(report.waived) == expected
+    assert {o.waiver for o in report.waived} == {waiver}
+    assert len(report.violations) == 5 - len(expected)
+
+
+FOUR = "Div 'layer_0', Div 'layer_1', Div 'inner' in If 'choose' then_branch"
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"count": 3}, f"4 violations, and its 'count' is 3: {FOUR}, and 1 more"),
+        ({"count": 300}, f"4 violations, and its 'count' is 300: {FOUR}, and 1 more"),
+        (
+            {"nodes": "layer_*"},
+            "2 violations, and its 'count' is 4: Div 'layer_0', Div 'layer_1'",
+        ),
+        ({"nodes": "*_1", "count": 2}, "1 violation, and its 'count' is 2: Div 'layer_1'"),
+    ],
+    ids=str,
+)
+def test_other_number_of_violations_is_refused(
+    large: Report, changed: dict[str, Any], said: str
+) -> None:
+    waiver = replace(OF_DIV, **changed)
+    with pytest.raises(SonnxError) as caught:
+        waived(large, waiver)
+    assert str(caught.value) == (
+        f"{waiver.place} is for {said}; review them, and correct the waiver or the model"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"nodes": "decoder/*"}, UNBOUND),
+        ({"operator": "Erf"}, UNBOUND),
+        ({"operator": "Sub"}, UNBOUND),
+        ({"model": "0" * 64}, UNBOUND),
+        ({"nodes": "layer_[23]"}, "the rule is proved or runtime there; remove it"),
+        ({"nodes": "layer_2"}, "the rule is proved there; remove it"),
+    ],
+    ids=str,
+)
+def test_nodes_without_a_violation_are_refused(
+    large: Report, changed: dict[str, Any], why: str
+) -> None:
+    waiver = replace(OF_DIV, **changed)
+    with pytest.raises(SonnxError) as caught:
+        waived(large, waiver)
+    assert str(caught.value) == f"{waiver.place} is for no violation: {why}"
+
+
+@pytest.mark.parametrize(
+    "waivers",
+    [(OF_DIV, OF_LAYERS), (OF_LAYERS, OF_DIV), (OF_DIV, replace(RATIO, node="layer_0"))],
+    ids=str,
+)
+def test_violation_is_covered_by_one_waiver_only(
+    large: Report, waivers: tuple[sonnx_ort.Waiver, ...]
+) -> None:
+    with pytest.raises(SonnxError) as caught:
+        waived(large, *waivers)
+    assert str(caught.value) == (
+        f"{waivers[-1].place} is the second one for the violation at Div 'layer_0'; remove one"
+    )
+
+
+def test_waiver_of_many_nodes_expires(large: Report) -> None:
+    report = waived(large, OF_LAYERS, today=TODAY + dt.timedelta(days=1))
+    assert not report.waived
+    assert [o.node for o in report.violations if o.waiver_expired] == ["layer_0", "layer_1"]
+
+
+def test_number_is_of_all_models_unless_one_is_named(large: Report) -> None:
+    other = sonnx_ort.check(parse("(float[3] x, float[1] y) => (float[3] z) { [d] z = Div(x, y) }"))
+    first, second = waive([large, other], [replace(OF_DIV, count=5)], TODAY)
+    assert (len(first.waived), len(second.waived)) == (4, 1)
+    of_one = replace(OF_DIV, model=large.identity.sha256)
+    first, second = waive([large, other], [of_one], TODAY)
+    assert (len(first.waived), len(second.waived)) == (4, 0)
 
 
 def test_first_waiver_that_names_an_obligation_is_its_own(whole: Report) -> None:
@@ -304,7 +420,16 @@ class TestForms:
         (found,) = [o["waiver"] for o in document["obligations"] if o["waiver"]]
         assert found == {
             "reason": "one number", "who": "the board", "until": "2026-06-01", "expired": False,
+            "operator": None, "nodes": None, "count": None,
         }  # fmt: skip
+
+    def test_each_form_says_how_many_a_waiver_covers(self, large: Report) -> None:
+        many = waived(large, OF_LAYERS)
+        said = "waived by the board until 2026-06-01, 2 in all: one number"
+        check = Check((CheckedModel("m.onnx", many),))
+        assert text_report(many).count(f"\n      {said}\n") == 2
+        assert sarif_report(check).count(f'"justification": "{said}"') == 2
+        assert junit_report(check).count(f'message="{said}"') == 2
 
     def test_sarif_suppresses_it(self, report: Report) -> None:
         check = Check((CheckedModel("m.onnx", report),))

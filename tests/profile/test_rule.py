@@ -35,7 +35,13 @@ def test_subjects_about_shapes():
 
 def test_subjects_that_runs_decide():
     left = {subject for subject in Subject if not subject.in_run}
-    assert left == {Subject.TYPES, Subject.ATTRIBUTES, Subject.STORAGE}
+    assert left == {
+        Subject.TYPES,
+        Subject.ATTRIBUTES,
+        Subject.STORAGE,
+        Subject.HELD,
+        Subject.GRAPH,
+    }
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,35 @@ CASES = [
         "violated",
         "start 0 lies behind end 2 in steps of -1 on an axis of size 4 (entry 0)",
     ),
+    ("LeakyRelu.R1", [SOME], {"alpha": 0.0}, "proved", "alpha is given"),
+    ("LeakyRelu.R1", [SOME], {}, "violated", "alpha is left out"),
+    ("Softmax.R3", [A], {"axis": -1}, "proved", "axis is given"),
+    ("Softmax.R3", [A], {}, "violated", "axis is left out"),
+    ("Softmax.R4", [A], {"axis": 0}, "proved", "the attribute axis is 0"),
+    ("Softmax.R4", [A], {"axis": -1}, "violated", "the attribute axis is -1"),
+    ("Softmax.R4", [A], {}, "proved", "the attribute axis is left out"),
+    ("QuantizeLinear.R1", [], {}, "proved", "the attribute axis is 1"),
+    ("QuantizeLinear.R1", [], {"axis": 1}, "proved", "the attribute axis is 1"),
+    ("QuantizeLinear.R1", [], {"axis": 0}, "violated", "the attribute axis is 0"),
+    ("QuantizeLinear.R2", [], {"block_size": 0}, "proved", "the attribute block_size is 0"),
+    ("QuantizeLinear.R2", [], {"block_size": 2}, "violated", "the attribute block_size is 2"),
+    ("QuantizeLinear.R3", [], {"output_dtype": 2}, "violated", "the attribute output_dtype is 2"),
+    ("QuantizeLinear.R4", [], {}, "proved", "the attribute precision is 0"),
+    ("QuantizeLinear.R4", [], {"precision": 1}, "violated", "the attribute precision is 1"),
+    ("QuantizeLinear.given", [], {}, "violated", "y_zero_point is left out"),
+    ("QuantizeLinear.given", [operand("y_zero_point", ())], {}, "proved", "y_zero_point is given"),
+    ("DequantizeLinear.R1", [], {"axis": -1}, "violated", "the attribute axis is -1"),
+    ("DequantizeLinear.R2", [], {"block_size": 1}, "violated", "the attribute block_size is 1"),
+    ("DequantizeLinear.R3", [], {"output_dtype": 1}, "violated", "the attribute output_dtype is 1"),
+    ("DequantizeLinear.R3", [], {}, "proved", "the attribute output_dtype is 0"),
+    ("DequantizeLinear.signature", [operand("x_scale", ())], {}, "proved", "x_scale of rank 0"),
+    (
+        "QuantizeLinear.signature",
+        [operand("y_scale", ()), operand("y_zero_point", (1,))],
+        {},
+        "violated",
+        "y_zero_point has shape (1,), which is not of rank 0",
+    ),
 ]
 
 
@@ -243,8 +272,7 @@ def test_judgement(
     evidence: str,
 ) -> None:
     bound = RULES[rule]
-    said = {name: attributes.get(name) for name in bound.attributes}
-    judgement = bound.of_node(said).requirement.judge(operands)
+    judgement = bound.of_node(attributes).requirement.judge(operands)
     assert judgement == Judgement(Status(status), evidence)
 
 
@@ -300,6 +328,10 @@ def test_violation(
         ("ArgMax.R5", {"axis": 1}, "keep empty tensors out"),
         ("BatchNormalization.R1", {"training_mode": 1}, "export the model for inference"),
         ("BatchNormalization.C1", {"epsilon": 0.0}, "give a small positive number"),
+        ("LeakyRelu.R1", {}, "write it down: ONNX assumes 0.01"),
+        ("QuantizeLinear.R2", {"block_size": 2}, "set it to 0"),
+        ("QuantizeLinear.signature", {}, "quantize the whole tensor with one scale"),
+        ("Softmax.R4", {"axis": -1}, "count the axis from the front"),
         ("Slice.R1", {}, "give axes as an input"),
         ("Slice.R2", {}, "name every axis; one that is not cut starts at 0 and ends at its size"),
     ],

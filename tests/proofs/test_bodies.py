@@ -97,7 +97,9 @@ class InBranch(Guarded):
             rank: The rank of the operands; None where it is unknown.
         """
         made = inside(self.original(rank), Place.BRANCH)
-        return sonnx_ort.rewrite(made, backend="native", operators="all", edition=self.edition)
+        return sonnx_ort.rewrite(
+            made, backend="native", operators="all,-Graph", edition=self.edition
+        )
 
     def emitted_of_rank(self, rank: int | None) -> onnx.ModelProto:
         """What runs where the branch is taken.
@@ -264,7 +266,7 @@ def is_quick(form: Form) -> bool:
 def emitted(original: onnx.ModelProto, form: Form) -> onnx.ModelProto:
     """What the native backend makes of a model."""
     choice = "reject" if isinstance(form, Guarded | SingleOperands) else "explicit"
-    return sonnx_ort.rewrite(original, backend="native", operators="all", broadcast=choice)
+    return sonnx_ort.rewrite(original, backend="native", operators="all,-Graph", broadcast=choice)
 
 
 def compared(model: onnx.ModelProto) -> list[object]:

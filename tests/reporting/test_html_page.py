@@ -1,11 +1,14 @@
 """The page of a report in a browser: what a reader sees, finds and can reach."""
 
+import datetime as dt
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import sonnx_ort
 from sonnx_ort.reporting.html_report import html_report
 from support.browser import Browser, browsing, why_no_browser
 from support.examined import check_with_outline
@@ -131,6 +134,30 @@ def test_a_violation_tells_evidence_operands_hint_rule_and_source(
     status, node, evidence = browser.texts(f"{ROWS}:first-child td")
     assert (status, node) == ("violated\nDiv.float.R1", "Div 'ratio'")
     assert [line for line in evidence.splitlines() if line] == EVIDENCE
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"node": "ratio"}, "Waived: by a board until 9999-12-31: looked at"),
+        (
+            {"node": None, "operator": "Div", "count": 1},
+            "Waived: by a board until 9999-12-31, 1 in all: looked at",
+        ),
+    ],
+    ids=["one node", "many nodes"],
+)
+def test_a_waived_violation_tells_of_its_waiver(
+    browser: Browser, tmp_path: Path, named: dict[str, Any], said: str
+) -> None:
+    waiver = sonnx_ort.Waiver(
+        rule="Div.float.R1", reason="looked at", who="a board", until=dt.date.max, **named
+    )
+    _, graph = check_with_outline(parse(MADE))
+    page = html_report(sonnx_ort.check(parse(MADE), waivers=[waiver]), graph)
+    (tmp_path / "waived.html").write_text(page, encoding="utf-8")
+    browser.open(tmp_path / "waived.html")
+    assert said in browser.texts(f"{ROWS}:first-child td")[-1].splitlines()
 
 
 @pytest.mark.parametrize(

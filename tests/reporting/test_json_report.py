@@ -3,6 +3,7 @@
 import copy
 import datetime as dt
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +39,25 @@ def test_schema_is_one() -> None:
 
 
 @pytest.mark.parametrize("name", sonnx_ort.models.names())
-@pytest.mark.parametrize("options", [{}, {"operators": "all", "edition": "preliminary"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"operators": "all,-Graph", "edition": "preliminary"}], ids=str
+)
 def test_reports_of_bundled_models_keep_to_the_schema(name: str, options: dict[str, str]) -> None:
     VALIDATOR.validate(json.loads(json_report(alone(sonnx_ort.models.load(name), **options))))
 
 
-def test_report_with_a_waiver_keeps_to_the_schema() -> None:
-    waiver = sonnx_ort.Waiver("Div.float.R1", "ratio", "reason", "who", dt.date.max)
-    VALIDATOR.validate(json.loads(json_report(alone(mixed(), waivers=[waiver]))))
+OF_ONE = sonnx_ort.Waiver("Div.float.R1", "ratio", "reason", "who", dt.date.max)
+OF_MANY = replace(OF_ONE, node=None, operator="Div", count=2)
+
+
+@pytest.mark.parametrize("waiver", [OF_ONE, OF_MANY], ids=["one", "many"])
+def test_report_with_a_waiver_keeps_to_the_schema(waiver: sonnx_ort.Waiver) -> None:
+    document = json.loads(json_report(alone(mixed(), waivers=[waiver])))
+    VALIDATOR.validate(document)
+    told = [o["waiver"] for o in document["obligations"] if o["waiver"]]
+    assert [(w["operator"], w["nodes"], w["count"]) for w in told] == (
+        [(waiver.operator, None, waiver.count)] * (waiver.count or 1)
+    )
 
 
 def test_model_alone_has_the_report_itself() -> None:

@@ -43,7 +43,7 @@ def found(run: dict[str, Any], level: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", sonnx_ort.models.names())
-@pytest.mark.parametrize("operators", ["default", "all"])
+@pytest.mark.parametrize("operators", ["default", "all,-Graph"])
 def test_every_bundled_model_has_a_valid_document(name: str, operators: str) -> None:
     run_of(alone(sonnx_ort.models.load(name), operators=operators))
 
@@ -57,9 +57,9 @@ def test_what_is_left_to_the_run_and_findings_are_notes(run: dict[str, Any]) -> 
     assert found(run, "note") == [
         ("Div.int.C1", "Div 'quotient'"),
         ("Div.int.C2", "Div 'quotient'"),
-        ("GR4", "Softmax '(output q)'"),
+        ("GR4", "LogSoftmax '(output q)'"),
         ("GR2", "value 'r'"),
-        ("graph.implicit_shape", "value 'r'"),
+        ("Graph.implicit_shape", "value 'r'"),
     ]
 
 

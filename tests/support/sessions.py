@@ -38,7 +38,7 @@ def enforced(
     model: onnx.ModelProto, backend: str, level: str = "none", **choices: Any
 ) -> sonnx_ort.InferenceSession:
     """Our session on one thread, at a level of optimization, that enforces all operators."""
-    choices = {"operators": "all", "backend": backend, **choices}
+    choices = {"operators": "all,-Graph", "backend": backend, **choices}
     return sonnx_ort.InferenceSession(model, on_one_thread(level), **choices)
 
 

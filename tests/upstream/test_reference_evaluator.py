@@ -27,11 +27,6 @@ def lstm(lengths: np.ndarray | None = None, **attributes: object) -> Applied:
 
 
 DIFFERING = {
-    "MaxPool takes pads in another order": (
-        Applied(
-            "MaxPool", [F([[[[1, 2], [3, 4]]]])], {"kernel_shape": [2, 2], "pads": [0, 1, 0, 0]}
-        )
-    ),
     "MaxPool counts within a channel": Applied(
         "MaxPool", [ones(1, 2, 1)], {"kernel_shape": [1]}, 2
     ),
@@ -92,3 +87,14 @@ def test_slice_that_counts_down_from_a_place_in_front_of_the_axis() -> None:
     session = ort.InferenceSession(model.SerializeToString())
     assert session.run(None, {"x": x})[0].tolist() == [5]
     assert ReferenceEvaluator(model).run(None, {"x": x})[0].tolist() == []
+
+
+def test_pads_of_max_pool_are_read_as_pairs() -> None:
+    """ONNX lists the begins of all axes, then the ends."""
+    model = parse("""(float[1,1,2,2] x) => (float[1,1,h,w] y) {
+        y = MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1], strides = [1, 1]> (x)
+    }""")
+    x = np.array([[[[1, 2], [3, 4]]]], np.float32)
+    session = ort.InferenceSession(model.SerializeToString())
+    assert session.run(None, {"x": x})[0].tolist() == [[[[4, 4], [4, 4]]]]
+    assert ReferenceEvaluator(model).run(None, {"x": x})[0].tolist() == [[[[3, 4, 4]]]]

@@ -4,6 +4,7 @@ The node itself is kept, and what is proved costs nothing. The rewritten model n
 """
 
 from collections.abc import Container, Mapping, Sequence
+from types import MappingProxyType
 
 import onnx_ir as ir
 
@@ -26,6 +27,7 @@ from sonnx_ort.enforcing.nodes import (
     drop_legacy_attributes,
     record_rules,
     replace_node,
+    replacements,
 )
 from sonnx_ort.enforcing.scan_outputs import Passed
 from sonnx_ort.enforcing.value_info import (
@@ -43,10 +45,18 @@ from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.profile.slice import SLICE
 
 _GUARDS = 9
 """The first opset with Where and with integer constants."""
+
+_IN_GUARDS_OF: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "ReduceSum": ("Softmax",),
+        "Slice": ("Softmax",),
+        "Sub": ("Slice", "DequantizeLinear"),
+    }
+)
+"""The added operators that are in guards of these operators alone."""
 
 _BFLOAT16 = 13
 """The first opset in which Cast, Reshape and Shape take bfloat16."""
@@ -86,9 +96,10 @@ class NativeBackend(EnforcingBackend):
 
     @staticmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
-        """The operators of all guards; only guards of Slice use Sub."""
-        cut = any(node.target.operator is SLICE for node in nodes)
-        return ADDED_OPERATORS if cut else ADDED_OPERATORS - {"Sub"}
+        """The operators of all guards; some of them are in guards of few operators alone."""
+        guarded = {node.target.operator.name for node in nodes}
+        unused = (name for name, users in _IN_GUARDS_OF.items() if guarded.isdisjoint(users))
+        return ADDED_OPERATORS.difference(unused)
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Guard graph inputs if that decides the shapes of several nodes.
@@ -123,8 +134,8 @@ class NativeBackend(EnforcingBackend):
         target = examined.target
         original = Original.of(target.node)
         added = self.nodes(str(target.output.name))
-        result = self._guarded(added, examined)
-        if result is None:
+        results = self._guarded(added, examined) if _needs_nodes(examined) else None
+        if results is None:
             record_rules(target.node, examined)
             drop_legacy_attributes(examined)
             if target.output.is_graph_output() and target.node.graph is not self._model.graph:
@@ -133,10 +144,10 @@ class NativeBackend(EnforcingBackend):
             return
         declare_output(examined)
         self._recorder.record(added.nodes, original.without_shapes_of(target.node))
-        replace_node(target.node, added.nodes, {target.output: result})
+        replace_node(target.node, added.nodes, replacements(examined, results))
 
-    def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value | None:
-        """The result of the node with guards and conversions; None if it needs neither."""
+    def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> list[ir.Value] | None:
+        """The results of the node with guards and conversions; None if it needs neither."""
         target, element_type = examined.target, _known_element_type(examined)
         guards = guards_of(examined, element_type, self._edition)
         carrier = _carrier(target, element_type)
@@ -151,12 +162,22 @@ class NativeBackend(EnforcingBackend):
         operands = Decision(node, guards).guard_operands(nodes, operands)
         if not nodes.nodes and not guards.results:
             return None
-        result = computed(nodes, examined, operands)
+        result, *others = computed(nodes, examined, operands)
         for form in guards.results:
             result = form(nodes, result, operands, node)
         if carrier is not None and target.operator.result_type is None:
             result = converted_back(nodes, result, element_type)
-        return result
+        return [result, *others]
+
+
+def _needs_nodes(examined: ExaminedNode) -> bool:
+    """Whether a run may have to check or to convert anything, as the element type decides."""
+    operator = examined.target.operator
+    if operator.checked_in_runs or examined.broadcast is not None:
+        return True
+    return not operator.moves_elements and (
+        operator.rounds_once or element_type_of(examined) is ElementType.BFLOAT16
+    )
 
 
 def _carrier(target: Target, element_type: ElementType) -> ElementType | None:
@@ -165,15 +186,20 @@ def _carrier(target: Target, element_type: ElementType) -> ElementType | None:
     ONNX Runtime has no kernels for bfloat16. It does not round float16 values between nodes that it
     computes in float32. Rounding twice by way of float gives the same result.
     """
+    operator = target.operator
+    if operator.moves_elements:
+        return None
     if element_type is ElementType.BFLOAT16:
         return ElementType.FLOAT
-    operator = target.operator
     rounds = operator.rounds_once and operator.result_type is None
     return ElementType.FLOAT if element_type is ElementType.FLOAT16 and rounds else None
 
 
 def _known_element_type(examined: ExaminedNode) -> ElementType:
     element_type = element_type_of(examined)
+    if element_type is None and examined.target.operator.moves_elements:
+        # Its rules are the same for all types, and its guards read no elements of that type.
+        return ElementType.FLOAT
     if element_type is None:
         target = examined.target
         raise SonnxError(
@@ -181,7 +207,7 @@ def _known_element_type(examined: ExaminedNode) -> ElementType:
             f"element type of '{target.inputs[0].name}', which follows from nothing and is not "
             "declared; declare it in value_info, or use the python backend"
         )
-    if element_type is ElementType.BFLOAT16 and not examined.target.operator.rounds_once:
+    if element_type is ElementType.BFLOAT16 and not examined.target.operator.computes_bfloat16:
         target = examined.target
         raise SonnxError(
             f"{target.operator.name} '{target.label}': ONNX Runtime has no kernel for it in "

@@ -23,6 +23,7 @@ from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.options import Backend, Choices, Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
 
@@ -53,7 +54,7 @@ class NativelyEnforced:
                 f"the model is enforced already, under the edition '{kept.edition}'; "
                 f"rewrite the original model to have it under '{demands.edition}'"
             )
-        present = {c.operator for c in self.examination.report.coverage}
+        present = {GRAPH, *(c.operator for c in self.examination.report.coverage)}
         missing = sorted((demands.operators - kept.operators) & present)
         if missing:
             raise SonnxError(
@@ -81,6 +82,7 @@ def recognize_native_model(
             choices.demands,
             identify(loaded.sha256, loaded.proto),
             complete=True,
+            rewritten=True,
             waivers=recorded,
         )
         if not all(_may_be_waived(o, recorded) for o in examination.report.violations):

@@ -4,6 +4,7 @@ They check proved rules in each run as well: they are the reference, and this ch
 """
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 
 import onnx_ir as ir
 
@@ -24,6 +25,7 @@ from sonnx_ort.enforcing.nodes import (
     computed,
     insert_behind_inputs,
     record_rules,
+    replacements,
 )
 from sonnx_ort.enforcing.python.kernels import (
     can_keep_standard_node,
@@ -43,7 +45,8 @@ from sonnx_ort.enforcing.value_info import (
 )
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.obligations.targets import attribute_texts
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.rule import Status
@@ -86,7 +89,8 @@ class PythonBackend(EnforcingBackend):
         never_violated = {
             n.target.node for n in candidates if not _can_be_checked(n) or _only_waived(n)
         }
-        return constant_nodes(model, nodes, has_kernel=has_kernel) | never_violated
+        others = [node for node in nodes if node.target.node not in never_violated]
+        return constant_nodes(model, others, has_kernel=has_kernel) | never_violated
 
     @staticmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
@@ -101,7 +105,8 @@ class PythonBackend(EnforcingBackend):
         reading_shapes = [
             node
             for node in examination.nodes
-            if node.broadcast is not None or not node.target.operator.elementwise
+            if node.broadcast is not None
+            or (not node.target.operator.elementwise and node.target.operator.checked_in_runs)
         ]
         scalars = scalars_behind(reading_shapes, examination.facts)
         if scalars:
@@ -123,13 +128,13 @@ class PythonBackend(EnforcingBackend):
         nodes = self.nodes(str(target.output.name))
         custom = CUSTOM_OPERATORS[target.operator.name]
         if isinstance(custom, Inspection):
-            result = self._inspected(nodes, examined)
+            results = self._inspected(nodes, examined)
         elif custom.arithmetic is None:
-            result = self._computed_behind(nodes, examined, custom)
+            results = self._computed_behind(nodes, examined, custom)
         else:
-            result = self._computed(nodes, examined)
+            results = [self._computed(nodes, examined)]
         declare_output(examined)
-        self.replace(examined, nodes.nodes, {target.output: result})
+        self.replace(examined, nodes.nodes, replacements(examined, results))
 
     def _computed(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
         """The result of a custom operator that computes."""
@@ -144,8 +149,8 @@ class PythonBackend(EnforcingBackend):
             result = converted_back(nodes, result, element_type)
         return result
 
-    def _inspected(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
-        """The result of the standard node, whose first operand gets the checked shape."""
+    def _inspected(self, nodes: StandardNodes, examined: ExaminedNode) -> list[ir.Value]:
+        """The results of the standard node, whose first operand gets the checked shape."""
         operands = hide_misinferred_shapes(nodes, examined.target.inputs, examined)
         shown, (first, *others) = inspected_operands(nodes, examined, operands)
         shape = self._enforced(nodes, examined, shown)
@@ -154,8 +159,8 @@ class PythonBackend(EnforcingBackend):
 
     def _computed_behind(
         self, nodes: StandardNodes, examined: ExaminedNode, custom: CustomOperator
-    ) -> ir.Value:
-        """The result of the standard node behind a custom operator that checks its operands."""
+    ) -> list[ir.Value]:
+        """The results of the standard node behind a custom operator that checks its operands."""
         target, carrier = examined.target, carrier_of(examined)
         operands = list(expand_operands(nodes, examined, target.inputs, self.decisions()))
         checked: Sequence[ir.Value] = operands
@@ -175,9 +180,9 @@ class PythonBackend(EnforcingBackend):
     ) -> ir.Value:
         """Add the custom operator and its guard, and return the guard's output."""
         target = examined.target
-        if target.operator.repeated_operand is not None:
-            operands = in_one_vector(nodes, operands)
         custom = CUSTOM_OPERATORS[target.operator.name]
+        if target.operator.repeated_operand is not None and not isinstance(custom, Inspection):
+            operands = in_one_vector(nodes, operands)
         rules = [o.rule for o in examined.obligations if o.operator == target.operator.name]
         first = len(nodes.nodes)
         result = nodes.enforced(
@@ -186,7 +191,7 @@ class PythonBackend(EnforcingBackend):
             {
                 "node": target.label,
                 "edition": self._edition.value,
-                **attribute_texts(target.node, target.operator),
+                **parameter_texts(target.node, target.operator, self._opset),
             },
             guard=guard_name(target.operator.name, target.label, rules),
         )
@@ -208,8 +213,21 @@ def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequen
 
 
 def _can_be_checked(examined: ExaminedNode) -> bool:
-    """Whether a run can check any rule of the node, proved or not."""
-    return any(obligation.rule.in_run for obligation in examined.obligations)
+    """Whether a run can check any rule of the node, proved or not.
+
+    Nothing is left to check of an operator that moves elements if constants decide it alone.
+    """
+    in_run = [obligation for obligation in examined.obligations if obligation.rule.in_run]
+    if not examined.target.operator.moves_elements:
+        return bool(in_run)
+    return not all(_decided_by_constants(obligation) for obligation in in_run)
+
+
+def _decided_by_constants(obligation: Obligation) -> bool:
+    """Whether a rule is proved whatever the shapes of a run are."""
+    operands = [replace(operand, shape=None, bounds=None) for operand in obligation.operands]
+    judgement, _ = obligation.rule.judge([operand.name for operand in operands], operands)
+    return judgement.status is Status.PROVED
 
 
 def _only_waived(examined: ExaminedNode) -> bool:

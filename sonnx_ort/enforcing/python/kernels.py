@@ -38,8 +38,8 @@ def can_keep_standard_node(examined: ExaminedNode) -> bool:
     """Whether the standard operator can compute what it would compute in the rewritten model."""
     operator = examined.target.operator
     custom = CUSTOM_OPERATORS.get(operator.name)
-    if custom is not None and custom.arithmetic is None:
-        return operator.rounds_once or element_type_of(examined) is not ElementType.BFLOAT16
+    if custom is None or custom.arithmetic is None:
+        return operator.computes_bfloat16 or element_type_of(examined) is not ElementType.BFLOAT16
     return has_kernel(examined)
 
 
@@ -52,22 +52,22 @@ def require_kernel(examined: ExaminedNode) -> None:
     target = examined.target
     name, element_type = target.operator.name, element_type_of(examined)
     problem = f"{name} '{target.label}': the python backend has no kernel for it"
+    if element_type is ElementType.BFLOAT16 and not target.operator.computes_bfloat16:
+        raise SonnxError(f"{problem} in {element_type}, and ONNX Runtime has none either")
     if target.further_attributes and CUSTOM_OPERATORS[name].arithmetic is not None:
         raise SonnxError(f"{problem} with the attribute '{target.further_attributes[0]}'")
-    if element_type is ElementType.BFLOAT16 and not target.operator.rounds_once:
-        raise SonnxError(f"{problem} in {element_type}, and ONNX Runtime has none either")
     if element_type in CARRIERS and carrier_of(examined) is None:
         raise SonnxError(f"{problem} in {element_type}")
 
 
 def require_nothing_waived(examined: ExaminedNode) -> None:
-    """Require that no rule of a node is waived, because a kernel checks all rules.
+    """Require that no rule that a kernel checks is waived, because a kernel checks all.
 
     Raises:
         SonnxError: A violation is waived.
     """
     for obligation in examined.obligations:
-        if obligation.status is Status.VIOLATED:
+        if obligation.status is Status.VIOLATED and obligation.rule.in_run:
             raise SonnxError(
                 f"the waiver of {obligation.rule.id} at {obligation.place} cannot have effect: the "
                 "kernels of the python backend check all rules of a node; use the native backend"

@@ -1,18 +1,23 @@
 """Requirements on attributes, mandatory inputs and storage."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy.typing as npt
 
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.rule import (
     AttributeValue,
     DecidedBeforeRuns,
     DependsOnAttributes,
+    HintByExample,
     Illustration,
     Judgement,
     Requirement,
+    Status,
     Subject,
+    Violation,
     at_run_time,
     proved,
     violated,
@@ -78,26 +83,142 @@ class DecidedByAttributes(DecidedBeforeRuns):
 
 
 @dataclass(frozen=True, slots=True)
-class AdmittedAttribute(DependsOnAttributes, DecidedBeforeRuns):
-    """The value of the attribute, or its default in ONNX, is allowed."""
+class GivenAttributes(DependsOnAttributes, DecidedBeforeRuns):
+    """The attributes stand in the file and are not left to their default values."""
 
     attributes: tuple[str, ...]
-    assumed: int | float
-    admits: Callable[[int | float], bool]
     example: Illustration
 
     subject: ClassVar = Subject.ATTRIBUTES
 
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+        """Decide for the attributes of a node."""
+        omitted = [name for name in self.attributes if name not in attributes]
+        judgement = violated(_named(omitted, "left out")) if omitted else self._given()
+        return DecidedByAttributes(judgement, self.example)
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Undecided, because the node is unknown."""
+        del operands
+        return at_run_time(f"whether {' and '.join(self.attributes)} are given is not known")
+
+    def _given(self) -> Judgement:
+        return proved(_named(self.attributes, "given"))
+
+
+def _named(names: Sequence[str], state: str) -> str:
+    return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} {state}"
+
+
+@dataclass(frozen=True, slots=True)
+class AdmittedAttribute(DependsOnAttributes, DecidedBeforeRuns):
+    """The value of the attribute, or its default in ONNX, is allowed.
+
+    Attributes:
+        attributes: The name of the attribute.
+        assumed: The default; None if there is none, so that the attribute may be left out.
+        admits: Whether a value is allowed; lists of numbers are tuples.
+        given: Whether it must stand in the file.
+    """
+
+    attributes: tuple[str]
+    assumed: AttributeValue
+    admits: Callable[[Any], bool]
+    example: Illustration
+    given: bool = False
+
+    subject: ClassVar = Subject.ATTRIBUTES
+
+    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
         """Decide for the attribute of a node."""
+        return DecidedByAttributes(self._decided(attributes), self.example)
+
+    def _decided(self, attributes: Mapping[str, AttributeValue]) -> Judgement:
         (name,) = self.attributes
         said = attributes.get(name)
+        if said is None and name in attributes:
+            return violated(f"the attribute {name} is no number or text")
+        if self.given and said is None:
+            return violated(f"the attribute {name} is left out")
         value = self.assumed if said is None else said
-        kept = isinstance(value, int | float) and self.admits(value)
-        judgement = proved if kept else violated
-        return DecidedByAttributes(judgement(f"the attribute {name} is {value}"), self.example)
+        if value is None:
+            return proved(f"the attribute {name} is left out")
+        judgement = proved if self.admits(value) else violated
+        shown = list(value) if isinstance(value, tuple) else value
+        return judgement(f"the attribute {name} is {shown}")
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Undecided, because the node is unknown."""
         del operands
         return at_run_time(f"what the attribute {self.attributes[0]} says is not known")
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantOperands(DecidedBeforeRuns):
+    """The operands, as far as they are given, are initializers or results of Constant nodes."""
+
+    example: Illustration
+
+    subject: ClassVar = Subject.STORAGE
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Check the origins of the operands."""
+        computed = [f"{o.name} is {_origin(o)}" for o in operands if not _is_stored(o)]
+        if computed:
+            return violated(" and ".join(computed))
+        names = " and ".join(o.name for o in operands)
+        return proved(f"{names}: constant" if names else "no such operand is given")
+
+
+def _is_stored(operand: Operand) -> bool:
+    return operand.constant is not None or operand.origin.startswith(("initializer", "Constant"))
+
+
+def _origin(operand: Operand) -> str:
+    return "an input" if operand.origin == "input" else f"computed by {operand.origin}"
+
+
+Relation = Callable[[Sequence[Operand], Mapping[str, AttributeValue]], Judgement]
+"""Decides from what is known of operands, and from attributes by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldByRuntime(DependsOnAttributes, HintByExample):
+    """A relation of shapes, elements and attributes that ONNX Runtime checks itself.
+
+    It refuses the model, or each run, that breaks the relation, with an error. So no guard is
+    needed. `tests/soundness/test_held_by_runtime.py` shows it for each such rule.
+
+    Attributes:
+        attributes: The names of the attributes that the relation depends on.
+        relation: Decides from certain facts; what is known only in a run, it leaves to the run.
+        given: The attributes of the node, by name.
+    """
+
+    attributes: tuple[str, ...]
+    relation: Relation
+    example: Illustration
+    given: tuple[tuple[str, AttributeValue], ...] = ()
+
+    subject: ClassVar = Subject.HELD
+
+    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+        """Give what is demanded of a node."""
+        given = ((name, attributes[name]) for name in self.attributes if name in attributes)
+        return replace(self, given=tuple(given))
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Decide from known facts; ONNX Runtime decides the rest."""
+        judgement = self.relation(operands, dict(self.given))
+        if judgement.status is not Status.RUNTIME:
+            return judgement
+        return at_run_time(f"{judgement.evidence}; ONNX Runtime refuses what breaks the rule")
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Decide for the operands of a run."""
+        operands = [
+            Operand(f"operand {i}", "", "run", str(a.dtype), tuple(a.shape), constant=a)
+            for i, a in enumerate(arrays)
+        ]
+        judgement = self.relation(operands, dict(self.given))
+        return Violation(judgement.evidence) if judgement.status is Status.VIOLATED else None

@@ -28,11 +28,11 @@ class SameNumericType:
     Attributes:
         result_type: The ONNX type of all results if it differs from the operands' type;
             `OF_THE_NODE` if it depends on the node or is not restricted.
-        kinds: The allowed types.
+        kinds: The allowed types; None for every type that ONNX has.
     """
 
     result_type: str | None = None
-    kinds: tuple[ElementType, ...] = NUMERIC_TYPES
+    kinds: tuple[ElementType, ...] | None = NUMERIC_TYPES
 
     subject: ClassVar = Subject.TYPES
     example: ClassVar = Illustration(
@@ -44,9 +44,9 @@ class SameNumericType:
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the operands' known types."""
         for operand in operands:
-            name = operand.element_type
-            if name is not None and ElementType.named(name) not in self.kinds:
-                wanted = "numeric" if self.kinds == NUMERIC_TYPES else " or ".join(self.kinds)
+            name, kinds = operand.element_type, self.kinds
+            if name is not None and kinds is not None and ElementType.named(name) not in kinds:
+                wanted = "numeric" if kinds == NUMERIC_TYPES else " or ".join(kinds)
                 return violated(f"{operand.name} is of type {name}, which is not {wanted}")
         known = {o.element_type for o in operands if o.element_type is not None}
         if len(known) > 1:
@@ -84,7 +84,8 @@ class SameNumericType:
     def hint(self, operands: Sequence[Operand]) -> str:
         """List the allowed types."""
         del operands
-        return f"convert with Cast, explicitly, to one of {', '.join(self.kinds)}"
+        kinds = "one type" if self.kinds is None else f"one of {', '.join(self.kinds)}"
+        return f"convert with Cast, explicitly, to {kinds}"
 
 
 def differing_types(operand: Operand, result: Operand) -> str:

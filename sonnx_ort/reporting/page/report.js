@@ -73,7 +73,8 @@ function nodeCell(obligation) {
 
 function waived(waiver) {
   const standing = waiver.expired ? "The waiver has expired: " : "Waived: ";
-  return make("p", { className: "hint" }, make("b", {}, standing), isolated(`by ${waiver.who} until ${waiver.until}: ${waiver.reason}`));
+  const inAll = waiver.count ? `, ${waiver.count} in all` : "";
+  return make("p", { className: "hint" }, make("b", {}, standing), isolated(`by ${waiver.who} until ${waiver.until}${inAll}: ${waiver.reason}`));
 }
 
 function row(obligation) {

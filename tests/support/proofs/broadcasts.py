@@ -62,7 +62,7 @@ class Broadcasting:
     def emitted(self) -> onnx.ModelProto:
         """What the native backend makes of it."""
         return sonnx_ort.rewrite(
-            self.original, backend="native", broadcast="explicit", operators="all"
+            self.original, backend="native", broadcast="explicit", operators="all,-Graph"
         )
 
     def questions(self) -> tuple[Question, Question]:

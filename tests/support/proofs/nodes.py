@@ -98,7 +98,7 @@ class Guarded:
             rank: The rank of the operands; None where it is unknown.
         """
         return sonnx_ort.rewrite(
-            self.original(rank), backend="native", operators="all", edition=self.edition
+            self.original(rank), backend="native", operators="all,-Graph", edition=self.edition
         )
 
     @property

@@ -86,7 +86,7 @@ class SingleOperands:
     @cached_property
     def emitted(self) -> onnx.ModelProto:
         """What the native backend makes of the node."""
-        return sonnx_ort.rewrite(self.original, backend="native", operators="all")
+        return sonnx_ort.rewrite(self.original, backend="native", operators="all,-Graph")
 
     def rules(self) -> tuple[Rule, ...]:
         """The rules that a run decides, in the order of decision."""

@@ -36,10 +36,7 @@ def attempt(number: int) -> dict[str, int]:
     report = sonnx_ort.check(trial.model, **choices)
     if trial.lies or report.ok or not all(o.rule.waivable for o in report.violations):
         return tally
-    waivers = [
-        sonnx_ort.Waiver(o.rule.id, o.node, "a trial", "nobody", dt.date.max, path=o.path)
-        for o in report.violations
-    ]
+    waivers = _of_many(report) if number % 2 else _of_one_each(report)
     sessions = [
         session
         for backend in Backend
@@ -59,6 +56,23 @@ def attempt(number: int) -> dict[str, int]:
                 _assert_equal(outcomes[0], plain)
                 tally["runs as without enforcement"] += 1
     return tally
+
+
+def _of_one_each(report: sonnx_ort.Report) -> list[sonnx_ort.Waiver]:
+    return [
+        sonnx_ort.Waiver(o.rule.id, o.node, "a trial", "nobody", dt.date.max, path=o.path)
+        for o in report.violations
+    ]
+
+
+def _of_many(report: sonnx_ort.Report) -> list[sonnx_ort.Waiver]:
+    counts = Counter((o.rule.id, o.operator) for o in report.violations)
+    return [
+        sonnx_ort.Waiver(
+            rule, None, "a trial", "nobody", dt.date.max, operator=operator, count=count
+        )
+        for (rule, operator), count in counts.items()
+    ]
 
 
 def _started(trial: Trial, choices: Mapping[str, Any]) -> ort.InferenceSession | None:

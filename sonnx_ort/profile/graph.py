@@ -1,0 +1,315 @@
+"""The rules on whole graphs and their declarations, and the general restrictions.
+
+Sources: the working group's requirements (`reqs.md`) and its text on graphs (`graph.md`), and the
+general restrictions of the operators' documents (GR1 to GR4).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.requirements.attributes import Dense
+from sonnx_ort.profile.rule import (
+    DecidedBeforeRuns,
+    Illustration,
+    Judgement,
+    Rule,
+    Source,
+    Standing,
+    Subject,
+    Words,
+    at_run_time,
+)
+
+GRAPH = "Graph"
+"""The name by which a caller asks for these rules, beside the names of operators."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfGraph(DecidedBeforeRuns):
+    """A demand on the graph, which is decided by looking at all of it.
+
+    Attributes:
+        kept: Why a graph without a breach keeps the rule, as a clause.
+    """
+
+    kept: str
+    example: Illustration
+
+    subject: ClassVar = Subject.GRAPH
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Undecided: operands do not decide it."""
+        del operands
+        return at_run_time("the graph decides it")
+
+
+_RESTRICTIONS = "SONNX, general restrictions"
+_REQUIREMENTS = "SONNX requirements, draft of the working group"
+_GRAPH_TEXT = "SONNX graph, draft of the working group"
+
+
+def _restriction(tag: str, remark: str = "") -> Source:
+    return Source(_RESTRICTIONS, "whole graph", tag, words=Words.OURS, remark=remark, later_tag=tag)
+
+
+def _requirement(tag: str, remark: str = "") -> Source:
+    return Source(
+        _REQUIREMENTS,
+        "requirements on operators, graph and format",
+        tag,
+        words=Words.OURS,
+        remark=remark,
+    )
+
+
+def _text(tag: str, section: str = "Constraints", remark: str = "") -> Source:
+    return Source(_GRAPH_TEXT, section, tag, words=Words.OURS, remark=remark)
+
+
+GR1 = Rule(
+    "GR1",
+    2,
+    "Sparse tensors are not supported.",
+    _restriction("GR1", "The typed document of Div says so of its operator, as RG1."),
+    Dense(),
+)
+
+GR2 = Rule(
+    "GR2",
+    1301,
+    "The type of every value stands in the file and is not left to inference.",
+    _restriction("GR2", "REQ-GR-000 of the requirements says the same."),
+    OfGraph(
+        "the file gives the type of every value",
+        Illustration(
+            "c = Div(a, b), with value_info c: float",
+            "c = Div(a, b), with nothing said of c",
+            "rewrite with make_explicit=True, which writes down what follows",
+        ),
+    ),
+)
+
+GR3 = Rule(
+    "GR3",
+    1302,
+    "No value is converted to another type implicitly.",
+    _restriction(
+        "GR3",
+        "An operator that takes operands of one type as well as of two, by its ONNX schema, "
+        "converts where they are of two. Indices, sizes and axes are no such operands.",
+    ),
+    OfGraph(
+        "no node takes operands of two types where it takes one",
+        Illustration(
+            "Pow(x, y) with x and y of type float",
+            "Pow(x, y) with x of type float and y of type int64",
+            "convert one operand with Cast, explicitly",
+        ),
+    ),
+)
+
+GR4 = Rule(
+    "GR4",
+    1303,
+    "No attribute is left to its default value.",
+    _restriction(
+        "GR4",
+        "REQ-OP-070 of the requirements says the same. An optional input that is left out is taken "
+        "for one where ONNX says what is assumed then; versions of an operator have moved "
+        "attributes to inputs.",
+    ),
+    OfGraph(
+        "no node leaves out an attribute or input for which ONNX assumes a value",
+        Illustration(
+            "Softmax(x, axis=-1)",
+            "Softmax(x), for which ONNX assumes axis=-1",
+            "write it down; rewrite with make_explicit=True does, where the schema has a default",
+        ),
+    ),
+)
+
+IMPLICIT_SHAPE = Rule(
+    "Graph.implicit_shape",
+    1304,
+    "The shape of every tensor stands in the file and is not left to inference.",
+    _requirement("REQ-GR-000", "It forbids shape inference; a size may be given by a symbol."),
+    OfGraph(
+        "the file gives the shape of every tensor",
+        Illustration(
+            "c = Div(a, b), with value_info c: float (2, 3)",
+            "c = Div(a, b), with value_info c: float",
+            "rewrite with make_explicit=True, which writes down what follows",
+        ),
+    ),
+)
+
+DEAD_NODE = Rule(
+    "Graph.dead_node",
+    1305,
+    "Every node contributes to an output.",
+    _text(
+        "R1",
+        "Restrictions",
+        "It says of operations that their outputs are read. A node that is read by such nodes "
+        "alone is taken for one as well, and one of whose outputs one is read is not.",
+    ),
+    OfGraph(
+        "every node contributes to an output of the graph",
+        Illustration(
+            "every output of a node is read, or is an output of the graph",
+            "no output of a node is read",
+            "remove the node",
+        ),
+    ),
+)
+
+UNUSED_INPUT = Rule(
+    "Graph.unused_input",
+    1306,
+    "Every input is read.",
+    _text("C2", remark="It says of inputs of the graph that operations use them."),
+    OfGraph(
+        "every input is read",
+        Illustration(
+            "each input is read by a node", "an input is read by none", "remove the input"
+        ),
+    ),
+)
+
+FALSE_CLAIM = Rule(
+    "Graph.false_claim",
+    1307,
+    "What the file says of its values is so.",
+    Source(
+        "SONNX graph",
+        "none",
+        None,
+        Standing.OWN,
+        Words.OURS,
+        "REQ-GR-000 wants types and shapes in the file, and takes them for true.",
+    ),
+    OfGraph(
+        "no declaration contradicts what is known of its value",
+        Illustration(
+            "value_info c: float (2, 3) for c = Div(a, b) with a and b of shape (2, 3)",
+            "value_info c: float (3, 2) for the same c",
+            "correct the declaration, or remove it",
+        ),
+    ),
+)
+
+OPERATORS_OF_THE_SET = Rule(
+    "Graph.operator_set",
+    1308,
+    "Every node is of an operator that the profile has.",
+    _requirement(
+        "REQ OP 000",
+        "The profile has the operators that the requirement lists, and those for which a document "
+        "or a draft exists. The requirement says 'at least'; what else there is, no text says.",
+    ),
+    OfGraph(
+        "every node is of an operator of the profile",
+        Illustration(
+            "y = Sigmoid(x)",
+            "y = HardSigmoid(x), which the operator set does not list",
+            "express it by operators of the profile, or waive the rule for these nodes",
+        ),
+    ),
+)
+
+DETERMINISTIC = Rule(
+    "Graph.deterministic",
+    1309,
+    "Every operator is deterministic.",
+    _requirement("REQ-OP-010", "R2 of the text on graphs says the same."),
+    OfGraph(
+        "no node is of an operator that draws random numbers",
+        Illustration(
+            "noise as an input of the graph",
+            "noise = RandomNormal<shape = [2]>()",
+            "make the random numbers an input of the graph",
+        ),
+    ),
+)
+
+INFERENCE = Rule(
+    "Graph.inference",
+    1310,
+    "Every operator is one of inference, and the model has no training information.",
+    _requirement(
+        "REQ-OP-020",
+        "A Dropout in the mode of inference gives back its operand; it is none of the operators of "
+        "inference either, and its place is the training of a model.",
+    ),
+    OfGraph(
+        "no node trains, and the file has no training information",
+        Illustration(
+            "BatchNormalization<training_mode = 0>(x, scale, bias, mean, variance)",
+            "Dropout(x, ratio, training_mode), or training_info in the file",
+            "export the model for inference",
+        ),
+    ),
+)
+
+VERSIONS = Rule(
+    "Graph.versions",
+    1311,
+    "The model says which version of each operator it uses.",
+    _requirement("REQ-FO-020", "A domain that is imported in two versions leaves it open."),
+    OfGraph(
+        "each domain is imported in one version",
+        Illustration(
+            "opset_import: [17]",
+            "opset_import: [17, 18], both of the standard operators",
+            "import one version of each domain",
+        ),
+    ),
+)
+
+SINGLE_ASSIGNMENT = Rule(
+    "Graph.single_assignment",
+    1312,
+    "Every tensor is computed by one node.",
+    _text("C1", remark="ONNX demands it as well; a model that breaks it cannot be loaded."),
+    OfGraph(
+        "each name is defined once, as the model was held to when it was loaded",
+        Illustration("y = Add(a, b); z = Sub(a, b)", "y = Add(a, b); y = Sub(a, b)", "rename one"),
+    ),
+)
+
+OUTPUTS = Rule(
+    "Graph.outputs",
+    1313,
+    "Every output of the graph gets a value.",
+    _text("C3", remark="A model with an output that no node computes cannot be loaded."),
+    OfGraph(
+        "each output is computed, as the model was held to when it was loaded",
+        Illustration(
+            "y = Relu(x), with the output y",
+            "y = Relu(x), with the outputs y and z",
+            "remove the output, or compute it",
+        ),
+    ),
+)
+
+DECLARED_IN_FILE = (GR2, IMPLICIT_SHAPE, GR4)
+"""What has to stand in the file; `rewrite` adds values and nodes that it does not declare."""
+
+DECLARATION_RULES = (GR2, GR3, GR4, IMPLICIT_SHAPE, DEAD_NODE, UNUSED_INPUT, FALSE_CLAIM)
+"""The rules whose breaches are told as findings if the rules on graphs are not asked for."""
+
+GRAPH_RULES = (
+    OPERATORS_OF_THE_SET,
+    DETERMINISTIC,
+    INFERENCE,
+    VERSIONS,
+    *DECLARATION_RULES,
+    SINGLE_ASSIGNMENT,
+    OUTPUTS,
+)
+"""The rules that bind a graph if they are asked for."""
+
+GENERAL_RULES = (GR1, *GRAPH_RULES)
+"""The rules that no operator has."""

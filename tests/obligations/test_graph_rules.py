@@ -1,0 +1,247 @@
+"""The rules on graphs, where they are asked for."""
+
+import datetime as dt
+
+import onnx
+import pytest
+from onnx import helper
+
+import sonnx_ort
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.profile.graph import DECLARED_IN_FILE, GRAPH_RULES
+from sonnx_ort.profile.rule import Status
+from support.backends import on_each_backend
+from support.graphs import parse
+
+KEPT = """(float[2] x) => (float[2] y) <float[2] w = {1, 2}, float[2] h> {
+    [a] h = Add(x, w)
+    [b] y = Sub(h, w)
+}"""
+
+
+def graph_obligations(made: onnx.ModelProto) -> list[Obligation]:
+    obligations = sonnx_ort.check(made, operators="profile").obligations
+    return [o for o in obligations if o.rule in GRAPH_RULES]
+
+
+def violations(made: onnx.ModelProto, rule: str) -> list[tuple[str, str]]:
+    """The places that violate a rule, each with the evidence."""
+    found = [o for o in graph_obligations(made) if o.rule.id == rule]
+    assert {o.status for o in found} == {Status.VIOLATED}
+    return [(o.place, o.evidence) for o in found]
+
+
+def test_graph_that_keeps_every_rule_has_one_proved_obligation_for_each() -> None:
+    found = graph_obligations(parse(KEPT))
+    assert [o.rule for o in found] == list(GRAPH_RULES)
+    assert {(o.status, o.place) for o in found} == {(Status.PROVED, "the graph")}
+
+
+GRAPH_BREACHES = [
+    (
+        "Graph.operator_set",
+        "(float[2] x) => (float[2] y) { [h] y = HardSigmoid(x) }",
+        ("HardSigmoid 'h'", "HardSigmoid is not in the operator set, and no draft speaks of it"),
+    ),
+    (
+        "Graph.operator_set",
+        "(float[2] x) => (float[2] y) { [o] y = my.Add(x) }",
+        ("Add 'o'", "my::Add is not in the operator set, and no draft speaks of it"),
+    ),
+    (
+        "Graph.operator_set",
+        """(bool c, float[2] x) => (float[2] y) {
+            [choose] y = If(c) <
+                then_branch = g () => (float[2] t) { [h] t = HardSigmoid(x) },
+                else_branch = g () => (float[2] e) { e = Neg(x) }
+            >
+        }""",
+        ("If 'choose'", "If is not in the operator set, and no draft speaks of it"),
+        (
+            "HardSigmoid 'h' in If 'choose' then_branch",
+            "HardSigmoid is not in the operator set, and no draft speaks of it",
+        ),
+    ),
+    (
+        "Graph.deterministic",
+        "() => (float[2] y) { [r] y = RandomNormal<shape = [2]>() }",
+        ("RandomNormal 'r'", "RandomNormal draws random numbers"),
+    ),
+    (
+        "Graph.deterministic",
+        "(float[2] x, bool t) => (float[2] y) <float r = {0.5}> { [d] y = Dropout(x, r, t) }",
+        ("Dropout 'd'", "Dropout draws random numbers"),
+    ),
+    (
+        "Graph.inference",
+        "(float[2] x) => (float[2] y) { [d] y = Dropout(x) }",
+        ("Dropout 'd'", "it is an operator of training"),
+    ),
+    (
+        "Graph.inference",
+        """(float[1,2] x, float[2] s) => (float[1,2] y) {
+            [n] y, m, v = BatchNormalization<training_mode = 1>(x, s, s, s, s)
+        }""",
+        ("BatchNormalization 'n'", "it is in training mode"),
+    ),
+    (
+        "Graph.dead_node",
+        "(float[2] x) => (float[2] y) { [d] a = Neg(x) y = Abs(x) }",
+        ("Neg 'd'", "no output of it contributes to one of the graph"),
+    ),
+    (
+        "Graph.unused_input",
+        "(float[2] x, float[2] u) => (float[2] y) { y = Abs(x) }",
+        ("input 'u'", "nothing reads it"),
+    ),
+    (
+        "Graph.false_claim",
+        "(float[2] x) => (float[2] y) <float[3] a> { a = Neg(x) y = Abs(a) }",
+        ("value 'a'", "declared (3,), is (2,)"),
+    ),
+    (
+        "Graph.implicit_shape",
+        "(float[2] x) => (float[2] y) <float[] a> { a = Neg(x) y = Abs(a) }",
+        ("value 'a'", "the file gives no shape"),
+    ),
+    (
+        "GR2",
+        "(float[2] x) => (float[2] y) { a = Neg(x) y = Abs(a) }",
+        ("value 'a'", "the file gives no type"),
+    ),
+    (
+        "GR3",
+        "(float[2] x, int64[2] n) => (float[2] y) { [p] y = Pow(x, n) }",
+        ("Pow 'p'", "X is float and Y is int64; one is converted"),
+    ),
+    (
+        "GR4",
+        "(int32[2] x) => (int32[2] y) { [m] y = Mod(x, x) }",
+        ("Mod 'm'", "'fmod' is left out; ONNX assumes 0"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "graph", "places"), [(r, g, p) for r, g, *p in GRAPH_BREACHES])
+def test_place_that_breaks_a_rule_violates_it(
+    rule: str, graph: str, places: list[tuple[str, str]]
+) -> None:
+    assert violations(parse(graph, domains={"my": 1}), rule) == places
+
+
+def test_node_of_a_function_has_its_standing_too() -> None:
+    made = parse("(float[2] x) => (float[2] y) { [call] y = local.f(x) }", domains={"local": 1})
+    function = onnx.parser.parse_function(
+        '<domain: "local", opset_import: ["": 17]> f (x) => (y) { [inner] y = HardSigmoid(x) }'
+    )
+    made.functions.append(function)
+    evidence = "HardSigmoid is not in the operator set, and no draft speaks of it"
+    assert violations(made, "Graph.operator_set") == [("HardSigmoid 'call/inner'", evidence)]
+
+
+def test_training_information_violates_the_rule_of_inference() -> None:
+    made = parse(KEPT)
+    made.training_info.add().algorithm.name = "sgd"
+    evidence = "the file has training information"
+    assert violations(made, "Graph.inference") == [("model 'training_info'", evidence)]
+
+
+@pytest.mark.parametrize("alias", ["", "ai.onnx"])
+def test_domain_in_two_versions_leaves_the_version_open(alias: str) -> None:
+    made = parse(KEPT, opset=17)
+    made.opset_import.append(helper.make_opsetid(alias, 18))
+    evidence = "it is imported in more than one version"
+    assert violations(made, "Graph.versions") == [("domain 'ai.onnx'", evidence)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda graph: graph.output.append(helper.make_tensor_value_info("z", 1, [2])),
+        lambda graph: graph.node.append(helper.make_node("Neg", ["x"], ["y"])),
+    ],
+    ids=["output without a value", "two nodes of one output"],
+)
+def test_model_that_onnx_does_not_allow_is_none(change) -> None:
+    made = parse(KEPT)
+    change(made.graph)
+    with pytest.raises(sonnx_ort.InvalidModel):
+        sonnx_ort.check(made, operators="profile")
+
+
+def test_every_node_has_one_standing() -> None:
+    made = parse(
+        "(float[2] x) => (float[2] y) { a = Div(x, x) b = Erf(a) c = Celu(b) y = my.Div(c) }",
+        domains={"my": 1},
+    )
+    assert sonnx_ort.check(made).standings == {
+        "a draft": 1,
+        "general restrictions only": 1,
+        "outside the profile": 2,
+    }
+
+
+@pytest.mark.parametrize("operators", ["default", "elementwise", "profile,-Graph"])
+def test_rules_on_graphs_are_findings_unless_they_are_asked_for(operators: str) -> None:
+    made = parse("(float[2] x, float[2] u) => (float[2] y) { a = HardSigmoid(x) y = Abs(a) }")
+    report = sonnx_ort.check(made, operators=operators)
+    assert report.ok
+    assert {f.rule.id for f in report.findings} == {
+        *("GR2", "GR4", "Graph.implicit_shape", "Graph.unused_input")
+    }
+
+
+def test_rules_on_graphs_can_be_asked_for_alone() -> None:
+    report = sonnx_ort.check(parse(KEPT), operators="Graph")
+    assert {o.rule for o in report.enforced} == set(GRAPH_RULES)
+
+
+def test_profile_and_all_are_names_of_the_same() -> None:
+    reports = [sonnx_ort.check(parse(KEPT), operators=name) for name in ("profile", "all")]
+    assert reports[0].demands == reports[1].demands
+
+
+def test_name_behind_a_hyphen_is_left_out() -> None:
+    report = sonnx_ort.check(parse(KEPT), operators="profile,-Add,-Graph")
+    assert {o.operator for o in report.enforced} == {"Sub"}
+
+
+@on_each_backend
+class TestRewriting:
+    def test_graph_that_breaks_a_rule_is_rejected(self, backend: str) -> None:
+        made = parse("(float[2] x) => (float[2] y) { [h] y = HardSigmoid(x) }")
+        with pytest.raises(sonnx_ort.ModelRejected) as caught:
+            sonnx_ort.rewrite(made, operators="profile", backend=backend)
+        assert "HardSigmoid 'h': Graph.operator_set violated" in str(caught.value)
+
+    def test_twice_changes_nothing(self, backend: str) -> None:
+        once = sonnx_ort.rewrite(parse(KEPT), operators="profile", backend=backend)
+        twice = sonnx_ort.rewrite(once, operators="profile", backend=backend)
+        assert twice == once
+
+    def test_waived_breach_has_to_be_waived_again(self, backend: str) -> None:
+        made = parse("(float[n] x) => (float[n] y) { [h] y = HardSigmoid<alpha=0.5, beta=0.5>(x) }")
+        waiver = sonnx_ort.Waiver(
+            "Graph.operator_set", "h", "it is piecewise linear", "a reviewer", dt.date(2999, 1, 1)
+        )
+        choices = {"operators": "profile", "backend": backend}
+        once = sonnx_ort.rewrite(made, waivers=[waiver], **choices)
+        assert sonnx_ort.rewrite(once, waivers=[waiver], **choices) == once
+        with pytest.raises(sonnx_ort.ModelRejected):
+            sonnx_ort.rewrite(once, **choices)
+
+    def test_what_has_to_stand_in_the_file_binds_the_original_alone(self, backend: str) -> None:
+        made = sonnx_ort.rewrite(
+            parse("(float[n] x, float[n] w) => (float[m] y) { [d] y = Div(x, w) }"),
+            operators="profile",
+            backend=backend,
+        )
+        rules = {o.rule for o in graph_obligations(made)}
+        assert rules == set(GRAPH_RULES) - set(DECLARED_IN_FILE)
+
+    def test_make_explicit_writes_down_what_the_rules_want(self, backend: str) -> None:
+        made = parse("(float[2] x) => (float[2] y) { a = Neg(x) y = Abs(a) }")
+        rewritten = sonnx_ort.rewrite(
+            made, operators="profile", make_explicit=True, backend=backend
+        )
+        assert [value.name for value in rewritten.graph.value_info] == ["a"]

@@ -1,0 +1,52 @@
+"""ONNX Runtime refuses what breaks the rules that are left to it, and no process ends.
+
+Each case runs in a child process at two optimization levels, in a plain session.
+"""
+
+import pytest
+
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.rule import Subject
+from support.child import run_python
+from support.held_cases import HELD_CASES
+
+HELD = sorted(rule.id for rule in RULES.values() if rule.requirement.subject is Subject.HELD)
+
+RUN = """
+import sys
+import onnxruntime as ort
+from onnx import helper, numpy_helper
+from support.graphs import parse
+from support.held_cases import HELD_CASES
+import numpy as np
+
+ort.set_default_logger_severity(4)
+Level = ort.GraphOptimizationLevel
+for case in HELD_CASES[sys.argv[1]]:
+    model = parse(case.graph, opset=case.opset)
+    types = {v.name: v.type.tensor_type.elem_type for v in model.graph.input}
+    feeds = {
+        name: np.array(value, helper.tensor_dtype_to_np_dtype(types[name]))
+        for name, value in case.feeds.items()
+    }
+    for level in (Level.ORT_DISABLE_ALL, Level.ORT_ENABLE_ALL):
+        options = ort.SessionOptions()
+        options.graph_optimization_level = level
+        try:
+            session = ort.InferenceSession(model.SerializeToString(), options)
+            print("ran", case.graph, level, session.run(None, feeds))
+        except Exception as error:
+            print("refused", type(error).__name__)
+"""
+
+
+def test_every_rule_that_is_left_to_the_runtime_has_cases() -> None:
+    assert sorted(HELD_CASES) == HELD
+
+
+@pytest.mark.parametrize("rule", HELD)
+def test_runtime_refuses_what_breaks_the_rule(rule: str) -> None:
+    done = run_python(f"import sys; sys.argv = ['', {rule!r}]", RUN)
+    assert done.exit_status == 0, str(done)
+    refused = ["refused"] * 2 * len(HELD_CASES[rule])
+    assert [line.split()[0] for line in done.stdout.splitlines()] == refused, str(done)
