@@ -129,6 +129,9 @@ def _window(generator: Generator, kernel: Sequence[int]) -> dict[str, Any]:
         "dilations": generator.integers(1, 3, axes).tolist(),
         "pads": [int(generator.integers(0, size)) for size in (*kernel, *kernel)],
     }
+    if generator.random() < 0.4:
+        # The profile demands all of them, and these values of the others.
+        return {**said, "auto_pad": "NOTSET", "kernel_shape": list(kernel)}
     return {name: value for name, value in said.items() if generator.random() < 0.6}
 
 
@@ -141,7 +144,9 @@ def _max_pool(generator: Generator, kind: ElementType) -> Applied:
     # Among few numbers the largest often stands in several places.
     x = elements(generator, kind, [4], 0.5)[generator.integers(0, 4, shape)]
     attributes = {"kernel_shape": kernel, **_window(generator, kernel)}
-    if generator.random() < 0.2:
+    if "auto_pad" in attributes:
+        attributes.update(ceil_mode=0, storage_order=0)
+    elif generator.random() < 0.2:
         attributes["ceil_mode"] = 1
     return Applied("MaxPool", [x], attributes, int(generator.integers(1, 3)))
 
@@ -178,9 +183,12 @@ def _conv_integer(generator: Generator, kind: ElementType) -> Applied:
 def _gemm(generator: Generator, kind: ElementType) -> Applied:
     rows, inner, columns = _sizes(generator, 3, 0)
     wild = _one_of(generator, 0, 0, 0.1)
-    turned = {"transA": int(generator.integers(2)), "transB": int(generator.integers(2))}
-    a = elements(generator, kind, [inner, rows] if turned["transA"] else [rows, inner], wild)
-    b = elements(generator, kind, [columns, inner] if turned["transB"] else [inner, columns], wild)
+    turned = {}
+    if generator.random() < 0.6:
+        turned = {"transA": int(generator.integers(2)), "transB": int(generator.integers(2))}
+    first = [inner, rows] if turned.get("transA") else [rows, inner]
+    second = [columns, inner] if turned.get("transB") else [inner, columns]
+    a, b = (elements(generator, kind, shape, wild) for shape in (first, second))
     shape = _one_of(generator, None, [rows, columns], [columns], [1, columns], [rows, 1], [])
     factors = kind.family is Family.FLOAT and generator.random() < 0.5
     said = {"alpha": 0.5, "beta": -1.3} if factors else {}
@@ -310,7 +318,7 @@ def _number(operand: Array | None) -> float:
 
 def _pools_otherwise(applied: Applied) -> bool:
     said = applied.attributes
-    plain = not said.keys() & {"pads", "ceil_mode"} and applied.results == 1
+    plain = not any((*said.get("pads", ()), said.get("ceil_mode", 0))) and applied.results == 1
     return not plain or not _of_type(applied, *FLOATS) or _holds(applied, np.isnan)
 
 
