@@ -9,6 +9,7 @@ from sonnx_ort.profile.batch_normalization import BATCH_NORMALIZATION
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.comparisons import EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL
 from sonnx_ort.profile.div import DIV
+from sonnx_ort.profile.finite import FINITE
 from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
 from sonnx_ort.profile.graph import GENERAL_RULES
 from sonnx_ort.profile.logic import AND, BIT_SHIFT, BITWISE_AND, BITWISE_OR, BITWISE_XOR, OR, XOR
@@ -113,6 +114,7 @@ def standing_of(domain: str, name: str) -> OperatorStanding:
 
 _RULES = (
     *GENERAL_RULES,
+    FINITE,
     *(rule for operator in OPERATORS.values() for rule in operator.all_rules()),
 )
 require_distinct(_RULES)
