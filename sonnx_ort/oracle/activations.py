@@ -52,6 +52,9 @@ _FAR = 2048
 _TINY = number(power_of_two(-_FAR))
 """More than e to the power of -2048."""
 
+_ANYTHING = power_of_two(2 * _FAR)
+"""A reach beyond every format, so that any result is admitted."""
+
 ULPS_OF_EXP = 2
 """The accuracy of an exponential that `tanh_acc.md` supposes of the numbers from -1 to 0."""
 
@@ -270,11 +273,14 @@ def _quotients(
     errors = [_error_of_weight(*pair, binary) for pair in zip(weights, depths, strict=True)]
     missed = sum(errors, Fraction(0))
     missed += relative_error(len(weights), binary) * (upper + missed)
+    if missed >= lower:
+        yield from (Enclosed(NAN, NAN, reach=_ANYTHING) for _ in weights)
+        return
     quotient = relative_error(3, binary)
     for weight, error in zip(weights, errors, strict=True):
         low, high = weight.lower.value / upper, weight.upper.value / lower
         least = (weight.lower.value - error) / (upper + missed) * (1 - quotient)
-        most = (weight.upper.value + error) / max(lower - missed, lower / 2) * (1 + quotient)
+        most = (weight.upper.value + error) / (lower - missed) * (1 + quotient)
         distance = max(low - least, most - high) + 2 * half_a_subnormal(binary)
         yield Enclosed(number(low), number(high), distance, upper + missed)
 

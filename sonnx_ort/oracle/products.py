@@ -43,7 +43,7 @@ Array = npt.NDArray[Any]
 _ANY_ORDER = (
     "gamma of the number of summands times the sum of their magnitudes, for any order (ours)"
 )
-_ZERO = number(Fraction(0))
+_ZERO, _ONE = (number(Fraction(k)) for k in (0, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,36 +65,45 @@ def scaled(matrix: Exact) -> Scaled:
 
 
 def sums_of_products(
-    rows: Exact, columns: Exact, addends: Exact | None, binary: BinaryFormat | None, more: int = 0
+    rows: Exact,
+    columns: Exact,
+    addends: Exact | None,
+    binary: BinaryFormat | None,
+    factor: Number = _ONE,
 ) -> Exact:
-    """The product of two matrices, plus a third one, as `Enclosed`.
+    """The product of two matrices times a factor, plus a third one, as `Enclosed`.
 
     Args:
         rows: The first matrix.
         columns: The second one.
         addends: What is added, of the shape of the product.
         binary: The format of a kernel; None over the reals.
-        more: How many roundings there are beside one for each summand.
+        factor: The factor, by which a kernel may multiply before it adds, or behind.
     """
     left, right = scaled(rows), scaled(columns)
     totals = left.integers @ right.integers
     magnitudes = abs(left.integers) @ abs(right.integers)
     unit = Fraction(1, left.denominator * right.denominator)
     special = np.logical_or.outer(left.special.any(1), right.special.any(0))
-    terms = rows.shape[1] + (addends is not None)
-    relative = Fraction(0) if binary is None else relative_error(terms + more, binary)
-    underflow = Fraction(0) if binary is None else 2 * (terms + more) * half_a_subnormal(binary)
+    # One for each product or sum in it, two for factors, one for the last sum.
+    roundings = rows.shape[1] + 3
+    relative = Fraction(0) if binary is None else relative_error(roundings, binary)
+    underflow = Fraction(0) if binary is None else 2 * roundings * half_a_subnormal(binary)
+    underflow *= max(factor.magnitude, Fraction(1))
     result = np.empty(totals.shape, object)
     for i, j in np.ndindex(totals.shape):
         addend = _ZERO if addends is None else addends.item(i, j)
-        magnitude = unit * magnitudes[i, j] + addend.magnitude
+        plain = unit * magnitudes[i, j]
+        magnitude = factor.magnitude * plain + addend.magnitude
         error = relative * magnitude + underflow
-        if special[i, j] or addend.kind is not Kind.FINITE:
-            total = reduce(add_floats, map(multiply_floats, rows[i], columns[:, j]), addend)
-            result[i, j] = Enclosed(total, total, reach=magnitude + error)
+        reach = max(plain * (1 + relative), magnitude + error)
+        if special[i, j] or addend.kind is not Kind.FINITE or factor.kind is not Kind.FINITE:
+            total = reduce(add_floats, map(multiply_floats, rows[i], columns[:, j]), _ZERO)
+            total = add_floats(multiply_floats(factor, total), addend)
+            result[i, j] = Enclosed(total, total, reach=reach)
         else:
-            total = number(unit * totals[i, j] + addend.value)
-            result[i, j] = Enclosed(total, total, error, magnitude + error)
+            total = number(factor.value * unit * totals[i, j] + addend.value)
+            result[i, j] = Enclosed(total, total, error, reach)
     return result
 
 
@@ -120,21 +129,14 @@ def gemm(node: Node) -> tuple[Elements | Result, ...]:
     element_type = node.element_type()
     alpha, beta = node.factor("alpha", 1), node.factor("beta", 1)
     if element_type is not None and node.is_of_integers():
-        if {alpha, beta} != {number(Fraction(1))}:
+        if {alpha, beta} != {_ONE}:
             raise NotDefinedError("no document says what alpha and beta do to integers")
         total = (a @ b) + (0 if c is None else c)
         return (exactly(encoded_elements(total.ravel().tolist(), element_type).reshape(shape)),)
-    scaled_a = _times(alpha, a)
-    scaled_c = None if c is None else _times(beta, c)
-    more = 2 if "alpha" in node.attributes or "beta" in node.attributes else 0
-    sums = sums_of_products(scaled_a, b, scaled_c, node.format(), more)
+    if c is not None and beta != _ONE:
+        c = tensor((multiply_floats(beta, each) for each in c.ravel()), shape)
+    sums = sums_of_products(a, b, c, node.format(), alpha)
     return (Elements(sums, element_type, _ANY_ORDER),)
-
-
-def _times(factor: Number, matrix: Exact) -> Exact:
-    if factor == number(Fraction(1)):
-        return matrix
-    return tensor((multiply_floats(factor, each) for each in matrix.ravel()), matrix.shape)
 
 
 def convolve(node: Node) -> tuple[Elements, ...]:
@@ -195,12 +197,13 @@ def _convolution(
         raise NotDefinedError(f"kernel_shape is not that of W {w.shape}")
     windows = windows_of(node, kernel)
     inputs, outputs = w.shape[1], w.shape[0] // group
+    places = [list(windows.places(window)) for window in np.ndindex(*windows.counts)]
     result = np.empty((x.shape[0], w.shape[0], *windows.counts), object)
     for batch in range(x.shape[0]):
         for part in range(group):
             made = slice(part * outputs, (part + 1) * outputs)
             channels = x[batch, part * inputs : (part + 1) * inputs]
             columns = w[made].reshape(outputs, -1).T
-            sums = compute(patches(channels, windows, padding), columns, made)
+            sums = compute(patches(channels, places, padding), columns, made)
             result[batch, made] = sums.T.reshape(outputs, *windows.counts)
     return result

@@ -23,7 +23,8 @@ from sonnx_ort.oracle.results import (
     tensor,
 )
 
-_ROUNDED = "the product and the sum are each rounded (ours: the draft ignores accuracy)"
+_ROUNDED = "index, product and sum are each rounded (ours: the draft ignores accuracy)"
+_MOST = 1 << 24
 
 
 def range_of(node: Node) -> tuple[Elements | Result, ...]:
@@ -33,6 +34,7 @@ def range_of(node: Node) -> tuple[Elements | Result, ...]:
 
     Raises:
         NotDefinedError: A step of 0, a number that is not finite, or an operand that is no scalar.
+        ValueError: More than 2^24 elements.
     """
     if any(node.operand(place).size != 1 for place in range(3)):
         raise NotDefinedError("start, limit and delta are not all scalars")
@@ -40,6 +42,8 @@ def range_of(node: Node) -> tuple[Elements | Result, ...]:
     if delta == 0:
         raise NotDefinedError("delta is 0")
     count = max(0, ceil((limit - start) / delta))
+    if count > _MOST:
+        raise ValueError(f"{count} elements are too many to compute")
     values = [start + i * delta for i in range(count)]
     element_type = node.element_type()
     if element_type is not None and node.is_of_integers():
@@ -48,11 +52,11 @@ def range_of(node: Node) -> tuple[Elements | Result, ...]:
     if binary is None or count == 0:
         points = [Enclosed(number(value), number(value)) for value in values]
         return (Elements(tensor(points, [count]), element_type, EXACT),)
-    twice, underflow = relative_error(2, binary), 2 * half_a_subnormal(binary)
+    relative, underflow = relative_error(3, binary), 2 * half_a_subnormal(binary)
     elements = []
     for i, value in enumerate(values):
         magnitude = abs(start) + i * abs(delta)
-        error = twice * magnitude + underflow if i else Fraction(0)
+        error = relative * magnitude + underflow if i else Fraction(0)
         elements.append(Enclosed(number(value), number(value), error, magnitude + error))
     return (Elements(tensor(elements, [count]), element_type, _ROUNDED),)
 

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from flint import arb
 
 _BITS = 512
+_FAR = 2048
+"""Beyond it no activation function but Relu changes by more than two to its negative power."""
+
 _BOUND = "sums in any order (ours), and activations off by 1 ulp (the draft, Accuracy)"
 _BEHIND = "it is behind the end of its sequence"
 _BEYOND = Enclosed(NAN, NAN, reach=power_of_two(1 << 12))
@@ -78,10 +81,14 @@ class Kernel:
 
     def activated(self, name: str, x: "arb") -> "arb":
         """An activation function, all of which are monotonic, off by 1 ulp."""
+        from flint import arb  # noqa: PLC0415 - an optional dependency
+
         if name == "Relu":
             return x.max(0)
-        low, high = (_FUNCTIONS[name](end) for end in (x.lower(), x.upper()))
-        made = low.union(high)
+        ends = [end.max(-_FAR).min(_FAR) for end in (x.lower(), x.upper())]
+        made = _FUNCTIONS[name](ends[0]).union(_FUNCTIONS[name](ends[1]))
+        if abs(x).upper() > _FAR:
+            made += arb(0, arb(2) ** -_FAR)
         return self._off(made, abs(made), 2)
 
     def _off(self, x: "arb", magnitude: "arb", roundings: int) -> "arb":

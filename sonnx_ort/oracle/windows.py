@@ -169,16 +169,16 @@ def _offset(place: Index, sizes: Sequence[int], column_major: bool) -> int:
     return offset
 
 
-def patches(x: Exact, windows: Windows, zero: Any) -> Exact:
-    """All windows over a tensor of channels and spatial axes, a row of elements each.
+def patches(x: Exact, places: Sequence[Sequence[Index | None]], zero: Any) -> Exact:
+    """The elements of some windows over a tensor of channels and spatial axes, a row for each.
 
     Padding is `zero`. A row has the elements of all channels, one channel behind the other.
     """
-    rows = []
-    for window in np.ndindex(*windows.counts):
-        places = list(windows.places(window))
-        rows.append([zero if p is None else x[(c, *p)] for c in range(x.shape[0]) for p in places])
-    return tensor(
-        (each for row in rows for each in row),
-        (prod(windows.counts), x.shape[0] * prod(windows.kernel)),
-    )
+    channels = range(x.shape[0])
+    rows = [
+        zero if place is None else x.item(channel, *place)
+        for window in places
+        for channel in channels
+        for place in window
+    ]
+    return tensor(rows, (len(places), len(rows) // max(1, len(places))))

@@ -318,6 +318,5 @@ SOFTMAX = Operator(
     result="Y",
     rounds_once=False,
     oldest_kernels=1,
-    changed_in=(13,),
     elementwise=False,
 )

@@ -361,7 +361,6 @@ CLIP = Operator(
     ),
     result="output",
     oldest_kernels=6,
-    changed_in=(11,),
     optional=("min", "max"),
     elementwise=False,
     by_shape=_CLIP_OPERANDS,

@@ -66,7 +66,6 @@ class Operator:
         moves_elements: Whether it only moves elements, for which ONNX Runtime has kernels of all
             types.
         oldest_kernels: The oldest opset version for which ONNX Runtime has kernels.
-        changed_in: The versions that read the same node otherwise than the version before.
         single: The operands for which ONNX Runtime computes other results for one element than for
             a tensor filled with it. Behind a Broadcast, the operator still reads the single
             element.
@@ -98,7 +97,6 @@ class Operator:
     rounds_once: bool = True
     moves_elements: bool = False
     oldest_kernels: int = 7
-    changed_in: tuple[int, ...] = ()
     single: tuple[str, ...] = ()
     irreplaceable: bool = False
     optimizers: tuple[Optimizer, ...] = ()

@@ -15,11 +15,12 @@ from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Rule, Standing
 from support.graphs import parse
 
+_AXIS = dict.fromkeys(("ArgMax", "Concat", "Flatten", "Softmax"), "<axis = 0>")
 NAMED = {
-    **dict.fromkeys(("ArgMax", "Concat"), "<axis = 0>"),
-    "MaxPool": "<kernel_shape = [2, 2]>",
+    **_AXIS,
+    "Constant": "<value = float[2] {1, 2}>",
     "LeakyRelu": "<alpha = 0.5>",
-    "Softmax": "<axis = 0>",
+    "MaxPool": "<kernel_shape = [2, 2]>",
 }
 INDICES = ("starts", "ends", "axes", "steps")
 SCALARS = {
@@ -27,6 +28,7 @@ SCALARS = {
     ("Clip", "max"),
     *(("QuantizeLinear", name) for name in ("y_scale", "y_zero_point")),
     *(("DequantizeLinear", name) for name in ("x_scale", "x_zero_point")),
+    *(("Range", name) for name in ("S", "L", "D")),
 }
 DRAFTS = [name for name, o in OPERATORS.items() if not o.domain and name not in ("Div", "Sub")]
 
@@ -146,9 +148,8 @@ def test_operands_of_two_types_break_the_rule_about_them(
 def test_sparse_result_breaks_the_rule_about_tensors(name: str, rule: str) -> None:
     kind = kind_for(name, rule)
     called = f"{name}{NAMED.get(name, '')}({', '.join(OPERATORS[name].operand_names(2))})"
-    made = parse(f"({inputs(name, kind)}) => (int64[] z) {{ [node] y = {called} z = Shape(y) }}")
+    made = parse(f"({inputs(name, kind)}) => (int64[] z) {{ [node] y = {called} z = Size(y) }}")
     own = OPERATORS[name].result_type or kind
-    own = kind if own == OF_THE_NODE else own
-    number = onnx.TensorProto.DataType.Value(own.upper())
+    number = onnx.TensorProto.DataType.Value("FLOAT" if own == OF_THE_NODE else own.upper())
     made.graph.value_info.append(onnx.helper.make_sparse_tensor_value_info("y", number, [2]))
     assert rule in violated(made)

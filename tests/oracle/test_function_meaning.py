@@ -192,3 +192,9 @@ def test_rule_that_operands_break_leaves_nothing_defined():
 def test_verdicts_on_other_shapes_are_an_error():
     with pytest.raises(ValueError, match=r"^results are float32 \(2,\), not float32 \(1,\)$"):
         only("Exp", F([1])).verdicts(F([1, 2]))
+
+
+def test_softmax_of_so_many_that_their_sum_may_be_anything():
+    result = only("Softmax", np.zeros(600, ElementType.BFLOAT16.dtype))
+    assert result.admitted.anything.all()
+    assert not only("Softmax", np.zeros(600, F)).admitted.anything.any()

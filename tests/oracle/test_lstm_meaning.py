@@ -179,3 +179,11 @@ def test_operands_that_do_not_fit_have_no_result(attributes, change, reason):
 def test_other_activations_are_an_error():
     with pytest.raises(ValueError, match=r"are not computed$"):
         results(operands_of("forward"), activations=["Elu", "Tanh", "Tanh"])
+
+
+def test_gates_that_saturate_are_enclosed():
+    operands = [ones(1e30, 1, 1, 1), ones(-1e8, 1, 4, 1), ones(0, 1, 4, 1)]
+    y, _, c = meaning("LSTM", 22, {}, operands)
+    assert y.admitted.admits(ones(0, 1, 1, 1, 1)).all()
+    assert c.admitted.highest.item() < 1e-40
+    assert not y.admitted.anything.any()

@@ -117,7 +117,7 @@ def test_range_goes_up_to_before_the_limit(kind, start, limit, delta, expected):
     assert (found.dtype, found.tolist()) == (dtype, expected)
 
 
-def test_range_may_round_twice_and_not_at_every_step():
+def test_range_may_round_some_times_and_not_at_every_step():
     steps = np.full(1000, F(0.1))
     steps[0] = 0
     result = only("Range", [np.asarray(F(each)) for each in (0, 100, 0.1)])
@@ -129,3 +129,8 @@ def test_range_may_round_twice_and_not_at_every_step():
 def test_range_knows_the_ends_of_integers():
     operands = [np.array(each, np.int64) for each in (-(2**63), 2**63 - 1, 2**62)]
     assert only("Range", operands).nearest.tolist() == [-(2**63), -(2**62), 0, 2**62]
+
+
+def test_range_of_too_many_elements_is_an_error():
+    with pytest.raises(ValueError, match=r"^100000000 elements are too many to compute$"):
+        only("Range", [np.asarray(F(each)) for each in (0, 1e8, 1)])

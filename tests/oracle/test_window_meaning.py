@@ -182,3 +182,10 @@ def test_operands_that_do_not_fit_have_no_result(operator, operands, attributes,
     found = meaning(operator, 22, attributes, operands)
     assert isinstance(found, Undefined)
     assert reason in found.reason
+
+
+def test_product_that_overflows_before_it_is_scaled_is_anything():
+    a = np.full((1, 2), 3e38, F)
+    (y,) = results("Gemm", [a, np.ones((2, 1), F)], alpha=0.25)
+    assert y.nearest.item() == F(1.5e38)
+    assert y.verdicts(F([[INF]])).item() == Verdict.ADMITTED

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from support.held_by_convolutions import HELD_BY_CONVOLUTIONS
 from support.held_case import HeldCase
+from support.held_layout import LAYOUT_CASES
 
-HELD_CASES: Mapping[str, Sequence[HeldCase]] = {**HELD_BY_CONVOLUTIONS}
+HELD_CASES: Mapping[str, Sequence[HeldCase]] = {**HELD_BY_CONVOLUTIONS, **LAYOUT_CASES}
 """The cases by the rules' ids."""

@@ -1,7 +1,7 @@
 """Nodes with operands, what the oracle says of them, and what computes them."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -63,10 +63,20 @@ class Applied:
                 helper.make_tensor_value_info(name, kinds[name], [None] * array.ndim)
                 for name, array in self.feeds.items()
             ],
-            [helper.make_empty_tensor_value_info(name) for name in outputs],
+            [
+                helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(d), None)
+                for n, d in zip(outputs, self._dtypes(), strict=False)
+            ],
         )
         opset = helper.make_opsetid("", self.opset)
         return helper.make_model(graph, opset_imports=[opset], ir_version=10)
+
+    def _dtypes(self) -> Iterator[np.dtype[Any]]:
+        """The dtypes of the results; that of the first operand if none is defined."""
+        if isinstance(self.meaning, Undefined):
+            yield next(iter(self.feeds.values())).dtype
+        else:
+            yield from (result.nearest.dtype for result in self.meaning)
 
 
 Run = Callable[[Applied], list[Array]]

@@ -316,6 +316,9 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
         ),
         random=_cosine,
     ),
+    "Relu": OperatorCase((*FLOATS, T.INT8, T.INT32)),
+    **dict.fromkeys(("Sigmoid", "Tanh", "Exp", "Sin"), OperatorCase(FLOATS)),
+    "LeakyRelu": OperatorCase(FLOATS, attributes={Family.FLOAT: {"alpha": 0.1}}),
     "Cast": OperatorCase(
         tuple(ElementType),
         attributes={family: {"to": 6} for family in Family},
@@ -350,6 +353,9 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     ),
     "Gemm": OperatorCase(FLOATS),
     "LSTM": OperatorCase((T.FLOAT16, T.FLOAT), attributes={Family.FLOAT: LSTM_ATTRIBUTES}),
+    "Softmax": OperatorCase(FLOATS, attributes={Family.FLOAT: {"axis": 0}}),
+    "QuantizeLinear": OperatorCase((T.FLOAT,)),
+    "DequantizeLinear": OperatorCase((T.INT32,)),
 }
 
 
