@@ -99,38 +99,78 @@ class _ExactNode(OpRun):
     edition: ClassVar[Edition]
     explicit: ClassVar[bool]
 
-    def _run(self, *inputs: Array, **_: object) -> tuple[Array, ...]:
+    def _run(self, *inputs: Array | None, **_: object) -> tuple[Array, ...]:
         """Compute the outputs, or raise `_Broken`."""
         operator = self.onnx_node.op_type
         attributes = {a.name: helper.get_attribute_value(a) for a in self.onnx_node.attribute}
+        if operator not in oracle.OPERATORS and operator in oracle.COMPUTED:
+            return self._meant(inputs, attributes)
         operands = tuple(map(np.asarray, inputs))
         if operator == BROADCAST.name or self.explicit:
             operands = self._broadcast(*_aligned(operands, attributes))
         if operator == BROADCAST.name:
             return operands
-        profiled = OPERATORS[operator]
-        of_type = element_type_of(operands[-1 if profiled.elementwise else 0])
+        of_type = element_type_of(operands[-1 if OPERATORS[operator].elementwise else 0])
         found = oracle.outcome(operator, operands, of_type, self.edition, attributes)
         if isinstance(found, oracle.Violation):
-            names = profiled.operand_names(len(operands))
-            checked = (
-                operand
-                for name, operand in zip(names, operands, strict=True)
-                if profiled.elementwise or name in profiled.checked_operands
-            )
-            raise self._broken(found, operator, *checked)
+            raise self._broken(found, operator, operands)
         return (found,)
+
+    def _meant(
+        self, inputs: Sequence[Array | None], attributes: Mapping[str, Any]
+    ) -> tuple[Array, ...]:
+        """The outputs by the oracle's `meaning`, which knows no rules: those are the profile's."""
+        operator = OPERATORS[self.onnx_node.op_type]
+        operands = [None if each is None else np.asarray(each) for each in inputs]
+        names = operator.operand_names(len(operands))
+        given = {n: o for n, o in zip(names, operands, strict=False) if o is not None}
+        family = element_type_of(next(iter(given.values()))).family
+        read = {name: _read(value) for name, value in attributes.items()}
+        values = {n: None if isinstance(v, np.ndarray) else v for n, v in read.items()}
+        for rule in operator.rules(self.edition, family):
+            if not rule.in_run:
+                continue
+            selected = rule.select_operands(tuple(given), tuple(given.values()))
+            found = rule.of_node(values).requirement.violation(selected)
+            if found is not None:
+                violation = oracle.Violation(rule.id, found.index, found.values)
+                raise self._broken(violation, operator.name, operands)
+        version = int(self.run_params["opsets"][""])
+        results = oracle.meaning(operator.name, version, read, operands, self.edition)
+        if not isinstance(results, tuple):
+            raise TypeError(f"{operator.name} '{self.onnx_node.name}': {results.reason}")
+        return tuple(result.nearest for result in results)[: len(self.onnx_node.output)]
 
     def _broadcast(self, *operands: Array) -> tuple[Array, ...]:
         repeated = oracle.broadcast(*operands)
         if isinstance(repeated, oracle.Violation):
-            raise self._broken(repeated, BROADCAST.name, *operands)
+            raise self._broken(repeated, BROADCAST.name, operands)
         return repeated
 
-    def _broken(self, found: oracle.Violation, operator: str, *operands: Array) -> _Broken:
-        shapes = tuple(operand.shape for operand in operands)
+    def _broken(
+        self, found: oracle.Violation, operator: str, operands: Sequence[Array | None]
+    ) -> _Broken:
+        profiled = OPERATORS[operator]
+        names = profiled.operand_names(len(operands))
+        shapes = tuple(
+            operand.shape
+            for name, operand in zip(names, operands, strict=False)
+            if operand is not None and (profiled.elementwise or name in profiled.checked_operands)
+        )
         node = self.onnx_node.name
         return _Broken(RunViolation(found.rule, operator, node, shapes, found.index, found.values))
+
+
+def _read(value: Any) -> Any:
+    """The value of an attribute: a text, a tuple of values, an array or a number."""
+    match value:
+        case bytes():
+            return value.decode()
+        case list():
+            return tuple(map(_read, value))
+        case onnx.TensorProto():
+            return numpy_helper.to_array(value)
+    return value
 
 
 def _aligned(operands: tuple[Array, ...], attributes: Mapping[str, Any]) -> tuple[Array, ...]:
