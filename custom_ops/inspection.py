@@ -40,6 +40,9 @@ Array = npt.NDArray[Any]
 LEFT_OUT = -1
 """The single size or element that represents an omitted operand."""
 
+_NOTHING: list[Any] = np.empty((*[1] * 8, 0)).tolist()
+"""The elements of an omitted operand; no document gives an operand so many axes."""
+
 _INT64 = ElementType.INT64.dtype
 
 
@@ -137,9 +140,9 @@ def _given(operator: Operator, inputs: Sequence[Array]) -> Mapping[str, Array]:
     }
 
 
-def omitted(operator: Operator, name: str) -> list[int] | list[list[int]]:
-    """What represents an omitted operand: no shape, or elements in a matrix."""
-    return [LEFT_OUT] if name in operator.by_shape else [[LEFT_OUT]]
+def omitted(operator: Operator, name: str) -> list[Any]:
+    """What represents an omitted operand: no shape, or no elements along many axes."""
+    return [LEFT_OUT] if name in operator.by_shape else _NOTHING
 
 
 def _of_shape(sizes: Sequence[int]) -> Array:

@@ -9,13 +9,14 @@ import pytest
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.definition import KERNEL_TYPES
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
-from sonnx_ort.custom_ops.inspection import LEFT_OUT
+from sonnx_ort.custom_ops.inspection import LEFT_OUT, omitted
 from sonnx_ort.errors import ContractViolation, SonnxError
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.element_type import ElementType, Family
 from support.kernels import failure_of
 
 LEAVES_OUT = [LEFT_OUT]
-NO_ELEMENTS = np.array([[LEFT_OUT]], np.int32)
+NO_ELEMENTS = np.array(omitted(OPERATORS["DequantizeLinear"], "x_zero_point"), np.int32)
 ONE_IN_A_LINE = (
     "an operand has shape (1,), which is not of rank 0; shapes X (), y_scale (), y_zero_point (1,)"
 )
@@ -46,6 +47,10 @@ def plain(outputs):
         ("Clip", [[2], [], LEAVES_OUT], {}, [2]),
         ("BatchNormalization", [[1, 2], np.float32([0, 1])], {}, [1, 2]),
         ("Slice", [[4], [3], [4], [0], [1]], {}, [4]),
+        ("Conv", [[1, 2, 4, 4], [6, 1, 3, 3], [6]], {"group": 2}, [1, 2, 4, 4]),
+        ("Conv", [[1, 2, 4, 4], [6, 2, 3, 3], LEAVES_OUT], {}, [1, 2, 4, 4]),
+        ("MaxPool", [np.ones((1, 1, 2, 2), np.float32)], {"kernel_shape": [2, 2]}, [1, 1, 2, 2]),
+        ("Gemm", [[2, 3], [3, 4], [2, 4]], {}, [2, 3]),
         ("Softmax", [np.ones((2, 3), np.float32)], {"axis": 1, "version": 13}, [2, 3]),
         ("Softmax", [np.ones((2, 3, 4), np.float32)], {"axis": 1, "version": 13}, [2, 3, 4]),
         ("Softmax", [np.ones((2, 3, 1), np.float32)], {"axis": 1, "version": 12}, [2, 3, 1]),
@@ -98,6 +103,33 @@ def test_kept_rules_give_the_first_shape_and_its_own(operator, inputs, attribute
             {},
             "BatchNormalization.C3",
             "input_var is negative or NaN: input_var[1] = -1.0; shapes X (1, 2), input_var (2,)",
+        ),
+        (
+            "Conv",
+            [[1, 4, 4, 4], [6, 1, 3, 3], LEAVES_OUT],
+            {"group": 2},
+            "Conv.R3",
+            (
+                "axis 1 of the operand (1, 4, 4, 4) is not of size 2; shapes X (1, 4, 4, 4), "
+                "W (6, 1, 3, 3)"
+            ),
+        ),
+        (
+            "MaxPool",
+            [np.ones((1, 1, 1, 2), np.float32)],
+            {"kernel_shape": [2, 2]},
+            "MaxPool.fits",
+            "axis 2 of the operand (1, 1, 1, 2) is not at least of size 2; shapes X (1, 1, 1, 2)",
+        ),
+        (
+            "Gemm",
+            [[2, 3], [3, 4], [1, 4]],
+            {},
+            "Gemm.R3",
+            (
+                "axis 0 of C (1, 4) is not as long as axis 0 of A, 2; shapes A (2, 3), B (3, 4), "
+                "C (1, 4)"
+            ),
         ),
         (
             "Slice",
@@ -223,6 +255,17 @@ def test_what_keeps_the_kernel_from_finishing_is_no_violation(inputs, cause):
             ("node", "edition"),
         ),
         ("Slice", "SliceOperands", [("int64",) * 5], ("node", "edition")),
+        ("Conv", "ConvOperands", [("int64",) * 3], ("node", "edition", "group")),
+        (
+            "ConvInteger",
+            "ConvIntegerOperands",
+            [
+                ("int64", "int64", t.value, "int64")
+                for t in KERNEL_TYPES
+                if t.family is Family.INTEGER
+            ],
+            ("node", "edition", "group", "pads"),
+        ),
         (
             "Softmax",
             "SoftmaxOperands",

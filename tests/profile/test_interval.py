@@ -5,7 +5,7 @@ import pytest
 
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operand import Bounds, Operand
-from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.elements import WithinInterval, WithinIntervalIf
 from sonnx_ort.profile.rule import Illustration, Judgement, Status, Violation
 
 REQUIREMENT = WithinInterval(
@@ -103,3 +103,28 @@ def test_offence_tells_all_operands_at_the_place() -> None:
     found = REQUIREMENT.violation([np.int8([[1, 2]]), np.int8([[3, 9]])])
     reason = "Y is no octal digit: X[0, 1] = 2, Y[0, 1] = 9"
     assert found == Violation(reason, (0, 1), (2, 9))
+
+
+@pytest.mark.parametrize(
+    ("pads", "status", "evidence"),
+    [
+        (None, "proved", "nothing is padded"),
+        ((0, 1), "runtime", "the elements of Y are known only in a run"),
+    ],
+)
+def test_attributes_decide_whether_elements_are_limited(pads, status: str, evidence: str) -> None:
+    limited = WithinIntervalIf(
+        ("pads",), lambda given: any(given.get("pads", ())), REQUIREMENT, "nothing is padded"
+    )
+    bound = limited.of_node({"other": 1} if pads is None else {"pads": pads})
+    operands = [Operand(name, name.lower(), "input", "int8") for name in "XY"]
+    assert bound.judge(operands) == Judgement(Status(status), evidence)
+    found = bound.violation([np.int8([1]), np.int8([9])])
+    assert (found is None) is (pads is None)
+    assert bound.hint([]) == REQUIREMENT.hint([])
+
+
+def test_operand_that_is_left_out_has_no_elements() -> None:
+    given = [Operand("X", "x", "input", "int8")]
+    assert REQUIREMENT.judge(given) == Judgement(Status.PROVED, "Y is left out")
+    assert REQUIREMENT.violation([np.int8([1])]) is None

@@ -38,7 +38,11 @@ from sonnx_ort.profile.requirements.division import (
     NonZeroDivisor,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.elements import (
+    WithinInt32,
+    WithinInterval,
+    WithinIntervalIf,
+)
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.requirements.lines import (
     HasAxis,
@@ -69,6 +73,7 @@ DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
 _MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard]] = MappingProxyType(
     {
         WithinInterval: interval_guard,
+        WithinIntervalIf: lambda requirement: interval_guard(requirement.interval),
         OwnRank: rank_guard,
         AxisNotEmpty: axis_guard,
         Slicing: slice_guard,

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import ml_dtypes
@@ -192,12 +192,14 @@ class WithinIntervalIf(DependsOnAttributes, HintByExample):
         applies: Whether the requirement applies to a node, given its attributes by name.
         interval: The requirement.
         otherwise: Why nothing is required of other nodes.
+        given: The attributes of the node, by name.
     """
 
     attributes: tuple[str, ...]
     applies: Callable[[Mapping[str, AttributeValue]], bool]
     interval: WithinInterval
     otherwise: str
+    given: tuple[tuple[str, AttributeValue], ...] = ()
 
     subject: ClassVar = Subject.ELEMENTS
 
@@ -206,20 +208,25 @@ class WithinIntervalIf(DependsOnAttributes, HintByExample):
         """That of the requirement."""
         return self.interval.example
 
+    @property
+    def applied(self) -> WithinInterval | None:
+        """The requirement, if it applies to the node."""
+        return self.interval if self.applies(dict(self.given)) else None
+
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
         """Give what is demanded of a node."""
-        if self.applies(attributes):
-            return self.interval
-        return DecidedByAttributes(proved(self.otherwise), self.example)
+        given = ((name, attributes[name]) for name in self.attributes if name in attributes)
+        return replace(self, given=tuple(given))
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
-        """Undecided, because the node is unknown."""
-        del operands
-        return at_run_time(f"what the attribute {' and '.join(self.attributes)} says is not known")
+        """Check the attributes, then the operand."""
+        applied = self.applied
+        return proved(self.otherwise) if applied is None else applied.judge(operands)
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
-        """Decide as if the requirement applied."""
-        return self.interval.violation(arrays)
+        """Find the first element outside the interval, if the requirement applies."""
+        applied = self.applied
+        return None if applied is None else applied.violation(arrays)
 
 
 class RepresentableAsInteger(DependsOnAttributes, HintByExample):

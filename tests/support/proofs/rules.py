@@ -5,18 +5,21 @@ from collections.abc import Sequence
 import z3
 
 from sonnx_ort.profile.element_type import Family, smallest_value
-from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
     NonZeroDivisor,
     RepresentableQuotient,
 )
-from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.elements import (
+    WithinInt32,
+    WithinInterval,
+    WithinIntervalIf,
+)
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
-from sonnx_ort.profile.rule import Requirement, Rule, Status
+from sonnx_ort.profile.rule import Requirement, Rule
 from support.proofs.alignment_rules import lines_up
 from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term
 from support.proofs.terms import NotInterpreted, as_number, equal, is_signed, less, literal
@@ -37,8 +40,6 @@ def demanded_of_single_operands(requirement: Requirement, operands: Sequence[Ten
             found = z3.And([term(operand.rank) == requirement.rank for operand in operands])
         case AxisNotEmpty():
             found = _holds_something(requirement.axis, *operands)
-        case DecidedByAttributes():
-            found = z3.BoolVal(requirement.judgement.status is Status.PROVED)
         case SizesWithin():
             found = _limited(requirement, *operands)
         case ShapeFrom():
@@ -130,6 +131,9 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
             found = _representable(*operands)
         case WithinInterval():
             found = _within(requirement, operands[requirement.position])
+        case WithinIntervalIf():
+            applied = requirement.applied
+            found = z3.BoolVal(True) if applied is None else demanded(applied, operands)
         case WithinInt32():
             found = z3.And([_within_int32(operand) for operand in operands])
         case Broadcastable():
