@@ -344,9 +344,6 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
         attributes={family: {"axis": 0} for family in Family},
         random=_arg_max,
     ),
-    "Softmax": OperatorCase(FLOATS, attributes={Family.FLOAT: {"axis": 0}}),
-    "QuantizeLinear": OperatorCase((T.FLOAT,)),
-    "DequantizeLinear": OperatorCase((T.INT32,)),
     "Conv": OperatorCase((T.FLOAT16, T.FLOAT), attributes={Family.FLOAT: {"auto_pad": "NOTSET"}}),
     "ConvInteger": OperatorCase(
         (T.INT8, T.UINT8), attributes={Family.INTEGER: {"auto_pad": "NOTSET"}}
@@ -356,6 +353,9 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     ),
     "Gemm": OperatorCase(FLOATS),
     "LSTM": OperatorCase((T.FLOAT16, T.FLOAT), attributes={Family.FLOAT: LSTM_ATTRIBUTES}),
+    "Softmax": OperatorCase(FLOATS, attributes={Family.FLOAT: {"axis": 0}}),
+    "QuantizeLinear": OperatorCase((T.FLOAT,)),
+    "DequantizeLinear": OperatorCase((T.INT32,)),
 }
 
 
