@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.finite import FINITE
 from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Subject, Words
 
 _RESULTS = "Results"
@@ -136,6 +137,8 @@ def list_rules() -> str:
 
 def _why(rule: Rule) -> str:
     """What ONNX Runtime does without enforcement of a rule, if that is described."""
+    if rule is FINITE:
+        return "ONNX Runtime 1.32.0 computes on with NaN and infinities, without a word."
     operator = _OPERATOR_OF.get(rule.id)
     subject = rule.requirement.subject
     if operator is None or (subject in _WHY and not _is_exempt(operator, subject)):
