@@ -15,7 +15,7 @@ from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.finite import FiniteValue
 from sonnx_ort.profile.finite import FINITE
 
-Places = Sequence[tuple[FiniteValue, ir.Graph | None, str]]
+Places = Sequence[tuple[FiniteValue, object, str]]
 """Values, each with its graph and its name, which it keeps when its node is replaced."""
 
 
@@ -25,13 +25,15 @@ def places_of(values: Sequence[FiniteValue]) -> Places:
     Raises:
         SonnxError: A value is computed by no node.
     """
-    return [(checked, checked.value.graph, str(checked.value.name)) for checked in values]
+    return [(checked, checked.node.graph, str(checked.value.name)) for checked in values]
 
 
 def check_finite_values(model: ir.Model, backend: EnforcingBackend, places: Places) -> None:
     """Put the checks behind values, in place, when all nodes are enforced."""
     nodes = every_node(model.graph) if places else []
-    values = {(output.graph, output.name): output for node in nodes for output in node.outputs}
+    values: dict[tuple[object, str], ir.Value] = {
+        (node.graph, str(output.name)): output for node in nodes for output in node.outputs
+    }
     for checked, graph, name in places:
         _check(backend, checked, values[graph, name])
 
