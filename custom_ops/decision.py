@@ -12,7 +12,7 @@ from sonnx_ort.custom_ops.definition import KernelOutput
 from sonnx_ort.custom_ops.violation_log import contract_violation, failed
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import AttributeValue, Rule
+from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule
 
 Array = npt.NDArray[Any]
 
@@ -33,7 +33,8 @@ class Decision(Protocol):
     ) -> tuple[KernelOutput, KernelOutput] | None:
         """Return what a kernel returns for a violation; None if all rules are kept.
 
-        The attributes are parameters of the rules in JSON; names are given if operands are omitted.
+        The attributes are the operator's parameters in JSON; names are given if operands are
+        omitted.
         """
         ...
 
@@ -49,8 +50,12 @@ def make_decision(
 
     @functools.cache
     def of_node(edition: str, attributes: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:
-        values = {name: _attribute(text) for name, text in attributes}
-        return tuple(rule.of_node(values) for rule in plain[edition])
+        given = {name: _attribute(text) for name, text in attributes}
+        version = given.get(VERSION)
+        binding = plain[edition]
+        if isinstance(version, int):
+            binding = tuple(rule for rule in binding if rule.binds_version(version))
+        return tuple(rule.of_node(given) for rule in binding)
 
     def refusal(
         operands: Sequence[Array],

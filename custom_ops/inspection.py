@@ -6,6 +6,10 @@ and the standard node computes:
 
     Shape(A), Shape(B) -> sonnx::MatMulOperands -> A's shape, its shape -> Reshape -> shape
     A, shape -> Reshape -> A
+
+For any number of operands, the shapes and the ranks of all are in two vectors:
+
+    Shape(X0), Shape(X1), ... -> Concat -> sonnx::ConcatOperands
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +28,7 @@ from sonnx_ort.custom_ops.definition import (
     KernelOutput,
     shape_output,
 )
+from sonnx_ort.custom_ops.kernel import shapes_in
 from sonnx_ort.custom_ops.violation_log import kernel_failed
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import Operator
@@ -33,7 +38,7 @@ from sonnx_ort.profile.rule import Rule
 Array = npt.NDArray[Any]
 
 LEFT_OUT = -1
-"""The single size that represents an omitted operand."""
+"""The single size or element that represents an omitted operand."""
 
 _INT64 = ElementType.INT64.dtype
 
@@ -65,7 +70,7 @@ class Inspection:
                 operator=self.operator,
                 inputs=types,
                 output=ElementType.INT64.value,
-                attributes=(*ATTRIBUTES, *self.operator.attributes),
+                attributes=(*ATTRIBUTES, *self.operator.parameters),
                 kernel=make_kernel(self),
             )
             for types in inputs
@@ -76,6 +81,8 @@ class Inspection:
 
     def _inputs(self, element_type: ElementType) -> tuple[str, ...]:
         operator = self.operator
+        if operator.repeated_operand is not None:
+            return (ElementType.INT64.value, ElementType.INT64.value)
         return tuple(
             ElementType.INT64.value
             if name in operator.by_shape
@@ -93,7 +100,6 @@ def make_kernel(inspection: Inspection) -> Kernel:
         `[-ticket]` on a violation. It never raises.
     """
     operator = inspection.operator
-    names = operator.checked_operands
 
     def rules(edition: Edition) -> Iterable[Rule]:
         # Rules that a run can violate are the same in all families, but for those that hold of
@@ -106,15 +112,11 @@ def make_kernel(inspection: Inspection) -> Kernel:
         *inputs: Array, node: str, edition: str, **attributes: str
     ) -> tuple[KernelOutput, KernelOutput]:
         try:
-            given = {
-                name: _of_shape(array) if name in operator.by_shape else array
-                for name, array in zip(names, inputs, strict=True)
-                if name not in operator.by_shape or array.tolist() != [LEFT_OUT]
-            }
+            given = _given(operator, inputs)
             refused = decided(tuple(given.values()), node, edition, attributes, tuple(given))
             if refused is not None:
                 return refused
-            shape = given[names[0]].shape
+            shape = next(iter(given.values())).shape
             return shape_output(shape), shape_output((len(shape),))
         except BaseException as error:  # noqa: BLE001 - nothing may leave a kernel
             return kernel_failed(_INT64, inspection.name, node, error)
@@ -122,6 +124,24 @@ def make_kernel(inspection: Inspection) -> Kernel:
     return kernel
 
 
-def _of_shape(sizes: Array) -> Array:
+def _given(operator: Operator, inputs: Sequence[Array]) -> Mapping[str, Array]:
+    """The operands by name, without omitted ones."""
+    if operator.repeated_operand is not None:
+        shapes = shapes_in(*inputs)
+        names = operator.operand_names(len(shapes))
+        return {name: _of_shape(shape) for name, shape in zip(names, shapes, strict=True)}
+    return {
+        name: _of_shape(array.tolist()) if name in operator.by_shape else array
+        for name, array in zip(operator.checked_operands, inputs, strict=True)
+        if array.tolist() != omitted(operator, name)
+    }
+
+
+def omitted(operator: Operator, name: str) -> list[int] | list[list[int]]:
+    """What represents an omitted operand: no shape, or elements in a matrix."""
+    return [LEFT_OUT] if name in operator.by_shape else [[LEFT_OUT]]
+
+
+def _of_shape(sizes: Sequence[int]) -> Array:
     """An array of a shape, without memory for its elements."""
-    return np.broadcast_to(np.int8(0), tuple(sizes.tolist()))
+    return np.broadcast_to(np.int8(0), tuple(sizes))

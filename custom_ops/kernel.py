@@ -64,7 +64,7 @@ class CustomOperator:
                 operator=self.operator,
                 inputs=self._inputs(element_type),
                 output=self.output(element_type),
-                attributes=(*ATTRIBUTES, *self.operator.attributes),
+                attributes=(*ATTRIBUTES, *self.operator.parameters),
                 kernel=make_kernel(self, element_type),
             )
             for element_type in (*KERNEL_TYPES, ElementType.BOOL)

@@ -6,6 +6,7 @@ inputs, and expected outputs or violations. `README.md` in this folder documents
 
 from sonnx_ort.models.description import describe, describe_difference
 from sonnx_ort.models.example import (
+    Approximation,
     Case,
     Citation,
     Classification,
@@ -20,6 +21,7 @@ from sonnx_ort.models.example import (
 from sonnx_ort.models.manifest import example, examples, load, names, path
 
 __all__ = [
+    "Approximation",
     "Case",
     "Citation",
     "Classification",

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.models.example import (
+    Approximation,
     Classification,
     Expectation,
     Outputs,
@@ -35,6 +36,8 @@ def describe(expected: Expectation) -> str:
             return f"refused in the run: {expected.rule} at {expected.node}, {_operands(expected)}"
         case Classification(_, labels, correct):
             return f"{correct} of {labels.size} right, before and after"
+        case Approximation(values, tolerance):
+            return f"{_outputs(values)}, within {tolerance:g}"
 
 
 def describe_difference(name: str, expected: Array, actual: Array) -> str:

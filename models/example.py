@@ -113,10 +113,10 @@ class RunViolation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classification:
-    """The model classifies held-out data, and the rewrite changes no bit of any output.
+    """The model classifies held-out data, and the rewrite changes no bit.
 
     Attributes:
-        output: The name of the output with the predicted classes.
+        output: The name of the output with the predicted classes, or with a score for each class.
         labels: The true classes, one per row of the input.
         correct: The number of correct predictions, before and after the rewrite.
     """
@@ -125,8 +125,38 @@ class Classification:
     labels: Array
     correct: int
 
+    def count(self, predictions: Array) -> int:
+        """Count the correct predictions.
 
-Expectation = Outputs | Rejection | RunViolation | Classification
+        Args:
+            predictions: The classes; or a score for each class, along a further axis.
+        """
+        scored = predictions.ndim > self.labels.ndim
+        classes = predictions.argmax(axis=-1) if scored else predictions
+        return int(np.sum(classes == self.labels))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Approximation:
+    """The model returns these values within a tolerance, and the rewrite changes no bit.
+
+    Attributes:
+        values: The arrays by output name, computed in double.
+        tolerance: The largest admitted difference of an element.
+    """
+
+    values: Mapping[str, Array]
+    tolerance: float
+
+    def distance(self, name: str, actual: Array) -> float:
+        """Give the largest difference of an element; infinity if dtype or shape differ."""
+        expected = self.values[name]
+        if expected.dtype != actual.dtype or expected.shape != actual.shape:
+            return math.inf
+        return float(np.max(np.abs(actual - expected), initial=0))
+
+
+Expectation = Outputs | Rejection | RunViolation | Classification | Approximation
 """The expected result of a case."""
 
 
@@ -138,7 +168,7 @@ class Case:
         name: The name of the case, unique within its model.
         edition: The edition of the profile.
         broadcast: The argument of that name for `rewrite`.
-        operators: Likewise: "default", "elementwise", "all", or names with commas.
+        operators: Likewise: "default", "elementwise", "profile", "all", or names with commas.
         inputs: The input arrays by name; none if the model is rejected.
         expected: The expected result.
     """

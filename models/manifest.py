@@ -13,6 +13,7 @@ import onnx
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.models import tensor_json
 from sonnx_ort.models.example import (
+    Approximation,
     Case,
     Citation,
     Classification,
@@ -131,6 +132,8 @@ def _expectation(entry: Entry) -> Expectation:
         case {"classification": classification}:
             labels = _tensor(classification["labels"])
             return Classification(classification["output"], labels, classification["correct"])
+        case {"approximation": approximation}:
+            return Approximation(_tensors(approximation["outputs"]), approximation["tolerance"])
         case _:
             raise SonnxError(f"the manifest expects what this code does not know: {entry}")
 

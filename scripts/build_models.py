@@ -3,7 +3,7 @@
 
 python scripts/build_models.py            write every file
 python scripts/build_models.py --check    say which files differ from what the code builds
-python scripts/build_models.py --train    train the digits classifier again, then write
+python scripts/build_models.py --train    train the classifiers of digits again, then write
 """
 
 import argparse

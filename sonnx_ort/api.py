@@ -121,8 +121,9 @@ def rewrite(  # noqa: PLR0913 - one for each choice
         edition: "typed" or "preliminary".
         broadcast: "reject": operands of different shapes break the profile. "explicit": a
             Broadcast in front makes the shapes equal; what has no common shape breaks the profile.
-        operators: The operators that are enforced: "default" (Div, Sub and Broadcast), "all", or
-            names, in a text with commas between or any iterable. `check` reports on all.
+        operators: The operators that are enforced: "default" (Div, Sub and Broadcast),
+            "elementwise", "profile" (all, and the rules on graphs), or names, in a text with commas
+            between or any iterable; one behind a hyphen is left out. `check` reports on all.
         backend: "python": custom operators, to be run with `sonnx_ort.register`. "native": guards
             of standard operators in front of the nodes, which every ONNX Runtime runs. A model
             that the native backend made is kept, whichever backend is given here.

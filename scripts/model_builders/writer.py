@@ -13,6 +13,7 @@ import numpy as np
 from model_builders.bundle import Bundle
 from model_builders.outcome import Array
 from sonnx_ort.models import (
+    Approximation,
     Case,
     Classification,
     Expectation,
@@ -125,6 +126,9 @@ def _expectation_entry(expected: Expectation, tensors: _TensorFile) -> dict[str,
         case Classification(output, labels, correct):
             entry = {"output": output, **tensors.entries({"labels": labels}), "correct": correct}
             return {"classification": entry}
+        case Approximation(values, tolerance):
+            entry = {"outputs": tensors.entries(values), "tolerance": tolerance}
+            return {"approximation": entry}
 
 
 def _laid_out(value: object, indent: str = "") -> str:

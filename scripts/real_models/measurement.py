@@ -26,7 +26,7 @@ from real_models.comparison import (
 )
 from real_models.feeds import Feeds, Trial, UnknownInput, make_feeds, trials_for
 from real_models.packages import CACHE, PackagesNotFetched, fetch_models
-from sonnx_ort import SonnxError
+from sonnx_ort import ModelRejected, SonnxError
 from sonnx_ort.options import DEFAULT
 
 ORIGINAL = "original"
@@ -47,7 +47,7 @@ inference it is."""
 
 
 class RunsInNoTrial(Exception):  # noqa: N818 - reads as what happened
-    """The original cannot be run with the inputs that are made for it."""
+    """The model or its rewritten form cannot be run with the inputs that are made for it."""
 
 
 _NOT_MEASURED = (SonnxError, ModelNotTried, RunsInNoTrial, UnknownInput, BrokenProcessPool)
@@ -59,7 +59,8 @@ class ModelFigures:
     """What a model holds, whether its rewritten form gives the same, and the seconds of each turn.
 
     `optimized` are runs that ONNX Runtime optimizes as far as the options allow, and `plain` those
-    without, where the default options make no difference; `rewriting` is with loading.
+    without, where the default options make no difference; `rewriting` is with loading, and empty
+    for a model that is rewritten with waivers alone.
     """
 
     name: str
@@ -80,8 +81,6 @@ class ModelFigures:
     def row(self) -> report.Row:
         """Its row in the table."""
         outcomes = Counter(comparison.outcome for comparison in self.comparisons)
-        milliseconds = seconds_of(self.rewriting, REWRITE).median * 1000
-        to_loading = ratio_of(self.rewriting, REWRITE, LOAD).median
         return {
             "model": self.name,
             "nodes": str(self.census.nodes),
@@ -92,8 +91,15 @@ class ModelFigures:
             "identical": f"{outcomes[Outcome.IDENTICAL]} of "
             f"{outcomes.total() - outcomes[Outcome.ORIGINAL_FAILS]}",
             **{name: report.both(ratio, 2) for name, ratio in self.ratios().items()},
-            "rewrite": f"{milliseconds:.0f} ms, {to_loading:.1f}x",
+            "rewrite": self._rewriting_time(),
         }
+
+    def _rewriting_time(self) -> str:
+        if not self.rewriting:
+            return "-"
+        milliseconds = seconds_of(self.rewriting, REWRITE).median * 1000
+        to_loading = ratio_of(self.rewriting, REWRITE, LOAD).median
+        return f"{milliseconds:.0f} ms, {to_loading:.1f}x"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -113,7 +119,7 @@ def run(arguments: Sequence[str]) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        models = _files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
+        models = files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
     except PackagesNotFetched as error:
         print(error)
         return 2
@@ -139,7 +145,7 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _files_by_name(paths: Sequence[Path]) -> dict[str, Path]:
+def files_by_name(paths: Sequence[Path]) -> dict[str, Path]:
     """The models among files and in folders, each under its folder's name and its own."""
     files = [
         f for path in paths for f in (sorted(path.rglob("*.onnx")) if path.is_dir() else [path])
@@ -167,9 +173,10 @@ def _measure(name: str, path: Path, options: argparse.Namespace) -> ModelFigures
     form = (options.backend, options.operators)
     census = take_census(path, *form)
     comparisons = compare(path, trials_for(onnx.load(path)), *form)
-    ran = [each.trial for each in comparisons if each.outcome is not Outcome.ORIGINAL_FAILS]
+    failed = (Outcome.ORIGINAL_FAILS, Outcome.REWRITTEN_FAILS)
+    ran = [each.trial for each in comparisons if each.outcome not in failed]
     if not ran:
-        raise RunsInNoTrial(f"it runs in none of its trials: {comparisons[0].detail}")
+        raise RunsInNoTrial(f"it runs in none of its trials: {comparisons[-1].detail}")
     times = apart(_time, path, *form, options.seconds, ran[0])
     return ModelFigures(name, census, comparisons, *times)
 
@@ -188,11 +195,11 @@ def _time(
         ORIGINAL: start_session(path, optimized=False, enforcing=True),
         REWRITTEN: start_session(path, backend, operators, optimized=False),
     }
-    return (
-        _time_runs(optimized, feeds, seconds),
-        _time_runs(plain, feeds, seconds),
-        time_rewrites(path.read_bytes(), seconds, backend, _FEWEST_REWRITES, operators),
-    )
+    try:
+        rewriting = time_rewrites(path.read_bytes(), seconds, backend, _FEWEST_REWRITES, operators)
+    except ModelRejected:
+        rewriting = []
+    return (_time_runs(optimized, feeds, seconds), _time_runs(plain, feeds, seconds), rewriting)
 
 
 def _time_runs(sessions: Mapping[str, Any], feeds: Feeds, seconds: float) -> list[Turn]:

@@ -56,8 +56,9 @@ OperatorsOption = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="The operators that are enforced: 'default' (Div, Sub, Broadcast), 'all', or names "
-        "with commas between.",
+        help="The operators that are enforced: 'default' (Div, Sub, Broadcast), 'elementwise', "
+        "'profile' (all, and the rules on graphs), or names with commas between; a name behind a "
+        "hyphen is left out.",
     ),
 ]
 RecordOption = Annotated[

@@ -123,7 +123,9 @@ def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
     """Keep the standard operator, behind a Broadcast if one is needed."""
     target = examined.target
     if examined.broadcast is None:
-        record_rules(target.node, examined)
+        if not target.operator.moves_elements:
+            # Such nodes are also added by a rewrite, and another one changes nothing.
+            record_rules(target.node, examined)
         drop_legacy_attributes(examined)
         return
     nodes = backend.nodes(str(target.output.name))

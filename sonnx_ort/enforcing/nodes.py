@@ -19,7 +19,7 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.rule import Status
 
-Attribute = ir.TensorProtocol | ir.Graph | int | str
+Attribute = ir.TensorProtocol | ir.Graph | int | str | tuple[int, ...]
 
 Known = Mapping[tuple[Hashable, ...], ir.Value]
 """Outputs of existing nodes, by what they compute and their purpose."""
@@ -28,7 +28,8 @@ ADDED_OPERATORS = frozenset(
     {
         *("Add", "And", "Cast", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand"),
         *("Gather", "Greater", "Identity", "If", "IsNaN", "Less", "Loop", "Max", "Neg", "Not"),
-        *("Or", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Sub", "Tile", "Where"),
+        *("Or", "Range", "ReduceMax", "ReduceMin", "ReduceSum", "Reshape", "Shape", "Slice"),
+        *("Sub", "Tile", "Where"),
     }
 )
 """The operators of all nodes that `StandardNodes` adds.
@@ -125,7 +126,7 @@ class StandardNodes:
 
     def constant(
         self,
-        numbers: Sequence[int] | int | float,
+        numbers: Sequence[int] | Sequence[Sequence[int]] | int | float,
         purpose: str,
         element_type: ir.DataType = ir.DataType.INT64,
     ) -> ir.Value:

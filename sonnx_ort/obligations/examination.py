@@ -239,9 +239,9 @@ def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation,
     """The obligations that a node of a rewritten model checks in each run."""
     values = [value for value in enforced.node.inputs if value is not None]
     operator = enforced.operator
-    names = (
-        operator.operand_names(len(values)) if operator.elementwise else operator.checked_operands
-    )
+    shown = operator.operand_names(len(values))
+    variadic = operator.repeated_operand is not None
+    names = shown if operator.elementwise or variadic else operator.checked_operands
     operands = facts.operands(names, values)
     evidence = f"the model enforces it, by sonnx::{enforced.node.op_type}"
     return tuple(

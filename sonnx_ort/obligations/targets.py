@@ -20,7 +20,7 @@ from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
-from sonnx_ort.profile.rule import AttributeValue, Rule
+from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule
 
 _LEGACY_ATTRIBUTES = ("axis", "broadcast", "consumed_inputs")
 """Attributes that element-wise operators had in versions 1 and 6 only."""
@@ -127,9 +127,17 @@ def attribute_value(node: ir.Node, name: str) -> AttributeValue:
     return value
 
 
-def attribute_texts(node: ir.Node, operator: Operator) -> dict[str, str]:
-    """The attributes on which an operator's rules depend, as JSON for a kernel."""
-    return {name: json.dumps(attribute_value(node, name)) for name in operator.attributes}
+def parameter_texts(node: ir.Node, operator: Operator, version: int) -> dict[str, str]:
+    """What an operator's rules depend on besides operands, as JSON for a kernel.
+
+    Args:
+        node: The node.
+        operator: Its operator.
+        version: The imported version of the operator's domain.
+    """
+    values: dict[str, AttributeValue] = {VERSION: version}
+    values |= {name: attribute_value(node, name) for name in operator.attributes}
+    return {name: json.dumps(values[name]) for name in operator.parameters}
 
 
 @dataclass(frozen=True, slots=True)

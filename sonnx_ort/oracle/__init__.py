@@ -5,20 +5,32 @@ fraction, computes with fractions, and rounds with its own integer arithmetic. I
 product only the names of types, editions and rules, and uses neither numpy's arithmetic nor floats.
 Irrational results are also rounded correctly, from enclosures computed by Arb (the extra `oracle`).
 For results that differ between implementations, `enclosure` gives the admitted ones.
+
+`meaning` speaks of every operator with a document, by its name, version and attributes: of each
+element what is exact, what is admitted and by which bound, or that nothing is defined.
+`meaning_over_the_reals` leaves the types out.
 """
 
 from sonnx_ort.oracle.domains import Violation
 from sonnx_ort.oracle.enclosure import UNITS, Enclosure, enclosure
+from sonnx_ort.oracle.meaning import COMPUTED, meaning, meaning_over_the_reals
 from sonnx_ort.oracle.operators import OPERATORS, ZEROS_OF_EITHER_SIGN, outcome
+from sonnx_ort.oracle.results import Result, Undefined, Verdict
 from sonnx_ort.oracle.tensors import broadcast
 
 __all__ = [
+    "COMPUTED",
     "OPERATORS",
     "UNITS",
     "ZEROS_OF_EITHER_SIGN",
     "Enclosure",
+    "Result",
+    "Undefined",
+    "Verdict",
     "Violation",
     "broadcast",
     "enclosure",
+    "meaning",
+    "meaning_over_the_reals",
     "outcome",
 ]

@@ -14,6 +14,7 @@ proved for every order of summation (Higham, Accuracy and Stability of Numerical
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from types import MappingProxyType
 from typing import Any
 
@@ -93,7 +94,7 @@ def product_margins(a: Array, b: Array, element_type: ElementType) -> Margins:
     """The margins of the matrix product a b."""
     binary = FLOAT_FORMATS[element_type]
     rows, columns = exact_elements(a, element_type), exact_elements(b, element_type)
-    half_subnormal, gamma = _half_a_subnormal(binary), _gamma(a.shape[1], binary)
+    half_subnormal, gamma = half_a_subnormal(binary), relative_error(a.shape[1], binary)
 
     def margin(row: Any, column: Any) -> Margin:
         if not _all_finite([*row, *column]):
@@ -131,10 +132,10 @@ def _normalization_margin(
     deviation = square_root_of_float(add_floats(variance, epsilon))
     # Infinities have magnitude zero here, because the reach covers finite numbers only.
     factor = Fraction(0) if deviation.magnitude == 0 else scale.magnitude / deviation.magnitude
-    distance, half_subnormal = x.magnitude + mean.magnitude, _half_a_subnormal(binary)
+    distance, half_subnormal = x.magnitude + mean.magnitude, half_a_subnormal(binary)
     summands = factor * distance + shift.magnitude
     underflow = 2 * half_subnormal * (distance + scale.magnitude + 4)
-    error = _gamma(_ROUNDINGS_OF_A_NORMALIZATION, binary) * summands + underflow
+    error = relative_error(_ROUNDINGS_OF_A_NORMALIZATION, binary) * summands + underflow
     on_the_way = (scale.magnitude * distance, factor, distance, variance.magnitude)
     reach = max(summands + error, *on_the_way)
     if scale.kind is Kind.INFINITE:
@@ -156,13 +157,17 @@ def _all_finite(numbers: Iterable[Number]) -> bool:
     return all(number.kind is Kind.FINITE for number in numbers)
 
 
-def _gamma(roundings: int, binary: BinaryFormat) -> Fraction:
-    """The relative error after this number of roundings."""
+def relative_error(roundings: int, binary: BinaryFormat) -> Fraction:
+    """A bound of the relative error after this number of roundings, which is gamma for few.
+
+    For many it is 2^(1.5 n u) - 1, rounded up, which bounds (1 - u)^-n - 1.
+    """
     error = roundings * power_of_two(-binary.precision)
-    return error / (1 - error)
+    return error / (1 - error) if 2 * error < 1 else power_of_two(ceil(Fraction(3, 2) * error)) - 1
 
 
-def _half_a_subnormal(binary: BinaryFormat) -> Fraction:
+def half_a_subnormal(binary: BinaryFormat) -> Fraction:
+    """The largest error of a rounding below the normal numbers."""
     return power_of_two(binary.smallest_exponent - binary.precision)
 
 

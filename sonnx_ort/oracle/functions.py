@@ -52,6 +52,19 @@ def power(x: Fraction, y: Fraction, bits: int) -> Ends:
     return _ends(lambda base, exponent: base**exponent, bits, x, y)
 
 
+def closely(function: "Callable[[arb], arb]", x: Fraction) -> Ends:
+    """Enclose the value of a function at a number so that both ends agree in 256 bits.
+
+    The value must not be zero.
+    """
+    bits = 2 * _BITS
+    while True:
+        lower, upper = ends = _ends(function, bits, x)
+        if lower * upper > 0 and upper - lower <= abs(lower) * power_of_two(-_BITS):
+            return ends
+        bits *= 2
+
+
 def _ends(compute: "Callable[..., arb]", bits: int, *numbers: Fraction) -> Ends:
     """The ends of the ball computed from the smallest balls around some numbers."""
     import flint  # noqa: PLC0415 - an optional dependency
@@ -59,10 +72,11 @@ def _ends(compute: "Callable[..., arb]", bits: int, *numbers: Fraction) -> Ends:
     with flint.ctx.workprec(bits):
         quotients = [flint.fmpq(number.numerator, number.denominator) for number in numbers]
         ball = compute(*map(flint.arb, quotients))
-        return _exact(ball.lower()), _exact(ball.upper())
+        return exact_end(ball.lower()), exact_end(ball.upper())
 
 
-def _exact(end: "arb") -> Fraction:
+def exact_end(end: "arb") -> Fraction:
+    """The end of a ball, which is a dyadic number."""
     significand, exponent = end.man_exp()
     return Fraction(int(significand)) * power_of_two(int(exponent))
 

@@ -87,7 +87,7 @@ def round_to_nearest_even(magnitude: Fraction, binary_format: BinaryFormat) -> F
         return magnitude
     exponent = max(floor_log2(magnitude), binary_format.smallest_exponent)
     spacing = power_of_two(exponent - binary_format.precision + 1)
-    rounded = _nearest_integer(magnitude / spacing) * spacing
+    rounded = nearest_integer(magnitude / spacing) * spacing
     beyond = power_of_two(binary_format.largest_exponent + 1)
     return None if rounded >= beyond else rounded
 
@@ -103,7 +103,8 @@ def power_of_two(exponent: int) -> Fraction:
     return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
 
 
-def _nearest_integer(value: Fraction) -> int:
+def nearest_integer(value: Fraction) -> int:
+    """The integer nearest to a nonnegative number, ties to even."""
     floor, remainder = divmod(value.numerator, value.denominator)
     doubled = 2 * remainder
     round_up = doubled > value.denominator or (doubled == value.denominator and floor % 2 == 1)

@@ -4,7 +4,7 @@ Source: SONNX Div, typed edition, sections on floats and on integers, R1, R2 and
 of the working group state the same for other operators.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -14,7 +14,7 @@ from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import SameShape
-from sonnx_ort.profile.rule import Rule, Source, Standing, Words
+from sonnx_ort.profile.rule import Requirement, Rule, Source, Standing, Words
 
 _CODES_PER_FAMILY = 3
 _FAMILIES = (Family.FLOAT, Family.INTEGER, Family.BOOLEAN)
@@ -38,11 +38,11 @@ def working_group(
     )
 
 
-def by_analogy(operator: str, remark: str = "") -> Source:
-    """The source of a rule that is stated for Div and contradicted by no draft."""
+def by_analogy(operator: str, remark: str = "", *, like: str = "Div") -> Source:
+    """The source of a rule that is stated for another operator and contradicted by no draft."""
     return Source(
         f"SONNX {operator}",
-        "by analogy with Div",
+        f"by analogy with {like}",
         None,
         Standing.BY_ANALOGY,
         Words.OURS,
@@ -64,6 +64,7 @@ class CommonRules:
         operands: The operands as named in sentences: "A and B".
         result_type: The ONNX name of the results' type if it differs from the operands' type.
         typed: The operands that have the same type; None for all.
+        kinds: The allowed types.
         one_shape: Whether all operands must have the same shape.
         shape_tag: The tag of the shape rule in the drafts of October 2026, with `{}` for the
             family; empty if they have none.
@@ -76,6 +77,7 @@ class CommonRules:
     result: str = "C"
     result_type: str | None = None
     typed: tuple[str, ...] | None = None
+    kinds: tuple[ElementType, ...] = NUMERIC_TYPES
     one_shape: bool = True
     shape_tag: str = ""
     type_tag: str = ""
@@ -92,13 +94,12 @@ class CommonRules:
 
     def _rules(self, family: Family) -> tuple[Rule, ...]:
         code = self.first_code + _CODES_PER_FAMILY * _FAMILIES.index(family)
-        kinds = (ElementType.BOOL,) if family is Family.BOOLEAN else NUMERIC_TYPES
         one_type = Rule(
             f"{self.name}.{family}.R2",
             code + 1,
-            f"{self._tensors(self.typed)} have the same type.",
+            f"{self._tensors(self.typed)} have the same type{self._one_of(family)}.",
             self._tagged(self.type_tag, family),
-            SameNumericType(self.result_type, kinds),
+            SameNumericType(self.result_type, self._kinds(family)),
             self.typed,
         )
         dense = Rule(
@@ -119,6 +120,20 @@ class CommonRules:
         )
         return one_type, dense, one_shape
 
+    def _kinds(self, family: Family) -> tuple[ElementType, ...]:
+        if family is Family.BOOLEAN:
+            return (ElementType.BOOL,)
+        if self.kinds == NUMERIC_TYPES:
+            return self.kinds
+        return tuple(kind for kind in self.kinds if kind.family is family)
+
+    def _one_of(self, family: Family) -> str:
+        """The allowed types in a sentence, if not all are."""
+        if self.kinds == NUMERIC_TYPES:
+            return ""
+        *others, last = self._kinds(family)
+        return f", {', '.join(others)} or {last}"
+
     def _tensors(self, names: tuple[str, ...] | None) -> str:
         operands = self.operands if names is None else " and ".join(names)
         if names is None and self.result_type is None:
@@ -127,3 +142,66 @@ class CommonRules:
 
     def _tagged(self, tag: str, family: Family) -> Source:
         return replace(self.source, later_tag=tag.format(family.upper()) or None)
+
+
+def all_types(rules: Sequence[Rule]) -> Mapping[Edition, Contract]:
+    """The same rules for all families of types, in both editions."""
+    contract: Contract = MappingProxyType(dict.fromkeys(Family, tuple(rules)))
+    return dict.fromkeys(Edition, contract)
+
+
+@dataclass(frozen=True, slots=True)
+class RulesOf:
+    """Makes the rules of one operator, whose codes follow each other.
+
+    Attributes:
+        name: The operator.
+        first_code: The code of the first rule.
+        of: Makes the source of a rule from the operator and a remark.
+    """
+
+    name: str
+    first_code: int
+    of: Callable[[str, str], Source] = working_group
+
+    def __call__(  # noqa: PLR0913 - keyword arguments
+        self,
+        tag: str,
+        offset: int,
+        sentence: str,
+        requirement: Requirement,
+        operands: tuple[str, ...] | None = None,
+        *,
+        remark: str = "",
+        source: Source | None = None,
+        survived: bool = False,
+        since: int = 1,
+        until: int | None = None,
+    ) -> Rule:
+        """Make the rule with this tag; its code is that of the first rule plus the offset."""
+        return Rule(
+            f"{self.name}.{tag}",
+            self.first_code + offset,
+            sentence,
+            source or self.of(self.name, remark),
+            requirement,
+            operands,
+            survived,
+            since,
+            until,
+        )
+
+    def general(
+        self,
+        kinds: tuple[ElementType, ...] | None,
+        operands: tuple[str, ...] | None = None,
+        result_type: str | None = None,
+    ) -> tuple[Rule, Rule]:
+        """The rules about types, of all operands or of some, and about sparse tensors."""
+        types = SameNumericType(result_type, kinds)
+        told = "Tensors that have no type of their own have the same type."
+        remark = "The draft applies the general restrictions of all operators."
+        return (
+            self("types", 0, told, types, operands, remark=remark),
+            self("RG1", 1, "Sparse tensors are not supported.", Dense(), remark=remark),
+        )

@@ -7,7 +7,7 @@ from typing import NoReturn
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import AttributeValue, Rule, SeesShapes, Standing, Subject
+from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule, SeesShapes, Standing, Subject
 
 DOMAIN = "sonnx"
 """The domain of the custom operators; `Div` in it is the enforced `Div`."""
@@ -196,6 +196,12 @@ class Operator:
         names = (name for rule in self.all_rules() if rule.in_run for name in rule.attributes)
         return tuple(dict.fromkeys(names))
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What its run-time rules depend on besides operands: attributes, and the version."""
+        versioned = any(rule.in_run and rule.versioned for rule in self.all_rules())
+        return (*self.attributes, VERSION) if versioned else self.attributes
+
     def rules(self, edition: Edition, family: Family) -> tuple[Rule, ...]:
         """The rules for operands of a type family, in the order of evaluation."""
         return self.contracts[edition][family]
@@ -216,7 +222,8 @@ class Operator:
             version: The version of the standard operators that the model imports.
         """
         rules = self._rules_of_operands(self.contracts[edition], operands)
-        return tuple(rule.of_node(attributes) for rule in rules if rule.binds_version(version))
+        given = {**attributes, VERSION: version}
+        return tuple(rule.of_node(given) for rule in rules if rule.binds_version(version))
 
     def _rules_of_operands(
         self, contract: Contract, operands: Sequence[Operand]

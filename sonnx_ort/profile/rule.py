@@ -157,6 +157,10 @@ AttributeValue = int | float | str | tuple[int | float | str, ...] | None
 """The value of a node's attribute: a number, a text or a list of them; None for other types."""
 
 
+VERSION = "version"
+"""The name under which a requirement that depends on attributes gets the imported version."""
+
+
 class DependsOnAttributes(ABC):
     """A requirement that depends on these attributes of the node."""
 
@@ -277,6 +281,8 @@ class Rule:
             violates it, so that only results depend on its enforcement.
         since: The first version of the standard operators to which it applies.
         until: The last one; None if it applies to all that follow.
+        unenforced: What ONNX Runtime does where nothing enforces it, in sentences; empty if the
+            description of the operator says it.
     """
 
     id: str
@@ -288,6 +294,7 @@ class Rule:
     survived: bool = False
     since: int = 1
     until: int | None = None
+    unenforced: str = ""
 
     def __post_init__(self) -> None:
         """Reject a rule that cannot be enforced.
@@ -305,6 +312,11 @@ class Rule:
                 f"the rule {self.id} has the code {self.code}; codes are numbers from "
                 f"{SMALLEST_CODE} to {LARGEST_CODE}"
             )
+
+    @property
+    def versioned(self) -> bool:
+        """Whether it does not apply to all versions of the standard operators."""
+        return self.since > 1 or self.until is not None
 
     def binds_version(self, version: int) -> bool:
         """Whether the rule applies to a version of the standard operators."""

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import OPERATORS, RULES
-from sonnx_ort.profile.finite import FINITE
 from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Subject, Words
 
 _RESULTS = "Results"
@@ -52,6 +51,7 @@ _WHY: Mapping[Subject, str] = MappingProxyType(
         "word: an element that the file does not have is 0.",
         Subject.GRAPH: "A model that does not keep it computes the same, but what it means depends "
         "on more than the file and the profile.",
+        Subject.HELD: "ONNX Runtime 1.32.0 refuses what breaks it, with an error.",
     }
 )
 """What happens without enforcement if a rule is violated before a run."""
@@ -137,8 +137,8 @@ def list_rules() -> str:
 
 def _why(rule: Rule) -> str:
     """What ONNX Runtime does without enforcement of a rule, if that is described."""
-    if rule is FINITE:
-        return "ONNX Runtime 1.32.0 computes on with NaN and infinities, without a word."
+    if rule.unenforced:
+        return rule.unenforced
     operator = _OPERATOR_OF.get(rule.id)
     subject = rule.requirement.subject
     if operator is None or (subject in _WHY and not _is_exempt(operator, subject)):

@@ -42,6 +42,9 @@ def test_texts_fit_a_table(rows):
     assert max(len(text) for row in rows for text in (row.shows, row.got)) <= 200
 
 
+TINY_YOLO_V2 = "-0.982283, -0.399092, -1.26238, -0.626775, 0.220358, 0.21248"
+
+
 @pytest.mark.parametrize(
     ("name", "case_name", "expected"),
     [
@@ -53,6 +56,12 @@ def test_texts_fit_a_table(rows):
         ),
         ("div_int32", "x/0 typed", "refused in the run: Div.int.C1 at divide, -5 and 0 at [1]"),
         ("digits", "typed", "352 of 360 right, before and after"),
+        ("digits_convolutional", "held-out images", "354 of 360 right, before and after"),
+        (
+            "tiny_yolo_v2",
+            "a made-up image",
+            f"grid = [{TINY_YOLO_V2}, ... 500 elements], within 0.0001",
+        ),
     ],
 )
 def test_row_says_what_was_expected(name, case_name, expected):
@@ -116,6 +125,14 @@ def test_classification_with_another_count_fails():
         "352 of 360 right, before and after",
         Verdict.FAILED,
     )
+
+
+@pytest.mark.parametrize(("change", "distance"), [(np.float32(0.25), "0.25"), (0.25, "inf")])
+def test_output_beyond_the_tolerance_fails(change, distance):
+    example, case = bundled("tiny_yolo_v2", "a made-up image")
+    others = {"grid": case.expected.values["grid"].astype(type(change)) + change}
+    row = run_case(example, replace(case, expected=replace(case.expected, values=others)))
+    assert (row.got[:19], row.verdict) == (f"grid is off by {distance}", Verdict.FAILED)
 
 
 def test_error_that_nobody_expects_is_a_failed_row():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support import ort_values
 from support.backends import BACKENDS
@@ -20,7 +20,7 @@ EACH = pytest.mark.parametrize(
     ("operator", "element_type"),
     [
         pytest.param(name, kind, marks=() if kind in QUICK else pytest.mark.thorough)
-        for name in sorted(STANDARD_OPERATORS)
+        for name in sorted(OPERATOR_CASES)
         if name == "Cast" or not OPERATORS[name].elementwise
         for kind in OPERATOR_CASES[name].kernels
     ],

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 
 import sonnx_ort
@@ -30,6 +31,7 @@ class Table:
         kept: What keeps all rules.
         broken: The tag of the rule that each of others breaks.
         plain: Operands that keep their own type.
+        opset: The version of the standard operators.
     """
 
     text: str
@@ -37,9 +39,11 @@ class Table:
     kept: list[Feeds]
     broken: list[tuple[str, Feeds]]
     plain: frozenset[str] = field(default=frozenset())
+    opset: int = 18
 
     def model(self, kind: str):
-        return parse(self.text.replace("T[", f"{kind}[").replace("T ", f"{kind} "), opset=18)
+        text = self.text.replace("T[", f"{kind}[").replace("T ", f"{kind} ")
+        return parse(text, opset=self.opset)
 
     def feeds(self, feeds: Feeds, kind: str) -> Feeds:
         dtype = {"float": np.float32, "double": np.float64}.get(kind, kind)
@@ -61,6 +65,26 @@ def normalized(*variance: float) -> Feeds:
     ones = np.ones(2)
     return {"X": SQUARE, "s": ones, "b": ones, "m": ones, "v": np.array(variance)}
 
+
+def quantized(x: object, scale: object, zero_point: object = 10) -> Feeds:
+    return {"X": x, "s": np.array(scale, np.float32), "z": np.array(zero_point, np.uint8)}
+
+
+def dequantized(x: object, zero_point: object, scale: object = 0.5) -> Feeds:
+    return {"X": x, "s": np.array(scale, np.float32), "z": np.array(zero_point, np.int32)}
+
+
+INF, NAN, LARGEST = np.inf, np.nan, float(np.finfo(np.float32).max)
+SMALLEST = -(2**31)
+SOFTMAX = "(T[n, m] X) => (T[n, m] Y) { [node] Y = Softmax <axis = 1> (X) }"
+OLD_SOFTMAX = "(T[n, m, k] X) => (T[n, m, k] Y) { [node] Y = Softmax <axis = 1> (X) }"
+DEQUANTIZE = "(T[n] X, float s, int32 z) => (float[n] Y) { [node] Y = DequantizeLinear(X, s, z) }"
+NOT_FROM_ZERO = [
+    dequantized([-10, 0, 7], 100),
+    dequantized([2**31 - 2], -1),
+    dequantized([-1], SMALLEST),
+]
+"""What onnxruntime 1.23 refuses itself."""
 
 FIRST = (0, 3, 0, 1)
 INDICES = frozenset({"starts", "ends", "axes", "steps"})
@@ -165,6 +189,110 @@ TABLES = {
             ("R6", {"X": ROWS[0], **places((3, 1, -1, 1))}),
         ],
         INDICES,
+    ),
+    "Softmax": Table(
+        SOFTMAX.replace("T[n, m] X", "T[e] e, int64[r] sizes").replace(
+            "{", "{ X = Reshape(e, sizes)"
+        ),
+        ("float", "double", "float16"),
+        [
+            {"e": rows.ravel(), "sizes": np.array(rows.shape)}
+            for rows in (
+                ROWS,
+                np.array([[-INF, 1], [NAN, -INF], [-INF, NAN], [NAN, NAN]]),
+                np.array([[65504, -65504]]),
+                np.ones((1, 3)),
+            )
+        ],
+        [
+            ("C2", {"e": SQUARE.ravel(), "sizes": np.array([4])}),
+            ("C2", {"e": np.array([-INF]), "sizes": np.array([1])}),
+            ("float.C5", {"e": np.array([1, INF]), "sizes": np.array([1, 2])}),
+            ("float.C5", {"e": np.array([NAN, INF]), "sizes": np.array([1, 2])}),
+            ("float.C5", {"e": np.array([INF, NAN]), "sizes": np.array([1, 2])}),
+            ("float.C5", {"e": np.array([INF, -INF]), "sizes": np.array([2, 1])}),
+            ("float.C6", {"e": np.array([1, 2, -INF, -INF]), "sizes": np.array([2, 2])}),
+            ("float.C6", {"e": np.array([-INF, 1]), "sizes": np.array([2, 1])}),
+        ],
+        frozenset({"sizes"}),
+    ),
+    "Softmax of any rank": Table(
+        SOFTMAX.replace("T[n, m]", "T[]"),
+        ("float", "float16"),
+        [{"X": np.zeros((2, 0))}, {"X": np.zeros((0, 2))}, {"X": np.ones((2, 3, 2))}],
+        [
+            ("C2", {"X": np.zeros(0)}),
+            ("C2", {"X": np.array([INF])}),
+            ("C2", {"X": np.array(-INF)}),
+            ("float.C6", {"X": np.array([[[1, -INF], [1, -INF]]])}),
+        ],
+    ),
+    **{
+        f"Softmax of version {opset}": Table(
+            OLD_SOFTMAX,
+            kinds,
+            [{"X": ROWS[:, :, None]}, {"X": np.zeros((2, 3, 0))}, {"X": np.zeros((0, 2, 1))}],
+            [
+                ("C4", {"X": np.ones((2, 3, 2))}),
+                ("C4", {"X": np.ones((0, 3, 2))}),
+                ("C4", {"X": np.full((1, 1, 2), INF)}),
+                ("float.C5", {"X": np.array([[[1], [INF]]])}),
+                ("float.C6", {"X": np.array([[[-INF], [-INF]]])}),
+            ],
+            opset=opset,
+        )
+        for opset, kinds in ((12, ("float", "double", "float16")), (10, ("float", "double")))
+    },
+    "QuantizeLinear": Table(
+        "(T[n] X, float[] s, uint8[] z) => (uint8[n] Y) { [node] Y = QuantizeLinear(X, s, z) }",
+        ("float",),
+        [
+            quantized([6.1, -3.5, 130.2], 2),
+            quantized([300, -50], 1, 0),
+            quantized([LARGEST, -LARGEST, 0.0, -0.0], -0.5),
+            quantized([1, -1, 0], INF),
+            quantized([1, -1, 0], 1e-45),
+            quantized([], 1),
+        ],
+        [
+            ("signature", quantized([1], [1])),
+            ("signature", quantized([1], 1, [1])),
+            ("signature", quantized([], [], [])),
+            ("signature", quantized([NAN], [0], [[1]])),
+            ("C1", quantized([1], 0)),
+            ("C1", quantized([NAN], -0.0)),
+            ("C1", quantized([], NAN)),
+            ("C2", quantized([0, NAN], 1)),
+            ("C2", quantized([INF], 1)),
+            ("C2", quantized([0, 0, -INF], INF)),
+        ],
+        frozenset({"s", "z"}),
+    ),
+    "DequantizeLinear": Table(
+        DEQUANTIZE.replace("float s, int32 z", "float[] s, int32[] z"),
+        ("int32",),
+        [
+            dequantized([SMALLEST, 2**31 - 1], 0),
+            dequantized([], 0, NAN),
+            dequantized([5], 0, INF),
+            *([] if ort.__version__.startswith("1.23.") else NOT_FROM_ZERO),
+        ],
+        [
+            ("signature", dequantized([1], [0])),
+            ("signature", dequantized([1], 0, [1])),
+            ("signature", dequantized([SMALLEST], [[1]], [])),
+            ("C1", dequantized([SMALLEST], 1)),
+            ("C1", dequantized([0, 2**31 - 1], -1)),
+            ("C1", dequantized([0], SMALLEST)),
+        ],
+        frozenset({"s", "z"}),
+    ),
+    "DequantizeLinear without a zero point": Table(
+        DEQUANTIZE.replace("float s, int32 z", "float[] s").replace(", s, z", ", s"),
+        ("int32",),
+        [{"X": [SMALLEST, 2**31 - 1], "s": np.array(2, np.float32)}],
+        [("signature", {"X": [1], "s": np.ones(1, np.float32)})],
+        frozenset({"s"}),
     ),
 }
 

@@ -15,6 +15,11 @@ from sonnx_ort.profile.element_type import ElementType
 from support.kernels import failure_of
 
 LEAVES_OUT = [LEFT_OUT]
+NO_ELEMENTS = np.array([[LEFT_OUT]], np.int32)
+ONE_IN_A_LINE = (
+    "an operand has shape (1,), which is not of rank 0; shapes X (), y_scale (), y_zero_point (1,)"
+)
+ONE_HALF, NOTHING = np.array(0.5, np.float32), np.array(0, np.int32)
 
 
 def called(operator: str, *inputs, edition: str = "typed", **attributes):
@@ -41,6 +46,13 @@ def plain(outputs):
         ("Clip", [[2], [], LEAVES_OUT], {}, [2]),
         ("BatchNormalization", [[1, 2], np.float32([0, 1])], {}, [1, 2]),
         ("Slice", [[4], [3], [4], [0], [1]], {}, [4]),
+        ("Softmax", [np.ones((2, 3), np.float32)], {"axis": 1, "version": 13}, [2, 3]),
+        ("Softmax", [np.ones((2, 3, 4), np.float32)], {"axis": 1, "version": 13}, [2, 3, 4]),
+        ("Softmax", [np.ones((2, 3, 1), np.float32)], {"axis": 1, "version": 12}, [2, 3, 1]),
+        ("Softmax", [np.ones((3, 2), np.float32)], {"axis": None, "version": 13}, [3, 2]),
+        ("QuantizeLinear", [np.ones(2, np.float32), ONE_HALF, []], {}, [2]),
+        ("DequantizeLinear", [np.ones(2, np.int32), [], NOTHING], {}, [2]),
+        ("DequantizeLinear", [np.ones(2, np.int32), [], NO_ELEMENTS], {}, [2]),
     ],
 )
 @pytest.mark.parametrize("edition", ["typed", "preliminary"])
@@ -93,6 +105,48 @@ def test_kept_rules_give_the_first_shape_and_its_own(operator, inputs, attribute
             {},
             "Slice.R2",
             "1 of 2 axes are named; shapes X (4, 4), starts (1,), ends (1,), axes (1,), steps (1,)",
+        ),
+        (
+            "Softmax",
+            [np.ones((2, 3, 4), np.float32)],
+            {"axis": 1, "version": 12},
+            "Softmax.C4",
+            "axis 2 of the operand (2, 3, 4) is longer than 1; shapes X (2, 3, 4)",
+        ),
+        (
+            "Softmax",
+            [np.ones(3, np.float32)],
+            {"axis": None, "version": 12},
+            "Softmax.C2",
+            "the operand (3,) has no axis 1; shapes X (3,)",
+        ),
+        (
+            "Softmax",
+            [np.float32([[1], [-np.inf]])],
+            {"axis": 1, "version": 28},
+            "Softmax.float.C6",
+            "the line at [1, 0] along axis 1 is -inf throughout; shapes X (2, 1)",
+        ),
+        (
+            "QuantizeLinear",
+            [ONE_HALF, ONE_HALF, [1]],
+            {},
+            "QuantizeLinear.signature",
+            ONE_IN_A_LINE,
+        ),
+        (
+            "QuantizeLinear",
+            [np.float32([np.nan]), 0 * ONE_HALF, []],
+            {},
+            "QuantizeLinear.C1",
+            "y_scale is 0 at []; shapes X (1,), y_scale (), y_zero_point ()",
+        ),
+        (
+            "DequantizeLinear",
+            [np.array([-(2**31)], np.int32), [], NOTHING + 1],
+            {},
+            "DequantizeLinear.C1",
+            "-2147483648 - 1 at [0] is beyond int32; shapes X (1,), x_scale (), x_zero_point ()",
         ),
         (
             "Cast",
@@ -169,6 +223,18 @@ def test_what_keeps_the_kernel_from_finishing_is_no_violation(inputs, cause):
             ("node", "edition"),
         ),
         ("Slice", "SliceOperands", [("int64",) * 5], ("node", "edition")),
+        (
+            "Softmax",
+            "SoftmaxOperands",
+            [("float",), ("double",)],
+            ("node", "edition", "axis", "version"),
+        ),
+        (
+            "QuantizeLinear",
+            "QuantizeLinearOperands",
+            [("float", "float", "int64"), ("double", "double", "int64")],
+            ("node", "edition"),
+        ),
     ],
 )
 def test_there_is_a_kernel_for_each_type_of_elements_that_are_looked_at(

@@ -5,6 +5,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
+from onnx.reference import ReferenceEvaluator
 
 import sonnx_ort
 from sonnx_ort import models
@@ -182,15 +183,17 @@ def test_reciprocal_product_is_not_the_quotient_that_a_fusion_would_give():
 
 DIGITS = models.example("digits")
 ACCURACY_CASES = cases(models.Classification)
+RIGHT = {"digits": 352, "digits_convolutional": 354}
+NOT_OPTIMIZED = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
 
 
-@pytest.mark.parametrize(("example", "case"), ACCURACY_CASES)
-def test_rewrite_changes_no_bit_of_the_trained_model(example, case):
+@pytest.mark.parametrize(("example", "case"), [*ACCURACY_CASES, *cases(models.Approximation)])
+def test_rewrite_changes_no_bit_of_a_network(example, case):
     before, after = (
         run(session, case)
-        for session in (original_session(example), rewritten_session(example, case))
+        for session in (original_session(example), rewritten_session(example, case, NOT_OPTIMIZED))
     )
-    assert before.keys() == after.keys() == {"probabilities", "label"}
+    assert before.keys() == after.keys()
     for name in before:
         assert same_elements(before[name], after[name])
 
@@ -198,9 +201,17 @@ def test_rewrite_changes_no_bit_of_the_trained_model(example, case):
 @pytest.mark.parametrize(("example", "case"), ACCURACY_CASES)
 def test_accuracy_on_the_held_out_data_is_the_same_before_and_after(example, case):
     for session in (original_session(example), rewritten_session(example, case)):
-        label = run(session, case)["label"]
-        assert np.count_nonzero(label == case.expected.labels) == case.expected.correct == 352
+        predicted = run(session, case)["probabilities"].argmax(axis=1)
+        right = np.count_nonzero(predicted == case.expected.labels)
+        assert right == case.expected.correct == RIGHT[example.name]
     assert case.expected.labels.size == 360
+
+
+@pytest.mark.parametrize(("example", "case"), cases(models.Approximation))
+def test_optimized_run_is_within_the_tolerance(example, case):
+    outputs = run(rewritten_session(example, case), case)
+    for name, expected in case.expected.values.items():
+        np.testing.assert_allclose(outputs[name], expected, rtol=0, atol=case.expected.tolerance)
 
 
 def test_trained_model_computes_what_its_weights_say():
@@ -217,3 +228,11 @@ def test_trained_model_computes_what_its_weights_say():
     probabilities = scores / scores.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(outputs["probabilities"], probabilities, rtol=1e-3, atol=1e-6)
     assert np.array_equal(outputs["label"], probabilities.argmax(axis=1))
+
+
+def test_convolutional_model_computes_what_its_weights_say():
+    example = models.example("digits_convolutional")
+    [case] = example.cases
+    [expected] = ReferenceEvaluator(models.load(example.name)).run(None, dict(case.inputs))
+    outputs = run(rewritten_session(example, case), case)
+    np.testing.assert_allclose(outputs["probabilities"], expected, rtol=1e-3, atol=1e-6)

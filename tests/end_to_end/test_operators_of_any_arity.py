@@ -35,7 +35,7 @@ BOTH = dict.fromkeys((Family.FLOAT, Family.INTEGER), {rules})
 OPERATOR = Operator("{name}", {operands}, {versions}, dict.fromkeys(Edition, BOTH), {fields})
 '''
 MADE_UP = {
-    "Softsign": {
+    "Softplus": {
         "first_code": 9000,
         "operands": ("X",),
         "versions": (1, 22),
@@ -104,7 +104,7 @@ HEAD = """
 ENFORCED = """
     KINDS = {"float": np.float32, "int64": np.int64, "double": np.float64}
     CASES = {
-        "Softsign": (["float"], "Softsign(a)", "float", 1, lambda a: a / (1 + np.abs(a))),
+        "Softplus": (["float"], "Softplus(a)", "float", 1, lambda a: a / (1 + np.abs(a))),
         "Sum 1": (["float"], "Sum(a)", "float", 1, lambda a: a),
         "Sum 2": (["double"] * 2, "Sum(a, b)", "double", 2, lambda a, b: a + b),
         "Sum 4": (["float"] * 4, "Sum(a, b, c, d)", "float", 4, lambda *a: sum(a)),
@@ -162,7 +162,7 @@ class TestWhatCannotBeChecked:
     """A rule that a backend cannot check is an error when a model is rewritten, never silence."""
 
     REFUSED = """
-        made = model({"a": "float"}, "Softsign(a)", "float")
+        made = model({"a": "float"}, "Softplus(a)", "float")
         for backend in ("python", "native"):
             try:
                 session = sonnx_ort.InferenceSession(made, backend=backend, operators="all,-Graph")
@@ -176,9 +176,9 @@ class TestWhatCannotBeChecked:
         made_up(copy, rules="(TYPE, SHAPE, FINITE)")
         child = copy.run(HEAD, self.REFUSED)
         assert child.stdout.splitlines() == [
-            "Softsign 'n' breaks Softsign.C1: an infinity; shapes X (2,). The rule: Finite.",
+            "Softplus 'n' breaks Softplus.C1: an infinity; shapes X (2,). The rule: Finite.",
             (
-                "SonnxError Softsign 'n': the native backend has no guard for Softsign.C1 "
+                "SonnxError Softplus 'n': the native backend has no guard for Softplus.C1 "
                 "(Finite.); use the python backend"
             ),
         ], child

@@ -1,16 +1,31 @@
 """What ONNX Runtime has no bfloat16 kernel of, and float cannot stand in for, is refused."""
 
+from collections.abc import Sequence
+
 import pytest
 
 import sonnx_ort
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from support.elementwise import Single
+
+
+def _kinds(operator: Operator) -> Sequence[ElementType]:
+    """The types that its rules about floats admit."""
+    rules = operator.contracts[Edition.TYPED].get(Family.FLOAT, ())
+    kinds = (r.requirement.kinds for r in rules if isinstance(r.requirement, SameNumericType))
+    return next(kinds, ())
+
 
 OF_FLOATS = [
     operator
     for name, operator in sorted(OPERATORS.items())
-    if name in STANDARD_OPERATORS and operator.elementwise and Family.FLOAT in operator.families
+    if name in STANDARD_OPERATORS
+    and operator.elementwise
+    and ElementType.BFLOAT16 in _kinds(operator)
 ]
 FIRST_OF_ALL = 22
 """The first version in which all of them take bfloat16."""

@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
-from support.graphs import binary_model, tensor
+from support.graphs import binary_model, parse, tensor
 
 Forgery = Callable[[onnx.GraphProto], None]
 
@@ -86,6 +86,36 @@ def test_forged_node_is_refused(forge: Forgery, reason: str) -> None:
         "node 'the_node' lies in the domain 'sonnx' but is not what rewrite makes: "
         f"{reason}; use the standard operator, and rewrite will enforce it"
     )
+
+
+SOFTMAX = "(float[n,m,k] x) => (float[n,m,k] y) { [s] y = Softmax <axis = 1> (x) }"
+
+
+def imported_in(opset: int) -> Callable[[onnx.ModelProto], None]:
+    def change(model: onnx.ModelProto) -> None:
+        next(i for i in model.opset_import if not i.domain).version = opset
+
+    return change
+
+
+def said_to_be_newer(model: onnx.ModelProto) -> None:
+    next(a for a in model.graph.node[0].attribute if a.name == "version").s = b"13"
+
+
+@pytest.mark.parametrize(
+    ("forge", "made_for", "imported"), [(imported_in(13), 12, 13), (said_to_be_newer, 13, 12)]
+)
+def test_rules_of_another_version_are_refused(
+    forge: Callable[[onnx.ModelProto], None], made_for: int, imported: int
+) -> None:
+    forged = sonnx_ort.rewrite(parse(SOFTMAX, opset=12), operators="Softmax", backend="python")
+    forge(forged)
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        sonnx_ort.rewrite(forged, operators="Softmax")
+    assert (
+        f"it checks the rules of version {made_for} of the standard operators, and the model "
+        f"imports version {imported};"
+    ) in str(caught.value)
 
 
 def test_text_that_is_not_utf_8_is_refused() -> None:

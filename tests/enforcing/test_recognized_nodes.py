@@ -35,6 +35,9 @@ def described(node: EnforcedNode) -> str:
 
 _BROADCAST = "Broadcast 'r' in both: Broadcast.E1"
 
+DEQUANTIZE = "DequantizeLinear 'd'"
+DEQUANTIZED = "DequantizeLinear.signature DequantizeLinear.C1"
+
 GRAPHS = {
     "Div": (
         "(float[n] x, float[n] z) => (float[n] y) { [r] y = Div(x, z) }",
@@ -123,6 +126,14 @@ GRAPHS = {
             " { [r] y = Slice(x, a, b, c, d) }"
         ),
         ["Slice 'r' typed: Slice.R2 Slice.R8 Slice.C2 Slice.R6, by Slice 'r'"],
+    ),
+    "Softmax": (
+        "(float[n,m] x) => (float[?,?] y) { [s] y = Softmax<axis = 1>(x) }",
+        ["Softmax 's' typed: Softmax.C2 Softmax.float.C5 Softmax.float.C6, by Softmax 's'"],
+    ),
+    "DequantizeLinear without a zero point": (
+        "(int32[n] x, float s) => (float[?] y) { [d] y = DequantizeLinear(x, s) }",
+        [f"{DEQUANTIZE} typed: {DEQUANTIZED}, by {DEQUANTIZE}"],
     ),
     "ArgMax": (
         "(float[n,m] x) => (int64[?,?] y) { [r] y = ArgMax<axis = 1>(x) }",

@@ -2,6 +2,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from sonnx_ort.models import Approximation, Classification
 from sonnx_ort.models.example import differing_elements, same_elements
 
 QUIET_NAN, OTHER_NAN = (
@@ -56,3 +57,31 @@ def test_memory_layout_makes_no_difference():
 def test_differing_elements_are_marked():
     a, b = np.float32([[0.0, 1, np.nan]]), np.float32([[-0.0, 1, np.nan]])
     assert differing_elements(a, b).tolist() == [[True, False, False]]
+
+
+@pytest.mark.parametrize(
+    "predictions", [np.int64([2, 0, 1]), np.float32([[0, 1, 3], [2, 1, 0], [1, 0, 0]])]
+)
+def test_predictions_are_classes_or_scores(predictions):
+    assert Classification("label", np.int64([2, 0, 2]), 2).count(predictions) == 2
+
+
+@pytest.mark.parametrize(
+    ("actual", "distance"),
+    [
+        (np.float32([1, 2]), 0),
+        (np.float32([1.5, 1.75]), 0.5),
+        (np.float32([1, -np.inf]), np.inf),
+        (np.float32([1, np.nan]), np.nan),
+        (np.float64([1, 2]), np.inf),
+        (np.float32([[1, 2]]), np.inf),
+    ],
+)
+def test_distance_is_the_largest_difference_of_an_element(actual, distance):
+    expected = Approximation({"y": np.float32([1, 2])}, 0.25)
+    assert np.array_equal(expected.distance("y", actual), distance, equal_nan=True)
+
+
+def test_nothing_is_at_no_distance_from_nothing():
+    nothing = np.float32([])
+    assert Approximation({"y": nothing}, 0.0).distance("y", nothing) == 0

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.models import (
+    Approximation,
     Classification,
     Outputs,
     Rejection,
@@ -40,6 +41,7 @@ from sonnx_ort.models import (
             "refused in the run: Div.int.C1 at node, -5 and 0 at [1]",
         ),
         (Classification("label", np.zeros(360), 352), "352 of 360 right, before and after"),
+        (Approximation({"C": np.float32([1, 0.5])}, 1e-4), "C = [1, 0.5], within 0.0001"),
     ],
 )
 def test_expectation_in_words(expected, text):

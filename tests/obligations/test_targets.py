@@ -94,7 +94,7 @@ def test_results_are_what_the_file_declares() -> None:
                 "y = Loop(trips, c) <body = body (int64 i, bool g) => (bool still, float[?] u)"
                 " { still = Identity(g) [choose] u = If(g) <"
                 "then_branch = t () => (float[?] p) { p = Div(x, z) },"
-                " else_branch = e () => (float[?] q) { q = Relu(x) }> }>"
+                " else_branch = e () => (float[?] q) { q = Softplus(x) }> }>"
             ),
             ("Loop '(output y)' body", "If 'choose' then_branch"),
             True,
@@ -102,7 +102,7 @@ def test_results_are_what_the_file_declares() -> None:
         (
             (
                 "[choose] y = If(c) <"
-                "then_branch = t () => (float[?] p) { p = Relu(x) },"
+                "then_branch = t () => (float[?] p) { p = Softplus(x) },"
                 " else_branch = e () => (float[?] q) { q = Loop(trips, c) <"
                 "body = body (int64 i, bool g) => (bool still, float[?] u)"
                 " { still = Identity(g) u = Div(x, z) }> }>"

@@ -43,6 +43,16 @@ SPOKEN_OF = {
     "BatchNormalization.R4": ("input_mean", "input_var"),
     "BatchNormalization.C3": ("input_var",),
     "Clip.C1": ("min", "max"),
+    "DequantizeLinear.C1": ("X", "x_zero_point"),
+    "DequantizeLinear.scale": ("x_scale",),
+    "DequantizeLinear.signature": ("x_scale", "x_zero_point"),
+    "DequantizeLinear.types": ("X", "x_zero_point"),
+    "QuantizeLinear.C1": ("y_scale",),
+    "QuantizeLinear.C2": ("X",),
+    "QuantizeLinear.given": ("y_zero_point",),
+    "QuantizeLinear.signature": ("y_scale", "y_zero_point"),
+    "QuantizeLinear.types": ("X", "y_scale"),
+    "QuantizeLinear.zero_point": ("y_zero_point",),
     "Slice.R1": ("axes",),
     "Slice.R2": ("X", "axes"),
     "Slice.R3": ("steps",),
@@ -82,7 +92,9 @@ def test_rules_that_a_run_can_break_are_decided_in_this_order(edition, operator,
 
 @pytest.mark.parametrize("rule", OPERATOR_RULES, ids=lambda rule: rule.id)
 def test_id_is_operator_family_and_tag(rule):
-    assert re.fullmatch(r"[A-Z]\w+(\.(float|int|bool))?\.(R|RG|C|E)\d+", rule.id)
+    tag = r"(R|RG|C|E)\d+(\.[a-zA-Z_]+)?"
+    place = r"[a-zA-Z_]+(\.(C\d|[a-z]+))?"
+    assert re.fullmatch(rf"[A-Z]\w+(\.(float|int|bool))?\.({tag}|{place})", rule.id)
 
 
 @pytest.mark.parametrize("rule", OPERATOR_RULES, ids=lambda rule: rule.id)
@@ -179,6 +191,27 @@ def test_rule_speaks_of_some_operands_alone(rule):
         ("Add.int.R2", "bool", "A is of type bool, which is not numeric"),
         ("And.bool.R2", "bool", None),
         ("And.bool.R2", "float", "A is of type float, which is not bool"),
+        ("Relu.float.R2", "double", None),
+        ("Relu.int.R2", "int16", None),
+        (
+            "Relu.int.R2",
+            "uint8",
+            "A is of type uint8, which is not int8 or int16 or int32 or int64",
+        ),
+        (
+            "Softmax.float.R2",
+            "bfloat16",
+            "A is of type bfloat16, which is not float16 or float or double",
+        ),
+        (
+            "Softmax.float.R2",
+            "int8",
+            "A is of type int8, which is not float16 or float or double",
+        ),
+        ("QuantizeLinear.types", "float16", "A is of type float16, which is not float"),
+        ("QuantizeLinear.zero_point", "int8", "A is of type int8, which is not uint8"),
+        ("DequantizeLinear.types", "uint8", "A is of type uint8, which is not int32"),
+        ("DequantizeLinear.scale", "float16", "A is of type float16, which is not float"),
     ],
 )
 def test_common_rule_about_types_admits_those_of_its_family(rule, kind, evidence):

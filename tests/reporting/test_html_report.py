@@ -66,9 +66,9 @@ def written(made: onnx.ModelProto, **choices: str) -> str:
 def hostile(name: str) -> onnx.ModelProto:
     """A model in which everything that has a name bears one that a page could take for markup."""
     node = onnx.helper.make_node("Div", [f"{name}A", f"{name}B"], [f"{name}C"], name=name)
-    dead = onnx.helper.make_node("Softmax", [f"{name}A"], [f"{name}D"], name=f"{name}soft")
+    dead = onnx.helper.make_node("LogSoftmax", [f"{name}A"], [f"{name}D"], name=f"{name}soft")
     inputs = [tensor(f"{name}A", "float", [3]), tensor(f"{name}B", "float", [f"{name}n", 1])]
-    inner = onnx.helper.make_node("Relu", [f"{name}A"], [f"{name}F"], name=f"{name}in")
+    inner = onnx.helper.make_node("Softplus", [f"{name}A"], [f"{name}F"], name=f"{name}in")
     body = onnx.helper.make_graph([inner], name, [], [tensor(f"{name}F", "float", [3])])
     custom = onnx.helper.make_node(
         name, [f"{name}A"], [f"{name}E"], f"{name}own", domain=name, **{name: body}
@@ -137,7 +137,7 @@ def test_with_explicit_broadcasting_the_verdict_is_said_of_the_rewritten_model()
 
 
 def test_a_model_without_obligations_is_not_said_to_keep_anything() -> None:
-    page = written(parse("(float[n] x) => (float[n] y) { y = Relu(x) }"))
+    page = written(parse("(float[n] x) => (float[n] y) { y = Softplus(x) }"))
     assert '<p class="word">Nothing to keep</p>' in page
     assert "1 node: 1 of operators that no rule speaks of (nothing is checked there)." in page
 

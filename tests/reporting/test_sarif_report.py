@@ -57,7 +57,7 @@ def test_what_is_left_to_the_run_and_findings_are_notes(run: dict[str, Any]) -> 
     assert found(run, "note") == [
         ("Div.int.C1", "Div 'quotient'"),
         ("Div.int.C2", "Div 'quotient'"),
-        ("GR4", "Softmax '(output q)'"),
+        ("GR4", "LogSoftmax '(output q)'"),
         ("GR2", "value 'r'"),
         ("Graph.implicit_shape", "value 'r'"),
     ]

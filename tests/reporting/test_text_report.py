@@ -12,11 +12,11 @@ from support.graphs import model, parse, tensor
 MADE = """
     (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, float[k] w)
         => (float[?, ?] z, int32[2] q, float[k] d) {
-        [relu] r = Relu(x)
+        [relu] r = Softplus(x)
         [ratio] z = Div(r, y)
         [quotient] q = Div(i, j)
         [difference] d = Sub(w, w)
-        [soft] s = Softmax(x)
+        [soft] s = LogSoftmax(x)
     }"""
 
 TEXT = """\
@@ -28,7 +28,7 @@ operands: the rank of 6 of 6 is known, and all sizes of 3
 violated: these fail in every run (1)
   Div.float.R1 at Div 'ratio'
       rank 2 is not rank 1
-      A 'r' float (n, 3) [Relu 'relu']
+      A 'r' float (n, 3) [Softplus 'relu']
       B 'y' float (3,) [input]
       to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of B from (3,) to (n,
         3)
@@ -63,9 +63,9 @@ proved: these hold in every run (8)
 
 findings: they change no result
   Graph.dead_node (1): Every node contributes to an output.
-      Softmax 'soft': no output of it contributes to one of the graph
+      LogSoftmax 'soft': no output of it contributes to one of the graph
   GR4 (1): No attribute is left to its default value.
-      Softmax 'soft': 'axis' is left out; ONNX assumes -1
+      LogSoftmax 'soft': 'axis' is left out; ONNX assumes -1
   GR2 (2): The type of every value stands in the file and is not left to inference.
       value 'r': the file gives no type
       value 's': the file gives no type
@@ -75,12 +75,12 @@ findings: they change no result
       value 's': the file gives no shape
 
 operators of the model, and how many nodes there are of each
-  nodes by what the profile has for their operators: 3 a draft, 2 general restrictions only, 0
+  nodes by what the profile has for their operators: 3 a draft, 1 general restrictions only, 1
     outside the profile
-  Div      2  in the profile, enforced
-  Sub      1  in the profile, enforced
-  Relu     1  in the profile without a draft: general restrictions only
-  Softmax  1  in the profile without a draft: general restrictions only"""
+  Div         2  in the profile, enforced
+  Sub         1  in the profile, enforced
+  Softplus    1  in the profile without a draft: general restrictions only
+  LogSoftmax  1  outside the profile"""
 
 
 def test_whole_text() -> None:
@@ -123,8 +123,8 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
 
 
 def test_many_findings_of_one_kind_are_cut_short() -> None:
-    nodes = "".join(f"s{number} = Softmax<axis = 0>(x)\n" for number in range(7))
-    made = parse(f"(float[k] x) => (float[k] z) {{ {nodes} z = Relu(x) }}")
+    nodes = "".join(f"s{number} = LogSoftmax<axis = 0>(x)\n" for number in range(7))
+    made = parse(f"(float[k] x) => (float[k] z) {{ {nodes} z = Softplus(x) }}")
     lines = text_report(sonnx_ort.check(made)).splitlines()
     assert "  Graph.dead_node (7): Every node contributes to an output." in lines
     assert lines.count("      and 2 more; --format json has all") == 3

@@ -9,12 +9,12 @@ from support.graphs import binary_model, parse
 MIXED = """
     (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, bool c)
         => (float[?, ?] z, int32[2] k, float[?, ?] w) {
-        [rectify] r = Relu(x)
+        [rectify] r = Softplus(x)
         [ratio] z = Div(r, y)
         [quotient] k = Div(i, j)
         [choose] w = If(c) <
             then_branch = t () => (float[?, ?] p) { [inner] p = Div(x, y) },
-            else_branch = e () => (float[?, ?] q) { q = Softmax(x) }>
+            else_branch = e () => (float[?, ?] q) { q = LogSoftmax(x) }>
     }"""
 """Violations in the graph and in a branch, rules left to the run, proofs, and findings."""
 

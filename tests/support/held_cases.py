@@ -5,24 +5,10 @@ ONNX Runtime decides in the run, or they are known to it, so that it refuses the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
+from support.held_by_convolutions import HELD_BY_CONVOLUTIONS
+from support.held_case import HeldCase
+from support.held_layout import LAYOUT_CASES
 
-@dataclass(frozen=True)
-class HeldCase:
-    """A model that breaks a rule, and what it is fed with.
-
-    Attributes:
-        graph: The graph in ONNX's textual syntax, such as `(float[n] x) => (float[m] y) {...}`.
-        feeds: The inputs by name; nested lists, which take the types that the graph declares.
-        opset: The version of the standard operators.
-    """
-
-    graph: str
-    feeds: Mapping[str, Any]
-    opset: int = 21
-
-
-HELD_CASES: Mapping[str, Sequence[HeldCase]] = {}
+HELD_CASES: Mapping[str, Sequence[HeldCase]] = {**HELD_BY_CONVOLUTIONS, **LAYOUT_CASES}
 """The cases by the rules' ids."""

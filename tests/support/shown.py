@@ -3,7 +3,7 @@
 MADE = """
     (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, float[k] w)
         => (float[?, ?] z, int32[2] q, float[k] d) {
-        [relu] r = Relu(x)
+        [relu] r = Softplus(x)
         [ratio] z = Div(r, y)
         [quotient] q = Div(i, j)
         [difference] d = Sub(w, w)

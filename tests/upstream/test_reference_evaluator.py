@@ -6,8 +6,75 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from support.graphs import parse
+from support.meanings import Applied, by_reference, outside
 
 pytestmark = pytest.mark.upstream
+
+F, INT32 = np.float32, np.int32
+NAN, INF = np.nan, np.inf
+ROW = F([[[1, 2, 3, 4]]])
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, F)
+
+
+def lstm(lengths: np.ndarray | None = None, **attributes: object) -> Applied:
+    """Two steps of one place, whose gates are all 2."""
+    bias = np.full((1, 8), 1, F)
+    operands = [ones(2, 1, 1), 0 * ones(1, 4, 1), 0 * ones(1, 4, 1), bias, lengths]
+    return Applied("LSTM", operands, {"hidden_size": 1, **attributes}, 2)
+
+
+DIFFERING = {
+    "MaxPool counts within a channel": Applied(
+        "MaxPool", [ones(1, 2, 1)], {"kernel_shape": [1]}, 2
+    ),
+    "MaxPool passes over NaN": Applied("MaxPool", [F([[[NAN, 1]]])], {"kernel_shape": [2]}),
+    "Conv multiplies what is between a dilated kernel by zero": (
+        Applied("Conv", [F([[[1, INF, 1]]]), ones(1, 1, 2)], {"dilations": [2]})
+    ),
+    "QuantizeLinear wraps beyond int32": Applied("QuantizeLinear", [F([3e9]), F([1])]),
+    "DequantizeLinear rounds before it subtracts": (
+        Applied("DequantizeLinear", [INT32([2**24 + 1]), F([1]), INT32([2**24])])
+    ),
+    "Gemm multiplies integers in double": (
+        Applied("Gemm", [np.int64([[2**53 + 1]]), np.int64([[1]])])
+    ),
+    "Softmax before version 13 is that of version 13": (
+        Applied("Softmax", [ones(1, 2, 2)], {"axis": 1}, opset=12)
+    ),
+    "Softmax of an infinity is NaN": Applied("Softmax", [F([INF, 1])]),
+    "Shape counts an end before the first axis from the last": Applied(
+        "Shape", [ones(2, 3)], {"end": -3}
+    ),
+    "LSTM has no lengths of sequences": lstm(INT32([1])),
+    "LSTM has no clip": lstm(clip=0.5),
+    "LSTM has no coupled gates": lstm(input_forget=1),
+    "LSTM has no other activations": lstm(activations=["Relu", "Tanh", "Tanh"]),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERING)
+def test_result_is_another_than_the_documents_have(name: str) -> None:
+    """Once it is not, its entry in `tests/support/meaning_cases.py` can go."""
+    applied = DIFFERING[name]
+    assert outside(applied, by_reference(applied))
+
+
+@pytest.mark.parametrize(
+    "applied",
+    [
+        Applied("MaxPool", [ROW.astype(np.int8)], {"kernel_shape": [2], "pads": [1, 1]}),
+        Applied("MaxPool", [ROW], {"kernel_shape": [2], "pads": [1, 0]}),
+        Applied("Flatten", [ones(0, 2)]),
+    ],
+    ids=["MaxPool of padded integers", "MaxPool of one padded axis", "Flatten of nothing"],
+)
+def test_defined_result_is_an_error(applied: Applied) -> None:
+    assert isinstance(applied.meaning, tuple)
+    with pytest.raises((ValueError, IndexError)):
+        by_reference(applied)
 
 
 def test_slice_that_counts_down_from_a_place_in_front_of_the_axis() -> None:
@@ -20,3 +87,14 @@ def test_slice_that_counts_down_from_a_place_in_front_of_the_axis() -> None:
     session = ort.InferenceSession(model.SerializeToString())
     assert session.run(None, {"x": x})[0].tolist() == [5]
     assert ReferenceEvaluator(model).run(None, {"x": x})[0].tolist() == []
+
+
+def test_pads_of_max_pool_are_read_as_pairs() -> None:
+    """ONNX lists the begins of all axes, then the ends."""
+    model = parse("""(float[1,1,2,2] x) => (float[1,1,h,w] y) {
+        y = MaxPool <kernel_shape = [2, 2], pads = [0, 0, 1, 1], strides = [1, 1]> (x)
+    }""")
+    x = np.array([[[[1, 2], [3, 4]]]], np.float32)
+    session = ort.InferenceSession(model.SerializeToString())
+    assert session.run(None, {"x": x})[0].tolist() == [[[[4, 4], [4, 4]]]]
+    assert ReferenceEvaluator(model).run(None, {"x": x})[0].tolist() == [[[[3, 4, 4]]]]

@@ -4,6 +4,7 @@ The node itself is kept, and what is proved costs nothing. The rewritten model n
 """
 
 from collections.abc import Container, Mapping, Sequence
+from types import MappingProxyType
 
 import onnx_ir as ir
 
@@ -47,10 +48,18 @@ from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.profile.slice import SLICE
 
 _GUARDS = 9
 """The first opset with Where and with integer constants."""
+
+_IN_GUARDS_OF: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "ReduceSum": ("Softmax",),
+        "Slice": ("Softmax",),
+        "Sub": ("Slice", "DequantizeLinear"),
+    }
+)
+"""The added operators that are in guards of these operators alone."""
 
 _BFLOAT16 = 13
 """The first opset in which Cast, Reshape and Shape take bfloat16."""
@@ -90,9 +99,10 @@ class NativeBackend(EnforcingBackend):
 
     @staticmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
-        """The operators of all guards; only guards of Slice use Sub."""
-        cut = any(node.target.operator is SLICE for node in nodes)
-        return ADDED_OPERATORS if cut else ADDED_OPERATORS - {"Sub"}
+        """The operators of all guards; some of them are in guards of few operators alone."""
+        guarded = {node.target.operator.name for node in nodes}
+        unused = (name for name, users in _IN_GUARDS_OF.items() if guarded.isdisjoint(users))
+        return ADDED_OPERATORS.difference(unused)
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Guard graph inputs if that decides the shapes of several nodes.
@@ -207,6 +217,9 @@ def _carrier(target: Target, element_type: ElementType) -> ElementType | None:
 
 def _known_element_type(examined: ExaminedNode) -> ElementType:
     element_type = element_type_of(examined)
+    if element_type is None and examined.target.operator.moves_elements:
+        # Its rules are the same for all types, and its guards read no elements of that type.
+        return ElementType.FLOAT
     if element_type is None:
         target = examined.target
         raise SonnxError(

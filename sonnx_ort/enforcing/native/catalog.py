@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import onnx_ir as ir
 
@@ -14,7 +15,19 @@ from sonnx_ort.enforcing.native.element_guards import (
     with_infinity,
 )
 from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Operands
+from sonnx_ort.enforcing.native.layout_guards import (
+    axes_named_once_guard,
+    equal_but_on_axis_guard,
+    inferable_size_guard,
+)
+from sonnx_ort.enforcing.native.line_guards import (
+    existing_axis_guard,
+    lines_guard,
+    short_behind_axis_guard,
+)
+from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32, NONZERO_NUMBERS
 from sonnx_ort.enforcing.native.shape_guards import EVERY_AXIS, axis_guard, rank_guard, slice_guard
+from sonnx_ort.enforcing.native.size_guards import shape_guard, sizes_guard
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examined_node import ExaminedNode
@@ -26,7 +39,17 @@ from sonnx_ort.profile.requirements.division import (
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.joining import EqualButOnAxis
+from sonnx_ort.profile.requirements.lines import (
+    HasAxis,
+    LinesAboveNegativeInfinity,
+    ShortBehindAxis,
+)
+from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
+from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
+from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
+from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
 from sonnx_ort.profile.requirements.slicing import EveryAxis, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status, Subject
 
@@ -37,9 +60,29 @@ DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
         RepresentableQuotient: REPRESENTABLE_QUOTIENT,
         WithinInt32: WITHIN_INT32,
         EveryAxis: EVERY_AXIS,
+        NonZeroNumbers: NONZERO_NUMBERS,
+        DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,
     }
 )
 """The guards of elements, and of shapes of single operands."""
+
+_MADE_GUARDS: Mapping[type, Callable[[Any], DecidingGuard]] = MappingProxyType(
+    {
+        WithinInterval: interval_guard,
+        OwnRank: rank_guard,
+        AxisNotEmpty: axis_guard,
+        Slicing: slice_guard,
+        HasAxis: existing_axis_guard,
+        ShortBehindAxis: short_behind_axis_guard,
+        LinesAboveNegativeInfinity: lines_guard,
+        EqualButOnAxis: equal_but_on_axis_guard,
+        InferableSize: inferable_size_guard,
+        AxesNamedOnce: axes_named_once_guard,
+        SizesWithin: sizes_guard,
+        ShapeFrom: shape_guard,
+    }
+)
+"""What makes the guards that depend on more of a requirement than its kind."""
 
 ResultForm = Callable[[StandardNodes, ir.Value, Operands, GuardedNode], ir.Value]
 """Transforms a node's result: takes the result, the operands and the node."""
@@ -72,16 +115,8 @@ class Guards:
 
 def deciding_guard(requirement: Requirement) -> DecidingGuard | None:
     """The guard of a requirement, or None."""
-    match requirement:
-        case WithinInterval():
-            return interval_guard(requirement)
-        case OwnRank():
-            return rank_guard(requirement)
-        case AxisNotEmpty():
-            return axis_guard(requirement)
-        case Slicing():
-            return slice_guard(requirement)
-    return DECIDING_GUARDS.get(type(requirement))
+    make = _MADE_GUARDS.get(type(requirement))
+    return DECIDING_GUARDS.get(type(requirement)) if make is None else make(requirement)
 
 
 def guards_of(examined: ExaminedNode, element_type: ElementType, edition: Edition) -> Guards:

@@ -58,7 +58,7 @@ class Flag:
     """Whether a run keeps a rule.
 
     Attributes:
-        value: One boolean, as a scalar or a vector.
+        value: One boolean, as a scalar or a vector; or one for each axis of the first operand.
         when_kept: The value if the rule is kept.
     """
 

@@ -4,6 +4,7 @@ They check proved rules in each run as well: they are the reference, and this ch
 """
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 
 import onnx_ir as ir
 
@@ -47,7 +48,8 @@ from sonnx_ort.enforcing.value_info import (
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.finite import FiniteValue
-from sonnx_ort.obligations.targets import attribute_texts
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.rule import Status
@@ -214,9 +216,9 @@ class PythonBackend(EnforcingBackend):
     ) -> ir.Value:
         """Add the custom operator and its guard, and return the guard's output."""
         target = examined.target
-        if target.operator.repeated_operand is not None:
-            operands = in_one_vector(nodes, operands)
         custom = CUSTOM_OPERATORS[target.operator.name]
+        if target.operator.repeated_operand is not None and not isinstance(custom, Inspection):
+            operands = in_one_vector(nodes, operands)
         rules = [o.rule for o in examined.obligations if o.operator == target.operator.name]
         first = len(nodes.nodes)
         result = nodes.enforced(
@@ -225,7 +227,7 @@ class PythonBackend(EnforcingBackend):
             {
                 "node": target.label,
                 "edition": self._edition.value,
-                **attribute_texts(target.node, target.operator),
+                **parameter_texts(target.node, target.operator, self._opset),
             },
             guard=guard_name(target.operator.name, target.label, rules),
         )
@@ -247,8 +249,21 @@ def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequen
 
 
 def _can_be_checked(examined: ExaminedNode) -> bool:
-    """Whether a run can check any rule of the node, proved or not."""
-    return any(obligation.rule.in_run for obligation in examined.obligations)
+    """Whether a run can check any rule of the node, proved or not.
+
+    Nothing is left to check of an operator that moves elements if constants decide it alone.
+    """
+    in_run = [obligation for obligation in examined.obligations if obligation.rule.in_run]
+    if not examined.target.operator.moves_elements:
+        return bool(in_run)
+    return not all(_decided_by_constants(obligation) for obligation in in_run)
+
+
+def _decided_by_constants(obligation: Obligation) -> bool:
+    """Whether a rule is proved whatever the shapes of a run are."""
+    operands = [replace(operand, shape=None, bounds=None) for operand in obligation.operands]
+    judgement, _ = obligation.rule.judge([operand.name for operand in operands], operands)
+    return judgement.status is Status.PROVED
 
 
 def _only_waived(examined: ExaminedNode) -> bool:

@@ -12,10 +12,11 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
 from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
-from sonnx_ort.custom_ops.inspection import LEFT_OUT
+from sonnx_ort.custom_ops.inspection import omitted
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand
 from sonnx_ort.enforcing.nodes import StandardNodes
-from sonnx_ort.enforcing.value_info import DATA_TYPES
+from sonnx_ort.enforcing.value_info import DATA_TYPES, element_type_of
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examined_node import Alignment, BroadcastPlan, ExaminedNode
 from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.element_type import ElementType
@@ -50,17 +51,41 @@ def inspected_operands(
     elements.
     """
     operator, names = examined.target.operator, examined.target.operand_names
+    if operator.repeated_operand is not None:
+        shapes = [nodes.shape(value) for value in operands]
+        return [joined(nodes, shapes), ranks_in_run(nodes, shapes)], list(operands)
     shown, read = [], list(operands)
     for name in operator.checked_operands:
         position = names.index(name) if name in names else None
         if position is None:
-            shown.append(nodes.constant([LEFT_OUT], "left_out"))
+            shown.append(_omitted(nodes, examined, name))
         elif name in operator.by_shape:
             shown.append(nodes.shape(operands[position]))
         else:
             elements, read[position] = _as_kernels_take(nodes, examined, position, read[position])
             shown.append(elements)
     return shown, read
+
+
+def _omitted(nodes: StandardNodes, examined: ExaminedNode, name: str) -> ir.Value:
+    """What represents an omitted operand, in the type that kernels take.
+
+    Raises:
+        SonnxError: Its elements would be read, and their type is unknown.
+    """
+    target = examined.target
+    element_type: ElementType | None = ElementType.INT64
+    if name not in target.operator.by_shape:
+        fixed = ElementType.named(target.operator.operand_types.get(name))
+        element_type = fixed or element_type_of(examined)
+    if element_type is None:
+        raise SonnxError(
+            f"{target.operator.name} '{target.label}': {name} is left out, and its element type "
+            f"is that of '{target.inputs[0].name}', which follows from nothing and is not "
+            "declared; declare it in value_info"
+        )
+    taken = DATA_TYPES[CARRIERS.get(element_type, element_type)]
+    return nodes.constant(omitted(target.operator, name), "left_out", taken)
 
 
 def _as_kernels_take(

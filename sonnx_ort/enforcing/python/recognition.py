@@ -1,6 +1,6 @@
 """Distinguishes nodes that `rewrite` made from imitations."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 import onnx_ir as ir
@@ -9,19 +9,22 @@ from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS, finite_guard_name
-from sonnx_ort.custom_ops.inspection import LEFT_OUT, Inspection
+from sonnx_ort.custom_ops.inspection import Inspection, omitted
+from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
-from sonnx_ort.obligations.targets import EnforcedNode, attribute_texts, nodes_with_paths
+from sonnx_ort.obligations.targets import EnforcedNode, nodes_with_paths, parameter_texts
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.finite import FINITE, computing_operator
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule, Subject
+from sonnx_ort.profile.rule import VERSION, Rule, Subject
 
 _NARROW = (ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 """The types whose numbers are all exact in float."""
+
+_CUSTOM_BY_NAME = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
 
 _DEFINITIONS = {definition.name: definition for definition in KERNEL_DEFINITIONS}
 
@@ -41,21 +44,22 @@ def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[Enforce
         InvalidModel: A node's result can be read without its guard, or the guard is a wrong one.
         SonnxError: A node is already enforced under the other edition.
     """
+    version = model.opset_imports.get(STANDARD_DOMAIN, 1)
     return tuple(
-        replace(_recognize(node, edition), path=path)
+        replace(_recognize(node, edition, version), path=path)
         for node, path in nodes_with_paths(model)
         if node.domain == DOMAIN and node.op_type != BROADCAST.name
     )
 
 
-def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
+def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
     if node.op_type in _EARLIER_NAMES:
         raise InvalidModel(
             f"node '{node.name}' is {DOMAIN}::{node.op_type}, as an earlier version of rewrite "
             "made it, whose result ONNX Runtime may take for a shape; rewrite the original model "
             "again"
         )
-    reason = _difference(node)
+    reason = _difference(node, version)
     if reason is not None:
         raise InvalidModel(
             f"node '{node.name}' lies in the domain '{DOMAIN}' but is not what rewrite "
@@ -82,9 +86,36 @@ def _recognize(node: ir.Node, edition: Edition) -> EnforcedNode:
         label,
         decided,
         None if enforced is None else edition,
-        _computing_node(node, guard, operator, decided),
-        added=_added_reshapes(node, guard),
+        _computing_node(node, guard, operator, decided, version),
+        added=_added_nodes(node, guard),
     )
+
+
+def _added_nodes(node: ir.Node, guard: ir.Node) -> frozenset[ir.Node]:
+    """The guard, what reads a checked shape, and what makes the vectors that the kernel reads."""
+    custom, inputs = _CUSTOM_BY_NAME.get(node.op_type), list(node.inputs)
+    added = {guard}
+    if isinstance(custom, CustomOperator):
+        # Its result is of the model, which may read it as a shape too.
+        if custom.operator.repeated_operand is None:
+            return frozenset(added)
+        elements = inputs.pop(0)
+        added |= _producers([elements], "Concat") | _producers(_concatenated(elements), "Reshape")
+    else:
+        readers = (use.node for use in guard.outputs[0].uses() if use.idx == 1)
+        added.update(reader for reader in readers if reader.op_type == "Reshape")
+    if isinstance(custom, Inspection) and custom.operator.repeated_operand is None:
+        names = zip(custom.operator.checked_operands, inputs, strict=True)
+        inputs = [value for name, value in names if name in custom.operator.by_shape]
+    joined = [value for vector in inputs for value in _concatenated(vector)]
+    for operator in ("Concat", "Constant", "Shape"):
+        added |= _producers(inputs, operator)
+    return frozenset(added | _producers(joined, "Shape"))
+
+
+def _producers(values: Iterable[ir.Value | None], operator: str) -> set[ir.Node]:
+    nodes = (_producer(value, operator) for value in values)
+    return {node for node in nodes if node is not None}
 
 
 def _recognize_finite(node: ir.Node) -> EnforcedNode:
@@ -103,21 +134,13 @@ def _recognize_finite(node: ir.Node) -> EnforcedNode:
     return EnforcedNode(node, operator, label, (FINITE,), None, added=added)
 
 
-def _added_reshapes(node: ir.Node, guard: ir.Node) -> frozenset[ir.Node]:
-    """The guard, what reads its output as a shape, and what makes one vector of operands."""
-    readers = [use.node for use in guard.outputs[0].uses() if use.idx == 1]
-    flat = (_producer(value, "Reshape") for value in _concatenated(node.inputs[0]))
-    reshapes = (n for n in (guard, *readers, *flat) if n is not None and n.op_type == "Reshape")
-    return frozenset(reshapes)
-
-
 def _computing_node(
-    node: ir.Node, guard: ir.Node, operator: Operator, rules: Sequence[Rule]
+    node: ir.Node, guard: ir.Node, operator: Operator, rules: Sequence[Rule], version: int
 ) -> ir.Node | None:
     """The standard node that computes with exactly the operands that a custom operator checks."""
     custom = CUSTOM_OPERATORS.get(operator.name)
     if isinstance(custom, Inspection):
-        return _inspected_node(node, guard, operator)
+        return _inspected_node(node, guard, operator, version)
     if custom is None or custom.arithmetic is not None:
         return None
     position = custom.passed_operand
@@ -128,7 +151,7 @@ def _computing_node(
     # A Cast keeps shapes, but may change elements.
     by_shapes = all(rule.requirement.subject is not Subject.ELEMENTS for rule in rules)
     checked = _operands(node, operator)
-    texts = attribute_texts(reader, operator)
+    texts = parameter_texts(reader, operator, version)
     if any(_text(node, name) != text for name, text in texts.items()):
         return None
     if len(reader.inputs) != len(checked):
@@ -147,7 +170,9 @@ def _computing_node(
     return reader if matches else None
 
 
-def _inspected_node(node: ir.Node, guard: ir.Node, operator: Operator) -> ir.Node | None:
+def _inspected_node(
+    node: ir.Node, guard: ir.Node, operator: Operator, version: int
+) -> ir.Node | None:
     """The standard node whose first operand gets the shape from a custom operator."""
     reshape = _only_reader(guard, 1)
     reader = None if reshape is None else _only_reader(reshape, 0)
@@ -155,26 +180,30 @@ def _inspected_node(node: ir.Node, guard: ir.Node, operator: Operator) -> ir.Nod
         return None
     if (reader.domain, reader.op_type) != (operator.domain, operator.name):
         return None
-    texts = attribute_texts(reader, operator)
+    texts = parameter_texts(reader, operator, version)
     if any(_text(node, name) != text for name, text in texts.items()):
         return None
-    read = dict(zip(operator.operands, (reshape.inputs[0], *reader.inputs[1:]), strict=False))
+    operands = (reshape.inputs[0], *reader.inputs[1:])
+    if operator.repeated_operand is not None:
+        sizes, ranks = map(_of_shapes, node.inputs)
+        return reader if list(operands) == sizes == [_value_of_shape(r) for r in ranks] else None
+    read = dict(zip(operator.operands, operands, strict=False))
     inputs = (value for value in node.inputs if value is not None)
     matches = all(
-        _is_checked(checked, read.get(name), by_shape=name in operator.by_shape)
+        _is_checked(checked, read.get(name), operator, name)
         for name, checked in zip(operator.checked_operands, inputs, strict=True)
     )
     return reader if matches else None
 
 
-def _is_checked(checked: ir.Value, read: ir.Value | None, *, by_shape: bool) -> bool:
+def _is_checked(checked: ir.Value, read: ir.Value | None, operator: Operator, name: str) -> bool:
     """Whether the custom operator checks what the standard node reads, or its conversion."""
-    if not by_shape:
-        node = None if read is None else _cast_back(read.producer())
-        return checked in {read, node and node.inputs[0]}
     if read is None:
         tensor = constant_tensor(checked)
-        return tensor is not None and tensor.numpy().tolist() == [LEFT_OUT]
+        return tensor is not None and tensor.numpy().tolist() == omitted(operator, name)
+    if name not in operator.by_shape:
+        node = _cast_back(read.producer())
+        return checked in {read, node and node.inputs[0]}
     return _value_of_shape(checked) is read
 
 
@@ -200,6 +229,11 @@ def _operands(node: ir.Node, operator: Operator) -> Sequence[ir.Value | None]:
     of_sizes = [_value_of_shape(value) for value in sizes]
     of_ranks = [_value_of_shape(_value_of_shape(value)) for value in ranks]
     return operands if operands == of_sizes == of_ranks else ()
+
+
+def _of_shapes(value: ir.Value | None) -> list[ir.Value | None]:
+    """The values whose shapes are in one vector."""
+    return [_value_of_shape(shape) for shape in _concatenated(value)]
 
 
 def _concatenated(value: ir.Value | None) -> Sequence[ir.Value | None]:
@@ -229,7 +263,7 @@ def _producer(value: ir.Value | None, operator: str) -> ir.Node | None:
     return node
 
 
-def _difference(node: ir.Node) -> str | None:
+def _difference(node: ir.Node, version: int) -> str | None:
     """Why a node is not an enforced one; None if it is."""
     definition = _DEFINITIONS.get(node.op_type)
     if definition is None:
@@ -246,7 +280,17 @@ def _difference(node: ir.Node) -> str | None:
     edition = _text(node, "edition")
     if edition not in (None, *(known.value for known in Edition)):
         return f"there is no edition '{edition}'"
-    return _unguarded(node)
+    return _other_version(node, version) or _unguarded(node)
+
+
+def _other_version(node: ir.Node, version: int) -> str | None:
+    made_for = _text(node, VERSION)
+    if made_for in (None, str(version)):
+        return None
+    return (
+        f"it checks the rules of version {made_for} of the standard operators, and the model "
+        f"imports version {version}"
+    )
 
 
 def _unguarded(node: ir.Node) -> str | None:
@@ -295,15 +339,24 @@ def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:
     edition = _text(node, "edition")
     # Checks of shapes alone do not record the edition.
     editions = list(Edition) if edition is None else [Edition(edition)]
+    text = _text(node, VERSION)
     return {
         guard_name(operator.name, label, rules, definition.remark): rules
         for possible in reversed(editions)
-        for rules in reversed(_possible_rules(operator, possible))
+        for rules in reversed(_possible_rules(operator, possible, text))
     }
 
 
-def _possible_rules(operator: Operator, edition: Edition) -> list[tuple[Rule, ...]]:
-    """The rules of each family of types, those of all families, and each single rule."""
-    by_family = list(operator.contracts[edition].values())
+def _possible_rules(
+    operator: Operator, edition: Edition, version: str | None
+) -> list[tuple[Rule, ...]]:
+    """The rules of each family of types, those of all families, and each single rule.
+
+    The version is that of the standard operators; None if the rules do not depend on it.
+    """
+    by_family = [
+        tuple(rule for rule in rules if version is None or rule.binds_version(int(version)))
+        for rules in operator.contracts[edition].values()
+    ]
     unknown_family = tuple(dict.fromkeys(rule for rules in by_family for rule in rules))
     return [*by_family, unknown_family, *((rule,) for rule in unknown_family)]

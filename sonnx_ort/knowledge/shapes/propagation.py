@@ -171,7 +171,11 @@ class _Propagation:
         if node.op_type == "If":
             return self._branches(node)
         operator = OPERATORS.get(node.op_type)
-        if operator is not None and self._version < operator.broadcasting_since:
+        if (
+            operator is not None
+            and operator.elementwise
+            and self._version < operator.broadcasting_since
+        ):
             # Only the second operand is ever broadcast; enforcement ensures that.
             return [self._known_inputs(node).shape_if_known(0)]
         rule = rule_for(node, self._version)
@@ -204,7 +208,8 @@ class _Propagation:
         inputs = cast(Sequence[ir.Value], node.inputs)
         if custom.operator.repeated_operand is None:
             return self.shapes.get(inputs[0])
-        _, sizes, ranks = map(self._contents.get, inputs)
+        # Elements come first, if the kernel reads them.
+        *_, sizes, ranks = map(self._contents.get, inputs)
         if sizes is None or not ranks or not isinstance(ranks[0], int):
             return None
         return sizes[: ranks[0]]

@@ -118,12 +118,14 @@ class AdmittedAttribute(DependsOnAttributes, DecidedBeforeRuns):
         attributes: The name of the attribute.
         assumed: The default; None if there is none, so that the attribute may be left out.
         admits: Whether a value is allowed; lists of numbers are tuples.
+        given: Whether it must stand in the file.
     """
 
     attributes: tuple[str]
     assumed: AttributeValue
     admits: Callable[[Any], bool]
     example: Illustration
+    given: bool = False
 
     subject: ClassVar = Subject.ATTRIBUTES
 
@@ -136,6 +138,8 @@ class AdmittedAttribute(DependsOnAttributes, DecidedBeforeRuns):
         said = attributes.get(name)
         if said is None and name in attributes:
             return violated(f"the attribute {name} is no number or text")
+        if self.given and said is None:
+            return violated(f"the attribute {name} is left out")
         value = self.assumed if said is None else said
         if value is None:
             return proved(f"the attribute {name} is left out")

@@ -191,7 +191,10 @@ _EXAMPLE = Illustration(
 
 @dataclass(frozen=True, slots=True)
 class AxisNotEmpty(DependsOnAttributes, HintByExample):
-    """The size of the axis given by an attribute, negative from the end, is not 0."""
+    """The size of the axis given by an attribute, negative from the end, is not 0.
+
+    An operand that is left out has no such axis.
+    """
 
     axis: int = 0
     attributes: tuple[str, ...] = ("axis",)
@@ -206,7 +209,12 @@ class AxisNotEmpty(DependsOnAttributes, HintByExample):
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check the size if it is known."""
+        if not operands:
+            return proved("no such operand is given")
         (operand,) = operands
+        return self._judge(operand)
+
+    def _judge(self, operand: Operand) -> Judgement:
         if operand.shape is None:
             return at_run_time(f"the rank of {operand.name} is unknown")
         if operand.scalar_inputs:
@@ -226,6 +234,8 @@ class AxisNotEmpty(DependsOnAttributes, HintByExample):
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Check the size; a missing axis is a violation too."""
+        if not arrays:
+            return None
         (array,) = arrays
         there = -array.ndim <= self.axis < array.ndim
         if there and array.shape[self.axis] > 0:

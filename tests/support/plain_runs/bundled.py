@@ -8,7 +8,15 @@ import onnx
 
 import sonnx_ort
 from sonnx_ort import models
-from sonnx_ort.models import Case, Classification, Example, Outputs, Rejection, RunViolation
+from sonnx_ort.models import (
+    Approximation,
+    Case,
+    Classification,
+    Example,
+    Outputs,
+    Rejection,
+    RunViolation,
+)
 from support.plain_runs.run import Failure, Run
 
 
@@ -22,8 +30,8 @@ def bundled_runs() -> list[Run]:
     ]
 
 
-def trained_runs() -> list[tuple[Run, Run, Classification]]:
-    """Each classification: the model as it is and rewritten, both not optimized, and the case."""
+def network_runs() -> list[tuple[Run, Run, Classification | Approximation]]:
+    """Each network: the model as it is and rewritten, both not optimized, and what is expected."""
     return [
         (
             Run(f"{name}, as it is", partial(models.load, example.name), case.inputs, {}, False),
@@ -33,7 +41,7 @@ def trained_runs() -> list[tuple[Run, Run, Classification]]:
         for example in models.examples()
         for case in example.cases
         for name in [_name(example, case)]
-        if isinstance(case.expected, Classification)
+        if isinstance(case.expected, Classification | Approximation)
     ]
 
 

@@ -1,0 +1,110 @@
+"""Guards of operators that put the same elements into another shape.
+
+Shape(X0), Shape(X1) -> Equal -> Or(on the axis) -> Where(., Shape(X0), -code) -> Reshape(X0) -> X0
+
+They read shapes, and the few elements that name sizes or axes.
+"""
+
+from functools import reduce
+
+import onnx_ir as ir
+
+from sonnx_ort.enforcing.native.guard import (
+    DecidingGuard,
+    Flag,
+    GuardedNode,
+    Operands,
+    Precondition,
+    any_true,
+)
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.profile.requirements.joining import EqualButOnAxis
+from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
+from sonnx_ort.profile.requirements.reshaping import InferableSize
+
+
+def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
+    """The guard of shapes that are equal but on one axis."""
+
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+        """Compare axis by axis."""
+        first, *others = (nodes.shape(operand) for operand in operands)
+        rank = nodes.shape(first)
+        places = _places(nodes, rank)
+        axis = nodes.constant([requirement.axis], "axis")
+        if requirement.axis < 0:
+            axis = nodes.add("Add", [axis, rank], "axis_from_the_front")
+        on_axis = nodes.add("Equal", [places, axis], "is_the_axis")
+        flags = []
+        for other in others:
+            sizes = other
+            if not _equal_ranks(node):
+                flags.append(nodes.add("Equal", [nodes.shape(other), rank], "equal_rank"))
+                # As many sizes as the first operand has; they count if the ranks are equal.
+                many = nodes.add("Concat", [other, first], "sizes", {"axis": 0})
+                sizes = nodes.add("Gather", [many, places], "sizes", {"axis": 0})
+            equal = nodes.add("Equal", [sizes, first], "equal")
+            flags.append(nodes.add("Or", [equal, on_axis], "equal_or_the_axis"))
+        kept = reduce(lambda one, two: nodes.add("And", [one, two], "all_equal"), flags)
+        if not node.may_be_scalar:
+            return Flag(kept, when_kept=True)
+        # What passes on a scalar is decided by one flag. ONNX Runtime's optimizer removes a Not.
+        false = nodes.constant(False, "false", ir.DataType.BOOL)
+        differs = nodes.add("Equal", [kept, false], "differs")
+        return Flag(any_true(nodes, differs, "any_differs"), when_kept=False)
+
+    return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
+
+
+def _equal_ranks(node: GuardedNode) -> bool:
+    operands = node.examined.operands
+    ranks = {None if o.shape is None else len(o.shape) for o in operands}
+    return len(ranks) == 1 and None not in ranks and not operands[0].scalar_inputs
+
+
+def _places(nodes: StandardNodes, count: ir.Value) -> ir.Value:
+    """The numbers from 0 on, as many as a vector of one element says."""
+    zero, one = nodes.constant(0, "zero"), nodes.constant(1, "one")
+    scalar = nodes.add("Reshape", [count, nodes.constant([], "scalar")], "count")
+    return nodes.add("Range", [zero, scalar, one], "places")
+
+
+def inferable_size_guard(requirement: InferableSize) -> DecidingGuard:
+    """The guard of a size of -1."""
+
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+        """Whether a size is -1, and another of the result is 0."""
+        del node
+        data, sizes = operands
+        others = nodes.shape(data) if requirement.copies_zeros else sizes
+        zeros = nodes.add("Equal", [others, nodes.constant(0, "zero")], "is_zero")
+        inferred = nodes.add("Equal", [sizes, nodes.constant(-1, "minus_one")], "is_inferred")
+        found = [any_true(nodes, zeros, "some_zero"), any_true(nodes, inferred, "some_inferred")]
+        return Flag(nodes.add("And", found, "not_inferable"), when_kept=False)
+
+    return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
+
+
+def axes_named_once_guard(requirement: AxesNamedOnce) -> DecidingGuard:
+    """The guard of axes that are named once."""
+
+    def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
+        """Compare each axis with all behind it, counted from the front."""
+        del node
+        data, *named = operands
+        line = nodes.constant([-1], "line")
+        axes = named[0] if named else nodes.constant(list(requirement.axes or ()), "axes")
+        axes = nodes.add("Reshape", [axes, line], "axes_in_line")
+        rank = nodes.shape(nodes.shape(data))
+        negative = nodes.add("Less", [axes, nodes.constant(0, "zero")], "is_negative")
+        counted = nodes.add("Add", [axes, rank], "counted")
+        axes = nodes.add("Where", [negative, counted, axes], "from_the_front")
+        places = _places(nodes, nodes.shape(axes))
+        column = nodes.constant([-1, 1], "column")
+        standing = [nodes.add("Reshape", [v, column], "in_column") for v in (axes, places)]
+        equal = nodes.add("Equal", [standing[0], axes], "is_equal")
+        behind = nodes.add("Less", [standing[1], places], "is_behind")
+        twice = nodes.add("And", [equal, behind], "is_named_twice")
+        return Flag(any_true(nodes, twice, "any_named_twice"), when_kept=False)
+
+    return DecidingGuard(look, lambda _: True, Precondition.NOTHING)

@@ -1,0 +1,165 @@
+"""What the documents say of any node: exact results, enclosures, or nothing.
+
+One table leads from the name of an operator to what computes it. It knows names, versions,
+attributes and operands only, not the rules of the profile: an operator has a meaning here whether
+or not it has rules.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.oracle import activations, layout, products, quantization, ranges, recurrent, windows
+from sonnx_ort.oracle.domains import Violation
+from sonnx_ort.oracle.elements import Exact, Operands
+from sonnx_ort.oracle.enclosure import UNITS, enclosure
+from sonnx_ort.oracle.node import ELEMENT_TYPES, Node
+from sonnx_ort.oracle.operators import OPERATORS, outcome
+from sonnx_ort.oracle.results import (
+    EXACT,
+    Elements,
+    NotDefinedError,
+    Result,
+    Undefined,
+    tensor,
+)
+from sonnx_ort.profile.options import Edition
+
+Array = npt.NDArray[Any]
+Compute = Callable[[Node], Sequence[Elements | Result]]
+
+_COMPUTED: Mapping[str, tuple[int, Compute]] = MappingProxyType(
+    {
+        "Concat": (1, layout.concat),
+        "Constant": (1, layout.constant),
+        "Conv": (1, products.convolve),
+        "ConvInteger": (10, products.convolve_integers),
+        "DequantizeLinear": (10, quantization.dequantize_linear),
+        "Exp": (6, activations.function("Exp")),
+        "Flatten": (1, layout.flatten),
+        "Gemm": (7, products.gemm),
+        "LSTM": (7, recurrent.lstm),
+        "LeakyRelu": (6, activations.leaky_relu),
+        "MaxPool": (1, windows.max_pool),
+        "QuantizeLinear": (10, quantization.quantize_linear),
+        "Range": (11, ranges.range_of),
+        "Relu": (6, activations.relu),
+        "Reshape": (1, layout.reshape),
+        "Shape": (1, layout.shape),
+        "Sigmoid": (6, activations.function("Sigmoid")),
+        "Sin": (7, activations.function("Sin")),
+        "Softmax": (1, activations.softmax),
+        "Squeeze": (1, layout.squeeze),
+        "Tanh": (6, activations.function("Tanh")),
+        "Unsqueeze": (1, layout.unsqueeze),
+    }
+)
+"""What computes an operator, and the oldest version with this meaning."""
+
+_OLDEST = MappingProxyType({"Slice": 10, "Clip": 11, "BatchNormalization": 9, "Acos": 7})
+"""The oldest versions of other operators with their meaning; 7 otherwise."""
+
+_REAL = frozenset(
+    {"Conv", "Exp", "Gemm", "LSTM", "LeakyRelu", "MaxPool", "Range", "Relu"}
+    | {"Sigmoid", "Sin", "Softmax", "Tanh"}
+)
+"""The operators that are computed over the reals too."""
+
+COMPUTED = frozenset(_COMPUTED) | OPERATORS
+"""The operators that have a meaning here."""
+
+
+def meaning(
+    operator: str,
+    version: int,
+    attributes: Mapping[str, Any],
+    operands: Operands,
+    edition: Edition = Edition.TYPED,
+) -> tuple[Result, ...] | Undefined:
+    """What the documents say of the results of a node.
+
+    Args:
+        operator: Its name, one of `COMPUTED`.
+        version: The version of the operator, or of the opset.
+        attributes: The attributes that the node has: numbers, strings, sequences and arrays.
+        operands: All operands, arrays of the dtypes of element types, None for omitted ones.
+        edition: The edition of the profile, which some operators depend on.
+
+    Returns:
+        All results of the operator in their order, or why there is none at all.
+
+    Raises:
+        ValueError: The operator, this version, or its operands' types have no meaning here.
+    """
+    if operator not in COMPUTED:
+        raise ValueError(f"{operator} has no meaning here")
+    oldest = _COMPUTED[operator][0] if operator in _COMPUTED else _OLDEST.get(operator, 7)
+    if version < oldest:
+        raise ValueError(f"{operator} has no meaning here before version {oldest}")
+    if operator in OPERATORS:
+        return _by_outcome(operator, attributes, operands, edition)
+    try:
+        made = _COMPUTED[operator][1](Node(version, attributes, tuple(operands)))
+        return tuple(each.rounded() if isinstance(each, Elements) else each for each in made)
+    except NotDefinedError as error:
+        return Undefined(str(error))
+
+
+def meaning_over_the_reals(
+    operator: str, attributes: Mapping[str, Any], operands: Operands
+) -> tuple[Exact, ...] | Undefined:
+    """What a document says of the results of a node over the reals, in the newest version.
+
+    Args:
+        operator: Its name.
+        attributes: The attributes that the node has; those of real type may be `Fraction`.
+        operands: All operands, arrays of `Fraction`, None for omitted ones.
+
+    Returns:
+        A tensor for each result with two rationals for each element that enclose it; both are the
+        same if it is known to be rational. None for an element that is not defined, or too large.
+        Integers, as in the second result of MaxPool, are integers. Or why there is none at all.
+
+    Raises:
+        ValueError: The operator has no meaning over the reals here.
+    """
+    if operator not in _REAL:
+        raise ValueError(f"{operator} has no meaning over the reals here")
+    newest = 1 << 10
+    try:
+        made = _COMPUTED[operator][1](Node(newest, attributes, tuple(operands)))
+    except NotDefinedError as error:
+        return Undefined(str(error))
+    return tuple(_over_the_reals(each) for each in made)
+
+
+def _over_the_reals(made: Elements | Result) -> Exact:
+    if isinstance(made, Result):
+        return made.nearest.astype(object)
+    return tensor((each.ends for each in made.elements.ravel()), made.elements.shape)
+
+
+def _by_outcome(
+    operator: str, attributes: Mapping[str, Any], operands: Operands, edition: Edition
+) -> tuple[Result, ...] | Undefined:
+    """Ask `outcome` and `enclosure`, which compute the operators that have had rules first."""
+    present = [operand for operand in operands if operand is not None]
+    # The first operand of a Where is the condition.
+    element_type = ELEMENT_TYPES[present[1 if operator == "Where" else 0].dtype]
+    asked = operator, operands, element_type, edition, attributes
+    nearest = outcome(*asked)
+    if isinstance(nearest, Violation):
+        place = "" if nearest.index is None else f" at {list(nearest.index)}"
+        return Undefined(f"the operands break {nearest.rule}{place}")
+    admitted = enclosure(*asked)
+    if isinstance(admitted, Violation):  # It asks for the outcome first.
+        raise TypeError(f"{operator} has an outcome and breaks {admitted.rule}")
+    alone = np.array_equal(admitted.lowest, admitted.highest) and not admitted.anything.any()
+    units = UNITS.get((operator, element_type))
+    bound = EXACT if alone else "any order of summation, or rounding twice (ours)"
+    if units is not None:
+        bound = f"{units} units in the last place, measured of ONNX Runtime (ours)"
+    return (Result(nearest, admitted, np.zeros(nearest.shape, np.bool_), bound),)

@@ -1,0 +1,110 @@
+"""A node as the oracle sees it: version, attributes and operands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
+from sonnx_ort.oracle.elements import Exact, exact_elements
+from sonnx_ort.oracle.numbers import BinaryFormat, Number, decode
+from sonnx_ort.oracle.results import number, tensor
+from sonnx_ort.profile.element_type import ElementType, Family
+
+Array = npt.NDArray[Any]
+
+ELEMENT_TYPES: Mapping[np.dtype[Any], ElementType] = {t.dtype: t for t in ElementType}
+"""The element types by their numpy dtypes."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node.
+
+    Attributes:
+        version: The version of its operator.
+        attributes: The attributes that it has; lists are sequences of numbers, tensors arrays.
+        operands: All operands, None for omitted ones. Those over the reals are arrays of
+            `Fraction`; others have the dtype of an element type.
+    """
+
+    version: int
+    attributes: Mapping[str, Any]
+    operands: tuple[Array | None, ...]
+
+    def operand(self, place: int) -> Array:
+        """An operand that cannot be omitted.
+
+        Raises:
+            ValueError: It is omitted.
+        """
+        found = self.optional(place)
+        if found is None:
+            raise ValueError(f"operand {place} is missing")
+        return found
+
+    def optional(self, place: int) -> Array | None:
+        """An operand, or None if it is omitted."""
+        return self.operands[place] if place < len(self.operands) else None
+
+    def integers(self, name: str, default: list[int]) -> list[int]:
+        """The integers of an attribute."""
+        return [int(each) for each in self.attributes.get(name, default)]
+
+    def integer(self, name: str, default: int) -> int:
+        """The integer of an attribute."""
+        return int(self.attributes.get(name, default))
+
+    def factor(self, name: str, default: float) -> Number:
+        """The number of an attribute, which ONNX keeps as a float; a `Fraction` stays as it is."""
+        value = self.attributes.get(name, default)
+        if isinstance(value, Fraction):
+            return number(value)
+        bits = int(np.array(value, np.float32).view(np.uint32))
+        return decode(bits, FLOAT_FORMATS[ElementType.FLOAT])
+
+    def element_type(self, place: int = 0) -> ElementType | None:
+        """The type of an operand; None over the reals.
+
+        Raises:
+            ValueError: The dtype is none of the profile's.
+        """
+        dtype = self.operand(place).dtype
+        if dtype.kind == "O":
+            return None
+        if dtype not in ELEMENT_TYPES:
+            raise ValueError(f"operand {place} has dtype {dtype}, which no element type has")
+        return ELEMENT_TYPES[dtype]
+
+    def is_of_integers(self, place: int = 0) -> bool:
+        """Whether an operand has an integer type."""
+        element_type = self.element_type(place)
+        return element_type is not None and element_type.family is Family.INTEGER
+
+    def format(self, place: int = 0) -> BinaryFormat | None:
+        """The format of an operand's floats; None over the reals.
+
+        Raises:
+            ValueError: It has no floats.
+        """
+        element_type = self.element_type(place)
+        if element_type is None:
+            return None
+        if element_type not in FLOAT_FORMATS:
+            raise ValueError(f"operand {place} of {element_type} has no meaning")
+        return FLOAT_FORMATS[element_type]
+
+    def exact(self, place: int = 0) -> Exact:
+        """The exact elements of an operand: `Number` for floats and reals, else int or bool."""
+        operand = self.operand(place)
+        return exact_tensor(operand, self.element_type(place))
+
+
+def exact_tensor(array: Array, element_type: ElementType | None) -> Exact:
+    """The exact elements of an array; of `Fraction` if it has no element type."""
+    if element_type is None:
+        return tensor((number(Fraction(each)) for each in array.ravel().tolist()), array.shape)
+    return exact_elements(np.ascontiguousarray(array).reshape(array.shape), element_type)

@@ -1,0 +1,209 @@
+"""Sums of products: Gemm, Conv and ConvInteger.
+
+Sources: the drafts of the working group of these names. The draft of Gemm has neither factors nor
+transposition nor broadcasting, that of Conv two spatial axes and no text on floats; for these ONNX
+Gemm, version 13, and Conv, version 22.
+
+Over the reals a sum is exact. In a type a kernel may add in any order, with fused operations or
+without; `relative_error` bounds what n roundings do to a sum, relative to the sum of magnitudes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from math import lcm
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.oracle.arithmetic import (
+    add_floats,
+    multiply_floats,
+)
+from sonnx_ort.oracle.elements import Exact, encoded_elements
+from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
+from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number
+from sonnx_ort.oracle.results import (
+    Elements,
+    Enclosed,
+    NotDefinedError,
+    Result,
+    exactly,
+    number,
+    tensor,
+)
+from sonnx_ort.oracle.windows import patches, windows_of
+from sonnx_ort.profile.element_type import ElementType
+
+Array = npt.NDArray[Any]
+
+_ANY_ORDER = (
+    "gamma of the number of summands times the sum of their magnitudes, for any order (ours)"
+)
+_ZERO, _ONE = (number(Fraction(k)) for k in (0, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A matrix of integers that are multiples of 1 / denominator; zero where `special` is set."""
+
+    integers: Exact
+    denominator: int
+    special: npt.NDArray[np.bool_]
+
+
+def scaled(matrix: Exact) -> Scaled:
+    """Scale finite numbers to integers, so that sums of products need no fractions."""
+    flat = matrix.ravel().tolist()
+    special = np.array([n.kind is not Kind.FINITE for n in flat], np.bool_).reshape(matrix.shape)
+    denominator = lcm(*(n.magnitude.denominator for n in flat))
+    integers = [n.value.numerator * (denominator // n.magnitude.denominator) for n in flat]
+    return Scaled(tensor(integers, matrix.shape), denominator, special)
+
+
+def sums_of_products(
+    rows: Exact,
+    columns: Exact,
+    addends: Exact | None,
+    binary: BinaryFormat | None,
+    factor: Number = _ONE,
+) -> Exact:
+    """The product of two matrices times a factor, plus a third one, as `Enclosed`.
+
+    Args:
+        rows: The first matrix.
+        columns: The second one.
+        addends: What is added, of the shape of the product.
+        binary: The format of a kernel; None over the reals.
+        factor: The factor, by which a kernel may multiply before it adds, or behind.
+    """
+    left, right = scaled(rows), scaled(columns)
+    totals = left.integers @ right.integers
+    magnitudes = abs(left.integers) @ abs(right.integers)
+    unit = Fraction(1, left.denominator * right.denominator)
+    special = np.logical_or.outer(left.special.any(1), right.special.any(0))
+    # One for each product or sum in it, two for factors, one for the last sum.
+    roundings = rows.shape[1] + 3
+    relative = Fraction(0) if binary is None else relative_error(roundings, binary)
+    underflow = Fraction(0) if binary is None else 2 * roundings * half_a_subnormal(binary)
+    underflow *= max(factor.magnitude, Fraction(1))
+    result = np.empty(totals.shape, object)
+    for i, j in np.ndindex(totals.shape):
+        addend = _ZERO if addends is None else addends.item(i, j)
+        plain = unit * magnitudes[i, j]
+        magnitude = factor.magnitude * plain + addend.magnitude
+        error = relative * magnitude + underflow
+        reach = max(plain * (1 + relative), magnitude + error)
+        if special[i, j] or addend.kind is not Kind.FINITE or factor.kind is not Kind.FINITE:
+            total = reduce(add_floats, map(multiply_floats, rows[i], columns[:, j]), _ZERO)
+            total = add_floats(multiply_floats(factor, total), addend)
+            result[i, j] = Enclosed(total, total, reach=reach)
+        else:
+            total = number(factor.value * unit * totals[i, j] + addend.value)
+            result[i, j] = Enclosed(total, total, error, reach)
+    return result
+
+
+def gemm(node: Node) -> tuple[Elements | Result, ...]:
+    """Gemm: alpha A B + beta C, of A and B or their transposes; C is broadcast.
+
+    Raises:
+        NotDefinedError: The shapes do not fit each other.
+    """
+    a, b = node.exact(0), node.exact(1)
+    if a.ndim != 2 or b.ndim != 2:
+        raise NotDefinedError(f"A {a.shape} and B {b.shape} do not both have two axes")
+    a, b = (m.T if node.integer(s, 0) else m for m, s in ((a, "transA"), (b, "transB")))
+    if a.shape[1] != b.shape[0]:
+        raise NotDefinedError(f"{a.shape} and {b.shape} have no product")
+    shape = (a.shape[0], b.shape[1])
+    c = node.exact(2) if node.optional(2) is not None else None
+    if c is not None:
+        try:
+            c = np.broadcast_to(c, shape)
+        except ValueError as error:
+            raise NotDefinedError(f"C {c.shape} cannot be broadcast to {shape}") from error
+    element_type = node.element_type()
+    alpha, beta = node.factor("alpha", 1), node.factor("beta", 1)
+    if element_type is not None and node.is_of_integers():
+        if {alpha, beta} != {_ONE}:
+            raise NotDefinedError("no document says what alpha and beta do to integers")
+        total = (a @ b) + (0 if c is None else c)
+        return (exactly(encoded_elements(total.ravel().tolist(), element_type).reshape(shape)),)
+    if c is not None and beta != _ONE:
+        c = tensor((multiply_floats(beta, each) for each in c.ravel()), shape)
+    sums = sums_of_products(a, b, c, node.format(), alpha)
+    return (Elements(sums, element_type, _ANY_ORDER),)
+
+
+def convolve(node: Node) -> tuple[Elements, ...]:
+    """Conv: sums of products of the elements of windows and of kernels, and the bias.
+
+    Padding is zero, so that an infinite weight on it gives NaN. The elements between those of a
+    dilated kernel, which the draft has as zeros too, take no part, as ONNX says.
+
+    Raises:
+        NotDefinedError: Attributes and shapes do not fit each other.
+    """
+    x, w = node.exact(0), node.exact(1)
+    bias = node.exact(2) if node.optional(2) is not None else None
+    if bias is not None and bias.shape != w.shape[:1]:
+        raise NotDefinedError(f"B {bias.shape} has not one element for each of {w.shape[0]}")
+    binary = node.format()
+
+    def compute(rows: Exact, columns: Exact, outputs: slice) -> Exact:
+        if bias is None:
+            addends = None
+        else:
+            addends = np.broadcast_to(bias[outputs], (rows.shape[0], columns.shape[1]))
+        return sums_of_products(rows, columns, addends, binary)
+
+    return (Elements(_convolution(node, x, w, _ZERO, compute), node.element_type(), _ANY_ORDER),)
+
+
+def convolve_integers(node: Node) -> tuple[Result, ...]:
+    """ConvInteger: sums of products of differences to zero points, modulo 2^32.
+
+    Padding is 0 before the zero point of X is subtracted, as the draft says. ONNX does not say it.
+
+    Raises:
+        NotDefinedError: Attributes and shapes do not fit each other.
+    """
+    x, w = node.exact(0), node.exact(1)
+    zero = int(node.operand(2).ravel()[0]) if node.optional(2) is not None else 0
+    zeros = node.exact(3) if node.optional(3) is not None else tensor([0], ())
+    if zeros.ndim > 1 or zeros.size not in (1, w.shape[0]):
+        raise NotDefinedError(f"w_zero_point {zeros.shape} is no scalar, nor one for each output")
+    along = zeros.reshape(-1, *[1] * (w.ndim - 1))
+    sums = _convolution(node, x - zero, w - along, 0 - zero, lambda a, b, _: a @ b)
+    encoded = encoded_elements(sums.ravel().tolist(), ElementType.INT32)
+    return (exactly(encoded.reshape(sums.shape)),)
+
+
+def _convolution(
+    node: Node, x: Exact, w: Exact, padding: Any, compute: Callable[[Exact, Exact, slice], Exact]
+) -> Exact:
+    """Convolve group by group; `compute` gets windows as rows, kernels as columns, and outputs."""
+    group = node.integer("group", 1)
+    if x.ndim < 3 or w.ndim != x.ndim:
+        raise NotDefinedError(f"X {x.shape} and W {w.shape} do not have the same spatial axes")
+    if group < 1 or w.shape[0] % group or x.shape[1] != w.shape[1] * group:
+        raise NotDefinedError(f"channels of X {x.shape} and W {w.shape} do not fit {group} groups")
+    kernel = w.shape[2:]
+    if node.integers("kernel_shape", list(kernel)) != list(kernel):
+        raise NotDefinedError(f"kernel_shape is not that of W {w.shape}")
+    windows = windows_of(node, kernel)
+    inputs, outputs = w.shape[1], w.shape[0] // group
+    places = [list(windows.places(window)) for window in np.ndindex(*windows.counts)]
+    result = np.empty((x.shape[0], w.shape[0], *windows.counts), object)
+    for batch in range(x.shape[0]):
+        for part in range(group):
+            made = slice(part * outputs, (part + 1) * outputs)
+            channels = x[batch, part * inputs : (part + 1) * inputs]
+            columns = w[made].reshape(outputs, -1).T
+            sums = compute(patches(channels, places, padding), columns, made)
+            result[batch, made] = sums.T.reshape(outputs, *windows.counts)
+    return result

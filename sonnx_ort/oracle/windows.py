@@ -1,0 +1,184 @@
+"""Sliding windows over the spatial axes of a tensor, and MaxPool.
+
+Sources: SONNX MaxPool, draft of the working group, and the newer one in ericjenn/sonnx: padding
+takes no part, a NaN in a window gives NaN. A window of padding only has no maximum. The working
+group's draft demands auto_pad NOTSET, ceil_mode 0 and storage_order 0; others are ONNX MaxPool,
+version 22.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.oracle.elements import Exact, encoded_elements
+from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.numbers import Kind, Number, largest, less
+from sonnx_ort.oracle.results import (
+    EXACT,
+    UNDEFINED,
+    Choices,
+    Elements,
+    NotDefinedError,
+    Result,
+    exactly,
+    point,
+    tensor,
+)
+
+Array = npt.NDArray[Any]
+Index = tuple[int, ...]
+
+_ONLY_PADDING = "the window has no element of X"
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Windows over spatial axes; all lists have an entry for each axis.
+
+    Attributes:
+        sizes: The sizes of the axes.
+        kernel: The sizes of the window.
+        strides: The distances between windows.
+        dilations: The distances between the elements of a window.
+        before: The sizes of the padding before the axes.
+        counts: How many windows there are.
+    """
+
+    sizes: Sequence[int]
+    kernel: Sequence[int]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    before: Sequence[int]
+    counts: Sequence[int]
+
+    def places(self, window: Index) -> Iterator[Index | None]:
+        """The indices of the elements of a window in row-major order, None for padding."""
+        for step in product(*map(range, self.kernel)):
+            index = tuple(
+                w * s + d * t - b
+                for w, s, d, t, b in zip(
+                    window, self.strides, self.dilations, step, self.before, strict=True
+                )
+            )
+            inside = all(0 <= i < size for i, size in zip(index, self.sizes, strict=True))
+            yield index if inside else None
+
+
+def windows_of(node: Node, kernel: Sequence[int]) -> Windows:
+    """The windows over the axes of the first operand behind its second.
+
+    Raises:
+        NotDefinedError: Attributes do not fit the operand, or no window does.
+    """
+    sizes = node.operand(0).shape[2:]
+    axes = len(sizes)
+    strides = node.integers("strides", [1] * axes)
+    dilations = node.integers("dilations", [1] * axes)
+    pads = node.integers("pads", [0] * 2 * axes)
+    lengths = (len(kernel), len(strides), len(dilations), len(pads) // 2)
+    if axes == 0 or set(lengths) != {axes} or len(pads) % 2:
+        raise NotDefinedError(f"attributes of lengths {lengths} do not fit {axes} spatial axes")
+    if min((*strides, *dilations, *kernel)) < 1 or min(pads) < 0:
+        raise NotDefinedError("strides, dilations and kernel are above 0, and pads not below")
+    padding = str(node.attributes.get("auto_pad", "NOTSET"))
+    ceil = bool(node.integer("ceil_mode", 0))
+    before, counts = [], []
+    for k in range(axes):
+        extent = dilations[k] * (kernel[k] - 1) + 1
+        if padding in ("NOTSET", "VALID"):
+            first, last = (pads[k], pads[axes + k]) if padding == "NOTSET" else (0, 0)
+            left = sizes[k] + first + last - extent
+            count = (-(-left // strides[k]) if ceil else left // strides[k]) + 1
+            # A window that would start in the padding behind the axis is left out.
+            if ceil and (count - 1) * strides[k] >= sizes[k] + first:
+                count -= 1
+        else:
+            count = -(-sizes[k] // strides[k])
+            padded = max(0, (count - 1) * strides[k] + extent - sizes[k])
+            first = padded // 2 if padding == "SAME_UPPER" else padded - padded // 2
+        if count < 0:
+            raise NotDefinedError(f"the window does not fit axis {k + 2}")
+        before.append(first)
+        counts.append(count)
+    return Windows(sizes, kernel, strides, dilations, before, counts)
+
+
+def max_pool(node: Node) -> tuple[Elements | Result, ...]:
+    """MaxPool: the largest element of each window, and the index of such an element in X.
+
+    An index counts the elements of the whole tensor X in row-major order, as ONNX says and the
+    working group's text; its formula counts within a channel. If several elements are the largest,
+    the index of each is admitted; the nearest one is the first.
+
+    Raises:
+        NotDefinedError: Attributes do not fit the operand.
+    """
+    x = node.exact(0)
+    windows = windows_of(node, node.integers("kernel_shape", []))
+    column_major = bool(node.integer("storage_order", 0))
+    tops, chosen = [], []
+    for channel in np.ndindex(*x.shape[:2]):
+        plane = (channel[0] * x.shape[1] + channel[1]) * prod(windows.sizes)
+        for window in np.ndindex(*windows.counts):
+            found = [place for place in windows.places(window) if place is not None]
+            top, places = _largest([(x.item(*channel, *place), place) for place in found])
+            tops.append(top)
+            chosen.append({plane + _offset(p, windows.sizes, column_major) for p in places})
+    shape = (*x.shape[:2], *windows.counts)
+    undefined = np.array([top is None for top in tops], np.bool_).reshape(shape)
+    indices = Result(
+        np.array([min(places, default=0) for places in chosen], np.int64).reshape(shape),
+        Choices(np.zeros(shape, np.int64), [frozenset(places) for places in chosen]),
+        undefined,
+        "the index of each largest element (ours: no document says which)",
+        _ONLY_PADDING if undefined.any() else "",
+    )
+    element_type = node.element_type()
+    if element_type is not None and node.is_of_integers():
+        maxima = encoded_elements([top or 0 for top in tops], element_type).reshape(shape)
+        return exactly(maxima, undefined, _ONLY_PADDING), indices
+    points = [UNDEFINED if top is None else point(top) for top in tops]
+    return Elements(tensor(points, shape), element_type, EXACT, _ONLY_PADDING), indices
+
+
+def _largest(elements: Sequence[tuple[Any, Index]]) -> tuple[Any, list[Index]]:
+    """The largest of some elements, and where it is; a NaN is the largest."""
+    data = [datum for datum, _ in elements]
+    if not data:
+        return None, []
+    if not isinstance(data[0], Number):
+        top = max(data)
+        return top, [place for datum, place in elements if datum == top]
+    top = largest(*data)
+    if top.kind is Kind.NAN:
+        return top, [place for datum, place in elements if datum.kind is Kind.NAN]
+    return top, [place for datum, place in elements if not less(datum, top)]
+
+
+def _offset(place: Index, sizes: Sequence[int], column_major: bool) -> int:
+    """The place in a channel, counted along its rows or its columns."""
+    pairs = list(zip(place, sizes, strict=True))
+    offset = 0
+    for index, size in reversed(pairs) if column_major else pairs:
+        offset = offset * size + index
+    return offset
+
+
+def patches(x: Exact, places: Sequence[Sequence[Index | None]], zero: Any) -> Exact:
+    """The elements of some windows over a tensor of channels and spatial axes, a row for each.
+
+    Padding is `zero`. A row has the elements of all channels, one channel behind the other.
+    """
+    channels = range(x.shape[0])
+    rows = [
+        zero if place is None else x.item(channel, *place)
+        for window in places
+        for channel in channels
+        for place in window
+    ]
+    return tensor(rows, (len(places), len(rows) // max(1, len(places))))

@@ -1,0 +1,322 @@
+"""Relu, Sigmoid, Tanh, Exp, Sin, LeakyRelu and Softmax."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sonnx_ort.profile.common_rules import CommonRules, own, working_group
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, GivenAttributes
+from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.lines import (
+    HasAxis,
+    LinesAboveNegativeInfinity,
+    ShortBehindAxis,
+)
+from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Source
+
+_FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
+_SIGNED_INTEGERS = (ElementType.INT8, ElementType.INT16, ElementType.INT32, ElementType.INT64)
+
+
+def _common_rules(
+    name: str, first_code: int, source: Source, *kinds: ElementType, type_tag: str = ""
+) -> CommonRules:
+    """The rules of an operator of one operand, whose result has its shape by definition."""
+    operand, result = ("A", "C") if name == "Sin" else ("X", "Y")
+    return CommonRules(
+        name,
+        first_code,
+        source,
+        operands=operand,
+        result=result,
+        kinds=kinds or _FLOATS,
+        one_shape=False,
+        type_tag=type_tag,
+    )
+
+
+_RELU_RULES = _common_rules(
+    "Relu",
+    1061,
+    working_group(
+        "Relu",
+        "Its section on integers says that the result is NaN where the operand is, which no "
+        "integer is.",
+    ),
+    *_FLOATS,
+    *_SIGNED_INTEGERS,
+)
+
+RELU = Operator(
+    name="Relu",
+    description="""
+        `Relu`: each element of a tensor, or 0 if it is negative.
+
+        Results: 0 below zero, and the element itself otherwise: -0 stays -0, and NaN stays NaN.
+
+        ONNX Runtime 1.32.0 gives that in float16, float, double, int8 and int32. It has no kernels
+        for bfloat16, int16 and int64.
+    """,
+    operands=("X",),
+    versions=(1, 6, 13, 14),
+    contracts=_RELU_RULES.contracts(Family.FLOAT, Family.INTEGER),
+    result="Y",
+    rounds_once=False,
+    oldest_kernels=6,
+)
+
+
+_SIGMOID_RULES = _common_rules("Sigmoid", 1071, working_group("Sigmoid"))
+
+SIGMOID = Operator(
+    name="Sigmoid",
+    description="""
+        `Sigmoid`: the logistic function of each element of a tensor.
+
+        Results: 1 / (1 + e^-x), by exponentials of negative numbers alone; 1 of infinity, 0 of
+        negative infinity, NaN of NaN.
+
+        ONNX Runtime 1.32.0 computes something else, in float and double: what it gives is close to
+        1 / (1 + e^-x) as numbers near 1 are, but not as small numbers are. Of -20 in float it gives
+        0, and not 2.06e-9. It has a kernel for float16, and none for bfloat16.
+    """,
+    operands=("X",),
+    versions=(1, 6, 13),
+    contracts=_SIGMOID_RULES.contracts(Family.FLOAT),
+    result="Y",
+    rounds_once=False,
+    oldest_kernels=6,
+)
+
+
+_TANH_RULES = _common_rules("Tanh", 1081, working_group("Tanh"))
+
+TANH = Operator(
+    name="Tanh",
+    description="""
+        `Tanh`: the hyperbolic tangent of each element of a tensor.
+
+        Results: 1 of infinity, -1 of negative infinity, NaN of NaN.
+
+        ONNX Runtime 1.32.0 gives these in float16, float and double, and -0 of -0. It has no kernel
+        for bfloat16. The last bit of a double depends on the place of the element in the tensor.
+    """,
+    operands=("X",),
+    versions=(1, 6, 13),
+    contracts=_TANH_RULES.contracts(Family.FLOAT),
+    result="Y",
+    rounds_once=False,
+    oldest_kernels=6,
+)
+
+
+_EXP_RULES = _common_rules(
+    "Exp",
+    1091,
+    working_group(
+        "Exp",
+        "The draft calls 11.09375 the largest float16 with a finite result, and 88.72283935546875 "
+        "the largest float. The exponentials of both are rounded to infinity.",
+    ),
+)
+
+EXP = Operator(
+    name="Exp",
+    description="""
+        `Exp`: e to the power of each element of a tensor.
+
+        Results: the power, rounded; infinity beyond the largest number, 0 of negative infinity, NaN
+        of NaN. There is no rule about elements.
+
+        ONNX Runtime 1.32.0 gives these in float16, float and double; it has no kernel for bfloat16.
+        The last bit of a double depends on the place of the element in the tensor.
+    """,
+    operands=("X",),
+    versions=(1, 6, 13),
+    contracts=_EXP_RULES.contracts(Family.FLOAT),
+    result="Y",
+    rounds_once=False,
+    oldest_kernels=6,
+)
+
+
+_SIN_RULES = _common_rules(
+    "Sin",
+    1101,
+    working_group("Sin", of="October 2026"),
+    type_tag="E_SIN_{}_CONSTR_A_0010",
+)
+
+SIN = Operator(
+    name="Sin",
+    description="""
+        `Sin`: the sine of each element of a tensor.
+
+        Results: the number nearest to the sine of the element; a zero of itself; NaN of infinities
+        and NaN, which are results.
+
+        ONNX Runtime 1.32.0 gives these special values in float16, float and double; it has no
+        kernel for bfloat16. Other results it misses by up to 6e-16 in double, and the last bits
+        depend on whether the tensor holds one element or more.
+    """,
+    operands=("A",),
+    versions=(7, 22),
+    contracts=_SIN_RULES.contracts(Family.FLOAT),
+    rounds_once=False,
+)
+
+
+_LEAKY_RELU_RULES = _common_rules("LeakyRelu", 1111, working_group("LeakyRelu"))
+
+_SLOPE = Rule(
+    "LeakyRelu.R1",
+    1120,
+    "The attribute alpha is given.",
+    working_group(
+        "LeakyRelu",
+        "The draft states it as R1. Elsewhere it says that LeakyRelu has no attribute, and its "
+        "example on floats is that of Relu.",
+    ),
+    GivenAttributes(
+        ("alpha",), Illustration("alpha=0.1", "no alpha", "write it down: ONNX assumes 0.01")
+    ),
+    survived=True,
+)
+
+LEAKY_RELU = Operator(
+    name="LeakyRelu",
+    description="""
+        `LeakyRelu`: each element of a tensor, or its product with `alpha` if it is negative.
+
+        Results: alpha * x below zero, and the element itself otherwise: -0 stays -0, and NaN stays
+        NaN. Every alpha is allowed, infinities and NaN too.
+
+        ONNX Runtime 1.32.0 takes 0.01 for an alpha that is left out, without a word. It has kernels
+        for float16 and float, and for double from version 16 on. A product that is -0 it gives as
+        +0 in float16 and double.
+    """,
+    operands=("X",),
+    versions=(1, 6, 16),
+    contracts=_LEAKY_RELU_RULES.contracts(Family.FLOAT, further={Family.FLOAT: (_SLOPE,)}),
+    result="Y",
+    rounds_once=False,
+    oldest_kernels=6,
+)
+
+
+_SOFTMAX_FIRST_CODE = 1121
+
+_ASSUMED_AXES = ((1, 1), (13, -1))
+"""The axis of a node without one, with the first version that assumes it."""
+
+_SOFTMAX_RULES = _common_rules("Softmax", _SOFTMAX_FIRST_CODE, working_group("Softmax"))
+
+
+def _softmax(
+    tag: str, offset: int, sentence: str, source: Source, requirement: Requirement
+) -> Rule:
+    code = _SOFTMAX_FIRST_CODE + offset
+    return Rule(f"Softmax.{tag}", code, sentence, source, requirement, survived=True)
+
+
+_SOFTMAX_FURTHER = (
+    _softmax(
+        "R3",
+        3,
+        "The attribute axis is given.",
+        working_group("Softmax", "The draft states it as R3."),
+        GivenAttributes(
+            ("axis",),
+            Illustration("axis=1", "no axis", "write it down: ONNX assumes the last axis"),
+        ),
+    ),
+    _softmax(
+        "R4",
+        4,
+        "The attribute axis is not negative.",
+        working_group("Softmax", "The draft states it as R4, and as C1 of axis."),
+        AdmittedAttribute(
+            ("axis",),
+            None,
+            lambda axis: axis >= 0,
+            Illustration("axis=1", "axis=-1", "count the axis from the front"),
+        ),
+    ),
+    _softmax(
+        "C2",
+        5,
+        "X has the axis.",
+        working_group("Softmax", "The draft states it as C2 of axis, and as C2 and C3 of X."),
+        HasAxis(assumed=_ASSUMED_AXES),
+    ),
+    replace(
+        _softmax(
+            "C4",
+            6,
+            "Before version 13, no axis behind the axis is longer than 1.",
+            own(
+                "Softmax",
+                "The draft is about version 13, which sums up along the axis alone. Versions 1 and "
+                "11 sum up along the axis and all behind it.",
+            ),
+            ShortBehindAxis(assumed=_ASSUMED_AXES),
+        ),
+        until=12,
+    ),
+    _softmax(
+        "float.C5",
+        7,
+        "No element of X is infinity.",
+        own(
+            "Softmax",
+            "The draft gives 1 for infinity and 0 for finite numbers beside it; its formula, which "
+            "it calls unfinished, says nothing of two infinities. ONNX Runtime gives NaN.",
+        ),
+        WithinInterval(
+            ("X",),
+            0,
+            lambda dtype: (-np.inf, float(np.finfo(dtype.name).max)),
+            "infinity",
+            Illustration(
+                "X [1.0, -inf], float", "X [1.0, inf], float", "keep it out, for example with Min"
+            ),
+        ),
+    ),
+    _softmax(
+        "float.C6",
+        8,
+        "No line of X along the axis is negative infinity throughout.",
+        working_group(
+            "Softmax",
+            "The draft says that the result is undefined there; its formula, which it calls "
+            "unfinished, says 0. ONNX Runtime gives NaN.",
+        ),
+        LinesAboveNegativeInfinity(assumed=_ASSUMED_AXES),
+    ),
+)
+
+SOFTMAX = Operator(
+    name="Softmax",
+    description="""
+        `Softmax`: the exponentials of a tensor, divided by their sums along an axis, which the
+        attribute `axis` names.
+
+        Results: e^(x - m) / sum of e^(x - m) along the axis, where m is the largest element there;
+        NaN where a NaN lies on the line. They have X's shape and type.
+
+        ONNX Runtime 1.32.0 takes a negative axis, and one that is left out, without a word: for the
+        last one, or before version 13 for axis 1. An axis that X does not have it refuses, but not
+        if X is empty. It gives NaN, without a word, for lines that hold an infinity or nothing but
+        negative infinity. It has kernels for float16, float and double; in version 1 none for
+        float16.
+    """,
+    operands=("X",),
+    versions=(1, 11, 13),
+    contracts=_SOFTMAX_RULES.contracts(Family.FLOAT, further={Family.FLOAT: _SOFTMAX_FURTHER}),
+    result="Y",
+    rounds_once=False,
+    oldest_kernels=1,
+    elementwise=False,
+)

@@ -1,0 +1,254 @@
+"""What Conv and ConvInteger demand alike of attributes and sizes.
+
+Source: SONNX Conv and ConvInteger, drafts of the working group, restrictions and constraints.
+"""
+
+from collections.abc import Sequence
+
+from sonnx_ort.profile.operand import Bounds, Operand
+from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, HeldByRuntime
+from sonnx_ort.profile.requirements.shapes import OwnRank
+from sonnx_ort.profile.requirements.sizes import SizesWithin, at_least, exactly
+from sonnx_ort.profile.rule import Illustration, Judgement, Rule, at_run_time, proved, violated
+from sonnx_ort.profile.windows import (
+    SPATIAL,
+    Attributes,
+    DraftRules,
+    Window,
+    kernel_of,
+    known_size,
+)
+
+_UNKNOWN = "the sizes of X or W are known only in a run"
+
+
+def _group(attributes: Attributes) -> int:
+    group = attributes.get("group", 1)
+    return group if isinstance(group, int) else 1
+
+
+def _whole_or_each(attributes: Attributes) -> dict[int, Bounds]:
+    group = _group(attributes)
+    return {} if group <= 1 else {1: exactly(group)}
+
+
+def _channels_fit(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+    own, each, group = known_size(operands[0], 1), known_size(operands[1], 1), _group(attributes)
+    if own is None or each is None:
+        return at_run_time(_UNKNOWN)
+    text = f"X has {own} channels, and W takes {each} in each of {group} groups"
+    return proved(text) if own == each * group else violated(text)
+
+
+def _outputs_fit(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+    outputs, group = known_size(operands[0], 0), _group(attributes)
+    if group == 1:
+        return proved("there is one group")
+    if outputs is None:
+        return at_run_time("the outputs of W are known only in a run")
+    text = f"W has {outputs} outputs for {group} groups"
+    return violated(text) if group < 1 or outputs % group else proved(text)
+
+
+def _kernel_is_as_said(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+    if "kernel_shape" not in attributes:
+        return proved("the attribute kernel_shape is left out")
+    said = attributes["kernel_shape"]
+    sizes = tuple(known_size(operands[0], axis) for axis in SPATIAL)
+    text = f"kernel_shape is {list(said) if isinstance(said, tuple) else said}"
+    if kernel_of(attributes) is None:
+        return violated(text)
+    if None in sizes:
+        return at_run_time("the sizes of W are known only in a run")
+    text += f", and the kernel of W is {list(sizes)}"
+    return proved(text) if said == sizes else violated(text)
+
+
+def _kernel_fits(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+    x, w = operands
+    window = Window.of(attributes)
+    unknown = False
+    for place, axis in enumerate(SPATIAL):
+        size, kernel = known_size(x, axis), known_size(w, axis)
+        if size is None or kernel is None:
+            unknown = True
+        elif size < window.smallest(place, kernel):
+            smallest = window.smallest(place, kernel)
+            return violated(f"axis {axis} of X is {size}, and the kernel needs {smallest}")
+    return at_run_time(_UNKNOWN) if unknown else proved("the kernel fits into the padded X")
+
+
+_MORE_OR_NONE = "takes more of them, and none, without a word, if shapes are not declared."
+
+
+def convolution_rules(rules: DraftRules, *, negative_pads: str, empty: str) -> tuple[Rule, ...]:
+    """The rules of both, about attributes and sizes.
+
+    What ONNX Runtime does with negative pads and with an empty kernel differs.
+    """
+    return (
+        rules.rule(
+            "R1",
+            3,
+            "X and W have two spatial axes.",
+            OwnRank(
+                4,
+                Illustration(
+                    "X (1, 3, 8, 8), W (6, 3, 3, 3)",
+                    "X (1, 3, 8), W (6, 3, 3)",
+                    "insert an axis of size 1 with Unsqueeze",
+                ),
+            ),
+            "X",
+            "W",
+            remark="The draft states it as R1.",
+            later="X_0010",
+            unenforced="convolves along one and three axes as well, without a word. Version 1.23 "
+            "takes a rank of 2 too, and ends the process at lower ones (SIGABRT).",
+            survived=False,
+        ),
+        rules.not_set("R2", 4, "AUTOPAD_0020", given=True),
+        rules.rule(
+            "group",
+            5,
+            "The attribute group is positive.",
+            AdmittedAttribute(
+                ("group",),
+                1,
+                lambda group: isinstance(group, int) and group > 0,
+                Illustration("group=1", "group=0", "give the number of groups"),
+            ),
+            later="GROUP_0010",
+            unenforced="refuses other numbers, with an error.",
+        ),
+        rules.rule(
+            "R3",
+            6,
+            "There is one group, or one for each channel of X.",
+            SizesWithin(
+                ("group",),
+                _whole_or_each,
+                Illustration(
+                    "X (1, 4, 8, 8), group=4",
+                    "X (1, 4, 8, 8), group=2",
+                    "split X and W with Split, and convolve each part by itself",
+                ),
+            ),
+            "X",
+            remark="The draft states it as R3.",
+            later="GROUP_0030",
+            unenforced="convolves in any number of groups, without a word.",
+        ),
+        rules.numbers(
+            "strides",
+            7,
+            2,
+            1,
+            remark="The draft does not say how many there are.",
+            unenforced=f"{_MORE_OR_NONE} If they are, version 1.23 ends the process at a "
+            "0 (SIGFPE).",
+            later="STRIDES_0010",
+        ),
+        rules.numbers(
+            "dilations",
+            8,
+            2,
+            1,
+            remark="The draft states their number as DILATIONS_0020.",
+            unenforced=f"{_MORE_OR_NONE} Version 1.23 takes 0 and negative numbers too.",
+            later="DILATIONS_0010",
+            survived=True,
+        ),
+        rules.numbers(
+            "pads",
+            9,
+            4,
+            0,
+            remark="The draft states their number as PADS_0020.",
+            unenforced=f"{_MORE_OR_NONE} {negative_pads}",
+            later="PADS_0010",
+        ),
+        rules.rule(
+            "kernel",
+            10,
+            "The kernel of W is not empty.",
+            SizesWithin(
+                (),
+                lambda _: dict.fromkeys(SPATIAL, at_least(1)),
+                Illustration("W (6, 3, 3, 3)", "W (6, 3, 0, 3)", "give a kernel"),
+            ),
+            "W",
+            remark="The draft states it of kernel_shape, which is the shape of W.",
+            later="KERNELSHAPE_0010",
+            unenforced=empty,
+            survived=False,
+        ),
+        rules.rule(
+            "kernel_shape",
+            11,
+            "The attribute kernel_shape is the shape of the kernel of W.",
+            HeldByRuntime(
+                ("kernel_shape",),
+                _kernel_is_as_said,
+                Illustration(
+                    "W (6, 3, 3, 5), kernel_shape=[3, 5]",
+                    "W (6, 3, 3, 5), kernel_shape=[5, 3]",
+                    "correct kernel_shape",
+                ),
+            ),
+            "W",
+            remark="The draft's rationale exchanges the two sizes; ONNX's order is taken.",
+            later="KERNELSHAPE_0020",
+        ),
+        rules.rule(
+            "channels",
+            12,
+            "W takes as many channels as each group of X has.",
+            HeldByRuntime(
+                ("group",),
+                _channels_fit,
+                Illustration(
+                    "X (1, 4, 8, 8), W (6, 4, 3, 3)",
+                    "X (1, 4, 8, 8), W (6, 3, 3, 3)",
+                    "correct the shape of W, or group",
+                ),
+            ),
+            "X",
+            "W",
+            later="X_0020",
+        ),
+        rules.rule(
+            "outputs",
+            13,
+            "The outputs of W are divided evenly among the groups.",
+            HeldByRuntime(
+                ("group",),
+                _outputs_fit,
+                Illustration(
+                    "W (8, 1, 3, 3), group=4", "W (6, 1, 3, 3), group=4", "correct the shape of W"
+                ),
+            ),
+            "W",
+            later="W_0050",
+        ),
+        rules.rule(
+            "fits",
+            14,
+            "The dilated kernel fits into the padded X.",
+            HeldByRuntime(
+                ("pads", "dilations"),
+                _kernel_fits,
+                Illustration(
+                    "X (1, 3, 4, 4), W (6, 3, 3, 3)",
+                    "X (1, 3, 2, 4), W (6, 3, 3, 3)",
+                    "pad X, or take a smaller kernel",
+                ),
+            ),
+            "X",
+            "W",
+            remark="The draft gives a formula for the sizes of Y, in which the size of the dilated "
+            "kernel is wrong: dilations * dW instead of dilations * (dW - 1) + 1, of ONNX. Y has "
+            "these sizes wherever the kernel fits.",
+            later="STRIDES_0020",
+        ),
+    )

@@ -1,0 +1,171 @@
+"""Conv and ConvInteger."""
+
+from types import MappingProxyType
+
+from sonnx_ort.profile.convolution_rules import convolution_rules
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.shapes import OwnRank
+from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf
+from sonnx_ort.profile.rule import Illustration
+from sonnx_ort.profile.windows import DraftRules
+
+_CONV = DraftRules("Conv", 741, "E_CONV_REAL_CONSTR_")
+_FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
+_CONV_OPERANDS = ("X", "W", "B")
+
+_CONV_RULES = (
+    DraftRules("Conv", 741, "E_CONV_FLOAT_CONSTR_").rule(
+        "types",
+        0,
+        "Tensors X, W, B and Y have the same type: float16, float or double.",
+        SameNumericType(None, _FLOATS),
+        later="X_0020",
+        survived=False,
+    ),
+    _CONV.dense(1),
+    *convolution_rules(
+        _CONV,
+        negative_pads="Negative ones end the process (SIGSEGV), if W is constant and all "
+        "optimizations are on; else they cut X.",
+        empty="never returns from an empty kernel, if its sizes are not declared.",
+    ),
+    _CONV.rule(
+        "B",
+        15,
+        "B is a vector of as many elements as W has outputs.",
+        ShapeFrom(
+            ("W", "B"),
+            (),
+            lambda _: (SizeOf(0, 0),),
+            Illustration("W (6, 3, 3, 3), B (6,)", "W (6, 3, 3, 3), B (1,)", "repeat the element"),
+        ),
+        "W",
+        "B",
+        later="B_0010",
+        unenforced="refuses a bias of another shape. Version 1.23 takes any, and reads beyond its "
+        "elements.",
+        survived=False,
+    ),
+)
+
+CONV = Operator(
+    name="Conv",
+    description="""
+        `Conv`: the convolution of a tensor of two spatial axes with a kernel, and a bias.
+
+        Results: the sums of products in the operands' type, plus the bias; what is padded counts
+        as 0. In which order they are summed up, and with how many roundings, depends on the
+        implementation. Axis denotations, which the draft names where they are in effect, are not
+        looked at: ONNX Runtime knows none.
+
+        ONNX Runtime 1.32.0 has kernels for float16 and float, and refuses sizes that do not fit
+        together. What it does with what breaks the rules stands with each.
+    """,
+    operands=_CONV_OPERANDS,
+    versions=(1, 11, 22),
+    contracts=dict.fromkeys(Edition, MappingProxyType({Family.FLOAT: _CONV_RULES})),
+    result="Y",
+    rounds_once=False,
+    oldest_kernels=1,
+    optional=("B",),
+    elementwise=False,
+    by_shape=_CONV_OPERANDS,
+)
+
+
+_INTEGER = DraftRules("ConvInteger", 761, "E_CONVINTEGER_INT_CONSTR_")
+_BYTES = (ElementType.INT8, ElementType.UINT8)
+_INTEGER_OPERANDS = ("X", "W", "x_zero_point", "w_zero_point")
+
+_INTEGER_RULES = (
+    _INTEGER.rule(
+        "X",
+        0,
+        "Tensors X and x_zero_point have the same type, int8 or uint8, and Y is int32.",
+        SameNumericType("int32", _BYTES),
+        "X",
+        "x_zero_point",
+        later="X_0040",
+        survived=False,
+    ),
+    _INTEGER.rule(
+        "W",
+        1,
+        "Tensors W and w_zero_point have the same type, int8 or uint8.",
+        SameNumericType("int32", _BYTES),
+        "W",
+        "w_zero_point",
+        later="W_0050",
+        survived=False,
+    ),
+    _INTEGER.dense(2),
+    *convolution_rules(
+        _INTEGER,
+        negative_pads="Negative ones cut X.",
+        empty="gives 0 for an empty kernel, without a word, if its sizes are not declared.",
+    ),
+    _INTEGER.rule(
+        "x_zero_point",
+        15,
+        "The operand x_zero_point is a scalar.",
+        OwnRank(
+            0,
+            Illustration(
+                "X (1, 3, 8, 8), x_zero_point ()",
+                "X (1, 3, 8, 8), x_zero_point (1,)",
+                "reshape it to a scalar, with Squeeze",
+            ),
+        ),
+        "x_zero_point",
+        later="XZEROPOINT_0010",
+        unenforced="takes one element with one axis for a scalar, and refuses other shapes.",
+    ),
+    _INTEGER.rule(
+        "w_zero_point",
+        16,
+        "The operand w_zero_point is a scalar, or has one element for each output.",
+        ShapeFrom(
+            ("W", "w_zero_point"),
+            (),
+            lambda _: (SizeOf(0, 0),),
+            Illustration(
+                "W (6, 3, 3, 3), w_zero_point ()",
+                "W (6, 3, 3, 3), w_zero_point (1,)",
+                "reshape it to a scalar, with Squeeze",
+            ),
+            or_scalar=True,
+        ),
+        "W",
+        "w_zero_point",
+        remark="ONNX Runtime refuses one for each output, if there are more than one.",
+        later="WZEROPOINT_0010",
+        unenforced="takes one element with one axis for a scalar, and refuses other shapes.",
+    ),
+)
+
+CONV_INTEGER = Operator(
+    name="ConvInteger",
+    description="""
+        `ConvInteger`: the convolution of a tensor of bytes with a kernel of bytes.
+
+        Results: the sums of products of the elements less their zero points, in int32, modulo 2^32.
+        What is padded contributes nothing, as in ONNX; by the draft, which pads with 0 and
+        subtracts the zero point from it, it would.
+
+        ONNX Runtime 1.32.0 has kernels for each pair of types; version 1.23 for uint8 alone. It
+        refuses one zero point for each of several outputs, which the draft admits.
+    """,
+    operands=_INTEGER_OPERANDS,
+    versions=(10,),
+    contracts=dict.fromkeys(Edition, MappingProxyType({Family.INTEGER: _INTEGER_RULES})),
+    result="Y",
+    result_type="int32",
+    rounds_once=False,
+    oldest_kernels=10,
+    optional=("x_zero_point", "w_zero_point"),
+    elementwise=False,
+    by_shape=_INTEGER_OPERANDS,
+)

@@ -1,0 +1,138 @@
+"""Gemm."""
+
+from collections.abc import Sequence
+from types import MappingProxyType
+
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.attributes import (
+    AdmittedAttribute,
+    HeldByRuntime,
+    RequiredInput,
+)
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.shapes import OwnRank
+from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf
+from sonnx_ort.profile.rule import Illustration, Judgement, Rule, at_run_time, proved, violated
+from sonnx_ort.profile.windows import Attributes, DraftRules, known_size
+
+_RULES = DraftRules("Gemm", 801)
+_OPERANDS = ("A", "B", "C")
+_TO_BE_CONFIRMED = 'The draft states it as {}, marked "TBC".'
+
+
+def _standing_at(offset: int, name: str, value: int, mended: str) -> Rule:
+    example = Illustration(f"{name}={value}", f"{name}={value + 1}", mended)
+    return _RULES.rule(
+        f"R2.{name}",
+        offset,
+        f"The attribute {name} is {value}.",
+        AdmittedAttribute((name,), value, lambda given: given == value, example),
+        remark=f"{_TO_BE_CONFIRMED.format('R2')} It does not support the attribute, so its default "
+        "is demanded, given or not.",
+        unenforced="does what ONNX says of the attribute.",
+    )
+
+
+def _inner_sizes_agree(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+    a, b = operands
+    transposed_a, transposed_b = (bool(attributes.get(name)) for name in ("transA", "transB"))
+    columns, rows = known_size(a, 0 if transposed_a else 1), known_size(b, 1 if transposed_b else 0)
+    if columns is None or rows is None:
+        return at_run_time("the columns of A or the rows of B are known only in a run")
+    text = f"A has {columns} columns and B {rows} rows"
+    return proved(text) if columns == rows else violated(text)
+
+
+_CONTRACT = (
+    _RULES.rule(
+        "types",
+        0,
+        "Tensors A, B, C and Y have the same type: float16, float or double.",
+        SameNumericType(None, (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)),
+        remark="The draft has a section for real numbers only; other drafts name these types.",
+        survived=False,
+    ),
+    _RULES.dense(1),
+    _RULES.rule(
+        "R1",
+        2,
+        "A, B and C are of rank 2.",
+        OwnRank(
+            2,
+            Illustration(
+                "A (2, 3), B (3, 4), C (2, 4)",
+                "A (3,), B (3, 4), C (1, 4)",
+                "insert an axis of size 1 with Unsqueeze",
+            ),
+        ),
+        remark=_TO_BE_CONFIRMED.format("R1"),
+        unenforced="takes a vector for A, without a word, if its rank is not declared.",
+    ),
+    _standing_at(3, "alpha", 1, "multiply A with Mul"),
+    _standing_at(4, "beta", 1, "multiply C with Mul"),
+    _standing_at(5, "transA", 0, "transpose A with Transpose"),
+    _standing_at(6, "transB", 0, "transpose B with Transpose"),
+    _RULES.rule(
+        "R4",
+        7,
+        "The input C is given.",
+        RequiredInput("C", Illustration("C given", "C left out", "use MatMul instead")),
+        "C",
+        remark=_TO_BE_CONFIRMED.format("R4"),
+        unenforced="gives the product alone.",
+    ),
+    _RULES.rule(
+        "R3",
+        8,
+        "C has as many rows as A and as many columns as B.",
+        ShapeFrom(
+            _OPERANDS,
+            (),
+            lambda _: (SizeOf(0, 0), SizeOf(1, 1)),
+            Illustration(
+                "A (2, 3), B (3, 4), C (2, 4)",
+                "A (2, 3), B (3, 4), C (1, 4)",
+                "write the broadcast of C out with Expand, or use MatMul and Add",
+            ),
+        ),
+        remark=_TO_BE_CONFIRMED.format("R3"),
+        unenforced="broadcasts C, without a word.",
+    ),
+    _RULES.rule(
+        "shapes",
+        9,
+        "A has as many columns as B has rows.",
+        HeldByRuntime(
+            ("transA", "transB"),
+            _inner_sizes_agree,
+            Illustration("A (2, 3), B (3, 4)", "A (2, 3), B (4, 4)", "correct the shapes"),
+        ),
+        "A",
+        "B",
+        remark="The draft gives the shapes of the inputs.",
+    ),
+)
+
+GEMM = Operator(
+    name="Gemm",
+    description="""
+        `Gemm`: the product of two matrices, plus a third one.
+
+        Results: the sums of products and the element of C, in the operands' type. In which order
+        they are summed up, and with how many roundings, depends on the implementation.
+
+        ONNX Runtime 1.32.0 has kernels for float16, float and double, of version 7 and newer ones.
+        What it does with what breaks the rules stands with each.
+    """,
+    operands=_OPERANDS,
+    versions=(1, 6, 7, 9, 11, 13),
+    contracts=dict.fromkeys(Edition, MappingProxyType({Family.FLOAT: _CONTRACT})),
+    result="Y",
+    rounds_once=False,
+    optional=("C",),
+    elementwise=False,
+    by_shape=_OPERANDS,
+)

@@ -1,0 +1,256 @@
+"""Concat, Reshape and Flatten: the same elements in another shape."""
+
+from sonnx_ort.profile.common_rules import RulesOf, all_types
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import OF_THE_NODE, Operator
+from sonnx_ort.profile.requirements.attributes import (
+    AdmittedAttribute,
+    HeldByRuntime,
+    RequiredInput,
+)
+from sonnx_ort.profile.requirements.joining import EqualButOnAxis, no_scalar
+from sonnx_ort.profile.requirements.named_axes import (
+    axis_exists,
+    is_vector,
+)
+from sonnx_ort.profile.requirements.reshaping import (
+    InferableSize,
+    copied_sizes_exist,
+    elements_are_as_many,
+    no_size_is_below_minus_one,
+    one_size_is_inferred,
+)
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.rule import Illustration
+
+_INT64 = SameNumericType(OF_THE_NODE, (ElementType.INT64,))
+_S = ("S",)
+
+
+_concat = RulesOf("Concat", 901)
+
+_CONCAT_RULES = (
+    *_concat.general(None),
+    _concat(
+        "R1",
+        3,
+        "The attribute axis is not negative.",
+        AdmittedAttribute(
+            ("axis",),
+            None,
+            lambda axis: axis >= 0,
+            Illustration("axis=1", "axis=-1", "count the axis from the front"),
+        ),
+        remark='The draft writes "positive"; its constraint C1 of axis admits 0.',
+        survived=True,
+    ),
+    _concat(
+        "C3",
+        4,
+        "No input is a scalar.",
+        HeldByRuntime((), no_scalar, Illustration("X0 (1,)", "X0 ()", "give scalars an axis")),
+        remark="The draft's formula sums up sizes where it means the rank.",
+    ),
+    _concat("C2", 5, "All inputs have the same shape but for the axis.", EqualButOnAxis()),
+    _concat(
+        "axis.C1",
+        6,
+        "The attribute axis is an axis of the inputs.",
+        HeldByRuntime(
+            ("axis",),
+            axis_exists(0),
+            Illustration("X0 (2, 3), axis=1", "X0 (2, 3), axis=2", "name an axis of the inputs"),
+        ),
+        remark="The draft's formula sums up sizes where it means the rank.",
+    ),
+)
+
+CONCAT = Operator(
+    name="Concat",
+    description="""
+        `Concat`: the elements of any number of tensors, one behind the other along an axis.
+
+        Results: the elements, in the type of the operands.
+
+        ONNX Runtime 1.32.0 passes over a tensor that holds nothing, whatever its other sizes are:
+        (2, 3) and (0, 5) along axis 0 give (2, 3), without a word, unless all sizes are declared.
+        Of an empty tensor of another rank, such as (0,) and (2, 3), whose rank is not declared,
+        versions up to 1.31.1 end the process (SIGABRT). All else that breaks the rules it refuses,
+        but for a negative axis, which counts from the end. It has no kernel of version 1.
+    """,
+    operands=(),
+    versions=(1, 4, 11, 13),
+    contracts=all_types(_CONCAT_RULES),
+    repeated_operand="X",
+    result="Y",
+    rounds_once=False,
+    moves_elements=True,
+    oldest_kernels=4,
+    elementwise=False,
+)
+
+
+_reshape = RulesOf("Reshape", 921)
+_OF_ALLOWZERO = "The draft states it of the attribute allowzero, and refers to it from S."
+
+_RESHAPE_RULES = (
+    *_reshape.general(None, ("X",)),
+    _reshape(
+        "S",
+        2,
+        "The input S is given.",
+        RequiredInput("S", Illustration("S given", "S left out", "give S as an input")),
+        _S,
+        remark="By the draft's signature; in version 1 the shape is an attribute.",
+    ),
+    _reshape("S.type", 3, "S is of the type int64.", _INT64, _S),
+    _reshape(
+        "allowzero.C1",
+        4,
+        "The attribute allowzero is 0 or 1.",
+        AdmittedAttribute(
+            ("allowzero",),
+            0,
+            lambda value: value in (0, 1),
+            Illustration("allowzero=1", "allowzero=2", "write 0 or 1"),
+        ),
+        survived=True,
+        since=14,
+    ),
+    _reshape(
+        "S.rank",
+        5,
+        "S is a tensor of rank 1.",
+        HeldByRuntime((), is_vector, Illustration("S [6]", "S 6", "give the sizes as a vector")),
+        _S,
+        since=5,
+    ),
+    _reshape(
+        "allowzero.C2",
+        6,
+        "A 0 in S that copies a size has an axis of X to copy it from.",
+        HeldByRuntime(
+            ("allowzero",),
+            copied_sizes_exist,
+            Illustration("X (2, 3), S [0, 3]", "X (2, 3), S [2, 3, 0]", "name the size instead"),
+        ),
+        since=5,
+        remark=_OF_ALLOWZERO,
+    ),
+    _reshape(
+        "S.C3",
+        7,
+        "No size in S is below -1.",
+        HeldByRuntime(
+            (),
+            no_size_is_below_minus_one,
+            Illustration("S [-1, 3]", "S [-2, 3]", "name the size, or -1"),
+        ),
+        _S,
+        since=5,
+        remark=f"{_OF_ALLOWZERO} For allowzero=1 it does not say so.",
+    ),
+    _reshape(
+        "S.C1",
+        8,
+        "At most one size in S is -1.",
+        HeldByRuntime(
+            (),
+            one_size_is_inferred,
+            Illustration("S [-1, 3]", "S [-1, -1]", "name all sizes but one"),
+        ),
+        _S,
+        since=5,
+    ),
+    _reshape(
+        "X.C1",
+        9,
+        "X and Y have the same number of elements.",
+        HeldByRuntime(
+            ("allowzero",),
+            elements_are_as_many,
+            Illustration("X (2, 3), S [3, 2]", "X (2, 3), S [4, 2]", "correct the sizes"),
+        ),
+        since=5,
+    ),
+    _reshape(
+        "allowzero.C3",
+        10,
+        "If a size in S is -1, X holds something (allowzero=0), or no size is 0 (allowzero=1).",
+        InferableSize(),
+        survived=True,
+        since=5,
+        remark=f"{_OF_ALLOWZERO} Its formula for allowzero=1 is a disjunction that every S keeps; "
+        "its rationale means a conjunction, which is taken. Example 3 of the draft, allowzero=1 "
+        "with S [0, -1], breaks the rule.",
+    ),
+)
+
+RESHAPE = Operator(
+    name="Reshape",
+    description="""
+        `Reshape`: the elements of a tensor in another shape, which the operand S names.
+
+        Results: the elements in the same order, the last axis first, in the type of X.
+
+        ONNX Runtime 1.32.0 gives an empty tensor, without a word, for a size of -1 where X holds
+        nothing: X (0, 3) with S [-1, 3] gives (0, 3). With `allowzero=1` it does so for [0, -1],
+        unless S is constant; versions up to 1.31.1 refuse that. Other values of `allowzero` it
+        takes for 0. All else that breaks the rules it refuses, also sizes whose product is beyond
+        int64.
+    """,
+    operands=("X", "S"),
+    versions=(1, 5, 13, 14, 19, 21, 23, 24, 25),
+    contracts=all_types(_RESHAPE_RULES),
+    operand_types={"S": "int64"},
+    result="Y",
+    rounds_once=False,
+    moves_elements=True,
+    oldest_kernels=5,
+    optional=_S,
+    elementwise=False,
+    by_shape=("X",),
+)
+
+
+_flatten = RulesOf("Flatten", 941)
+_FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
+_INTEGERS = tuple(t for t in ElementType if t.family is Family.INTEGER)
+
+_FLATTEN_RULES = (
+    *_flatten.general((*_FLOATS, *_INTEGERS)),
+    _flatten(
+        "axis.C1",
+        3,
+        "The attribute axis is an axis of X, or the rank of X.",
+        HeldByRuntime(
+            ("axis",),
+            axis_exists(1, after_the_last=True),
+            Illustration("X (2, 3), axis=2", "X (2, 3), axis=3", "name an axis of X"),
+        ),
+        remark="The draft states it of axis; its C1 of X refers to itself. That the axis is given, "
+        "R1 of an older text, is GR4 of the whole graph.",
+    ),
+)
+
+FLATTEN = Operator(
+    name="Flatten",
+    description="""
+        `Flatten`: the elements of a tensor as a matrix, with the axes before `axis` in its rows.
+
+        Results: the elements in the same order, in the type of X.
+
+        ONNX Runtime 1.32.0 refuses an axis that is not there, and takes 1 if it is not given. A
+        negative axis counts from the end; before version 11, in which ONNX admits it, it is
+        refused only if the rank is declared. It has kernels of all types from version 9 on, also
+        of bool, bfloat16 and string, and of floats before.
+    """,
+    operands=("X",),
+    versions=(1, 9, 11, 13, 21, 23, 24, 25),
+    contracts=all_types(_FLATTEN_RULES),
+    result="Y",
+    rounds_once=False,
+    moves_elements=True,
+    oldest_kernels=1,
+    elementwise=False,
+)

@@ -1,0 +1,235 @@
+"""QuantizeLinear and DequantizeLinear: between numbers and their quantized form.
+
+The drafts have one signature each: float to uint8, and int32 to float.
+"""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from sonnx_ort.profile.common_rules import working_group
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import OF_THE_NODE, Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, RequiredInput
+from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.shapes import OwnRank
+from sonnx_ort.profile.rule import Illustration, Requirement, Rule, Subject
+
+_QUANTIZE, _DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
+_FIRST_CODES = {_QUANTIZE: 1141, _DEQUANTIZE: 1161}
+_ONE_SIGNATURE = "The draft has this signature alone."
+_REMARKS = {
+    f"{_QUANTIZE}.types": _ONE_SIGNATURE,
+    f"{_QUANTIZE}.zero_point": _ONE_SIGNATURE,
+    f"{_QUANTIZE}.signature": _ONE_SIGNATURE,
+    f"{_QUANTIZE}.given": "The draft says that it determines the type of Y. ONNX assumes a zero of "
+    "uint8.",
+    f"{_QUANTIZE}.C1": "The draft says nothing of NaN, by which every quotient is NaN.",
+    f"{_QUANTIZE}.C2": "The draft says, under error conditions, that the result of others depends "
+    "on the implementation.",
+    f"{_DEQUANTIZE}.types": _ONE_SIGNATURE,
+    f"{_DEQUANTIZE}.scale": _ONE_SIGNATURE,
+    f"{_DEQUANTIZE}.signature": _ONE_SIGNATURE,
+    f"{_DEQUANTIZE}.C1": "The draft's formula takes the difference modulo 2^32, and its error "
+    "conditions call that an unexpected result. Its Example 2 prints another number than the "
+    "formula gives.",
+}
+_LATER_TAGS = {f"{_QUANTIZE}.C1": "E_QUANTIZELINEAR_UINT8_CONSTR_YSCALE_0010"}
+_CERTAIN = (Subject.TYPES, Subject.STORAGE)
+
+
+def _rule(name: str, offset: int, sentence: str, requirement: Requirement, *operands: str) -> Rule:
+    operator, _, tag = name.partition(".")
+    remark = _REMARKS.get(name, f"The draft states it as {tag}.")
+    return Rule(
+        name,
+        _FIRST_CODES[operator] + offset,
+        sentence,
+        working_group(operator, remark, later_tag=_LATER_TAGS.get(name)),
+        requirement,
+        operands or None,
+        survived=requirement.subject not in _CERTAIN,
+    )
+
+
+def _common(operator: str, prefix: str, *defaults: tuple[str, int]) -> tuple[Rule, ...]:
+    """The rules of both operators: dense tensors, attributes at their defaults, and scalars."""
+    scale, zero_point = f"{prefix}_scale", f"{prefix}_zero_point"
+    dense = _rule(f"{operator}.RG1", 2, "Sparse tensors are not supported.", Dense())
+    of_attributes = (
+        _rule(
+            f"{operator}.R{number}",
+            2 + number,
+            f"The attribute {name} is {default}, its default.",
+            _default(name, default),
+        )
+        for number, (name, default) in enumerate(defaults, 1)
+    )
+    scalars = _rule(
+        f"{operator}.signature",
+        7,
+        f"The operands {scale} and {zero_point} are scalars.",
+        OwnRank(
+            0,
+            Illustration(
+                f"{scale} ()", f"{scale} (3,)", "quantize the whole tensor with one scale"
+            ),
+        ),
+        scale,
+        zero_point,
+    )
+    return dense, *of_attributes, scalars
+
+
+def _default(name: str, default: int) -> AdmittedAttribute:
+    example = Illustration(f"{name}={default}", f"{name}={default + 1}", f"set it to {default}")
+    return AdmittedAttribute((name,), default, lambda value: value == default, example)
+
+
+_QUANTIZE_RULES = (
+    _rule(
+        f"{_QUANTIZE}.types",
+        0,
+        "X and y_scale are of type float, and Y is of type uint8.",
+        SameNumericType("uint8", (ElementType.FLOAT,)),
+        "X",
+        "y_scale",
+    ),
+    _rule(
+        f"{_QUANTIZE}.zero_point",
+        1,
+        "The zero point is of type uint8.",
+        SameNumericType(OF_THE_NODE, (ElementType.UINT8,)),
+        "y_zero_point",
+    ),
+    *_common(_QUANTIZE, "y", ("axis", 1), ("block_size", 0), ("output_dtype", 0), ("precision", 0)),
+    _rule(
+        f"{_QUANTIZE}.given",
+        8,
+        "The input y_zero_point is given.",
+        RequiredInput(
+            "y_zero_point",
+            Illustration("y_zero_point given", "y_zero_point left out", "give it as an input"),
+        ),
+        "y_zero_point",
+    ),
+    _rule(
+        f"{_QUANTIZE}.C1",
+        9,
+        "The scale is a number other than 0.",
+        NonZeroNumbers(
+            "y_scale",
+            Illustration("y_scale 0.5", "y_scale 0.0", "correct the scale, which is a step"),
+        ),
+        "y_scale",
+    ),
+    _rule(
+        f"{_QUANTIZE}.C2",
+        10,
+        "Every element of X is finite.",
+        WithinInterval(
+            ("X",),
+            0,
+            lambda _: (float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)),
+            "NaN or infinite",
+            Illustration(
+                "X [0.5, 1e20]",
+                "X [0.5, NaN]",
+                "keep NaN and infinities out, for example with IsNaN, Where and Clip",
+            ),
+            admits_nan=False,
+        ),
+        "X",
+    ),
+)
+
+QUANTIZE_LINEAR = Operator(
+    name=_QUANTIZE,
+    description="""
+        `QuantizeLinear`: the elements of a tensor, divided by a scale and rounded, in uint8.
+
+        Results: X / y_scale in float, rounded to the nearest integer and to an even one of two; to
+        that y_zero_point is added, and what is beyond 0 and 255 becomes 0 or 255.
+
+        ONNX Runtime 1.32.0 gives that, and without a word takes scales and zero points of one
+        element for scalars, or of an axis for one scale each. By a scale of 0 it gives 0 and 255,
+        and 0 for 0 / 0; NaN becomes 0. It quantizes to int8 as well, from version 19 on from
+        float16 too, and from version 21 on to integers of 16 bits. Version 1.23 has no kernel for
+        version 23 of the operator, and none has one for version 28.
+    """,
+    operands=("X", "y_scale", "y_zero_point"),
+    versions=(10, 13, 19, 21, 23, 24, 25, 28),
+    contracts=dict.fromkeys(
+        Edition,
+        MappingProxyType({Family.FLOAT: _QUANTIZE_RULES}),
+    ),
+    operand_types={"y_zero_point": "uint8"},
+    result="Y",
+    result_type="uint8",
+    rounds_once=False,
+    oldest_kernels=10,
+    optional=("y_zero_point",),
+    elementwise=False,
+    by_shape=("y_zero_point",),
+)
+
+
+_DEQUANTIZE_RULES = (
+    _rule(
+        f"{_DEQUANTIZE}.types",
+        0,
+        "X and x_zero_point are of type int32, and Y is of type float.",
+        SameNumericType("float", (ElementType.INT32,)),
+        "X",
+        "x_zero_point",
+    ),
+    _rule(
+        f"{_DEQUANTIZE}.scale",
+        1,
+        "The scale is of type float.",
+        SameNumericType(OF_THE_NODE, (ElementType.FLOAT,)),
+        "x_scale",
+    ),
+    *_common(_DEQUANTIZE, "x", ("axis", 1), ("block_size", 0), ("output_dtype", 0)),
+    _rule(
+        f"{_DEQUANTIZE}.C1",
+        8,
+        "Every difference of X and x_zero_point is a number of int32.",
+        DifferenceWithinInt32(),
+        "X",
+        "x_zero_point",
+    ),
+)
+
+DEQUANTIZE_LINEAR = Operator(
+    name=_DEQUANTIZE,
+    description="""
+        `DequantizeLinear`: the elements of a tensor of int32 as numbers, by a scale.
+
+        Results: X - x_zero_point in int32, converted to float and multiplied by x_scale. A zero
+        point that is left out is 0.
+
+        ONNX Runtime 1.32.0 takes the difference modulo 2^32, without a word; version 1.23 refuses
+        zero points of int32 other than 0. Scales and zero points of one element it takes for
+        scalars, or of an axis for one scale each. It has kernels for X of int8 and uint8 too, from
+        version 19 on for scales of float16, and from version 21 on for integers of 16 bits; for
+        version 28 none.
+    """,
+    operands=("X", "x_scale", "x_zero_point"),
+    versions=(10, 13, 19, 21, 23, 24, 25, 28),
+    contracts=dict.fromkeys(
+        Edition,
+        MappingProxyType({Family.INTEGER: _DEQUANTIZE_RULES}),
+    ),
+    operand_types={"x_scale": "float"},
+    result="Y",
+    result_type="float",
+    rounds_once=False,
+    oldest_kernels=10,
+    optional=("x_zero_point",),
+    elementwise=False,
+    by_shape=("x_scale",),
+)

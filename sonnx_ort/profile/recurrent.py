@@ -1,0 +1,269 @@
+"""LSTM."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from sonnx_ort.profile.element_type import FLOAT_TYPES, Family
+from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.attributes import (
+    AdmittedAttribute,
+    ConstantOperands,
+    HeldByRuntime,
+    RequiredInput,
+)
+from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.shapes import OwnRank
+from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf, SizesWithin, at_least
+from sonnx_ort.profile.rule import (
+    Illustration,
+    Judgement,
+    Rule,
+    Standing,
+    at_run_time,
+    proved,
+    violated,
+)
+from sonnx_ort.profile.windows import Attributes, DraftRules, known_size
+
+_RULES = DraftRules("LSTM", 821)
+_OPTIONAL = ("B", "sequence_lens", "initial_h", "initial_c", "P")
+_OPERANDS = ("X", "W", "R", *_OPTIONAL)
+_FLOATS = tuple(name for name in _OPERANDS if name != "sequence_lens")
+_GATES = (("Sigmoid", "Tanh", "Tanh"), ("Relu", "Tanh", "Tanh"))
+_DECIDING = ("hidden_size", "direction")
+
+
+def _admits_activations(value: Any) -> bool:
+    both = isinstance(value, tuple) and len(value) == 6
+    parts = [value[:3], value[3:]] if both else [value]
+    return all(part in _GATES for part in parts)
+
+
+def _demanded(name: str, offset: int, value: int, unenforced: str, since: int = 1) -> Rule:
+    example = Illustration(f"{name}={value}", f"{name}={value + 1}", f"write {name}={value} down")
+    return _RULES.rule(
+        name,
+        offset,
+        f"The attribute {name} is {value}, and stands in the file.",
+        AdmittedAttribute((name,), value, lambda given: given == value, example, given=True),
+        remark='The draft states it under "SONNX restrictions".',
+        unenforced=unenforced,
+        since=since,
+    )
+
+
+def _given(name: str, offset: int) -> Rule:
+    example = Illustration(f"{name} given", f"{name} left out", f"give {name} as an input")
+    remark = 'The draft states it under "SONNX restrictions": a tensor of zeros, if it is not used.'
+    if name == "sequence_lens":
+        remark += " For sequence_lens it says the batch size; the length of the sequences is meant."
+    sentence = f"The input {name} is given."
+    return _RULES.rule(
+        name,
+        offset,
+        sentence,
+        RequiredInput(name, example),
+        name,
+        remark=remark,
+        unenforced="assumes the default of ONNX.",
+    )
+
+
+def _directions(attributes: Attributes) -> int:
+    return 2 if attributes.get("direction") == "bidirectional" else 1
+
+
+def _hidden(attributes: Attributes) -> int | None:
+    size = attributes.get("hidden_size")
+    return size if isinstance(size, int) else None
+
+
+def _shape_of_w(attributes: Attributes) -> tuple[int | SizeOf, ...] | None:
+    hidden = _hidden(attributes)
+    return None if hidden is None else (_directions(attributes), 4 * hidden, SizeOf(0, 2))
+
+
+def _shape_of_r(attributes: Attributes) -> tuple[int | SizeOf, ...] | None:
+    hidden = _hidden(attributes)
+    return None if hidden is None else (_directions(attributes), 4 * hidden, hidden)
+
+
+def _others_fit(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
+    """The shapes of the operands that ONNX Runtime checks itself."""
+    x, *others = operands
+    hidden, directions, batch = _hidden(attributes), _directions(attributes), known_size(x, 1)
+    state = (directions, batch, hidden)
+    shapes: Mapping[str, tuple[int | None, ...]] = {
+        "B": (directions, None if hidden is None else 8 * hidden),
+        "sequence_lens": (batch,),
+        "initial_h": state,
+        "initial_c": state,
+        "P": (directions, None if hidden is None else 3 * hidden),
+    }
+    unknown = []
+    for operand in others:
+        wanted = shapes.get(operand.name, ())
+        sizes = [known_size(operand, axis) for axis in range(len(wanted))]
+        if operand.shape is not None and len(operand.shape) != len(wanted):
+            return violated(f"{operand.name} is not of rank {len(wanted)}")
+        pairs = list(zip(sizes, wanted, strict=True))
+        if any(None not in pair and pair[0] != pair[1] for pair in pairs):
+            return violated(f"{operand.name} is of another shape than {list(wanted)}")
+        unknown += [operand.name] if None in (*sizes, *wanted) else []
+    if unknown:
+        return at_run_time(f"the shape of {' and '.join(unknown)} is not known completely")
+    return proved("the shapes fit together")
+
+
+_CONTRACT = (
+    _RULES.rule(
+        "types",
+        0,
+        "All tensors have the same type, one of floats, but for sequence_lens.",
+        SameNumericType(None, FLOAT_TYPES),
+        *_FLOATS,
+        survived=False,
+    ),
+    _RULES.dense(1),
+    _RULES.rule(
+        "constant",
+        2,
+        "All inputs but X are constant.",
+        ConstantOperands(
+            Illustration("W an initializer", "W an input", "store the tensor as an initializer")
+        ),
+        *_OPERANDS[1:],
+        remark='The draft states it under "SONNX restrictions".',
+        unenforced="takes any input, without a word.",
+    ),
+    *(_given(name, 3 + number) for number, name in enumerate(_OPTIONAL)),
+    _RULES.rule(
+        "activations",
+        8,
+        "The activations of a direction are Sigmoid, Tanh, Tanh or Relu, Tanh, Tanh.",
+        AdmittedAttribute(
+            ("activations",),
+            None,
+            _admits_activations,
+            Illustration(
+                'activations=["Sigmoid", "Tanh", "Tanh"]',
+                'activations=["Tanh", "Tanh", "Tanh"]',
+                "train the network with these activations, and write them down",
+            ),
+            given=True,
+        ),
+        remark='The draft states it under "SONNX restrictions", and what is to be given.',
+        unenforced="computes other activations too, without a word.",
+    ),
+    _demanded("input_forget", 9, 0, "couples the gates, without a word."),
+    _demanded("layout", 10, 0, "refuses another layout.", since=14),
+    _RULES.rule(
+        "X",
+        11,
+        "X is of rank 3.",
+        OwnRank(3, Illustration("X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch")),
+        "X",
+        remark="The draft gives the shape of X.",
+        unenforced="refuses other ranks. Version 1.23 ends the process at lower ones (SIGABRT).",
+        survived=False,
+    ),
+    _RULES.rule(
+        "W",
+        12,
+        "W has the shape that the direction, hidden_size and X demand.",
+        ShapeFrom(
+            ("X", "W"),
+            _DECIDING,
+            _shape_of_w,
+            Illustration(
+                "X (5, 2, 4), W (1, 12, 4), hidden_size=3",
+                "X (5, 2, 7), W (1, 12, 4), hidden_size=3",
+                "correct the shapes",
+            ),
+        ),
+        "X",
+        "W",
+        remark="The draft gives the shapes of X and W.",
+        unenforced="refuses other shapes. Version 1.23 takes any, reading beyond the elements, or "
+        "ends the process.",
+        survived=False,
+    ),
+    _RULES.rule(
+        "R",
+        13,
+        "R has the shape that the direction and hidden_size demand.",
+        ShapeFrom(
+            ("R",),
+            _DECIDING,
+            _shape_of_r,
+            Illustration(
+                "R (1, 12, 3), hidden_size=3", "R (1, 9, 3), hidden_size=3", "correct the shape"
+            ),
+        ),
+        "R",
+        remark="The draft gives the shape of R.",
+        unenforced="refuses other shapes. Version 1.23 takes any, reading beyond the elements, or "
+        "ends the process.",
+        survived=False,
+    ),
+    _RULES.rule(
+        "batch",
+        14,
+        "The batch is not empty.",
+        SizesWithin(
+            (),
+            lambda _: {1: at_least(1)},
+            Illustration("X (5, 1, 4)", "X (5, 0, 4)", "keep empty batches out"),
+        ),
+        "X",
+        remark="ONNX says nothing of it.",
+        unenforced="ends the process at an empty batch (SIGABRT, or SIGSEGV if W is constant).",
+        survived=False,
+        standing=Standing.OWN,
+    ),
+    _RULES.rule(
+        "shapes",
+        15,
+        "The other inputs have the shapes that the direction, hidden_size and X demand.",
+        HeldByRuntime(
+            _DECIDING,
+            _others_fit,
+            Illustration(
+                "X (5, 2, 4), initial_h (1, 2, 3), hidden_size=3",
+                "X (5, 2, 4), initial_h (1, 1, 3), hidden_size=3",
+                "correct the shape",
+            ),
+        ),
+        "X",
+        *_OPTIONAL,
+        remark="The draft gives these shapes.",
+    ),
+)
+
+LSTM = Operator(
+    name="LSTM",
+    description="""
+        `LSTM`: a layer of long short-term memory, in one or both directions.
+
+        Results: the hidden state of each step, and the last hidden and cell state, in X's type. In
+        which order sums are computed, and how exactly the activations, depends on the
+        implementation; the draft demands 1 ULP of activations. In its formula the output gate of
+        peepholes reads the new cell state. It concatenates the directions along another axis than
+        the shape of Y says, which is taken.
+
+        ONNX Runtime 1.32.0 has kernels for float16 and float; double fails in the run. What it does
+        with what breaks the rules stands with each.
+    """,
+    operands=_OPERANDS,
+    versions=(1, 7, 14, 22),
+    contracts=dict.fromkeys(Edition, MappingProxyType({Family.FLOAT: _CONTRACT})),
+    operand_types={"sequence_lens": "int32"},
+    result="Y",
+    rounds_once=False,
+    optional=_OPTIONAL,
+    elementwise=False,
+    by_shape=_OPERANDS,
+)

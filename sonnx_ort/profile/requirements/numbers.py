@@ -1,0 +1,125 @@
+"""Requirements on single numbers, and on the difference of two integers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.profile.operand import Bounds, Operand, first_index
+from sonnx_ort.profile.requirements.division import format_index
+from sonnx_ort.profile.rule import (
+    HintByExample,
+    Illustration,
+    Judgement,
+    Subject,
+    Violation,
+    at_run_time,
+    proved,
+    violated,
+)
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NonZeroNumbers(HintByExample):
+    """Every element of the only operand, of floats, is a number other than 0, and not NaN.
+
+    Attributes:
+        name: The operand.
+    """
+
+    name: str
+    example: Illustration
+
+    subject: ClassVar = Subject.ELEMENTS
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Check a constant."""
+        (operand,) = operands
+        if operand.constant is None:
+            return at_run_time(f"the elements of {operand.name} are known only in a run")
+        named = f"the constant {operand.name} '{operand.value}'"
+        index = _zero_or_nan(operand.constant)
+        if index is None:
+            return proved(f"no element of {named} is 0 or NaN")
+        return violated(f"{named} is {operand.constant[index].item():g} at {format_index(index)}")
+
+    def violation(self, arrays: Sequence[Array]) -> Violation | None:
+        """Find the first 0 or NaN."""
+        (array,) = arrays
+        index = _zero_or_nan(array)
+        if index is None:
+            return None
+        value = array[index].item()
+        return Violation(f"{self.name} is {value:g} at {format_index(index)}", index, (value,))
+
+
+def _zero_or_nan(array: Array) -> tuple[int, ...] | None:
+    found = np.asarray((array == 0) | np.isnan(array))
+    return first_index(found) if found.any() else None
+
+
+_INT32 = Bounds(-(1 << 31), (1 << 31) - 1)
+
+
+class DifferenceWithinInt32(HintByExample):
+    """Every difference of the first and the second operand, of int32, is a number of int32.
+
+    If the second operand is left out, it is 0. If it is no scalar, the largest and the smallest
+    difference of any two elements count.
+    """
+
+    subject = Subject.ELEMENTS
+    example = Illustration(
+        "X [-2147483548], x_zero_point 100",
+        "X [-2147483648], x_zero_point 100",
+        "keep X or the zero point small, for example with Clip",
+    )
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Check constants and bounds."""
+        x, *others = operands
+        if not others:
+            return proved("nothing is subtracted")
+        (other,) = others
+        subtrahend = _bounds(other)
+        if subtrahend == Bounds(0, 0):
+            return proved(f"{other.name} '{other.value}' is 0")
+        minuend = _bounds(x)
+        if minuend is None or subtrahend is None:
+            unknown = [o.name for o in operands if _bounds(o) is None]
+            return at_run_time(f"the elements of {' and '.join(unknown)} are known only in a run")
+        lowest, highest = minuend.lower - subtrahend.upper, minuend.upper - subtrahend.lower
+        if lowest in _INT32 and highest in _INT32:
+            return proved(f"every difference lies in {Bounds(lowest, highest)}")
+        constants = [o.constant for o in operands if o.constant is not None]
+        found = self.violation(constants) if len(constants) == len(operands) else None
+        if found is not None:
+            return violated(f"of the constants, {found.reason}")
+        return at_run_time(f"the differences lie in {Bounds(lowest, highest)}")
+
+    def violation(self, arrays: Sequence[Array]) -> Violation | None:
+        """Find the first element of the first operand whose difference is outside int32."""
+        x, *others = (array.astype(np.int64) for array in arrays)
+        if not others or others[0].size == 0:
+            return None
+        smallest, largest = int(others[0].min()), int(others[0].max())
+        too_low = np.asarray(x < _INT32.lower + largest)
+        beyond = np.asarray(too_low | (x > _INT32.upper + smallest))
+        if not beyond.any():
+            return None
+        index = first_index(beyond)
+        values = int(x[index]), largest if too_low[index] else smallest
+        text = f"{values[0]} - {values[1]} at {format_index(index)} is beyond int32"
+        return Violation(text, index, values)
+
+
+def _bounds(operand: Operand) -> Bounds | None:
+    """An interval that contains the elements of an operand, if any is known."""
+    constant = operand.constant
+    if constant is None or constant.size == 0 or constant.dtype.kind not in "iu":
+        return operand.bounds
+    return Bounds(int(constant.min()), int(constant.max()))

@@ -1,0 +1,197 @@
+"""What Conv, ConvInteger and MaxPool share: a window that moves over two spatial axes.
+
+Source: SONNX Conv, ConvInteger and MaxPool, drafts of the working group, section Attributes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sonnx_ort.profile.common_rules import own, working_group
+from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
+from sonnx_ort.profile.rule import AttributeValue, Illustration, Requirement, Rule, Standing
+
+SPATIAL = (2, 3)
+"""The spatial axes; the others are batch and channels."""
+
+Attributes = Mapping[str, AttributeValue]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRules:
+    """Makes the rules of an operator.
+
+    Attributes:
+        operator: The name of the operator.
+        first_code: The code of its first rule.
+        tag_prefix: The beginning of the permanent tags of its draft; empty if it has none.
+    """
+
+    operator: str
+    first_code: int
+    tag_prefix: str = ""
+
+    def rule(  # noqa: PLR0913 - a row of a table, by name
+        self,
+        tag: str,
+        offset: int,
+        sentence: str,
+        requirement: Requirement,
+        *operands: str,
+        remark: str = "",
+        later: str = "",
+        unenforced: str = "",
+        survived: bool = True,
+        since: int = 1,
+        standing: Standing = Standing.STATED,
+    ) -> Rule:
+        """Make a rule; its operands are all by default.
+
+        `remark` is about the draft, `later` is the end of the permanent tag, and `unenforced` is
+        what ONNX Runtime 1.32.0 does without the rule. The standing is that the draft states it, or
+        that it is our own.
+        """
+        later_tag = f"{self.tag_prefix}{later}" if later else None
+        stated = working_group(self.operator, remark, later_tag=later_tag)
+        return Rule(
+            f"{self.operator}.{tag}",
+            self.first_code + offset,
+            sentence,
+            stated if standing is Standing.STATED else own(self.operator, remark),
+            requirement,
+            operands or None,
+            survived,
+            since,
+            unenforced=f"ONNX Runtime 1.32.0 {unenforced}" if unenforced else "",
+        )
+
+    def dense(self, offset: int) -> Rule:
+        """The general restriction on sparse tensors."""
+        return self.rule(
+            "RG1", offset, "Sparse tensors are not supported.", Dense(), survived=False
+        )
+
+    def not_set(self, tag: str, offset: int, later: str = "", *, given: bool) -> Rule:
+        """The restriction on auto_pad; `given` is whether the rule demands that it is given."""
+        kept, broken = 'auto_pad="NOTSET"', 'auto_pad="SAME_UPPER"'
+        mended = "write the pads down and auto_pad=NOTSET; make_explicit=True writes a default down"
+        requirement = AdmittedAttribute(
+            ("auto_pad",),
+            "NOTSET",
+            lambda mode: mode == "NOTSET",
+            Illustration(kept, broken, mended),
+            given=given,
+        )
+        stands = ", and stands in the file" if given else ""
+        return self.rule(
+            tag,
+            offset,
+            f"The attribute auto_pad is NOTSET{stands}.",
+            requirement,
+            remark=f"The draft states it as {tag}; its origin is that no attribute has a default."
+            if given
+            else f"The draft states it as {tag}.",
+            later=later,
+            unenforced="pads by itself, without a word.",
+        )
+
+    def numbers(  # noqa: PLR0913 - a row of a table, by name
+        self,
+        name: str,
+        offset: int,
+        count: int,
+        least: int,
+        *,
+        remark: str,
+        unenforced: str,
+        later: str = "",
+        survived: bool = False,
+        since: int = 1,
+    ) -> Rule:
+        """The rule that an attribute has so many numbers, none below the least."""
+        words = {2: "two", 4: "four"}[count]
+        kept, broken = [least] * count, [least] * (count - 1) + [least - 1]
+        mended = f"give {words} numbers, none below {least}"
+        requirement = AdmittedAttribute(
+            (name,),
+            None,
+            numbers_from(count, least),
+            Illustration(f"{name}={kept}", f"{name}={broken}", mended),
+        )
+        sentence = f"The attribute {name} has {words} numbers, none below {least}."
+        return self.rule(
+            name,
+            offset,
+            sentence,
+            requirement,
+            remark=remark,
+            later=later,
+            unenforced=unenforced,
+            survived=survived,
+            since=since,
+        )
+
+
+def numbers_from(count: int, least: int) -> Callable[[Any], bool]:
+    """Whether a value of an attribute is so many integers, none below the least."""
+
+    def admits(value: Any) -> bool:
+        numbers = value if isinstance(value, tuple) else ()
+        return len(numbers) == count and all(isinstance(n, int) and n >= least for n in numbers)
+
+    return admits
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The attributes of a window, by spatial axis; ONNX's defaults where they are not usable.
+
+    Attributes:
+        dilations: The distances of its elements.
+        before: The padding in front of each axis.
+        behind: The padding behind each axis.
+    """
+
+    dilations: tuple[int, int]
+    before: tuple[int, int]
+    behind: tuple[int, int]
+
+    @classmethod
+    def of(cls, attributes: Attributes) -> "Window":
+        """Read the attributes of a node."""
+        pads = _numbers(attributes.get("pads"), (0, 0, 0, 0))
+        dilations = _numbers(attributes.get("dilations"), (1, 1))
+        return cls((dilations[0], dilations[1]), (pads[0], pads[1]), (pads[2], pads[3]))
+
+    def smallest(self, place: int, kernel: int) -> int:
+        """The smallest size of a spatial axis that the window fits into, with its padding."""
+        extent = self.dilations[place] * (kernel - 1) + 1
+        return extent - self.before[place] - self.behind[place]
+
+    def pads(self, place: int) -> bool:
+        """Whether a spatial axis is padded."""
+        return bool(self.before[place] or self.behind[place])
+
+
+def kernel_of(attributes: Attributes) -> tuple[int, ...] | None:
+    """The attribute kernel_shape, if it is two integers."""
+    kernel = attributes.get("kernel_shape")
+    return tuple(map(int, kernel)) if _are_integers(kernel, 2) else None  # type: ignore[arg-type]
+
+
+def _numbers(value: AttributeValue, default: tuple[int, ...]) -> tuple[int, ...]:
+    return value if _are_integers(value, len(default)) else default  # type: ignore[return-value]
+
+
+def _are_integers(value: AttributeValue, count: int) -> bool:
+    numbers = value if isinstance(value, tuple) else ()
+    return len(numbers) == count and all(isinstance(number, int) for number in numbers)
+
+
+def known_size(operand: Operand, axis: int) -> int | None:
+    """The size of an axis, if it is certain."""
+    if operand.shape is None or operand.scalar_inputs or axis >= len(operand.shape):
+        return None
+    size = operand.shape[axis]
+    return size if isinstance(size, int) else None

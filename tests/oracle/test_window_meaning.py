@@ -1,0 +1,191 @@
+"""What the oracle says of MaxPool, Conv, ConvInteger and Gemm: by hand, and wrong kernels."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sonnx_ort.oracle import Undefined, Verdict, meaning, meaning_over_the_reals
+
+F = np.float32
+INF, NAN = np.inf, np.nan
+NINE = np.arange(1, 10, dtype=F).reshape(1, 1, 3, 3)
+SQUARE = np.ones((1, 1, 2, 2), F)
+
+
+def results(operator, operands, **attributes):
+    found = meaning(operator, 22, attributes, operands)
+    assert isinstance(found, tuple), found
+    return found
+
+
+def image(rows, dtype=F):
+    return np.array(rows, dtype)[None, None]
+
+
+@pytest.mark.parametrize(
+    ("x", "attributes", "expected"),
+    [
+        (NINE, {}, [[5, 6], [8, 9]]),
+        (NINE, {"strides": [2, 2], "pads": [1, 1, 1, 1]}, [[1, 3], [7, 9]]),
+        (image(np.arange(1, 17).reshape(4, 4)), {"dilations": [2, 2]}, [[11, 12], [15, 16]]),
+        (image([[1, INF, 3], [-INF, NAN, 6], [7, 8, 0]]), {}, [[NAN, NAN], [NAN, NAN]]),
+        (image([[1, INF], [-INF, 6]]), {}, [[INF]]),
+        (image([[-5, -4, -3], [-2, -1, 0], [1, 2, 3]], np.int8), {}, [[-1, 0], [2, 3]]),
+        (image([[250, 1, 2], [3, 4, 5], [6, 7, 8]], np.uint8), {}, [[250, 5], [7, 8]]),
+        (NINE, {"strides": [2, 2], "ceil_mode": 1}, [[5, 6], [8, 9]]),
+        (NINE, {"auto_pad": "SAME_UPPER"}, [[5, 6, 6], [8, 9, 9], [8, 9, 9]]),
+        (NINE, {"auto_pad": "SAME_LOWER"}, [[1, 2, 3], [4, 5, 6], [7, 8, 9]]),
+    ],
+)
+def test_largest_element_of_each_window(x, attributes, expected):
+    y, _ = results("MaxPool", [x], kernel_shape=[2, 2], **attributes)
+    np.testing.assert_array_equal(y.nearest, image(expected, x.dtype))
+
+
+def test_indices_count_in_the_whole_tensor_and_any_of_several_largest_is_admitted():
+    x = np.float32([[[[1, 7], [7, 0]]], [[[0, 0], [NAN, 1]]]])
+    _, indices = results("MaxPool", [x], kernel_shape=[2, 2])
+    assert indices.nearest.ravel().tolist() == [1, 6]
+    given = [np.int64([[[[k]]], [[[k + 4]]]]) for k in range(4)]
+    verdicts = [indices.verdicts(each).ravel().tolist() for each in given]
+    assert verdicts == [
+        ["outside", "outside"],
+        ["exact", "outside"],
+        ["admitted", "exact"],
+        ["outside", "outside"],
+    ]
+    _, columns = results("MaxPool", [x[:1, :, :, :]], kernel_shape=[1, 1], storage_order=1)
+    assert columns.nearest.ravel().tolist() == [0, 2, 1, 3]
+
+
+def test_window_of_padding_has_no_maximum():
+    y, indices = results("MaxPool", [NINE], kernel_shape=[1, 1], pads=[0, 1, 0, 0])
+    assert (
+        y.undefined.tolist() == indices.undefined.tolist() == [[[[True, False, False, False]] * 3]]
+    )
+    assert y.reason == indices.reason == "the window has no element of X"
+
+
+@pytest.mark.parametrize(
+    ("w", "attributes", "expected"),
+    [
+        (SQUARE, {}, [[12, 16], [24, 28]]),
+        (SQUARE, {"pads": [1, 0, 0, 0], "strides": [2, 1]}, [[3, 5], [24, 28]]),
+        (SQUARE, {"dilations": [2, 2]}, [[20]]),
+        (image([[1, 0], [0, -2]]), {"strides": [1, 2]}, [[-9], [-12]]),
+    ],
+)
+def test_convolution_by_hand(w, attributes, expected):
+    (y,) = results("Conv", [NINE, w], **attributes)
+    assert y.nearest.tolist() == image(expected).tolist()
+    (shifted,) = results("Conv", [NINE, w, F([0.5])], **attributes)
+    assert (shifted.nearest - y.nearest == 0.5).all()
+
+
+def test_each_group_has_its_own_channels():
+    x = np.arange(8, dtype=F).reshape(1, 4, 1, 2)
+    w = F([1, 10, 100, 1000]).reshape(2, 2, 1, 1)
+    (y,) = results("Conv", [x, w], group=2)
+    assert y.nearest.tolist() == [[[[20, 31]], [[6400, 7500]]]]
+    (deep,) = results("Conv", [x, w.reshape(4, 1, 1, 1)], group=4)
+    assert deep.nearest.tolist() == [[[[0, 1]], [[20, 30]], [[400, 500]], [[6000, 7000]]]]
+
+
+def test_infinite_weight_on_padding_is_nan():
+    (y,) = results("Conv", [NINE, np.full((1, 1, 1, 1), INF, F)], pads=[0, 1, 0, 0])
+    assert np.isnan(y.nearest[0, 0, :, 0]).all()
+    assert (y.nearest[0, 0, :, 1:] == INF).all()
+
+
+def test_convolution_of_integers_is_that_of_the_draft():
+    x = image([[2, 4, 6], [8, 10, 12], [14, 16, 18]], np.int8)
+    w = image([[1, 0], [0, 1]], np.int8)
+    (y,) = results("ConvInteger", [x, w, np.int8(1).reshape(()), np.int8(1).reshape(())])
+    assert y.nearest.dtype == np.int32
+    assert y.nearest.tolist() == [[[[-10, -14], [-22, -26]]]]
+
+
+def test_padding_is_zero_before_the_zero_point_is_subtracted():
+    x, w = image([[5]], np.uint8), np.ones((2, 1, 1, 2), np.int8)
+    points = [np.array(3, np.uint8), np.array([0, 2], np.int8)]
+    (y,) = results("ConvInteger", [x, w, *points], pads=[0, 1, 0, 0])
+    assert y.nearest.ravel().tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({}, [[19.5, 22.5], [43.5, 50.5]]),
+        ({"transA": 1}, [[26.5, 30.5], [38.5, 44.5]]),
+        ({"transB": 1}, [[17.5, 23.5], [39.5, 53.5]]),
+        ({"alpha": 2.0, "beta": -1.0}, [[37.5, 43.5], [85.5, 99.5]]),
+    ],
+)
+@pytest.mark.parametrize("shape", [(2, 2), (1, 2), (2,), (1,), ()])
+def test_gemm_by_hand(attributes, expected, shape):
+    a, b = F([[1, 2], [3, 4]]), F([[5, 6], [7, 8]])
+    (y,) = results("Gemm", [a, b, np.full(shape, 0.5, F)], **attributes)
+    assert y.nearest.tolist() == expected
+
+
+def test_gemm_of_integers_is_exact_modulo_its_width():
+    a, b = np.array([[2**31]], np.uint32), np.array([[2]], np.uint32)
+    (y,) = results("Gemm", [a, b, np.array([[7]], np.uint32)])
+    assert y.nearest.tolist() == [[7]]
+
+
+def test_sums_over_the_reals_are_exact():
+    a, b, c = (np.array([[Fraction(1, k)]], object) for k in (3, 7, 2))
+    assert meaning_over_the_reals("Gemm", {}, [a, b, c])[0].item() == (Fraction(23, 42),) * 2
+    x, w = (each.reshape(1, 1, 1) for each in (a, b))
+    assert meaning_over_the_reals("Conv", {}, [x, w])[0].item() == (Fraction(1, 21),) * 2
+    pooled, index = meaning_over_the_reals("MaxPool", {"kernel_shape": [1]}, [x])
+    assert (pooled.item(), index.item()) == ((Fraction(1, 3),) * 2, 0)
+
+
+def test_any_order_of_a_sum_is_admitted_and_no_summand_may_be_left_out():
+    w = F([1e8, 1, -1e8, 3.7, 1e-3, -2.2]).reshape(1, 6, 1, 1)
+    (y,) = results("Conv", [np.ones((1, 6, 1, 1), F), w])
+    orders = [np.random.default_rng(k).permutation(w.ravel()) for k in range(20)]
+    sums = [np.cumsum(order, dtype=F)[-1] for order in orders]
+    assert all(y.verdicts(np.full((1, 1, 1, 1), s)).item() != Verdict.OUTSIDE for s in sums)
+    (y,) = results("Conv", [np.ones((1, 3, 1, 1), F), w[:, 3:]])
+    assert y.verdicts(np.full((1, 1, 1, 1), F(1.5))).item() == Verdict.OUTSIDE
+
+
+def test_long_sums_of_short_floats_have_a_bound():
+    ones = np.ones((1, 5000), np.float16)
+    (y,) = results("Gemm", [ones, ones.T])
+    assert y.verdicts(np.float16([[5000]])).item() == Verdict.EXACT
+    assert y.verdicts(np.float16([[2048]])).item() == Verdict.ADMITTED
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "attributes", "reason"),
+    [
+        ("MaxPool", [NINE], {"kernel_shape": [2]}, "do not fit 2 spatial axes"),
+        ("MaxPool", [NINE], {"kernel_shape": [0, 1]}, "above 0"),
+        ("MaxPool", [NINE], {"kernel_shape": [5, 1]}, "the window does not fit axis 2"),
+        ("Conv", [NINE, SQUARE], {"pads": [0, 0, 0, -1]}, "pads not below"),
+        ("Conv", [NINE, SQUARE], {"group": 2}, "do not fit 2 groups"),
+        ("Conv", [NINE, SQUARE], {"kernel_shape": [2, 3]}, "kernel_shape is not that of W"),
+        ("Conv", [NINE, SQUARE, np.ones(2, F)], {}, "B (2,) has not one element for each of 1"),
+        ("Conv", [NINE, SQUARE[0]], {}, "do not have the same spatial axes"),
+        ("Gemm", [SQUARE, SQUARE], {}, "do not both have two axes"),
+        ("Gemm", [np.ones((2, 3), F)] * 2, {}, "(2, 3) and (2, 3) have no product"),
+        ("Gemm", [np.ones((2, 2), F)] * 2 + [np.ones(3, F)], {}, "cannot be broadcast to (2, 2)"),
+        ("Gemm", [np.ones((2, 2), np.int32)] * 2, {"alpha": 0.5}, "no document says what alpha"),
+    ],
+)
+def test_operands_that_do_not_fit_have_no_result(operator, operands, attributes, reason):
+    found = meaning(operator, 22, attributes, operands)
+    assert isinstance(found, Undefined)
+    assert reason in found.reason
+
+
+def test_product_that_overflows_before_it_is_scaled_is_anything():
+    a = np.full((1, 2), 3e38, F)
+    (y,) = results("Gemm", [a, np.ones((2, 1), F)], alpha=0.25)
+    assert y.nearest.item() == F(1.5e38)
+    assert y.verdicts(F([[INF]])).item() == Verdict.ADMITTED

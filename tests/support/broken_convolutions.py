@@ -1,0 +1,160 @@
+"""What breaks the rules of Conv, ConvInteger, MaxPool, Gemm and LSTM that a model may do without.
+
+Each case is the rules' ids, the expression of a node, and its operands by type.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+Array = Any
+Case = tuple[str, str, Sequence[tuple[str, Array]]]
+
+NAN, INFINITY = float("nan"), float("inf")
+_POOL = "kernel_shape = [2, 2]"
+_X, _W = (1, 4, 6, 6), (6, 4, 3, 3)
+
+
+def broken_convolutions() -> Iterator[Case]:
+    """The cases of all five operators."""
+    for kind in ("float", "float16"):
+        yield from _of_convolution("Conv", kind)
+    yield from _of_convolution("ConvInteger", "uint8")
+    yield from _zero_points()
+    for kind in ("float", "float16", "double", "int8", "uint8"):
+        yield from _pools(kind)
+    for kind in ("float", "float16", "double"):
+        yield from _products(kind)
+    for kind in ("float", "float16"):
+        yield from _recurrences(kind)
+
+
+def _ones(kind: str, *shapes: tuple[int, ...]) -> list[tuple[str, Array]]:
+    return [(kind, np.ones(shape, np.int64)) for shape in shapes]
+
+
+def _of_convolution(operator: str, kind: str) -> Iterator[Case]:
+    def case(rule: str, attributes: str, x: tuple[int, ...] = _X, w: tuple[int, ...] = _W) -> Case:
+        return f"{operator}.{rule}", f"{operator} {attributes}(a_, b_)", _ones(kind, x, w)
+
+    yield case("R2", "")
+    for mode in ("VALID", "SAME_UPPER", "SAME_LOWER", "SOME"):
+        yield case("R2", f'<auto_pad = "{mode}"> ')
+    for group in (0, -1, 3):
+        yield case("group", f"<group = {group}> ")
+    yield case("R3", "<group = 2> ", w=(6, 2, 3, 3))
+    for dilations in ("0, 1", "-1, 1", "1, -3", "1", "2, 2, 2"):
+        yield case("dilations", f"<dilations = [{dilations}]> ")
+    for kernel in ("2, 2", "3", "3, 3, 3", "0, 3"):
+        yield case("kernel_shape", f"<kernel_shape = [{kernel}]> ")
+    for channels in (0, 3, 5):
+        yield case("channels", "", w=(6, channels, 3, 3))
+    for outputs in (2, 6):
+        yield case("outputs", "<group = 4> ", w=(outputs, 1, 3, 3))
+    for sizes in ((2, 6), (1, 1), (0, 6), (0, 0)):
+        yield case("fits", "", x=(1, 4, *sizes))
+    yield case("fits", "<strides = [3, 3], dilations = [9, 9]> ")
+
+
+def _zero_points() -> Iterator[Case]:
+    operands = _ones("uint8", _X, _W)
+    for shape in ((1,), (4,), (1, 1), (0,)):
+        (zero_point,) = _ones("uint8", shape)
+        point = "ConvInteger.x_zero_point", "ConvInteger (a_, b_, c_)"
+        yield (*point, [*operands, zero_point])
+        points = "ConvInteger.w_zero_point", "ConvInteger (a_, b_, c_, d_)"
+        yield (*points, [*operands, *_ones("uint8", ()), zero_point])
+
+
+def _pools(kind: str) -> Iterator[Case]:
+    for rule, attributes, x in (*_attributes_of_pools(), *_sizes_of_pools()):
+        yield f"MaxPool.{rule}", f"MaxPool <{_POOL}{attributes}> (a_)", [(kind, x)]
+    if kind in ("float", "float16", "double"):
+        for line in ([NAN, 1], [1, NAN], [NAN, NAN], [-INFINITY, -INFINITY], [-INFINITY, 1]):
+            x = np.array([[[line, line]]])
+            yield "MaxPool.float.C2", f"MaxPool <{_POOL}> (a_)", [(kind, x)]
+
+
+def _attributes_of_pools() -> Iterator[tuple[str, str, Array]]:
+    def case(rule: str, attributes: str) -> tuple[str, str, Array]:
+        return rule, attributes, np.ones((1, 2, 6, 6), np.int64)
+
+    yield case("R2 MaxPool.R2.storage_order MaxPool.R2.dilations", "")
+    for mode in ("VALID", "SAME_UPPER", "SAME_LOWER", "SOME"):
+        yield case("R3", f', auto_pad = "{mode}"')
+    for value in (1, 2, -1):
+        yield case("R4", f", ceil_mode = {value}")
+        yield case("R5", f", storage_order = {value}")
+    for dilations in ("0, 1", "-1, 1", "1, -3", "1", "2, 2, 2"):
+        yield case("dilations", f", dilations = [{dilations}]")
+    for pads in ("-1, 0, 0, 0", "0, 0, 0, -1", "-3, -3, -3, -3", "1", "1, 1", "0, 0, 0, 0, 0"):
+        yield case("pads", f", pads = [{pads}]")
+    for pads in ("2, 0, 0, 0", "0, 0, 9, 9", f"{1 << 40}, 0, 0, 0"):
+        yield case("padding", f", pads = [{pads}]")
+
+
+def _sizes_of_pools() -> Iterator[tuple[str, str, Array]]:
+    for strides in (1, 2):
+        for sizes in ((1, 1), (1, 6), (0, 6), (0, 0)):
+            small = np.ones((1, 2, *sizes), np.int64)
+            yield "fits", f", strides = [{strides}, {strides}]", small
+    one = np.ones((1, 1, 1, 1), np.int64)
+    yield "C1", ", dilations = [2, 2], pads = [1, 1, 1, 1]", one
+
+
+def _products(kind: str) -> Iterator[Case]:
+    a, b, c = (2, 3), (3, 4), (2, 4)
+
+    def case(rule: str, attributes: str, *shapes: tuple[int, ...]) -> Case:
+        names = ", ".join(f"{name}_" for name in "abc"[: len(shapes)])
+        return f"Gemm.{rule}", f"Gemm {attributes}({names})", _ones(kind, *shapes)
+
+    for one, other in (((3,), b), ((), b), (a, (3,)), (a, ()), ((1, 2, 3), b), (a, (1, 3, 4))):
+        yield case("R1", "", one, other, (1, 4))
+    yield case("R1", "", a, b, (1, 2, 4))
+    yield case("R2.alpha", "<alpha = 2.0> ", a, b, c)
+    yield case("R2.beta", "<beta = 0.5> ", a, b, c)
+    yield case("R2.transA", "<transA = 1> ", (3, 2), b, c)
+    yield case("R2.transB", "<transB = 1> ", a, (4, 3), c)
+    yield case("R4", "", a, b)
+    for shape in ((1, 4), (2, 1), (4,), (1,), (), (3, 4), (0, 4), (2, 5)):
+        yield case("R3", "", a, b, shape)
+    for one, other in ((a, (4, 4)), ((2, 1), b), ((2, 0), b), (a, (0, 4))):
+        yield case("shapes", "", one, other, c)
+
+
+def _recurrences(kind: str) -> Iterator[Case]:
+    shapes = {
+        "X": (5, 2, 4),
+        "W": (1, 12, 4),
+        "R": (1, 12, 3),
+        "B": (1, 24),
+        "sequence_lens": (2,),
+        "initial_h": (1, 2, 3),
+        "initial_c": (1, 2, 3),
+        "P": (1, 9),
+    }
+
+    def case(rule: str, attributes: str = "", **others: tuple[int, ...] | None) -> Case:
+        given = {n: s for n, s in {**shapes, **others}.items() if s is not None}
+        letters = dict(zip(given, "abcdefgh", strict=False))
+        names = [f"{letters[name]}_" if name in letters else "" for name in shapes]
+        operands = [
+            ("int32" if name == "sequence_lens" else kind, np.ones(shape, np.int64))
+            for name, shape in given.items()
+        ]
+        call = f"LSTM <hidden_size = 3{attributes}> ({', '.join(names)})"
+        return f"LSTM.{rule}", call, operands
+
+    yield case("constant")
+    for name in ("B", "sequence_lens", "initial_h", "initial_c", "P"):
+        yield case(name, **{name: None})
+        yield case("shapes", **{name: (1, 7)})
+        yield case("shapes", **{name: ()})
+    for first in ("Tanh", "LeakyRelu", "Affine", "tanh", "Some"):
+        yield case("activations", f', activations = ["{first}", "Tanh", "Tanh"]')
+    yield case("activations", ', activations = ["Sigmoid"]')
+    for value in (1, 2, -1):
+        yield case("input_forget", f", input_forget = {value}")
+        yield case("layout", f", layout = {value}")

@@ -1,0 +1,364 @@
+"""Random nodes of the operators that `meaning` computes, and where others are known to differ."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from sonnx_ort.profile.element_type import ElementType, Family
+from support.meanings import Applied, Array, Run, by_onnxruntime, by_reference
+from support.operator_cases import FLOATS, elements
+
+Generator = np.random.Generator
+Make = Callable[[Generator, ElementType], Applied]
+
+T = ElementType
+_EIGHT_BITS = (T.INT8, T.UINT8)
+_MOVED = tuple(ElementType)
+
+
+def _sizes(generator: Generator, rank: int, least: int = 1, most: int = 5) -> list[int]:
+    return generator.integers(least, most, rank).tolist()  # type: ignore[no-any-return]
+
+
+def _one_of(generator: Generator, *choices: Any) -> Any:
+    return choices[int(generator.integers(len(choices)))]
+
+
+def _long(values: Sequence[int]) -> Array:
+    return np.array(values, np.int64)
+
+
+def _reshape(generator: Generator, kind: ElementType) -> Applied:
+    shape = _sizes(generator, int(generator.integers(1, 4)), int(generator.random() < 0.9))
+    x = elements(generator, kind, shape)
+    way = int(generator.integers(4))
+    asked = [*reversed(shape)] if way else [*shape, 1]
+    if way == 1 and 0 not in shape:
+        asked[int(generator.integers(len(asked)))] = -1
+    if way == 2 and 0 not in shape:
+        asked = [0, -1]
+    zeros = int(0 in asked and (-1 not in asked))
+    return Applied("Reshape", [x, _long(asked)], {"allowzero": zeros})
+
+
+def _flatten(generator: Generator, kind: ElementType) -> Applied:
+    shape = _sizes(generator, int(generator.integers(1, 5)), 0)
+    axis = int(generator.integers(-len(shape), len(shape) + 1))
+    return Applied("Flatten", [elements(generator, kind, shape)], {"axis": axis})
+
+
+def _squeeze(generator: Generator, kind: ElementType) -> Applied:
+    shape = np.where(generator.random(4) < 0.5, 1, generator.integers(0, 4, 4)).tolist()
+    x = elements(generator, kind, shape)
+    single = [k for k, size in enumerate(shape) if size == 1]
+    if not single or generator.random() < 0.3:
+        return Applied("Squeeze", [x])
+    chosen = generator.choice(single, int(generator.integers(1, len(single) + 1)), replace=False)
+    return Applied("Squeeze", [x, chosen - 4 * generator.integers(0, 2, chosen.size)])
+
+
+def _unsqueeze(generator: Generator, kind: ElementType) -> Applied:
+    shape = _sizes(generator, int(generator.integers(0, 3)), 0)
+    rank = len(shape) + 2
+    places = generator.choice(rank, 2, replace=False)
+    axes = places - rank * generator.integers(0, 2, 2)
+    return Applied("Unsqueeze", [elements(generator, kind, shape), axes])
+
+
+def _concat(generator: Generator, kind: ElementType) -> Applied:
+    shape = _sizes(generator, int(generator.integers(1, 4)), 0)
+    axis = int(generator.integers(-len(shape), len(shape)))
+    shapes = [[*shape] for _ in range(int(generator.integers(1, 4)))]
+    for each in shapes:
+        each[axis] = int(generator.integers(0, 4))
+    return Applied("Concat", [elements(generator, kind, each) for each in shapes], {"axis": axis})
+
+
+def _shape(generator: Generator, kind: ElementType) -> Applied:
+    x = elements(generator, kind, _sizes(generator, int(generator.integers(0, 4)), 0))
+    ends = {name: int(generator.integers(-5, 6)) for name in ("start", "end")}
+    return Applied("Shape", [x], {n: e for n, e in ends.items() if generator.random() < 0.7})
+
+
+def _constant(generator: Generator, kind: ElementType) -> Applied:
+    value = elements(generator, kind, _sizes(generator, int(generator.integers(0, 4)), 0))
+    return Applied("Constant", [], {"value": value})
+
+
+def _range(generator: Generator, kind: ElementType) -> Applied:
+    start, limit = generator.integers(-300, 300, 2)
+    delta = int(generator.integers(1, 9)) * int(generator.choice([-1, 1]))
+    scale = 1 if kind.family is Family.INTEGER else _one_of(generator, 1, 0.25, 0.1)
+    operands = (start * scale, limit * scale, delta * scale)
+    return Applied("Range", [np.array(each, kind.dtype) for each in operands])
+
+
+def _quantized(generator: Generator, kind: ElementType) -> Applied:
+    scale = kind.dtype.type(_one_of(generator, 1, 2, 0.5, 0.1, -0.7, 0.003, 40))
+    x = np.concatenate(
+        [
+            np.arange(-9, 9) * kind.dtype.type(0.5) * scale,
+            elements(generator, kind, [24], 0.1),
+        ]
+    ).astype(kind.dtype)
+    levels = _one_of(generator, T.UINT8, T.INT8, T.UINT16, T.INT16)
+    operands = [x, np.array(scale), elements(generator, levels, ())]
+    if generator.random() < 0.3:
+        x = x[:42].reshape(2, 3, 7)
+        scales = (scale * np.arange(1, 4)).astype(kind.dtype)
+        operands = [x, scales, elements(generator, levels, [3])]
+    return Applied("QuantizeLinear", operands, {"axis": _one_of(generator, 1, -2)})
+
+
+def _dequantized(generator: Generator, kind: ElementType) -> Applied:
+    scale = _one_of(generator, np.float32, np.float16)(_one_of(generator, 1, 0.02, 3, -0.1))
+    x = elements(generator, kind, [2, 3, 4])
+    if generator.random() < 0.3:
+        return Applied("DequantizeLinear", [x, np.array(scale)])
+    operands = [x, np.array(scale), elements(generator, kind, ())]
+    return Applied("DequantizeLinear", operands)
+
+
+def _window(generator: Generator, kernel: Sequence[int]) -> dict[str, Any]:
+    axes = len(kernel)
+    said: dict[str, Any] = {
+        "strides": generator.integers(1, 4, axes).tolist(),
+        "dilations": generator.integers(1, 3, axes).tolist(),
+        "pads": [int(generator.integers(0, size)) for size in (*kernel, *kernel)],
+    }
+    if generator.random() < 0.4:
+        # The profile demands all of them, and these values of the others.
+        return {**said, "auto_pad": "NOTSET", "kernel_shape": list(kernel)}
+    return {name: value for name, value in said.items() if generator.random() < 0.6}
+
+
+def _max_pool(generator: Generator, kind: ElementType) -> Applied:
+    axes = _one_of(generator, 1, 2, 2, 3)
+    kernel = _sizes(generator, axes, 1, 4)
+    # ONNX Runtime refuses tensors without channels.
+    outer = [_one_of(generator, 0, 1, 2), _one_of(generator, 1, 2)]
+    shape = [*outer, *_sizes(generator, axes, 5, 8)]
+    # Among few numbers the largest often stands in several places.
+    x = elements(generator, kind, [4], 0.5)[generator.integers(0, 4, shape)]
+    attributes = {"kernel_shape": kernel, **_window(generator, kernel)}
+    if "auto_pad" in attributes:
+        attributes.update(ceil_mode=0, storage_order=0)
+    elif generator.random() < 0.2:
+        attributes["ceil_mode"] = 1
+    return Applied("MaxPool", [x], attributes, int(generator.integers(1, 3)))
+
+
+def _conv(generator: Generator, kind: ElementType) -> Applied:
+    axes = _one_of(generator, 1, 2, 2, 3)
+    kernel, group = _sizes(generator, axes, 1, 4), _one_of(generator, 1, 1, 2, 3)
+    inputs, outputs = (int(each) for each in generator.integers(1, 3, 2))
+    wild = _one_of(generator, 0, 0, 0.1)
+    shape = [_one_of(generator, 1, 2), inputs * group, *_sizes(generator, axes, 5, 8)]
+    operands = [
+        elements(generator, kind, shape, wild),
+        elements(generator, kind, [outputs * group, inputs, *kernel], wild),
+    ]
+    if generator.random() < 0.5:
+        operands.append(elements(generator, kind, [outputs * group], wild))
+    return Applied("Conv", operands, {"group": group, **_window(generator, kernel)})
+
+
+def _conv_integer(generator: Generator, kind: ElementType) -> Applied:
+    kernel, group = _sizes(generator, 2, 1, 4), _one_of(generator, 1, 1, 2)
+    weights = _one_of(generator, *_EIGHT_BITS)
+    operands: list[Array | None] = [
+        elements(generator, kind, [1, 2 * group, *_sizes(generator, 2, 5, 8)]),
+        elements(generator, weights, [3 * group, 2, *kernel]),
+    ]
+    if generator.random() < 0.7:
+        operands.append(elements(generator, kind, ()) if generator.random() < 0.7 else None)
+        zero = elements(generator, weights, ())
+        operands.append(zero if generator.random() < 0.7 else np.full(3 * group, zero))
+    return Applied("ConvInteger", operands, {"group": group, **_window(generator, kernel)})
+
+
+def _gemm(generator: Generator, kind: ElementType) -> Applied:
+    rows, inner, columns = _sizes(generator, 3, 0)
+    wild = _one_of(generator, 0, 0, 0.1)
+    turned = {}
+    if generator.random() < 0.6:
+        turned = {"transA": int(generator.integers(2)), "transB": int(generator.integers(2))}
+    first = [inner, rows] if turned.get("transA") else [rows, inner]
+    second = [columns, inner] if turned.get("transB") else [inner, columns]
+    a, b = (elements(generator, kind, shape, wild) for shape in (first, second))
+    shape = _one_of(generator, None, [rows, columns], [columns], [1, columns], [rows, 1], [])
+    factors = kind.family is Family.FLOAT and generator.random() < 0.5
+    said = {"alpha": 0.5, "beta": -1.3} if factors else {}
+    c = None if shape is None else elements(generator, kind, shape, wild)
+    return Applied("Gemm", [a, b] if c is None else [a, b, c], {**turned, **said})
+
+
+def _softmax(generator: Generator, kind: ElementType) -> Applied:
+    shape = _sizes(generator, int(generator.integers(1, 4)), 0)
+    x = elements(generator, kind, shape, _one_of(generator, 0, 0.1))
+    return Applied("Softmax", [x], {"axis": int(generator.integers(-len(shape), len(shape)))})
+
+
+def _lstm(generator: Generator, kind: ElementType) -> Applied:
+    direction = _one_of(generator, "forward", "reverse", "bidirectional")
+    ways = 2 if direction == "bidirectional" else 1
+    length, batch, inputs, hidden = _sizes(generator, 4, 1, 4)
+
+    def normal(*shape: int) -> Array:
+        return (generator.normal(size=shape) * 0.6).astype(kind.dtype)
+
+    state = (ways, batch, hidden)
+    operands: list[Array | None] = [
+        *[normal(length, batch, inputs), normal(ways, 4 * hidden, inputs)],
+        *[normal(ways, 4 * hidden, hidden), normal(ways, 8 * hidden)],
+        generator.integers(1, length + 1, batch).astype(np.int32),
+        *[normal(*state), normal(*state), normal(ways, 3 * hidden)],
+    ]
+    given = [o if k < 3 or generator.random() < 0.6 else None for k, o in enumerate(operands)]
+    while given[-1] is None:
+        given.pop()
+    return Applied("LSTM", given, {"hidden_size": hidden, "direction": direction}, 3)
+
+
+def _of(operator: str, **attributes: Any) -> Make:
+    def make(generator: Generator, kind: ElementType) -> Applied:
+        shape = _sizes(generator, int(generator.integers(0, 4)), 0)
+        return Applied(operator, [elements(generator, kind, shape, 0.3)], attributes)
+
+    return make
+
+
+@dataclass(frozen=True)
+class Sort:
+    """The nodes of an operator.
+
+    Attributes:
+        make: Makes one of operands of a type.
+        kernels: The types of which ONNX Runtime has kernels.
+        further: Further types, which the reference evaluator computes.
+    """
+
+    make: Make
+    kernels: tuple[ElementType, ...] = FLOATS
+    further: tuple[ElementType, ...] = ()
+
+
+_SHORT_FLOATS = (T.FLOAT16, T.FLOAT)
+_SIGNED = (T.INT8, T.INT32)
+SORTS: Mapping[str, Sort] = {
+    "Reshape": Sort(_reshape, _MOVED),
+    "Flatten": Sort(_flatten, _MOVED),
+    "Squeeze": Sort(_squeeze, _MOVED),
+    "Unsqueeze": Sort(_unsqueeze, _MOVED),
+    "Concat": Sort(_concat, _MOVED),
+    "Shape": Sort(_shape, _MOVED),
+    "Constant": Sort(_constant, _MOVED),
+    "Range": Sort(_range, (T.FLOAT, T.DOUBLE, T.INT16, T.INT32, T.INT64)),
+    "QuantizeLinear": Sort(_quantized, _SHORT_FLOATS),
+    "DequantizeLinear": Sort(_dequantized, (*_EIGHT_BITS, T.INT16, T.UINT16, T.INT32)),
+    "MaxPool": Sort(_max_pool, (*FLOATS, *_EIGHT_BITS)),
+    "Conv": Sort(_conv, _SHORT_FLOATS, (T.DOUBLE,)),
+    "ConvInteger": Sort(_conv_integer, _EIGHT_BITS),
+    "Gemm": Sort(_gemm, FLOATS, (T.INT32, T.INT64, T.UINT32, T.UINT64)),
+    "Relu": Sort(_of("Relu"), (*FLOATS, *_SIGNED)),
+    "LeakyRelu": Sort(_of("LeakyRelu", alpha=0.3), _SHORT_FLOATS, (T.DOUBLE,)),
+    "Exp": Sort(_of("Exp")),
+    "Sin": Sort(_of("Sin")),
+    "Sigmoid": Sort(_of("Sigmoid")),
+    "Tanh": Sort(_of("Tanh")),
+    "Softmax": Sort(_softmax),
+    "LSTM": Sort(_lstm, _SHORT_FLOATS, (T.DOUBLE,)),
+}
+"""The operators that have a draft and had no rules before."""
+
+
+def _any_beyond(applied: Applied, least: float, most: float) -> bool:
+    x = applied.operands[0]
+    assert x is not None
+    with np.errstate(invalid="ignore"):
+        return bool((((x < least) | (x > most)) & np.isfinite(x)).any())
+
+
+def _of_type(applied: Applied, *kinds: ElementType) -> bool:
+    x = applied.operands[0]
+    return x is not None and x.dtype in {kind.dtype for kind in kinds}
+
+
+def _holds(applied: Applied, test: Callable[[Array], Any]) -> bool:
+    floats = [o for o in applied.operands if o is not None and o.dtype.kind not in "biu"]
+    return any(bool(np.any(test(o))) for o in floats)
+
+
+def _huge(x: Array) -> Any:
+    return abs(x.astype(np.float64)) > np.sqrt(float(ml_dtypes.finfo(x.dtype).max))
+
+
+def _pads_beside_zero_point(applied: Applied) -> bool:
+    zero = applied.operands[2] if len(applied.operands) > 2 else None
+    return zero is not None and bool(zero) and any(applied.attributes.get("pads", ()))
+
+
+def _vector_of_zero_points(applied: Applied) -> bool:
+    zero = applied.operands[3] if len(applied.operands) > 3 else None
+    return zero is not None and zero.size > 1
+
+
+def _rounds_steps(applied: Applied) -> bool:
+    delta = applied.operands[2]
+    return _of_type(applied, T.FLOAT, T.DOUBLE) and not (4 * _number(delta)).is_integer()
+
+
+def _number(operand: Array | None) -> float:
+    assert operand is not None
+    return float(operand)
+
+
+def _pools_otherwise(applied: Applied) -> bool:
+    said = applied.attributes
+    plain = not any((*said.get("pads", ()), said.get("ceil_mode", 0))) and applied.results == 1
+    return not plain or not _of_type(applied, *FLOATS) or _holds(applied, np.isnan)
+
+
+def _beyond_int32(applied: Applied) -> bool:
+    x, scale, *_ = applied.operands
+    assert x is not None
+    assert scale is not None
+    largest = float(np.max(abs(x.astype(float)), initial=0, where=np.isfinite(x)))
+    return largest / float(np.min(abs(scale.astype(float)))) >= 2**31 or scale.dtype == np.float16
+
+
+KNOWN: Mapping[tuple[str, Run], Callable[[Applied], bool]] = {
+    ("Sigmoid", by_onnxruntime): lambda a: (
+        _of_type(a, T.FLOAT, T.DOUBLE) and _any_beyond(a, -1, np.inf)
+    ),
+    ("Tanh", by_onnxruntime): lambda a: _of_type(a, T.FLOAT, T.DOUBLE) and _any_beyond(a, -2, 2),
+    ("Sin", by_onnxruntime): lambda a: _of_type(a, T.DOUBLE) and _any_beyond(a, -2, 2),
+    ("Range", by_onnxruntime): _rounds_steps,
+    ("Range", by_reference): _rounds_steps,
+    ("QuantizeLinear", by_onnxruntime): lambda a: _of_type(a, T.FLOAT16),
+    ("QuantizeLinear", by_reference): _beyond_int32,
+    ("DequantizeLinear", by_reference): lambda a: _of_type(a, T.INT32),
+    ("MaxPool", by_onnxruntime): lambda a: _holds(a, np.isnan),
+    ("MaxPool", by_reference): _pools_otherwise,
+    ("Conv", by_reference): lambda a: "dilations" in a.attributes and _holds(a, _huge),
+    ("Shape", by_reference): lambda a: a.attributes.get("end", 0) < 0,
+    ("ConvInteger", by_onnxruntime): lambda a: (
+        _pads_beside_zero_point(a) or _vector_of_zero_points(a)
+    ),
+    ("ConvInteger", by_reference): _pads_beside_zero_point,
+    ("Gemm", by_reference): lambda a: not _of_type(a, *FLOATS),
+    ("Softmax", by_onnxruntime): lambda a: _holds(a, np.isposinf),
+    ("Softmax", by_reference): lambda a: _holds(a, np.isposinf),
+    ("LSTM", by_reference): lambda a: len(a.operands) > 4 and a.operands[4] is not None,
+    ("Flatten", by_reference): lambda a: bool(a.operands[0] is None or a.operands[0].size == 0),
+}
+"""Where what computes an operator is known to differ, as `tests/upstream` and findings show."""
+
+
+def nodes(operator: str, kind: ElementType, count: int) -> list[Applied]:
+    """Random nodes of an operator on operands of a type, the same in every run."""
+    generator = np.random.default_rng([7, *map(ord, f"{operator} {kind}")])
+    return [SORTS[operator].make(generator, kind) for _ in range(count)]

@@ -1,0 +1,143 @@
+"""Results of ONNX Runtime that the documents of the operators do not admit, without a word."""
+
+import platform
+
+import numpy as np
+import pytest
+
+from sonnx_ort.oracle import Undefined
+from support.meanings import Applied, by_onnxruntime, outside
+
+pytestmark = pytest.mark.upstream
+
+F, H, D, I8, U8 = np.float32, np.float16, np.float64, np.int8, np.uint8
+INF, NAN = np.inf, np.nan
+
+on_x86 = pytest.mark.skipif(
+    platform.machine().lower() not in {"x86_64", "amd64"},
+    reason="other processors compute by other instructions",
+)
+
+
+def filled(value, dtype, *shape):
+    return np.full(shape, value, dtype)
+
+
+def scalars(dtype, *values):
+    return [np.array(value, dtype) for value in values]
+
+
+def lstm(**attributes):
+    """One step of one place: gates of 0.5 at most, and a cell that starts at 3."""
+    bias = np.zeros((1, 8), F)
+    bias[0, :4] = 10
+    zeros = filled(0, F, 1, 4, 1)
+    start = [filled(0, F, 1, 1, 1), filled(3, F, 1, 1, 1)]
+    operands = [filled(1, F, 1, 1, 1), zeros, zeros, bias, None, *start]
+    return Applied("LSTM", operands, {"hidden_size": 1, **attributes})
+
+
+WRONG = {
+    "Sigmoid far below zero is larger": (
+        Applied("Sigmoid", [filled(-17.374096, F, 16)]),
+        1.4901161e-07,
+        2.8479084e-08,
+    ),
+    "Sigmoid of float is 0 below -19": (Applied("Sigmoid", [filled(-20, F, 16)]), 0, 2.0611537e-9),
+    "Sigmoid of double is 0 below -38": (
+        Applied("Sigmoid", [filled(-40, D, 16)]),
+        0,
+        4.248354255291589e-18,
+    ),
+    "Tanh is below -1": (
+        Applied("Tanh", [filled(-8.613058, F, 16)]),
+        -1.0000002,
+        -0.99999994,
+    ),
+    "Sin of double near a multiple of pi": (
+        Applied("Sin", [filled(12.566383207982742, D, 16)]),
+        1.2593623569423683e-05,
+        1.2593623568933825e-05,
+    ),
+    "MaxPool passes over NaN": (
+        Applied("MaxPool", [F([[[1, NAN]]])], {"kernel_shape": [2]}),
+        1,
+        NAN,
+    ),
+    "MaxPool of NaN alone is finite": (
+        Applied("MaxPool", [F([[[NAN]]])], {"kernel_shape": [1]}),
+        np.finfo(F).min,
+        NAN,
+    ),
+    "Softmax of an infinity is NaN": (Applied("Softmax", [F([INF, 1])]), NAN, 1),
+    "QuantizeLinear of float16 divides in float": (
+        Applied("QuantizeLinear", scalars(H, 0.25, 0.1)),
+        3,
+        2,
+    ),
+    "LSTM does not clip the cell": (lstm(clip=0.5), 0.6059582, 0.28764912),
+    "ConvInteger pads with the zero point": (
+        Applied(
+            "ConvInteger",
+            [filled(1, U8, 1, 1, 1), filled(1, U8, 1, 1, 2), np.array(3, U8)],
+            {"pads": [1, 0]},
+        ),
+        -2,
+        -5,
+    ),
+    "Gemm leaves C out by a beta of 0": (
+        Applied("Gemm", [filled(1, F, 1, 1)] * 2 + [filled(NAN, F, 1, 1)], {"beta": 0.0}),
+        1,
+        NAN,
+    ),
+}
+
+
+@on_x86
+@pytest.mark.parametrize("name", WRONG)
+def test_result_is_not_admitted(name):
+    """Once it is, its entry in `tests/support/meaning_cases.py` can go."""
+    applied, given, right = WRONG[name]
+    found = by_onnxruntime(applied)
+    assert outside(applied, found)
+    assert found[0].ravel()[0] == pytest.approx(given, rel=1e-7, nan_ok=True)
+    assert applied.meaning[0].nearest.ravel()[0] == pytest.approx(right, rel=1e-7, nan_ok=True)
+
+
+def test_range_adds_the_step_again_and_again():
+    """Once it multiplies, its last element is 999.9, as that of the reference evaluator."""
+    applied = Applied("Range", scalars(F, 0, 1000, 0.1))
+    (found,) = by_onnxruntime(applied)
+    assert found[-1] == F(999.8029)
+    assert applied.meaning[0].nearest[-1] == F(999.9)
+
+
+@pytest.mark.parametrize(("stride", "size"), [(1, 0), (2, 1), (4, 1)])
+def test_window_that_does_not_fit_is_pooled_if_its_stride_is_above_one(stride, size):
+    """Once the quotient is rounded down, no size is 1; Conv raises an error."""
+    said = {"kernel_shape": [3], "strides": [stride]}
+    applied = Applied("MaxPool", [F([[[5, 7]]])], said)
+    (found,) = by_onnxruntime(applied)
+    assert found.shape == (1, 1, size)
+    assert applied.meaning[0].nearest.shape == (1, 1, 0)
+
+
+def test_squeeze_by_no_axes_takes_all_away():
+    applied = Applied("Squeeze", [filled(1, F, 1, 2, 1), np.zeros(0, np.int64)])
+    (found,) = by_onnxruntime(applied)
+    assert (found.shape, applied.meaning[0].nearest.shape) == ((2,), (1, 2, 1))
+
+
+def test_squeeze_accepts_an_axis_named_twice():
+    applied = Applied("Squeeze", [filled(1, F, 1, 2, 1), np.int64([0, -3])])
+    (found,) = by_onnxruntime(applied)
+    assert found.shape == (2, 1)
+    assert applied.meaning == Undefined("the axes [0, -3] name one twice")
+
+
+def test_convinteger_has_no_zero_point_for_each_output():
+    operands = [filled(1, U8, 1, 1, 1), filled(1, I8, 2, 1, 1), np.array(0, U8), I8([0, 1])]
+    applied = Applied("ConvInteger", operands)
+    assert applied.meaning[0].nearest.ravel().tolist() == [1, 0]
+    with pytest.raises(Exception, match="Non per-tensor quantization is not supported now"):
+        by_onnxruntime(applied)
