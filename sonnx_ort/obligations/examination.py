@@ -81,6 +81,11 @@ class Examination:
     facts: Facts
     finite: tuple[FiniteValue, ...] = ()
 
+    @property
+    def checked_values(self) -> tuple[FiniteValue, ...]:
+        """The values of which each run has to check that they are finite."""
+        return tuple(value for value in self.finite if value.left_to_the_run)
+
 
 def examine_model(  # noqa: PLR0913 - keyword arguments
     model: ir.Model,

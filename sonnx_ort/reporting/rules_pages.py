@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.finite import FINITE
 from sonnx_ort.profile.graph import GENERAL_RULES
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
@@ -57,7 +58,7 @@ _GRAPH_HEAD = f"""\
 What binds a graph rather than one operator. A model that breaks `GR1` is rejected in any case, and
 one that breaks another of these rules if they are asked for, by `operators="profile"` or by the
 name `Graph` beside those of operators. Otherwise some of them are told as findings, and change no
-verdict.
+verdict. `{FINITE.id}` is none of them: it has names of its own, and runs decide it.
 
 [All rules](../{_INDEX}). {_MADE_BY}
 """
@@ -66,11 +67,12 @@ verdict.
 def rules_pages() -> dict[str, str]:
     """All pages in Markdown, by their paths in the documentation."""
     of_graph = [rule.id for rule in GENERAL_RULES]
-    graph = (_section(explanation_of(rule), "every graph, in both editions") for rule in of_graph)
+    graph = [_section(explanation_of(rule), "every graph, in both editions") for rule in of_graph]
+    graph.append(_section(explanation_of(FINITE.id), "where it is asked for, in both editions"))
     pages = {_path(name): _operator_page(operator) for name, operator in OPERATORS.items()}
     pages[_path(_GRAPH)] = "\n".join([_GRAPH_HEAD, *graph])
     rows = [_row(name, _ids(operator)) for name, operator in OPERATORS.items()]
-    rows.append(_row(_GRAPH, of_graph, "the whole graph"))
+    rows.append(_row(_GRAPH, [*of_graph, FINITE.id], "the whole graph"))
     return {_INDEX: _HEAD + "".join(rows), **pages}
 
 

@@ -90,6 +90,7 @@ def cases():
     for kind in FLOATS:
         beyond = [nan, inf, -inf, 1e30, -1e30, 2.0**63, 2.0**31, 1.5]
         yield "Acos.float.C1", "Acos(a_)", [(kind, beyond)]
+        yield "Graph.finite", "Identity(a_)", [(kind, beyond)]
         for to in WIDTHS:
             yield "Cast.float.C1", f"Cast <to = {number(to)}> (a_)", [(kind, beyond)]
         one = (kind, [1.0])

@@ -94,7 +94,7 @@ class PythonBackend(EnforcingBackend):
             n.target.node for n in candidates if not _can_be_checked(n) or _only_waived(n)
         }
         others = [node for node in nodes if node.target.node not in never_violated]
-        checked = {value.node for value in examination.finite if value.left_to_the_run}
+        checked = {value.node for value in examination.checked_values}
         return constant_nodes(model, others, checked, has_kernel=has_kernel) | never_violated
 
     @staticmethod
