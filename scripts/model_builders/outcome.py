@@ -1,6 +1,6 @@
 """What has to come of a model: the exact oracle computes its enforced nodes, ONNX the others."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,13 +21,14 @@ from sonnx_ort.profile.options import Edition
 Array = npt.NDArray[Any]
 
 
-def outcome(
+def outcome(  # noqa: PLR0913 - keyword arguments
     model: onnx.ModelProto,
     inputs: Mapping[str, Array],
     edition: Edition,
     *,
     explicit: bool,
     operators: Collection[str],
+    unneeded: Container[str] = frozenset(),
 ) -> Outputs | RunViolation:
     """Compute a model: its outputs, or the first rule that it breaks.
 
@@ -37,6 +38,7 @@ def outcome(
         edition: The edition of the profile.
         explicit: Whether operands of Div and Sub are broadcast.
         operators: The operators that are enforced.
+        unneeded: Rules against kernels that do not count.
     """
     enforced: list[type[OpRun]] = [
         type(
@@ -46,6 +48,7 @@ def outcome(
                 "op_domain": DOMAIN if operator == BROADCAST.name else "",
                 "edition": edition,
                 "explicit": explicit,
+                "unneeded": unneeded,
             },
         )
         for operator in operators
@@ -98,6 +101,7 @@ class _ExactNode(OpRun):
 
     edition: ClassVar[Edition]
     explicit: ClassVar[bool]
+    unneeded: ClassVar[Container[str]]
 
     def _run(self, *inputs: Array, **_: object) -> tuple[Array, ...]:
         """Compute the outputs, or raise `_Broken`."""
@@ -110,7 +114,9 @@ class _ExactNode(OpRun):
             return operands
         profiled = OPERATORS[operator]
         of_type = element_type_of(operands[-1 if profiled.elementwise else 0])
-        found = oracle.outcome(operator, operands, of_type, self.edition, attributes)
+        found = oracle.outcome(
+            operator, operands, of_type, self.edition, attributes, unneeded=self.unneeded
+        )
         if isinstance(found, oracle.Violation):
             names = profiled.operand_names(len(operands))
             checked = (

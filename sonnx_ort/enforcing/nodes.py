@@ -28,7 +28,18 @@ ADDED_OPERATORS = frozenset(
     {
         *("Add", "And", "Cast", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand"),
         *("Gather", "Greater", "Identity", "If", "IsNaN", "Less", "Loop", "Max", "Neg", "Not"),
-        *("Or", "Range", "ReduceMax", "ReduceMin", "Reshape", "Shape", "Sub", "Tile", "Where"),
+        *(
+            "Or",
+            "Pow",
+            "Range",
+            "ReduceMax",
+            "ReduceMin",
+            "Reshape",
+            "Shape",
+            "Sub",
+            "Tile",
+            "Where",
+        ),
     }
 )
 """The operators of all nodes that `StandardNodes` adds.

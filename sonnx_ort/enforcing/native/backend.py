@@ -42,6 +42,7 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.functions import POW
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.profile.slice import SLICE
@@ -87,9 +88,10 @@ class NativeBackend(EnforcingBackend):
 
     @staticmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
-        """The operators of all guards; only guards of Slice use Sub."""
-        cut = any(node.target.operator is SLICE for node in nodes)
-        return ADDED_OPERATORS if cut else ADDED_OPERATORS - {"Sub"}
+        """The operators of all guards; only guards of Slice use Sub, and of Pow use Pow."""
+        guarded = {node.target.operator.name for node in nodes}
+        alone = {"Sub": SLICE.name, "Pow": POW.name}
+        return ADDED_OPERATORS - {added for added, name in alone.items() if name not in guarded}
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Guard graph inputs if that decides the shapes of several nodes.

@@ -14,6 +14,7 @@ from sonnx_ort.enforcing.native.element_guards import (
     with_infinity,
 )
 from sonnx_ort.enforcing.native.guard import DecidingGuard, GuardedNode, Operands
+from sonnx_ort.enforcing.native.powers import EXACT_POWER
 from sonnx_ort.enforcing.native.shape_guards import EVERY_AXIS, axis_guard, rank_guard, slice_guard
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.errors import SonnxError
@@ -26,6 +27,7 @@ from sonnx_ort.profile.requirements.division import (
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
 from sonnx_ort.profile.requirements.slicing import EveryAxis, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status, Subject
@@ -36,6 +38,7 @@ DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
         InfinityForZeroDivisor: NONZERO_DIVISOR,
         RepresentableQuotient: REPRESENTABLE_QUOTIENT,
         WithinInt32: WITHIN_INT32,
+        ExactPower: EXACT_POWER,
         EveryAxis: EVERY_AXIS,
     }
 )
