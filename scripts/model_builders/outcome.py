@@ -1,6 +1,6 @@
 """What has to come of a model: the exact oracle computes its enforced nodes, ONNX the others."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,13 +22,14 @@ from sonnx_ort.profile.rule import VERSION
 Array = npt.NDArray[Any]
 
 
-def outcome(
+def outcome(  # noqa: PLR0913 - keyword arguments
     model: onnx.ModelProto,
     inputs: Mapping[str, Array],
     edition: Edition,
     *,
     explicit: bool,
     operators: Collection[str],
+    unneeded: Container[str] = frozenset(),
 ) -> Outputs | RunViolation:
     """Compute a model: its outputs, or the first rule that it breaks.
 
@@ -38,6 +39,7 @@ def outcome(
         edition: The edition of the profile.
         explicit: Whether operands of Div and Sub are broadcast.
         operators: The operators that are enforced.
+        unneeded: Rules against kernels that do not count.
     """
     enforced: list[type[OpRun]] = [
         type(
@@ -47,6 +49,7 @@ def outcome(
                 "op_domain": DOMAIN if operator == BROADCAST.name else "",
                 "edition": edition,
                 "explicit": explicit,
+                "unneeded": unneeded,
             },
         )
         for operator in operators
@@ -99,6 +102,7 @@ class _ExactNode(OpRun):
 
     edition: ClassVar[Edition]
     explicit: ClassVar[bool]
+    unneeded: ClassVar[Container[str]]
 
     def _run(self, *inputs: Array | None, **_: object) -> tuple[Array, ...]:
         """Compute the outputs, or raise `_Broken`."""
@@ -112,7 +116,9 @@ class _ExactNode(OpRun):
         if operator == BROADCAST.name:
             return operands
         of_type = element_type_of(operands[-1 if OPERATORS[operator].elementwise else 0])
-        found = oracle.outcome(operator, operands, of_type, self.edition, attributes)
+        found = oracle.outcome(
+            operator, operands, of_type, self.edition, attributes, unneeded=self.unneeded
+        )
         if isinstance(found, oracle.Violation):
             raise self._broken(found, operator, operands)
         return (found,)

@@ -4,10 +4,11 @@ There is an index, a page for each operator, and one for the rules of whole grap
 """
 
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.finite import FINITE
 from sonnx_ort.profile.graph import GENERAL_RULES
 from sonnx_ort.profile.operator import Operator
@@ -20,6 +21,18 @@ _FOLDER = "rules"
 _GRAPH = "graph"
 
 _MADE_BY = "Made by `python -m sonnx_ort.reporting.rules_pages docs`."
+
+_AGAINST_KERNELS = "\n".join(
+    textwrap.wrap(
+        f"{', '.join(f'`{r.id}`' for r in RULES.values() if r.needed_before)} are no rules of the "
+        "profile: they exist only because kernels of ONNX Runtime were wrong, and say before "
+        "which version. With the python backend, and in `check` for it, such a rule is proved "
+        "where no older version is installed, and its kernels let the results pass. A model that "
+        "the native backend enforces is a file that any version may run: its guards stay. "
+        "`needed_before` in JSON reports tells these rules apart.",
+        100,
+    )
+)
 
 _HEAD = f"""\
 # The rules
@@ -45,6 +58,10 @@ SONNX working group, why it matters, what keeps and what breaks it, and how to m
 - The October drafts of Add, Sub and Mul admit operands that can be broadcast to a common shape; the
   working group's drafts, and every draft of Div, do not. Broadcasting is rejected, unless
   `broadcast="explicit"` writes it out: that satisfies both.
+
+## Rules against kernels
+
+{_AGAINST_KERNELS}
 
 ## By operator
 
@@ -138,6 +155,7 @@ def _section(rule: Explanation, bound: str) -> str:
         "Source": rule.source,
         "Stated": rule.stated,
         "In later drafts": f"`{rule.later}`" if rule.later else "",
+        "Against kernels": rule.kernels,
     }
     rows = "".join(f"- **{name}:** {text}\n" for name, text in parts.items() if text)
     return f"## {rule.id}\n\n{rule.sentence}\n\n{rows}"

@@ -54,6 +54,7 @@ _GUARDS = 9
 
 _IN_GUARDS_OF: Mapping[str, Sequence[str]] = MappingProxyType(
     {
+        "Pow": ("Pow",),
         "ReduceSum": ("Softmax",),
         "Slice": ("Softmax",),
         "Sub": ("Slice", "DequantizeLinear"),
