@@ -129,7 +129,9 @@ def rewrite(  # noqa: PLR0913 - one for each choice
             Broadcast in front makes the shapes equal; what has no common shape breaks the profile.
         operators: The operators that are enforced: "default" (Div, Sub and Broadcast),
             "elementwise", "profile" (all, and the rules on graphs), or names, in a text with commas
-            between or any iterable; one behind a hyphen is left out. `check` reports on all.
+            between or any iterable; one behind a hyphen is left out. `check` reports on all. With
+            "Graph.finite" among them, no output may be NaN or infinite; with "Graph.finite_values"
+            no value that a node computes.
         backend: "python": custom operators, to be run with `sonnx_ort.register`. "native": guards
             of standard operators in front of the nodes, which every ONNX Runtime runs. A model
             that the native backend made is kept, whichever backend is given here.
