@@ -18,27 +18,28 @@ from sonnx_ort.enforcing.native.guard import (
     any_true,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.reshaping import InferableSize
+from sonnx_ort.profile.rule import Status
 
 
 def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
     """The guard of shapes that are equal but on one axis."""
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-        """Compare axis by axis."""
-        first, *others = (nodes.shape(operand) for operand in operands)
-        rank = nodes.shape(first)
-        places = _places(nodes, rank)
-        axis = nodes.constant([requirement.axis], "axis")
-        if requirement.axis < 0:
-            axis = nodes.add("Add", [axis, rank], "axis_from_the_front")
-        on_axis = nodes.add("Equal", [places, axis], "is_the_axis")
+        """Compare axis by axis what is not proved to be equal."""
+        known, (first, *others) = node.examined.operands, map(nodes.shape, operands)
+        rank = None if _equal_ranks(node) else nodes.shape(first)
+        places = None if rank is None else _places(nodes, rank)
+        on_axis = _on_axis(nodes, requirement.axis, known[0], rank, places)
         flags = []
-        for other in others:
+        for other, facts in zip(others, known[1:], strict=True):
+            if requirement.judge([known[0], facts]).status is Status.PROVED:
+                continue
             sizes = other
-            if not _equal_ranks(node):
+            if rank is not None and places is not None:
                 flags.append(nodes.add("Equal", [nodes.shape(other), rank], "equal_rank"))
                 # As many sizes as the first operand has; they count if the ranks are equal.
                 many = nodes.add("Concat", [other, first], "sizes", {"axis": 0})
@@ -54,6 +55,24 @@ def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
         return Flag(any_true(nodes, differs, "any_differs"), when_kept=False)
 
     return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
+
+
+def _on_axis(
+    nodes: StandardNodes,
+    axis: int,
+    known: Operand,
+    rank: ir.Value | None,
+    places: ir.Value | None,
+) -> ir.Value:
+    """Whether each axis of the first operand is the one on which sizes may differ."""
+    if rank is None or places is None:
+        count = len(known.shape or ())
+        flags = [place == (axis + count if axis < 0 else axis) for place in range(count)]
+        return nodes.constant(flags, "is_the_axis", ir.DataType.BOOL)
+    number = nodes.constant([axis], "axis")
+    if axis < 0:
+        number = nodes.add("Add", [number, rank], "axis_from_the_front")
+    return nodes.add("Equal", [places, number], "is_the_axis")
 
 
 def _equal_ranks(node: GuardedNode) -> bool:
@@ -74,10 +93,14 @@ def inferable_size_guard(requirement: InferableSize) -> DecidingGuard:
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Whether a size is -1, and another of the result is 0."""
-        del node
         data, sizes = operands
         others = nodes.shape(data) if requirement.copies_zeros else sizes
         zeros = nodes.add("Equal", [others, nodes.constant(0, "zero")], "is_zero")
+        if node.examined.operands[1].constant is not None:
+            # One of them is -1: else the rule is proved.
+            if requirement.copies_zeros and not node.may_be_scalar:
+                return Flag(zeros, when_kept=False)
+            return Flag(any_true(nodes, zeros, "some_zero"), when_kept=False)
         inferred = nodes.add("Equal", [sizes, nodes.constant(-1, "minus_one")], "is_inferred")
         found = [any_true(nodes, zeros, "some_zero"), any_true(nodes, inferred, "some_inferred")]
         return Flag(nodes.add("And", found, "not_inferable"), when_kept=False)
