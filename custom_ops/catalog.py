@@ -6,6 +6,7 @@ from types import MappingProxyType
 from sonnx_ort.custom_ops.arithmetic import ARITHMETIC
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, BROADCAST_SHAPE
 from sonnx_ort.custom_ops.definition import CARRIERS, KernelDefinition
+from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS
 from sonnx_ort.custom_ops.inspection import Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
@@ -45,5 +46,6 @@ KERNEL_DEFINITIONS: tuple[KernelDefinition, ...] = (
     *(kernel for custom in CUSTOM_OPERATORS.values() for kernel in custom.definitions()),
     BROADCAST_SHAPE,
     ALIGNED_SHAPE,
+    *FINITE_ELEMENTS,
 )
 """All kernels, one for each combination of types."""

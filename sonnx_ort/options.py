@@ -9,6 +9,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.waivers import Waiver, WaiverSource, read_waivers
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, ELEMENTWISE_OPERATORS, OPERATORS
+from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 
@@ -58,7 +59,8 @@ def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
 
     Args:
         operators: Names, or one text of names with commas: operators of the profile, "Graph" for
-            the rules on graphs, "default", "elementwise", or "profile" for all of these. Broadcast,
+            the rules on graphs, "default", "elementwise", or "profile" for all of these; and
+            "Graph.finite" or "Graph.finite_values", which are part of none. Broadcast,
             for which ONNX Runtime has no kernel, is always included. A name behind a hyphen is
             left out: "profile,-Graph" are all operators without the rules on graphs.
 
@@ -86,14 +88,17 @@ def _named(name: str) -> frozenset[str]:
         DEFAULT: DEFAULT_OPERATORS,
         ELEMENTWISE: ELEMENTWISE_OPERATORS,
         **dict.fromkeys((PROFILE, ALL), frozenset({GRAPH, *OPERATORS})),
+        FINITE_OUTPUTS: frozenset({FINITE_OUTPUTS}),
+        FINITE_VALUES: frozenset({FINITE_OUTPUTS, FINITE_VALUES}),
     }
     if name in groups:
         return groups[name]
     if name in OPERATORS or name == GRAPH:
         return frozenset({name})
+    known = sorted([GRAPH, FINITE_OUTPUTS, FINITE_VALUES, *OPERATORS])
     raise SonnxError(
         f"operators: the profile does not speak of '{name}'; choose '{DEFAULT}', '{ELEMENTWISE}', "
-        f"'{PROFILE}', or some of {', '.join(sorted([GRAPH, *OPERATORS]))}"
+        f"'{PROFILE}', or some of {', '.join(known)}"
     )
 
 

@@ -20,9 +20,8 @@ from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
 from sonnx_ort.enforcing.native.recognition import NativelyEnforced, recognize_native_model
 from sonnx_ort.enforcing.native.record import forget, read_enforcement, restore
 from sonnx_ort.enforcing.python.recognition import recognize_enforced_nodes
-from sonnx_ort.enforcing.value_info import make_graph_explicit
+from sonnx_ort.enforcing.value_info import make_graph_explicit, meet_graph_rules
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical, serializable
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
@@ -38,7 +37,6 @@ from sonnx_ort.obligations.waiving import (
     with_recorded_waivers,
 )
 from sonnx_ort.options import Backend, Choices
-from sonnx_ort.profile.graph import GRAPH
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +159,8 @@ def examine(loaded: Loaded, *, complete: bool = False) -> Examined:
     if loaded.native is not None:
         return Examined(loaded, loaded.native.examination)
     model, choices = loaded.model, loaded.choices
-    if choices.make_explicit and GRAPH in choices.demands.operators:
-        # The rules on graphs are about what the rewritten model says.
-        make_graph_explicit(model.graph_model, Facts(model.graph_model))
+    if choices.make_explicit:
+        meet_graph_rules(model.graph_model, choices.demands)
     examination = examine_model(
         model.graph_model,
         choices.demands,

@@ -17,6 +17,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import VERSION
 
 Array = npt.NDArray[Any]
 
@@ -108,6 +109,8 @@ class _ExactNode(OpRun):
             operands = self._broadcast(*_aligned(operands, attributes))
         if operator == BROADCAST.name:
             return operands
+        if operator not in oracle.OPERATORS:
+            return self._by_meaning(inputs, attributes)
         profiled = OPERATORS[operator]
         of_type = element_type_of(operands[-1 if profiled.elementwise else 0])
         found = oracle.outcome(operator, operands, of_type, self.edition, attributes)
@@ -120,6 +123,38 @@ class _ExactNode(OpRun):
             )
             raise self._broken(found, operator, *checked)
         return (found,)
+
+    def _by_meaning(
+        self, inputs: Sequence[Array | None], attributes: Mapping[str, Any]
+    ) -> tuple[Array, ...]:
+        """Hold operands to the rules of the profile, of which `oracle.meaning` knows nothing."""
+        operator = self.onnx_node.op_type
+        version = self.run_params["opsets"][""]
+        profiled = OPERATORS[operator]
+        given = {
+            name: operand
+            for name, operand in zip(profiled.operand_names(len(inputs)), inputs, strict=True)
+            if operand is not None
+        }
+        checked = profiled.operand_names(len(inputs))
+        if profiled.repeated_operand is None:
+            checked = profiled.checked_operands
+        family = element_type_of(next(iter(given.values()))).family
+        for rule in profiled.contracts[self.edition].get(family, ()):
+            if not rule.in_run or not rule.binds_version(version):
+                continue
+            bound = rule.of_node({**attributes, VERSION: version}).requirement
+            found = bound.violation(rule.select_operands(list(given), list(given.values())))
+            if found is not None:
+                shapes = tuple(given[name].shape for name in checked if name in given)
+                node = self.onnx_node.name
+                raise _Broken(
+                    RunViolation(rule.id, operator, node, shapes, found.index, found.values)
+                )
+        results = oracle.meaning(operator, version, attributes, tuple(inputs), self.edition)
+        if isinstance(results, oracle.Undefined):
+            raise TypeError(f"the documents give {operator} no result: {results.reason}")
+        return tuple(result.nearest for result in results)
 
     def _broadcast(self, *operands: Array) -> tuple[Array, ...]:
         repeated = oracle.broadcast(*operands)

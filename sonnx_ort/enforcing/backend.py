@@ -11,6 +11,7 @@ from sonnx_ort.enforcing.scan_outputs import Passed
 from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.finite import FiniteValue
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
@@ -37,7 +38,7 @@ class EnforcingBackend(ABC):
 
     @staticmethod
     @abstractmethod
-    def kept(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
+    def kept(model: ir.Model, examination: Examination) -> Container[ir.Node]:
         """The nodes whose standard operator is kept as it is, because they need no enforcement."""
 
     @staticmethod
@@ -61,6 +62,24 @@ class EnforcingBackend(ABC):
             SonnxError: The node cannot be enforced.
         """
 
+    @staticmethod
+    @abstractmethod
+    def oldest_opset_with_finite(checked: FiniteValue) -> int:
+        """The oldest opset in which a value can be checked to be finite."""
+
+    @abstractmethod
+    def check_finite(self, nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
+        """Make a copy of a value that is readable only if all elements are finite.
+
+        Args:
+            nodes: Takes the new nodes.
+            checked: What is known of the value.
+            value: The value as it is now.
+
+        Raises:
+            SonnxError: Its element type is unknown.
+        """
+
     def nodes(self, stem: str) -> StandardNodes:
         """Start new nodes; the names of their values begin with the stem."""
         return StandardNodes(self._names, stem, self._opset)
@@ -74,9 +93,10 @@ class EnforcingBackend(ABC):
         """Replace a node by new nodes, and each of its used outputs by a new value."""
         replace_node(examined.target.node, nodes, values)
 
-    def record(self, passed: Passed) -> None:  # noqa: B027 - a backend need not record it
+    def record(self, passed: Passed, *, renamed: bool = False) -> None:  # noqa: B027 - need not
         """Record an insertion, if the backend has to undo it later.
 
         Args:
             passed: The new nodes, the value that they read, and the value that replaces it.
+            renamed: Whether the value that replaces it has taken its name.
         """

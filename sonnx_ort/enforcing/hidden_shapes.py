@@ -20,7 +20,7 @@ from sonnx_ort.profile.element_type import ElementType
 _LOOP = 1
 """The first opset with Loop."""
 
-_LOOP_OF_BFLOAT16 = 16
+LOOP_OF_BFLOAT16 = 16
 """The first opset in which a Loop's state can be bfloat16."""
 
 
@@ -46,7 +46,7 @@ def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
     """The oldest opset in which the operands of a node can be hidden."""
     types = {operand.element_type for operand in examined.operands}
     hidden = examined.operands[0].scalar_inputs or any(examined.may_be_misinferred)
-    return _LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else _LOOP
+    return LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else _LOOP
 
 
 def scalars_behind(nodes: Iterable[ExaminedNode], facts: Facts) -> tuple[ir.Value, ...]:

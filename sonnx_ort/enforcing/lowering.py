@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import onnx_ir as ir
 
@@ -11,6 +12,7 @@ from sonnx_ort.enforcing.broadcasting import (
     lower_broadcast,
     oldest_opset_with_broadcast,
 )
+from sonnx_ort.enforcing.finite import Places, check_finite_values, places_of
 from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.nodes import (
     computed,
@@ -26,9 +28,11 @@ from sonnx_ort.loading.opset import differing_operators
 from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.finite import ADDED
 from sonnx_ort.options import Backend, Choices, Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.finite import FINITE_VALUES
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 _BACKENDS: Mapping[Backend, type[EnforcingBackend]] = {
@@ -46,28 +50,32 @@ class Plan:
         choices: The backend and the demands.
         kept: The nodes whose standard operator needs no enforcement.
         opset: The opset that enforcement needs; 0 if there is nothing to enforce.
+        finite: The values that each run has to check to be finite.
     """
 
     examination: Examination
     choices: Choices
     kept: Container[ir.Node]
     opset: int
+    finite: Places = ()
 
     @property
     def changes(self) -> bool:
-        """Whether any node has to be enforced."""
+        """Whether any node has to be enforced, or any value checked."""
         return self.opset > 0
 
 
 def plan_enforcement(model: ir.Model, examination: Examination, choices: Choices) -> Plan:
     """Plan how to enforce a canonical model that has no violations except waived ones."""
     backend, nodes = _BACKENDS[choices.backend], examination.nodes
-    kept = backend.kept(model, nodes)
+    checked = [value for value in examination.finite if value.left_to_the_run]
+    kept = backend.kept(model, examination)
     all_kept = all(n.target.node in kept and n.broadcast is None for n in nodes)
-    if not nodes or (all_kept and examination.enforced):
+    if not checked and (not nodes or (all_kept and examination.enforced)):
         return Plan(examination, choices, kept, 0)
-    opset = max(_oldest_opset(examined, backend) for examined in nodes)
-    return Plan(examination, choices, kept, opset)
+    of_nodes = (_oldest_opset(examined, backend) for examined in nodes)
+    opset = max(chain(of_nodes, map(backend.oldest_opset_with_finite, checked)))
+    return Plan(examination, choices, kept, opset, places_of(checked))
 
 
 def apply_plan(model: ir.Model, plan: Plan) -> None:
@@ -79,7 +87,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     if not plan.changes:
         return
     examination, choices, kind = plan.examination, plan.choices, _BACKENDS[plan.choices.backend]
-    before = model.opset_imports[STANDARD_DOMAIN]
+    before, original = model.opset_imports[STANDARD_DOMAIN], set(every_node(model.graph))
     raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
     native = choices.backend is Backend.NATIVE
     checked = (name for name, operator in OPERATORS.items() if operator.checked_in_runs)
@@ -97,6 +105,11 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
             _keep(backend, examined)
         else:
             backend.enforce(examined)
+    check_finite_values(model, backend, plan.finite)
+    if FINITE_VALUES in choices.demands.operators and not native:
+        for node in every_node(model.graph):
+            if node not in original:
+                node.metadata_props[ADDED] = "true"
 
 
 def _lower_broadcast(backend: EnforcingBackend, examined: ExaminedNode) -> None:

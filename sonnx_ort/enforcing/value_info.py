@@ -16,8 +16,10 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.operand import Shape, broadcast_shape
 from sonnx_ort.profile.operator import DOMAIN, OF_THE_NODE
+from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
 
 DATA_TYPES: dict[ElementType, ir.DataType] = {
@@ -206,6 +208,12 @@ def _open_sizes(value: ir.Value, declared: ir.Shape, known: Shape) -> None:
 
 def _sizes(known: Shape) -> ir.Shape:
     return ir.Shape([size if isinstance(size, int) else None for size in known])
+
+
+def meet_graph_rules(model: ir.Model, demands: Demands) -> None:
+    """Make a graph explicit before the rules on graphs, if asked for, are decided on it."""
+    if GRAPH in demands.operators:
+        make_graph_explicit(model, Facts(model))
 
 
 def make_graph_explicit(model: ir.Model, facts: Facts) -> None:

@@ -15,6 +15,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import adopt_opset_imports
 from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.finite import FINITE_VALUES
 from sonnx_ort.profile.graph import GRAPH
 
 PATH = "path"
@@ -55,7 +56,7 @@ def _enforceable_functions(
     model: ir.Model, operators: Container[str]
 ) -> set[ir.OperatorIdentifier]:
     """The identifiers of the functions that contain one of the operators or call one that does."""
-    if GRAPH in operators:
+    if GRAPH in operators or FINITE_VALUES in operators:
         return set(model.functions)
     calls = {
         identifier: {node.op_identifier() for node in every_node(function.graph)}

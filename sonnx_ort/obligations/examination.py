@@ -13,6 +13,7 @@ from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
 from sonnx_ort.obligations.findings import find_declarations, graph_obligations
+from sonnx_ort.obligations.finite import FiniteValue, finite_values
 from sonnx_ort.obligations.obligation import Obligation, waiver_of
 from sonnx_ort.obligations.passed_guards import PassedGuards
 from sonnx_ort.obligations.report import (
@@ -71,12 +72,14 @@ class Examination:
     Attributes:
         nodes: The nodes to enforce.
         enforced: The nodes that custom operators already enforce.
+        finite: The values that have to be finite, if that is asked for.
     """
 
     report: Report
     nodes: tuple[ExaminedNode, ...]
     enforced: tuple[EnforcedNode, ...]
     facts: Facts
+    finite: tuple[FiniteValue, ...] = ()
 
 
 def examine_model(  # noqa: PLR0913 - keyword arguments
@@ -105,6 +108,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     Raises:
         InvalidModel: An operand has a type that its operator does not support, or the model imports
             an unsupported version of an operator.
+        SonnxError: Values have to be finite, and the python backend made the model without that.
     """
     facts = Facts(model)
     unbound = {e.computed_by for e in enforced}.union(*(e.added for e in enforced))
@@ -122,10 +126,12 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     general = _general_obligations(model, facts, nodes)
     graph = GRAPH in demands.operators
     rewritten = rewritten or bool(enforced)
+    finite = finite_values(model, facts, demands, enforced)
     obligations = (
         *general,
         *(graph_obligations(model, facts, identity, rewritten=rewritten) if graph else ()),
         *(o for node in nodes for o in node.found),
+        *(value.obligation for value in finite),
         *(o for node in enforced for o in _already_enforced(node, facts)),
     )
     tells_all = complete or any(o.status is Status.VIOLATED for o in obligations)
@@ -137,7 +143,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         identity=identity,
     )
     asked_for = tuple(node for node in nodes if _to_enforce(node.target, demands))
-    return Examination(report, asked_for, enforced, facts)
+    return Examination(report, asked_for, enforced, facts, finite)
 
 
 def _require_operands(target: Target) -> None:

@@ -11,6 +11,7 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.comparisons import EQUAL, GREATER, GREATER_OR_EQUAL, LESS, LESS_OR_EQUAL
 from sonnx_ort.profile.convolutions import CONV, CONV_INTEGER
 from sonnx_ort.profile.div import DIV
+from sonnx_ort.profile.finite import FINITE
 from sonnx_ort.profile.functions import ABS, ACOS, CLIP, LOG, NEG, POW, RECIPROCAL, SQRT
 from sonnx_ort.profile.gemm import GEMM
 from sonnx_ort.profile.generators import CONSTANT, RANGE, SHAPE
@@ -144,6 +145,7 @@ def standing_of(domain: str, name: str) -> OperatorStanding:
 
 _RULES = (
     *GENERAL_RULES,
+    FINITE,
     *(rule for operator in OPERATORS.values() for rule in operator.all_rules()),
 )
 require_distinct(_RULES)

@@ -11,6 +11,7 @@ import z3
 
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.rule import AttributeValue
 from support.operator_cases import FLOATS, OPERATOR_CASES
 from support.proofs.guards import passes
 from support.proofs.mutation import Mutation, number, off_by, operator, swapped
@@ -34,9 +35,56 @@ def forms() -> Iterator[SingleOperands]:
         yield SingleOperands("ArgMax", T.FLOAT, attributes={"axis": axis})
     for places in (T.INT64, T.INT32):
         yield from (SingleOperands("Slice", kind, index_type=places) for kind in ElementType)
+    yield from _windows()
     for opset in OPSETS[1:]:
         yield from (SingleOperands(name, T.FLOAT, opset=opset) for name in ("MatMul", "Slice"))
 
+
+def _windows() -> Iterator[SingleOperands]:
+    """Operators whose operands have sizes that attributes and other operands decide."""
+    for name in ("Conv", "ConvInteger", "MaxPool", "Gemm", "LSTM"):
+        yield from (windowed(name, kind) for kind in OPERATOR_CASES[name].kernels)
+    yield windowed("Conv", T.FLOAT, group=3, given=("X", "W"))
+    yield windowed("ConvInteger", T.UINT8, given=("X", "W", "w_zero_point"))
+    yield windowed("MaxPool", T.UINT8, pads=(1, 1, 1, 1), dilations=(2, 3))
+    yield windowed("LSTM", T.FLOAT, hidden_size=2)
+
+
+def windowed(
+    name: str, kind: ElementType, *, given: tuple[str, ...] = (), **said: AttributeValue
+) -> SingleOperands:
+    """One of them, with attributes beside those that it cannot do without."""
+    case = OPERATOR_CASES[name]
+    attributes = {**case.attributes.get(kind.family, {}), **said}
+    hidden = attributes.get("hidden_size", 0)
+    stored = {} if name != "LSTM" else stored_for(int(hidden))
+    return SingleOperands(
+        name, kind, given, attributes=attributes, stored=stored, ranks=RANKS[name]
+    )
+
+
+def stored_for(hidden: int) -> dict[str, tuple[int, ...]]:
+    """The operands of an LSTM that are constant, for one feature and a batch of two."""
+    state = (1, 2, hidden)
+    return {
+        "W": (1, 4 * hidden, 1),
+        "R": (1, 4 * hidden, hidden),
+        "B": (1, 8 * hidden),
+        "sequence_lens": (2,),
+        "initial_h": state,
+        "initial_c": state,
+        "P": (1, 3 * hidden),
+    }
+
+
+RANKS = {
+    "Conv": ((4, 4, 1), (3, 3, 1), (4, 4, 2), (4, 3, 1), (0, 4, 1), (4, 4, 0)),
+    "ConvInteger": ((4, 4, 0, 0), (4, 4, 0, 1), (4, 4, 1, 0), (3, 3, 0, 0), (4, 4, 0, 2)),
+    "MaxPool": ((4,), (3,), (0,), (5,)),
+    "Gemm": ((2, 2, 2), (1, 2, 2), (2, 2, 1), (2, 1, 2), (2, 2, 0)),
+    "LSTM": ((3,), (2,), (0,)),
+}
+"""The ranks of operands among which faults are looked for."""
 
 FAULTS: dict[str, tuple[Mutation, ...]] = {
     "MatMul": (
@@ -62,6 +110,52 @@ FAULTS: dict[str, tuple[Mutation, ...]] = {
         swapped("shape_or_code_2"),
         number("code", 0),
         number("code_2", 0),
+    ),
+    "Conv": (
+        off_by("wanted_rank", 1),
+        operator("are_of_rank", "Or"),
+        off_by("smallest", 1),
+        off_by("axes", 1),
+        operator("is_too_small", "Greater"),
+        off_by("axes_2", -1),
+        off_by("wanted_rank_2", 1),
+        operator("is_same", "Less"),
+        swapped("shape_or_code"),
+        number("code_2", 0),
+    ),
+    "ConvInteger": (
+        off_by("wanted_rank", 1),
+        off_by("smallest", 1),
+        off_by("zero", 1),
+        operator("is_of_another_shape", "Or"),
+        operator("is_same", "Greater"),
+        swapped("shape_or_code"),
+        number("code", 0),
+    ),
+    "MaxPool": (
+        off_by("wanted_rank", 1),
+        off_by("smallest", 1),
+        off_by("smallest", -1),
+        off_by("axes", -1),
+        operator("is_too_small", "Greater"),
+        swapped("shape_or_code"),
+        number("code_2", 0),
+    ),
+    "Gemm": (
+        off_by("wanted_rank", 1),
+        operator("are_of_rank", "Or"),
+        off_by("axes", 1),
+        operator("is_same", "Less"),
+        swapped("shape_or_code"),
+        number("code", 0),
+    ),
+    "LSTM": (
+        off_by("wanted_rank", 1),
+        off_by("smallest", 1),
+        off_by("axes", 1),
+        operator("is_too_small", "Greater"),
+        swapped("shape_or_code"),
+        number("code", 0),
     ),
     "Slice": (
         swapped("is_less_4"),
@@ -96,6 +190,11 @@ TWINS = [
         SingleOperands("ArgMax", T.FLOAT, attributes={"axis": 1}),
         SingleOperands("Slice", T.FLOAT),
         SingleOperands("Slice", T.INT8, index_type=T.INT32),
+        windowed("Conv", T.FLOAT),
+        windowed("ConvInteger", T.UINT8),
+        windowed("MaxPool", T.UINT8),
+        windowed("Gemm", T.FLOAT),
+        windowed("LSTM", T.FLOAT),
     )
     for fault in FAULTS[form.name]
 ]

@@ -4,6 +4,7 @@ What `sonnx_ort.profile.catalog` says of an operator (operands, results, rules) 
 `sonnx_ort.oracle` computes is not repeated here. A new operator is one row of `OPERATOR_CASES`.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,11 +16,12 @@ import onnxruntime as ort
 
 from sonnx_ort.oracle.elements import TYPES
 from sonnx_ort.profile.element_type import ElementType, Family, smallest_value
+from sonnx_ort.profile.rule import AttributeValue
 from support.values import SIGNED_INTEGERS, special_values
 
 Array = npt.NDArray[Any]
 Generator = np.random.Generator
-Attributes = Mapping[str, int | float | str]
+Attributes = Mapping[str, AttributeValue]
 Elements = tuple[int | float, ...]
 """One element of each operand, all at one place."""
 
@@ -38,6 +40,23 @@ FLOATS = (T.FLOAT16, T.FLOAT, T.DOUBLE)
 UNSIGNED_INTEGERS = (T.UINT8, T.UINT16, T.UINT32, T.UINT64)
 NUMBERS = (*FLOATS, *SIGNED_INTEGERS, *UNSIGNED_INTEGERS)
 _WITHOUT_16_BITS = tuple(t for t in NUMBERS if t not in (T.INT16, T.UINT16))
+
+
+MAX_POOL_ATTRIBUTES: Attributes = {
+    "auto_pad": "NOTSET",
+    "ceil_mode": 0,
+    "dilations": (1, 1),
+    "kernel_shape": (2, 2),
+    "pads": (0, 0, 0, 0),
+    "storage_order": 0,
+    "strides": (1, 1),
+}
+LSTM_ATTRIBUTES: Attributes = {
+    "activations": ("Sigmoid", "Tanh", "Tanh"),
+    "hidden_size": 1,
+    "input_forget": 0,
+    "layout": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -328,6 +347,15 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     "Softmax": OperatorCase(FLOATS, attributes={Family.FLOAT: {"axis": 0}}),
     "QuantizeLinear": OperatorCase((T.FLOAT,)),
     "DequantizeLinear": OperatorCase((T.INT32,)),
+    "Conv": OperatorCase((T.FLOAT16, T.FLOAT), attributes={Family.FLOAT: {"auto_pad": "NOTSET"}}),
+    "ConvInteger": OperatorCase(
+        (T.INT8, T.UINT8), attributes={Family.INTEGER: {"auto_pad": "NOTSET"}}
+    ),
+    "MaxPool": OperatorCase(
+        (*FLOATS, T.INT8, T.UINT8), attributes=dict.fromkeys(Family, MAX_POOL_ATTRIBUTES)
+    ),
+    "Gemm": OperatorCase(FLOATS),
+    "LSTM": OperatorCase((T.FLOAT16, T.FLOAT), attributes={Family.FLOAT: LSTM_ATTRIBUTES}),
 }
 
 
@@ -348,6 +376,6 @@ def called(
 
 def written(attributes: Mapping[str, object]) -> str:
     """Attributes of a node as ONNX's textual syntax has them; nothing where there are none."""
-    texts = [f'"{v}"' if isinstance(v, str) else str(v) for v in attributes.values()]
+    texts = [json.dumps(value) for value in attributes.values()]
     given = ", ".join(f"{n} = {text}" for n, text in zip(attributes, texts, strict=True))
     return f"<{given}>" if given else ""

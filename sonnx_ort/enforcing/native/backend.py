@@ -11,12 +11,14 @@ import onnx_ir as ir
 from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import ShapeDecisions, expand_read_operands
 from sonnx_ort.enforcing.hidden_shapes import (
+    LOOP_OF_BFLOAT16,
     hide_misinferred_shapes,
     oldest_opset_with_hidden_shapes,
 )
 from sonnx_ort.enforcing.native.catalog import guards_of, result_forms
 from sonnx_ort.enforcing.native.decision import Decision
 from sonnx_ort.enforcing.native.expansion import BY_OPERATORS
+from sonnx_ort.enforcing.native.finite import finite_guard
 from sonnx_ort.enforcing.native.guard import GuardedNode, Operands
 from sonnx_ort.enforcing.native.inputs import prepare_inputs
 from sonnx_ort.enforcing.native.record import GroupRecorder, Original, write_enforcement
@@ -40,6 +42,7 @@ from sonnx_ort.enforcing.value_info import (
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.finite import FiniteValue
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
@@ -89,9 +92,9 @@ class NativeBackend(EnforcingBackend):
         return examined.target.operator.oldest_kernels
 
     @staticmethod
-    def kept(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
+    def kept(model: ir.Model, examination: Examination) -> Container[ir.Node]:
         """None: the backend records what is proved at every node."""
-        del model, nodes
+        del model, examination
         return ()
 
     @staticmethod
@@ -119,11 +122,27 @@ class NativeBackend(EnforcingBackend):
         self._recorder.record(nodes, Original.of(examined.target.node))
         super().replace(examined, nodes, values)
 
-    def record(self, passed: Passed) -> None:
+    def record(self, passed: Passed, *, renamed: bool = False) -> None:
         """Record an insertion, so that it can be undone."""
         nodes, value, given = passed
         pair = str(value.name), str(given.name)
-        self._recorder.record(nodes.nodes, Original(None, inputs=(pair,)))
+        self._recorder.record(nodes.nodes, Original(None, inputs=(pair,), renamed=renamed))
+
+    @staticmethod
+    def oldest_opset_with_finite(checked: FiniteValue) -> int:
+        """The oldest opset in which a value can be checked to be finite."""
+        if checked.element_type is not ElementType.BFLOAT16:
+            return _GUARDS
+        return LOOP_OF_BFLOAT16 if checked.may_be_misinferred else _BFLOAT16
+
+    def check_finite(self, nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
+        """Make a copy of a value that is readable only if all elements are finite.
+
+        Raises:
+            SonnxError: Its element type is unknown.
+        """
+        value.type = value.type or ir.TensorType(DATA_TYPES[checked.element_type])
+        return finite_guard(nodes, checked, value)
 
     def enforce(self, examined: ExaminedNode) -> None:
         """Put guards in front of a node, in place; its outputs keep their names.

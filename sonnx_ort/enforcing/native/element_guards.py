@@ -35,7 +35,7 @@ def interval_guard(requirement: WithinInterval) -> DecidingGuard:
         if requirement.admits_nan:
             outside = _outside(nodes, operand, computed_in, limits)
         else:
-            outside = _not_within(nodes, operand, computed_in, limits)
+            outside = not_within(nodes, operand, computed_in, limits)
         return Flag(any_true(nodes, outside, "any_outside"), when_kept=False)
 
     def binds(element_type: ElementType) -> bool:
@@ -61,7 +61,7 @@ def _outside(
     return reduce(lambda one, other: nodes.add("Or", [one, other], "is_outside"), flags)
 
 
-def _not_within(
+def not_within(
     nodes: StandardNodes,
     operand: ir.Value,
     computed_in: ir.DataType,

@@ -23,6 +23,7 @@ from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.options import Backend, Choices, Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
 from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
@@ -54,7 +55,8 @@ class NativelyEnforced:
                 f"the model is enforced already, under the edition '{kept.edition}'; "
                 f"rewrite the original model to have it under '{demands.edition}'"
             )
-        present = {GRAPH, *(c.operator for c in self.examination.report.coverage)}
+        on_values = (GRAPH, FINITE_OUTPUTS, FINITE_VALUES)
+        present = {*on_values, *(c.operator for c in self.examination.report.coverage)}
         missing = sorted((demands.operators - kept.operators) & present)
         if missing:
             raise SonnxError(

@@ -63,12 +63,14 @@ class Original:
         undeclared: The outputs of the node that had no type.
         unshaped: The outputs that had no shape, or lost it by the enforcement.
         inputs: If there is no node: the name of each original value, and that of its replacement.
+        renamed: Whether the replacement has taken the name of the original value.
     """
 
     node: onnx.NodeProto | None
     undeclared: tuple[str, ...] = ()
     unshaped: tuple[str, ...] = ()
     inputs: tuple[tuple[str, str], ...] = ()
+    renamed: bool = False
 
     @classmethod
     def of(cls, node: ir.Node) -> "Original":
@@ -92,6 +94,7 @@ class Original:
                 "undeclared": self.undeclared,
                 "unshaped": self.unshaped,
                 "inputs": self.inputs,
+                **({"renamed": True} if self.renamed else {}),
             }
         )
 
@@ -112,6 +115,7 @@ class Original:
             tuple(entries["undeclared"]),
             tuple(entries["unshaped"]),
             tuple((name, guarded) for name, guarded in entries["inputs"]),
+            "renamed" in entries,
         )
 
 
@@ -159,8 +163,9 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
         Exception: The metadata is invalid; the type depends on what is wrong with it.
     """
     found = [(nodes, Original.parse(nodes[-1].metadata_props[ORIGINAL])) for nodes in groups(model)]
-    # Nodes were recorded with guarded inputs, so the inputs are restored last.
-    for nodes, original in sorted(found, key=lambda group: group[1].node is None):
+    # Nodes were recorded with guarded inputs, so the inputs are restored last; and before their
+    # outputs were renamed, so that these are restored first.
+    for nodes, original in sorted(found, key=_order):
         values = _values_of(nodes)
         if original.node is None:
             _restore_guarded(nodes, original, values)
@@ -168,6 +173,13 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
             _restore_node(nodes, original.node, original, values)
     model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
     forget(model)
+
+
+def _order(group: tuple[Sequence[ir.Node], Original]) -> int:
+    _, original = group
+    if original.renamed:
+        return 0
+    return 2 if original.node is None else 1
 
 
 def _values_of(nodes: Sequence[ir.Node]) -> dict[str, ir.Value]:
@@ -181,7 +193,11 @@ def _restore_guarded(
 ) -> None:
     for name, guarded in original.inputs:
         value, given = values[name], values[guarded]
-        if given.is_graph_output():
+        if original.renamed:
+            value.name, given.name = given.name, value.name
+            value.type, value.doc_string = given.type, given.doc_string
+            value.metadata_props.update(given.metadata_props)
+        if original.renamed or given.is_graph_output():
             value.shape = given.shape
         ir.convenience.replace_all_uses_with(given, value, replace_graph_outputs=True)
     _graph_of(nodes).remove(nodes, safe=True)

@@ -9,7 +9,9 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS, finite_guard_name
 from sonnx_ort.custom_ops.inspection import Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.enforcing.backend import EnforcingBackend
@@ -45,6 +47,7 @@ from sonnx_ort.enforcing.value_info import (
 )
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.finite import FiniteValue
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement
@@ -80,17 +83,19 @@ class PythonBackend(EnforcingBackend):
         return _CAST_BY_NUMBER if carrier_of(examined) is not None else _RESHAPE_BY_INPUT
 
     @staticmethod
-    def kept(model: ir.Model, nodes: Sequence[ExaminedNode]) -> Container[ir.Node]:
+    def kept(model: ir.Model, examination: Examination) -> Container[ir.Node]:
         """The nodes whose standard operator is kept: constants, and nodes that no run can violate.
 
         A waived violation does not count.
         """
+        nodes = examination.nodes
         candidates = [node for node in nodes if can_keep_standard_node(node)]
         never_violated = {
             n.target.node for n in candidates if not _can_be_checked(n) or _only_waived(n)
         }
         others = [node for node in nodes if node.target.node not in never_violated]
-        return constant_nodes(model, others, has_kernel=has_kernel) | never_violated
+        checked = {value.node for value in examination.finite if value.left_to_the_run}
+        return constant_nodes(model, others, checked, has_kernel=has_kernel) | never_violated
 
     @staticmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
@@ -135,6 +140,37 @@ class PythonBackend(EnforcingBackend):
             results = [self._computed(nodes, examined)]
         declare_output(examined)
         self.replace(examined, nodes.nodes, replacements(examined, results))
+
+    @staticmethod
+    def oldest_opset_with_finite(checked: FiniteValue) -> int:
+        """The oldest opset in which a value can be checked to be finite."""
+        return _CAST_BY_NUMBER if checked.element_type in CARRIERS else _RESHAPE_BY_INPUT
+
+    def check_finite(self, nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
+        """Make a copy of a value that is readable only if all elements are finite.
+
+        Raises:
+            SonnxError: Its element type is unknown.
+        """
+        element_type, obligation = checked.element_type, checked.obligation
+        elements = value
+        if element_type in CARRIERS:
+            elements = nodes.cast(value, DATA_TYPES[CARRIERS[element_type]], "elements")
+        shape = nodes.enforced(
+            FINITE_ELEMENTS[0].name,
+            [elements],
+            {
+                "node": obligation.node,
+                "operator": obligation.operator,
+                "value": checked.operand.value,
+                "element_type": element_type.value,
+            },
+            guard=finite_guard_name(obligation.operator, obligation.node, checked.operand.value),
+        )
+        passed = nodes.add("Reshape", [value, shape], "finite")
+        # Shape inference stops at a custom operator.
+        passed.type = ir.TensorType(DATA_TYPES[element_type])
+        return passed
 
     def _computed(self, nodes: StandardNodes, examined: ExaminedNode) -> ir.Value:
         """The result of a custom operator that computes."""

@@ -4,6 +4,7 @@ ONNX Runtime's constant folding never computes a custom operator, nor anything t
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 import onnx_ir as ir
 
@@ -75,13 +76,19 @@ def require_nothing_waived(examined: ExaminedNode) -> None:
 
 
 def constant_nodes(
-    model: ir.Model, nodes: Sequence[ExaminedNode], has_kernel: Callable[[ExaminedNode], bool]
+    model: ir.Model,
+    nodes: Sequence[ExaminedNode],
+    checked: AbstractSet[ir.Node],
+    has_kernel: Callable[[ExaminedNode], bool],
 ) -> frozenset[ir.Node]:
-    """Find the constant nodes whose obligations are all proved."""
+    """Find the constant nodes whose obligations are all proved.
+
+    A custom operator stands behind each of the `checked` nodes.
+    """
     # Behind a custom operator, types in a subgraph are unknown.
     outside = (n for n in nodes if n.target.node.graph is model.graph)
     kept = {n.target.node for n in outside if _foldable(n) and has_kernel(n)}
-    enforced = {n.target.node for n in nodes} - kept
+    enforced = ({n.target.node for n in nodes} - kept) | checked
     return frozenset(kept - _depending_on(model, enforced)) if kept else frozenset()
 
 

@@ -1,6 +1,6 @@
 """Distinguishes nodes that `rewrite` made from imitations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 import onnx_ir as ir
@@ -8,6 +8,7 @@ import onnx_ir as ir
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
 from sonnx_ort.custom_ops.failure_channel import guard_name
+from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS, finite_guard_name
 from sonnx_ort.custom_ops.inspection import Inspection, omitted
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.errors import InvalidModel, SonnxError
@@ -15,6 +16,7 @@ from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.obligations.targets import EnforcedNode, nodes_with_paths, parameter_texts
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.finite import FINITE, computing_operator
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import VERSION, Rule, Subject
@@ -69,6 +71,8 @@ def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
             f"node '{node.name}' is enforced already, under the edition '{enforced}'; "
             f"rewrite the original model to have it under '{edition}'"
         )
+    if node.op_type == FINITE_ELEMENTS[0].name:
+        return _recognize_finite(node)
     operator = _operator(node)
     label = str(_text(node, "node"))
     (guard,) = node.outputs[0].consumers()
@@ -112,6 +116,22 @@ def _added_nodes(node: ir.Node, guard: ir.Node) -> frozenset[ir.Node]:
 def _producers(values: Iterable[ir.Value | None], operator: str) -> set[ir.Node]:
     nodes = (_producer(value, operator) for value in values)
     return {node for node in nodes if node is not None}
+
+
+def _recognize_finite(node: ir.Node) -> EnforcedNode:
+    """The check behind a value, which the guarded shape alone gives on."""
+    (guard,) = node.outputs[0].consumers()
+    passed, checked = _only_reader(guard, 1), node.inputs[0]
+    read = None if passed is None or passed.op_type != "Reshape" else passed.inputs[0]
+    source = _source(checked, "Cast") or checked
+    if passed is None or read is None or read not in (checked, source):
+        raise InvalidModel(
+            f"node '{node.name}' lies in the domain '{DOMAIN}' but is not what rewrite makes: what "
+            "it checks is not what its guard passes on; rewrite the original model again"
+        )
+    operator = computing_operator(str(_text(node, "operator")))
+    label, added = str(_text(node, "node")), frozenset({guard, passed})
+    return EnforcedNode(node, operator, label, (FINITE,), None, added=added)
 
 
 def _computing_node(
@@ -254,7 +274,8 @@ def _difference(node: ir.Node, version: int) -> str | None:
     if texts != set(definition.attributes) or len(node.attributes) != len(texts):
         expected = " and ".join(f"'{name}'" for name in definition.attributes)
         return f"its attributes are not {expected}, all strings"
-    if _text(node, "operator") not in (None, *OPERATORS):
+    finite = node.op_type == FINITE_ELEMENTS[0].name
+    if not finite and _text(node, "operator") not in (None, *OPERATORS):
         return f"there is no operator '{_text(node, 'operator')}' in the profile"
     edition = _text(node, "edition")
     if edition not in (None, *(known.value for known in Edition)):
@@ -283,7 +304,7 @@ def _unguarded(node: ir.Node) -> str | None:
         return "its outputs do not meet in one guard"
     if (guard.domain, guard.op_type) != (STANDARD_DOMAIN, "Reshape") or guard.attributes:
         return f"its guard is {guard.op_type}, not a plain Reshape"
-    if guard.name not in _rules_by_name(node):
+    if guard.name not in _guard_names(node):
         return "its guard does not bear its name"
     return None
 
@@ -301,6 +322,14 @@ def _text(node: ir.Node, name: str) -> str | None:
 
 def _operator(node: ir.Node) -> Operator:
     return _DEFINITIONS[node.op_type].operator or OPERATORS[str(_text(node, "operator"))]
+
+
+def _guard_names(node: ir.Node) -> Container[str]:
+    """The possible names of a node's guard."""
+    if node.op_type == FINITE_ELEMENTS[0].name:
+        texts = (str(_text(node, name)) for name in ("operator", "node", "value"))
+        return (finite_guard_name(*texts),)
+    return _rules_by_name(node)
 
 
 def _rules_by_name(node: ir.Node) -> dict[str, tuple[Rule, ...]]:

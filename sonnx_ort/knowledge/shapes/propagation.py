@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS
 from sonnx_ort.custom_ops.inspection import Inspection
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.knowledge.declarations import SYMBOL
@@ -63,6 +64,9 @@ def dimensions(sizes: Sizes) -> Shape:
 
 _KERNELS = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
 """The custom operators whose results have the shape of their first operand."""
+
+_FINITE = FINITE_ELEMENTS[0].name
+"""The custom operator whose result is the shape of its operand."""
 
 
 class _Propagation:
@@ -190,6 +194,9 @@ class _Propagation:
 
     def _enforced(self, node: ir.Node) -> Sequence[PartialSizes | None]:
         """The result, and its shape as a vector, in every run that continues."""
+        if node.op_type == _FINITE:
+            checked = self.shapes.get(cast(ir.Value, node.inputs[0]))
+            return () if checked is None else ((len(checked),), (1,))
         custom = _KERNELS.get(node.op_type)
         sizes = None if custom is None else self._shape_of_first(node, custom)
         return () if sizes is None else (sizes, (len(sizes),))
@@ -235,10 +242,13 @@ class _Propagation:
     def _propagate_kernel_contents(self, node: ir.Node) -> None:
         """A kernel also outputs the shape of its result; the result may be a shape itself."""
         custom = _KERNELS.get(node.op_type)
-        if custom is None or node.outputs[0] not in self.shapes:
+        known = custom is not None or node.op_type == _FINITE
+        if not known or node.outputs[0] not in self.shapes:
             return
         result, shape = node.outputs
         self._contents[shape] = self.shapes[result]
+        if node.op_type == _FINITE:
+            self._contents[result] = self.shapes[cast(ir.Value, node.inputs[0])]
         given = self._contents.get(cast(ir.Value, node.inputs[0]))
         if isinstance(custom, Inspection) and given is not None:
             self._contents[result] = given

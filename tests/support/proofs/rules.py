@@ -13,6 +13,7 @@ from sonnx_ort.profile.requirements.division import (
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
+from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule
 from support.proofs.alignment_rules import lines_up
@@ -35,6 +36,10 @@ def demanded_of_single_operands(requirement: Requirement, operands: Sequence[Ten
             return z3.And([term(operand.rank) == requirement.rank for operand in operands])
         case AxisNotEmpty():
             return _holds_something(requirement.axis, *operands)
+        case SizesWithin():
+            return _limited(requirement, *operands)
+        case ShapeFrom():
+            return _of_shape(requirement, operands)
         case EveryAxis():
             return term(operands[1].elements.length) == term(operands[0].rank)
         case Slicing():
@@ -48,6 +53,32 @@ def _holds_something(axis: int, x: Tensor) -> z3.BoolRef:
     if isinstance(x.rank, int):
         return z3.And(there, x.sizes.at(axis % x.rank) > 0) if -x.rank <= axis < x.rank else there
     return z3.And(there, x.sizes.at(axis if axis >= 0 else rank + axis) > 0)
+
+
+def _limited(requirement: SizesWithin, x: Tensor) -> z3.BoolRef:
+    found = [z3.BoolVal(True)]
+    for axis, limits in requirement.by_axis.items():
+        size = x.sizes.any_at(axis)
+        found.append(z3.And(term(x.rank) > axis, limits.lower <= size, size <= limits.upper))
+    return z3.And(found)
+
+
+def _of_shape(requirement: ShapeFrom, operands: Sequence[Tensor]) -> z3.BoolRef:
+    sizes = requirement.sizes
+    if len(operands) < len(requirement.operands) or sizes is None:
+        return z3.BoolVal(True)
+    last = operands[-1]
+    found = [term(last.rank) == len(sizes)]
+    for axis, wanted in enumerate(sizes):
+        own = last.sizes.any_at(axis)
+        if isinstance(wanted, int):
+            found.append(own == wanted)
+            continue
+        other = operands[wanted.position]
+        found += [term(other.rank) > wanted.axis, own == other.sizes.any_at(wanted.axis)]
+    if requirement.or_scalar:
+        return z3.Or(term(last.rank) == 0, z3.And(found))
+    return z3.And(found)
 
 
 def _cut(demand: SliceDemand, x: Tensor, *places: Tensor) -> z3.BoolRef:

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import onnx
 import z3
@@ -14,7 +15,7 @@ import sonnx_ort
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import Rule
+from sonnx_ort.profile.rule import AttributeValue, Rule
 from support.graphs import declared, parse
 from support.operator_cases import written
 from support.proofs.guards import reaching
@@ -22,7 +23,7 @@ from support.proofs.interpreter import Values
 from support.proofs.nodes import NAME, as_given, told_in_order
 from support.proofs.rules import kept
 from support.proofs.run import Run
-from support.proofs.tensors import Length, Operand, index_operand, operand, term
+from support.proofs.tensors import Length, Operand, constant, index_operand, operand, term
 from support.proofs.theorem import Question
 
 Array = npt.NDArray[Any]
@@ -44,14 +45,18 @@ class SingleOperands:
         index_type: The type of places.
         attributes: The attributes of the node.
         opset: The version of the standard operators.
+        stored: The shapes of the operands that are initializers, of ones.
+        ranks: The ranks of the others for which faults are looked for; few of them by default.
     """
 
     name: str
     element_type: ElementType
     given: tuple[str, ...] = ()
     index_type: ElementType = ElementType.INT64
-    attributes: Mapping[str, int] = field(default_factory=dict)
+    attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
     opset: int = 21
+    stored: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    ranks: tuple[tuple[int, ...], ...] = ()
 
     def __str__(self) -> str:
         """Say which: `Slice float, places int32`."""
@@ -67,21 +72,31 @@ class SingleOperands:
         """The names of the operands that are given."""
         return self.given or OPERATORS[self.name].operands
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of those that are no initializers."""
+        return tuple(name for name in self.names if name not in self.stored)
+
     def kind_of(self, name: str) -> ElementType:
         """The type of an operand."""
-        return self.index_type if name in INDICES else self.element_type
+        own = ElementType.named(OPERATORS[self.name].operand_types.get(name))
+        return self.index_type if name in INDICES else own or self.element_type
 
     @cached_property
     def original(self) -> onnx.ModelProto:
         """The model before it is rewritten."""
         inputs = ", ".join(
             f"{declared(self.kind_of(name), [None] if name in INDICES else None)} {name}"
-            for name in self.names
+            for name in self.inputs
         )
         places = [name if name in self.names else "" for name in OPERATORS[self.name].operands]
         result = declared(OPERATORS[self.name].result_type or self.element_type, None)
         called = f"{self.name}{written(self.attributes)}({', '.join(places)})"
-        return parse(f"({inputs}) => ({result} y) {{ [{NAME}] y = {called} }}", opset=self.opset)
+        text = f"({inputs}) => ({result} y) {{ [{NAME}] y = {called} }}"
+        return parse(text, opset=self.opset, constants=self._constants())
+
+    def _constants(self) -> dict[str, Array]:
+        return {n: np.ones(s, self.kind_of(n).dtype) for n, s in self.stored.items()}
 
     @cached_property
     def emitted(self) -> onnx.ModelProto:
@@ -103,16 +118,18 @@ class SingleOperands:
         operands = [
             index_operand(name, self.index_type, places)
             if name in INDICES
-            else operand(name, self.element_type, z3.Int(f"{name}.rank"))
-            for name in self.names
+            else operand(name, self.kind_of(name), z3.Int(f"{name}.rank"))
+            for name in self.inputs
         ]
         return self._question(self.emitted, operands, whole=True)
 
     def small(self, model: onnx.ModelProto) -> Iterator[Question]:
         """The same of few axes and few elements, of a model in which something is wrong."""
-        tensors = [name for name in self.names if name not in INDICES]
+        tensors = [name for name in self.inputs if name not in INDICES]
+        few = product(range(4 - len(tensors) // 2), repeat=len(tensors))
+        chosen = self.ranks or tuple(few)
         for places in range(3) if INDICES & set(self.names) else (0,):
-            for ranks in product(range(4 - len(tensors) // 2), repeat=len(tensors)):
+            for ranks in chosen:
                 operands = [*self._small_operands(dict(zip(tensors, ranks, strict=True)), places)]
                 limits = [
                     o.tensor.sizes.at(axis) <= _SIZES_AT_MOST
@@ -124,18 +141,19 @@ class SingleOperands:
 
     def keeps_rules(self, feeds: Mapping[str, Array]) -> bool:
         """Whether arrays keep the rules, by the profile's own decision."""
-        arrays = [feeds[name] for name in self.names]
+        given = {**feeds, **self._constants()}
+        arrays = [given[name] for name in self.names]
         return all(
             rule.requirement.violation(rule.select_operands(self.names, arrays)) is None
             for rule in self.rules()
         )
 
     def _small_operands(self, ranks: Mapping[str, int], places: int) -> Iterator[Operand]:
-        for name in self.names:
+        for name in self.inputs:
             if name in INDICES:
                 yield index_operand(name, self.index_type, places)
             else:
-                yield operand(name, self.element_type, ranks[name])
+                yield operand(name, self.kind_of(name), ranks[name])
 
     def _question(
         self,
@@ -146,7 +164,8 @@ class SingleOperands:
         whole: bool = False,
     ) -> Question:
         by_name = {o.name: o.tensor for o in operands}
-        tensors = list(by_name.values())
+        by_name |= {n: constant(a, self.kind_of(n)) for n, a in self._constants().items()}
+        tensors = [by_name[name] for name in self.names]
         rank = by_name[self.names[0]].rank
 
         def claim(values: Values, run: Run) -> z3.BoolRef:
@@ -166,7 +185,8 @@ class SingleOperands:
 
     def _is_there(self, rank: Length) -> z3.BoolRef:
         """Whether the axis is there that an attribute names: else ONNX Runtime itself refuses."""
-        return term(rank) > self.attributes.get("axis", -1)
+        axis = self.attributes.get("axis", -1)
+        return term(rank) > (axis if isinstance(axis, int) else -1)
 
 
 def _on_an_axis(

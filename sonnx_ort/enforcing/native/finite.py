@@ -1,0 +1,38 @@
+"""The guard behind a value whose elements have to be finite.
+
+y -> Greater, Less -> any outside -> y's shape or [-code] -> Reshape(y) -> y
+"""
+
+import onnx_ir as ir
+
+from sonnx_ort.custom_ops.definition import CARRIERS
+from sonnx_ort.custom_ops.finite import finite_guard_name
+from sonnx_ort.enforcing.hidden_shapes import hide_shape
+from sonnx_ort.enforcing.native.element_guards import not_within
+from sonnx_ort.enforcing.native.guard import any_true
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.enforcing.value_info import DATA_TYPES
+from sonnx_ort.obligations.finite import FiniteValue
+from sonnx_ort.profile.finite import FINITE, finite_limits
+
+
+def finite_guard(nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
+    """The value, readable only if its elements are finite."""
+    element_type, operand = checked.element_type, checked.operand
+    compared = DATA_TYPES[CARRIERS.get(element_type, element_type)]
+    read = hide_shape(nodes, value) if checked.may_be_misinferred else value
+    elements = read
+    if element_type in CARRIERS:
+        elements = nodes.cast(read, compared, "compared")
+    outside = not_within(nodes, elements, compared, finite_limits(element_type.dtype))
+    found = any_true(nodes, outside, "any_outside")
+    shape, code = nodes.shape(read), nodes.constant([-FINITE.code], "code")
+    may_be_scalar = operand.scalar_inputs or not operand.shape
+    name = finite_guard_name(checked.obligation.operator, checked.obligation.node, operand.value)
+    if may_be_scalar:
+        # A scalar's shape has no element to hold a code, so its rank is used.
+        decided = nodes.add("Where", [found, code, nodes.shape(shape)], "rank_or_code")
+        shape = nodes.add("Reshape", [shape, decided], "shape_if_finite", name=name)
+        return nodes.add("Reshape", [read, shape], "finite")
+    decided = nodes.add("Where", [found, code, shape], "shape_or_code")
+    return nodes.add("Reshape", [read, decided], "finite", name=name)
