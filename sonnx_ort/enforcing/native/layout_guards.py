@@ -5,6 +5,7 @@ Shape(X0), Shape(X1) -> Equal -> Or(on the axis) -> Where(., Shape(X0), -code) -
 They read shapes, and the few elements that name sizes or axes.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 
 import onnx_ir as ir
@@ -20,7 +21,7 @@ from sonnx_ort.enforcing.native.guard import (
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
-from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
+from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce, named_axes
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.rule import Status
 
@@ -30,8 +31,9 @@ def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Compare axis by axis what is not proved to be equal."""
-        known, (first, *others) = node.examined.operands, map(nodes.shape, operands)
-        rank = None if _equal_ranks(node) else nodes.shape(first)
+        known = node.examined.operands
+        first, *others = (nodes.shape(operand) for operand in operands)
+        rank = None if has_equal_ranks(known) else nodes.shape(first)
         places = None if rank is None else _places(nodes, rank)
         on_axis = _on_axis(nodes, requirement.axis, known[0], rank, places)
         flags = []
@@ -75,8 +77,8 @@ def _on_axis(
     return nodes.add("Equal", [places, number], "is_the_axis")
 
 
-def _equal_ranks(node: GuardedNode) -> bool:
-    operands = node.examined.operands
+def has_equal_ranks(operands: Sequence[Operand]) -> bool:
+    """Whether the operands are known to have equal ranks."""
     ranks = {None if o.shape is None else len(o.shape) for o in operands}
     return len(ranks) == 1 and None not in ranks and not operands[0].scalar_inputs
 
@@ -112,22 +114,30 @@ def axes_named_once_guard(requirement: AxesNamedOnce) -> DecidingGuard:
     """The guard of axes that are named once."""
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-        """Compare each axis with all behind it, counted from the front."""
-        del node
+        """Look at the rank if the axes are known, and at each pair of axes otherwise."""
         data, *named = operands
-        line = nodes.constant([-1], "line")
-        axes = named[0] if named else nodes.constant(list(requirement.axes or ()), "axes")
-        axes = nodes.add("Reshape", [axes, line], "axes_in_line")
+        axes = named_axes(node.examined.operands, {"axes": requirement.axes})
         rank = nodes.shape(nodes.shape(data))
-        negative = nodes.add("Less", [axes, nodes.constant(0, "zero")], "is_negative")
-        counted = nodes.add("Add", [axes, rank], "counted")
-        axes = nodes.add("Where", [negative, counted, axes], "from_the_front")
-        places = _places(nodes, nodes.shape(axes))
-        column = nodes.constant([-1, 1], "column")
-        standing = [nodes.add("Reshape", [v, column], "in_column") for v in (axes, places)]
-        equal = nodes.add("Equal", [standing[0], axes], "is_equal")
-        behind = nodes.add("Less", [standing[1], places], "is_behind")
-        twice = nodes.add("And", [equal, behind], "is_named_twice")
-        return Flag(any_true(nodes, twice, "any_named_twice"), when_kept=False)
+        if axes is None:
+            return _named_twice(nodes, named[0], rank)
+        # Of such a rank, an axis from the front is one from the end.
+        ranks = sorted({one - other for one in axes for other in axes if other < 0 <= one})
+        broken = nodes.add("Equal", [rank, nodes.constant(ranks, "ranks")], "is_one_axis")
+        return Flag(any_true(nodes, broken, "any_named_twice"), when_kept=False)
 
     return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
+
+
+def _named_twice(nodes: StandardNodes, axes: ir.Value, rank: ir.Value) -> Flag:
+    """Compare each axis with all behind it, counted from the front."""
+    axes = nodes.add("Reshape", [axes, nodes.constant([-1], "line")], "axes_in_line")
+    negative = nodes.add("Less", [axes, nodes.constant(0, "zero")], "is_negative")
+    counted = nodes.add("Add", [axes, rank], "counted")
+    axes = nodes.add("Where", [negative, counted, axes], "from_the_front")
+    places = _places(nodes, nodes.shape(axes))
+    column = nodes.constant([-1, 1], "column")
+    standing = [nodes.add("Reshape", [v, column], "in_column") for v in (axes, places)]
+    equal = nodes.add("Equal", [standing[0], axes], "is_equal")
+    behind = nodes.add("Less", [standing[1], places], "is_behind")
+    twice = nodes.add("And", [equal, behind], "is_named_twice")
+    return Flag(any_true(nodes, twice, "any_named_twice"), when_kept=False)
