@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import z3
 
 from sonnx_ort.profile.element_type import Family, smallest_value
+from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
@@ -15,7 +16,7 @@ from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
-from sonnx_ort.profile.rule import Requirement, Rule
+from sonnx_ort.profile.rule import Requirement, Rule, Status
 from support.proofs.alignment_rules import lines_up
 from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term
 from support.proofs.terms import NotInterpreted, as_number, equal, is_signed, less, literal
@@ -33,18 +34,22 @@ def demanded_of_single_operands(requirement: Requirement, operands: Sequence[Ten
     """
     match requirement:
         case OwnRank():
-            return z3.And([term(operand.rank) == requirement.rank for operand in operands])
+            found = z3.And([term(operand.rank) == requirement.rank for operand in operands])
         case AxisNotEmpty():
-            return _holds_something(requirement.axis, *operands)
+            found = _holds_something(requirement.axis, *operands)
+        case DecidedByAttributes():
+            found = z3.BoolVal(requirement.judgement.status is Status.PROVED)
         case SizesWithin():
-            return _limited(requirement, *operands)
+            found = _limited(requirement, *operands)
         case ShapeFrom():
-            return _of_shape(requirement, operands)
+            found = _of_shape(requirement, operands)
         case EveryAxis():
-            return term(operands[1].elements.length) == term(operands[0].rank)
+            found = term(operands[1].elements.length) == term(operands[0].rank)
         case Slicing():
-            return _cut(requirement.demand, *operands)
-    raise NotInterpreted(f"the requirement {type(requirement).__name__}")
+            found = _cut(requirement.demand, *operands)
+        case _:
+            raise NotInterpreted(f"the requirement {type(requirement).__name__}")
+    return found
 
 
 def _holds_something(axis: int, x: Tensor) -> z3.BoolRef:
