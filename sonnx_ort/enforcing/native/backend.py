@@ -56,7 +56,7 @@ _IN_GUARDS_OF: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "ReduceSum": ("Softmax",),
         "Slice": ("Softmax",),
-        "Sub": ("Slice", "DequantizeLinear"),
+        "Sub": ("Slice",),
     }
 )
 """The added operators that are in guards of these operators alone."""
