@@ -101,7 +101,7 @@ OTHERWISE = {
     "Pow": "guards of a Pow alone compute powers",
     "ReduceSum": "guards of a Softmax alone sum up",
     "Slice": "guards of a Softmax of old versions alone take part of a shape",
-    "Sub": "guards of a Slice and of a DequantizeLinear alone subtract",
+    "Sub": "guards of a Slice alone subtract",
 }
 
 

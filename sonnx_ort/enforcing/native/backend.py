@@ -59,7 +59,7 @@ _IN_GUARDS_OF: Mapping[str, Sequence[str]] = MappingProxyType(
         "Pow": ("Pow",),
         "ReduceSum": ("Softmax",),
         "Slice": ("Softmax",),
-        "Sub": ("Slice", "DequantizeLinear"),
+        "Sub": ("Slice",),
     }
 )
 """The added operators that are in guards of these operators alone."""
