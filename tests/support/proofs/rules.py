@@ -45,31 +45,10 @@ def demanded_of_single_operands(requirement: Requirement, operands: Sequence[Ten
     Raises:
         NotInterpreted: There is no formula for it.
     """
-<<<<<<< HEAD
-    match requirement:
-        case OwnRank():
-            found = z3.And([term(operand.rank) == requirement.rank for operand in operands])
-        case AxisNotEmpty():
-            found = _holds_something(requirement.axis, *operands)
-        case DecidedByAttributes():
-            found = z3.BoolVal(requirement.judgement.status is Status.PROVED)
-        case SizesWithin():
-            found = _limited(requirement, *operands)
-        case ShapeFrom():
-            found = _of_shape(requirement, operands)
-        case EveryAxis():
-            found = term(operands[1].elements.length) == term(operands[0].rank)
-        case Slicing():
-            found = _cut(requirement.demand, *operands)
-        case _:
-            raise NotInterpreted(f"the requirement {type(requirement).__name__}")
-    return found
-=======
     formula = _OF_SINGLE_OPERANDS.get(type(requirement))
     if formula is None:
         raise NotInterpreted(f"the requirement {type(requirement).__name__}")
     return formula(requirement, *operands)
->>>>>>> h-functions
 
 
 def _holds_something(axis: int, x: Tensor) -> z3.BoolRef:
@@ -133,6 +112,9 @@ def _of_rank(requirement: OwnRank, *operands: Tensor) -> z3.BoolRef:
 
 
 _OF_SINGLE_OPERANDS: Mapping[type, Callable[..., z3.BoolRef]] = {
+    DecidedByAttributes: lambda requirement: z3.BoolVal(
+        requirement.judgement.status is Status.PROVED
+    ),
     OwnRank: _of_rank,
     AxisNotEmpty: lambda requirement, x: _holds_something(requirement.axis, x),
     SizesWithin: _limited,
