@@ -112,7 +112,7 @@ def _of_rank(requirement: OwnRank, *operands: Tensor) -> z3.BoolRef:
 
 
 _OF_SINGLE_OPERANDS: Mapping[type, Callable[..., z3.BoolRef]] = {
-    DecidedByAttributes: lambda requirement: z3.BoolVal(
+    DecidedByAttributes: lambda requirement, *_: z3.BoolVal(
         requirement.judgement.status is Status.PROVED
     ),
     OwnRank: _of_rank,
