@@ -129,7 +129,7 @@ def broken_in_runs():
     return {
         case.expected.rule
         for example in models.examples()
-        for case in example.cases
+        for case in (case.with_runtime(None) for case in example.cases)
         if isinstance(case.expected, models.RunViolation)
     }
 

@@ -36,6 +36,13 @@ def forms() -> Iterator[SingleOperands]:
     for places in (T.INT64, T.INT32):
         yield from (SingleOperands("Slice", kind, index_type=places) for kind in ElementType)
     yield from _windows()
+    for kind in FLOATS:
+        yield SingleOperands("Softmax", kind, attributes={"axis": 1})
+    for axis, opset in ((0, 21), (3, 17), (1, 12), (2, 9)):
+        yield SingleOperands("Softmax", T.FLOAT, attributes={"axis": axis}, opset=opset)
+    yield SingleOperands("QuantizeLinear", T.FLOAT)
+    yield SingleOperands("DequantizeLinear", T.INT32)
+    yield SingleOperands("DequantizeLinear", T.INT32, ("X", "x_scale"))
     for opset in OPSETS[1:]:
         yield from (SingleOperands(name, T.FLOAT, opset=opset) for name in ("MatMul", "Slice"))
 
@@ -158,6 +165,36 @@ FAULTS: dict[str, tuple[Mutation, ...]] = {
         swapped("shape_or_code"),
         number("code", 0),
     ),
+    "Softmax": (
+        off_by("axis", 1),
+        operator("is_infinite", "Or"),
+        operator("is_above", "Less"),
+        operator("is_below", "Greater"),
+        swapped("shape_or_code"),
+        off_by("place", 1),
+        off_by("one", -1),
+        number("code", 0),
+        number("code_2", 0),
+    ),
+    "QuantizeLinear": (
+        off_by("wanted_rank", 1),
+        operator("are_of_rank", "Or"),
+        off_by("zero", 1),
+        operator("is_other_than_zero", "And"),
+        operator("is_above", "Less"),
+        operator("is_within", "Or"),
+        number("code", 0),
+    ),
+    "DequantizeLinear": (
+        off_by("wanted_rank", 1),
+        off_by("end", 1),
+        off_by("end_2", -1),
+        operator("is_outside", "And"),
+        operator("limit", "Sub"),
+        operator("moves_limit", "Less"),
+        swapped("shift_2"),
+        number("code", 0),
+    ),
     "Slice": (
         swapped("is_less_4"),
         swapped("from_the_front"),
@@ -196,6 +233,9 @@ TWINS = [
         windowed("MaxPool", T.UINT8),
         windowed("Gemm", T.FLOAT),
         windowed("LSTM", T.FLOAT),
+        SingleOperands("Softmax", T.FLOAT, attributes={"axis": 1}, opset=12),
+        SingleOperands("QuantizeLinear", T.FLOAT),
+        SingleOperands("DequantizeLinear", T.INT32),
     )
     for fault in FAULTS[form.name]
 ]
@@ -237,5 +277,6 @@ def test_what_is_assumed_proves_nothing_false(form: SingleOperands) -> None:
 
 def test_every_operator_that_is_not_elementwise_is_proved() -> None:
     proved = {form.name for form in forms()}
-    not_elementwise = {n for n, o in OPERATORS.items() if not o.elementwise and not o.domain}
+    guarded = (o for o in OPERATORS.values() if o.checked_in_runs and not o.domain)
+    not_elementwise = {o.name for o in guarded if not o.elementwise}
     assert proved == not_elementwise == set(FAULTS)

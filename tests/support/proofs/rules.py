@@ -1,10 +1,11 @@
 """What rules demand, as terms; each formula is tried against the requirement of the profile."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import z3
 
 from sonnx_ort.profile.element_type import Family, smallest_value
+from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
@@ -16,11 +17,24 @@ from sonnx_ort.profile.requirements.elements import (
     WithinInterval,
     WithinIntervalIf,
 )
+from sonnx_ort.profile.requirements.lines import (
+    HasAxis,
+    LinesAboveNegativeInfinity,
+    ShortBehindAxis,
+)
+from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
-from sonnx_ort.profile.rule import Requirement, Rule
+from sonnx_ort.profile.rule import Requirement, Rule, Status
 from support.proofs.alignment_rules import lines_up
+from support.proofs.number_rules import (
+    differences_within_int32,
+    has_axis,
+    lines_above_negative_infinity,
+    numbers_other_than_zero,
+    short_behind_axis,
+)
 from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term
 from support.proofs.terms import NotInterpreted, as_number, equal, is_signed, less, literal
 
@@ -35,22 +49,10 @@ def demanded_of_single_operands(requirement: Requirement, operands: Sequence[Ten
     Raises:
         NotInterpreted: There is no formula for it.
     """
-    match requirement:
-        case OwnRank():
-            found = z3.And([term(operand.rank) == requirement.rank for operand in operands])
-        case AxisNotEmpty():
-            found = _holds_something(requirement.axis, *operands)
-        case SizesWithin():
-            found = _limited(requirement, *operands)
-        case ShapeFrom():
-            found = _of_shape(requirement, operands)
-        case EveryAxis():
-            found = term(operands[1].elements.length) == term(operands[0].rank)
-        case Slicing():
-            found = _cut(requirement.demand, *operands)
-        case _:
-            raise NotInterpreted(f"the requirement {type(requirement).__name__}")
-    return found
+    formula = _OF_SINGLE_OPERANDS.get(type(requirement))
+    if formula is None:
+        raise NotInterpreted(f"the requirement {type(requirement).__name__}")
+    return formula(requirement, *operands)
 
 
 def _holds_something(axis: int, x: Tensor) -> z3.BoolRef:
@@ -107,6 +109,31 @@ def _cut(demand: SliceDemand, x: Tensor, *places: Tensor) -> z3.BoolRef:
                 return z3.If(step < 0, last <= first, first <= last)
 
     return for_all(places[0].elements.length, meets)
+
+
+def _of_rank(requirement: OwnRank, *operands: Tensor) -> z3.BoolRef:
+    return z3.And([term(operand.rank) == requirement.rank for operand in operands])
+
+
+_OF_SINGLE_OPERANDS: Mapping[type, Callable[..., z3.BoolRef]] = {
+    DecidedByAttributes: lambda requirement, *_: z3.BoolVal(
+        requirement.judgement.status is Status.PROVED
+    ),
+    OwnRank: _of_rank,
+    AxisNotEmpty: lambda requirement, x: _holds_something(requirement.axis, x),
+    SizesWithin: _limited,
+    ShapeFrom: lambda requirement, *operands: _of_shape(requirement, operands),
+    NonZeroNumbers: lambda _, x: numbers_other_than_zero(x),
+    DifferenceWithinInt32: lambda _, *operands: differences_within_int32(*operands),
+    HasAxis: has_axis,
+    ShortBehindAxis: short_behind_axis,
+    LinesAboveNegativeInfinity: lambda requirement, x: lines_above_negative_infinity(
+        requirement.axis, x
+    ),
+    EveryAxis: lambda _, x, axes: term(axes.elements.length) == term(x.rank),
+    Slicing: lambda requirement, *operands: _cut(requirement.demand, *operands),
+}
+"""By requirement its formula, of the requirement and the operands."""
 
 
 def kept(rule: Rule, names: Sequence[str], operands: Sequence[Tensor]) -> z3.BoolRef:
