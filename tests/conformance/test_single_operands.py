@@ -41,7 +41,7 @@ def dequantized(x: object, zero_point: object, scale: object = 0.5) -> Feeds:
     return {"X": x, "s": np.array(scale, np.float32), "z": np.array(zero_point, np.int32)}
 
 
-def sizes(*numbers: int) -> Array:
+def sizes(*numbers: int) -> np.ndarray:
     return np.array(numbers, np.int64)
 
 
