@@ -145,8 +145,8 @@ def convolution_rules(rules: DraftRules, *, negative_pads: str, empty: str) -> t
             2,
             1,
             remark="The draft does not say how many there are.",
-            unenforced=f"{_MORE_OR_NONE} If they are, version 1.23 ends the process at a "
-            "0 (SIGFPE).",
+            unenforced=f"{_MORE_OR_NONE} If they are, versions up to 1.27 end the "
+            "process at a 0 (SIGFPE).",
             later="STRIDES_0010",
         ),
         rules.numbers(
@@ -155,7 +155,7 @@ def convolution_rules(rules: DraftRules, *, negative_pads: str, empty: str) -> t
             2,
             1,
             remark="The draft states their number as DILATIONS_0020.",
-            unenforced=f"{_MORE_OR_NONE} Version 1.23 takes 0 and negative numbers too.",
+            unenforced=f"{_MORE_OR_NONE} Versions up to 1.25 take 0 and negative numbers too.",
             later="DILATIONS_0010",
             survived=True,
         ),

@@ -46,8 +46,8 @@ _CONV_RULES = (
         "W",
         "B",
         later="B_0010",
-        unenforced="refuses a bias of another shape. Version 1.23 takes any, and reads beyond its "
-        "elements.",
+        unenforced="refuses a bias of another shape. Versions up to 1.29 take any, and read beyond "
+        "its elements.",
         survived=False,
     ),
 )

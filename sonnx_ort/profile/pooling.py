@@ -122,8 +122,8 @@ _OF_ALL_TYPES = (
             ),
         ),
         remark="The draft states it as R1; that of October 2026 takes any rank above 2.",
-        unenforced="pools along one and three axes as well, without a word. Version 1.23 ends the "
-        "process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
+        unenforced="pools along one and three axes as well, without a word. Versions up to 1.28 end "
+        "the process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
         survived=False,
     ),
     _given("R2", 3, "auto_pad", "kernel_shape", "pads", "strides"),
@@ -152,8 +152,8 @@ _OF_ALL_TYPES = (
         2,
         1,
         remark="The draft says nothing of it; that of October 2026 does.",
-        unenforced="refuses others, with an error. Version 1.23 ends the process at three of them "
-        "(SIGABRT).",
+        unenforced="refuses others, with an error. Versions up to 1.28 end the process at three of "
+        "them (SIGABRT).",
     ),
     _RULES.numbers(
         "strides",
@@ -162,7 +162,7 @@ _OF_ALL_TYPES = (
         1,
         remark="The draft states it as C1 of strides.",
         unenforced="takes none of them, without a word, if shapes are not declared, and refuses "
-        "others. Version 1.23 ends the process at a 0 (SIGFPE).",
+        "others. Versions up to 1.25 end the process at a 0 (SIGFPE).",
     ),
     _RULES.numbers(
         "dilations",
@@ -171,7 +171,7 @@ _OF_ALL_TYPES = (
         1,
         remark="The draft states it as C1 and C2 of dilations.",
         unenforced="takes none of them, without a word, if shapes are not declared, and refuses "
-        "others. Version 1.23 takes 0 and negative numbers too.",
+        "others. Versions up to 1.25 take 0 and negative numbers too.",
         survived=True,
         since=10,
     ),
@@ -182,7 +182,7 @@ _OF_ALL_TYPES = (
         0,
         remark="The draft states it as C1 and C2 of pads.",
         unenforced="takes none of them, without a word, if shapes are not declared, and refuses "
-        "others. Version 1.23 takes negative numbers too.",
+        "others. Versions up to 1.29 take negative numbers too.",
         survived=True,
     ),
     _RULES.rule(
@@ -270,7 +270,7 @@ MAX_POOL = Operator(
         places of these elements in X, counted from its first one; of equal ones it is the first.
 
         ONNX Runtime 1.32.0 has kernels for float16, float, double, int8 and uint8, and refuses
-        empty tensors, but for an empty batch. Version 1.23 gives wrong places of elements that are
+        empty tensors, but for an empty batch. Versions up to 1.28 give wrong places of elements that are
         the smallest number of their type. What it does with what breaks the rules stands with each.
     """,
     operands=("X",),

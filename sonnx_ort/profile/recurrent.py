@@ -181,7 +181,7 @@ _CONTRACT = (
         OwnRank(3, Illustration("X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch")),
         "X",
         remark="The draft gives the shape of X.",
-        unenforced="refuses other ranks. Version 1.23 ends the process at lower ones (SIGABRT).",
+        unenforced="refuses other ranks. Versions up to 1.30 end the process at lower ones (SIGABRT).",
         survived=False,
     ),
     _RULES.rule(
@@ -201,8 +201,8 @@ _CONTRACT = (
         "X",
         "W",
         remark="The draft gives the shapes of X and W.",
-        unenforced="refuses other shapes. Version 1.23 takes any, reading beyond the elements, or "
-        "ends the process.",
+        unenforced="refuses other shapes. Versions up to 1.28 take any, reading beyond the "
+        "elements, or end the process.",
         survived=False,
     ),
     _RULES.rule(
@@ -219,8 +219,8 @@ _CONTRACT = (
         ),
         "R",
         remark="The draft gives the shape of R.",
-        unenforced="refuses other shapes. Version 1.23 takes any, reading beyond the elements, or "
-        "ends the process.",
+        unenforced="refuses other shapes. Versions up to 1.28 take any, reading beyond the "
+        "elements, or end the process.",
         survived=False,
     ),
     _RULES.rule(
