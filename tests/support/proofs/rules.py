@@ -12,11 +12,15 @@ from sonnx_ort.profile.requirements.division import (
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.joining import EqualButOnAxis
+from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
+from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule
 from support.proofs.alignment_rules import lines_up
+from support.proofs.layout_rules import demanded_of_layout
 from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term
 from support.proofs.terms import NotInterpreted, as_number, equal, is_signed, less, literal
 
@@ -35,7 +39,7 @@ def demanded_of_single_operands(requirement: Requirement, operands: Sequence[Ten
         case OwnRank():
             return z3.And([term(operand.rank) == requirement.rank for operand in operands])
         case AxisNotEmpty():
-            return _holds_something(requirement.axis, *operands)
+            return z3.And([_holds_something(requirement.axis, each) for each in operands])
         case SizesWithin():
             return _limited(requirement, *operands)
         case ShapeFrom():
@@ -131,6 +135,8 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
             found = broadcastable([operand.sizes for operand in operands])
         case LimitedBroadcasting():
             found = lines_up(requirement, *[operand.sizes for operand in operands])
+        case InferableSize() | AxesNamedOnce() | EqualButOnAxis():
+            found = demanded_of_layout(requirement, operands)
         case _:
             found = demanded_of_single_operands(requirement, operands)
     return found
