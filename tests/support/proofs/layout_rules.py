@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 import z3
 
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from support.proofs.tensors import Index, Tensor, Vector, for_all, term, vector_of
+from support.proofs.terms import as_number
 
 
 def demanded_of_layout(
@@ -37,7 +39,7 @@ def _named_once(requirement: AxesNamedOnce, x: Tensor, *named: Tensor) -> z3.Boo
     axes: Vector = named[0].elements if named else own
 
     def place(index: Index) -> z3.ArithRef:
-        axis = axes.at(index)
+        axis = as_number(axes.at(index), ElementType.INT64)
         return z3.If(axis < 0, axis + term(x.rank), axis)
 
     def differs(one: Index, other: Index) -> z3.BoolRef:
