@@ -37,6 +37,13 @@ def forms() -> Iterator[SingleOperands]:
     for places in (T.INT64, T.INT32):
         yield from (SingleOperands("Slice", kind, index_type=places) for kind in ElementType)
     yield from _windows()
+    for kind in FLOATS:
+        yield SingleOperands("Softmax", kind, attributes={"axis": 1})
+    for axis, opset in ((0, 21), (3, 17), (1, 12), (2, 9)):
+        yield SingleOperands("Softmax", T.FLOAT, attributes={"axis": axis}, opset=opset)
+    yield SingleOperands("QuantizeLinear", T.FLOAT)
+    yield SingleOperands("DequantizeLinear", T.INT32)
+    yield SingleOperands("DequantizeLinear", T.INT32, ("X", "x_scale"))
     for opset in OPSETS[1:]:
         yield from (SingleOperands(name, T.FLOAT, opset=opset) for name in ("MatMul", "Slice"))
 
@@ -47,6 +54,7 @@ def _windows() -> Iterator[SingleOperands]:
         yield from (windowed(name, kind) for kind in OPERATOR_CASES[name].kernels)
     yield windowed("Conv", T.FLOAT, group=3, given=("X", "W"))
     yield windowed("ConvInteger", T.UINT8, given=("X", "W", "w_zero_point"))
+    yield windowed("ConvInteger", T.INT8, pads=(1, 0, 0, 0))
     yield windowed("MaxPool", T.UINT8, pads=(1, 1, 1, 1), dilations=(2, 3))
     yield windowed("LSTM", T.FLOAT, hidden_size=2)
 
@@ -158,6 +166,36 @@ FAULTS: dict[str, tuple[Mutation, ...]] = {
         swapped("shape_or_code"),
         number("code", 0),
     ),
+    "Softmax": (
+        off_by("axis", 1),
+        operator("is_infinite", "Or"),
+        operator("is_above", "Less"),
+        operator("is_below", "Greater"),
+        swapped("shape_or_code"),
+        off_by("place", 1),
+        off_by("one", -1),
+        number("code", 0),
+        number("code_2", 0),
+    ),
+    "QuantizeLinear": (
+        off_by("wanted_rank", 1),
+        operator("are_of_rank", "Or"),
+        off_by("zero", 1),
+        operator("is_other_than_zero", "And"),
+        operator("is_above", "Less"),
+        operator("is_within", "Or"),
+        number("code", 0),
+    ),
+    "DequantizeLinear": (
+        off_by("wanted_rank", 1),
+        off_by("end", 1),
+        off_by("end_2", -1),
+        operator("is_outside", "And"),
+        operator("limit", "Sub"),
+        operator("moves_limit", "Less"),
+        swapped("shift_2"),
+        number("code", 0),
+    ),
     "Slice": (
         swapped("is_less_4"),
         swapped("from_the_front"),
@@ -196,6 +234,9 @@ TWINS = [
         windowed("MaxPool", T.UINT8),
         windowed("Gemm", T.FLOAT),
         windowed("LSTM", T.FLOAT),
+        SingleOperands("Softmax", T.FLOAT, attributes={"axis": 1}, opset=12),
+        SingleOperands("QuantizeLinear", T.FLOAT),
+        SingleOperands("DequantizeLinear", T.INT32),
     )
     for fault in FAULTS[form.name]
 ]

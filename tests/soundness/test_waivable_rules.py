@@ -76,6 +76,9 @@ def cases():
         powers = np.array([low, low, -1, low, -1, -2]) if kind in SIGNED else [2] * 6
         yield "Pow.int.C1", "Pow(a_, b_)", [extremes, (kind, powers)]
         yield "Pow.int.C1", "Pow(a_, b_)", [extremes, (kind, powers[2:3])]
+        bases = np.array([2, 3, high, low, 0, 7]).astype(np.uint64).view(np.int64)
+        yield "Pow.int.C2", "Pow(a_, b_)", [(kind, bases), (kind, [127, 40, 2, 3, 126, 99])]
+        yield "Pow.int.C2", "Pow(a_, b_)", [extremes, (kind, [3])]
         yield "Abs.int.C1", "Abs(a_)", [extremes]
         for operator in ("Max", "Min"):
             yield f"{operator}.int.C1", f"{operator}(a_, b_)", [extremes, (kind, powers)]
@@ -92,6 +95,7 @@ def cases():
     for kind in FLOATS:
         beyond = [nan, inf, -inf, 1e30, -1e30, 2.0**63, 2.0**31, 1.5]
         yield "Acos.float.C1", "Acos(a_)", [(kind, beyond)]
+        yield "Graph.finite", "Identity(a_)", [(kind, beyond)]
         for to in WIDTHS:
             yield "Cast.float.C1", f"Cast <to = {number(to)}> (a_)", [(kind, beyond)]
         one = (kind, [1.0])

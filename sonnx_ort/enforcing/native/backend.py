@@ -56,9 +56,10 @@ _GUARDS = 9
 
 _IN_GUARDS_OF: Mapping[str, Sequence[str]] = MappingProxyType(
     {
+        "Pow": ("Pow",),
         "ReduceSum": ("Softmax",),
         "Slice": ("Softmax",),
-        "Sub": ("Slice", "DequantizeLinear"),
+        "Sub": ("Slice",),
     }
 )
 """The added operators that are in guards of these operators alone."""
@@ -141,7 +142,8 @@ class NativeBackend(EnforcingBackend):
         """The oldest opset in which a value can be checked to be finite."""
         if checked.element_type is not ElementType.BFLOAT16:
             return _GUARDS
-        return LOOP_OF_BFLOAT16 if checked.may_be_misinferred else _BFLOAT16
+        hidden = checked.may_be_misinferred or checked.operand.scalar_inputs
+        return LOOP_OF_BFLOAT16 if hidden else _BFLOAT16
 
     def check_finite(self, nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
         """Make a copy of a value that is readable only if all elements are finite.

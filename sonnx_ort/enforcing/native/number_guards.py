@@ -2,7 +2,7 @@
 
 Less(scale, 0), Greater(scale, 0) -> Or -> Not -> any?
 
-ReduceMin(X) -> int64 -> Sub(zero point) -> Less(smallest int32) -> any?
+ReduceMax(zero point) -> above 0? -> Add(smallest int32) -> Greater(X) -> any?
 """
 
 import numpy as np
@@ -46,25 +46,22 @@ NONZERO_NUMBERS = DecidingGuard(
 def _difference_is_within_int32(
     nodes: StandardNodes, operands: Operands, node: GuardedNode
 ) -> Flag:
-    """Only the smallest and the largest element of the first operand matter.
-
-    Of an empty tensor ReduceMin gives the largest number of the type, and ReduceMax the smallest;
-    ONNX Runtime 1.23, which gives 0, refuses zero points itself.
-    """
-    del node
+    """Compare the first operand with the limits that the second one leaves it, in int32."""
     operand, subtrahend = operands
-    wide = nodes.cast(subtrahend, ir.DataType.INT64, "wide")
+    computed_in = node.computed_in
+    zero = nodes.constant(0, "zero", computed_in)
     flags = []
-    for reduction, compare, limit in (
-        ("ReduceMin", "Less", _INT32.min),
-        ("ReduceMax", "Greater", _INT32.max),
+    for beyond, reduction, compare, limit in (
+        ("Less", "ReduceMax", "Greater", _INT32.min),
+        ("Greater", "ReduceMin", "Less", _INT32.max),
     ):
-        extreme = nodes.add(reduction, [operand], "extreme", {"keepdims": 0})
-        wide_extreme = nodes.cast(extreme, ir.DataType.INT64, "wide_extreme")
-        difference = nodes.add("Sub", [wide_extreme, wide], "difference")
-        flags.append(nodes.add(compare, [difference, nodes.constant(limit, "limit")], "beyond"))
-    beyond = nodes.add("Or", flags, "is_beyond")
-    return Flag(any_true(nodes, beyond, "any_beyond"), when_kept=False)
+        extreme = nodes.add(reduction, [subtrahend], "extreme", {"keepdims": 0})
+        moves = nodes.add(compare, [extreme, zero], "moves_limit")
+        shift = nodes.add("Where", [moves, extreme, zero], "shift")
+        end = nodes.add("Add", [nodes.constant(limit, "end", computed_in), shift], "limit")
+        flags.append(nodes.add(beyond, [operand, end], "is_beyond"))
+    either = nodes.add("Or", flags, "is_outside")
+    return Flag(any_true(nodes, either, "any_outside"), when_kept=False)
 
 
 DIFFERENCE_WITHIN_INT32 = DecidingGuard(

@@ -16,7 +16,6 @@ import z3
 
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.rule import Rule
 from support.graphs import declared, parse
 from support.operator_cases import written
 from support.proofs.nodes import NAME
@@ -78,10 +77,6 @@ class Layout(SingleOperands):
 
     def _constants(self) -> dict[str, Array]:
         return {name: np.array(numbers, np.int64) for name, numbers in self.numbers.items()}
-
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules that a run decides, in the order of decision."""
-        return tuple(rule for rule in super().rules() if rule.binds_version(self.opset))
 
     def question(self) -> Question:
         """What is proved: the guards let pass exactly what keeps the rules."""

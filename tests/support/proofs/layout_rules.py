@@ -1,7 +1,5 @@
 """What rules about sizes and axes that are named demand, as terms."""
 
-from collections.abc import Sequence
-
 import z3
 
 from sonnx_ort.profile.element_type import ElementType
@@ -12,20 +10,7 @@ from support.proofs.tensors import Index, Tensor, Vector, for_all, term, vector_
 from support.proofs.terms import as_number
 
 
-def demanded_of_layout(
-    requirement: InferableSize | AxesNamedOnce | EqualButOnAxis, operands: Sequence[Tensor]
-) -> z3.BoolRef:
-    """Whether operands are as a requirement demands."""
-    match requirement:
-        case InferableSize():
-            return _inferable(requirement, *operands)
-        case AxesNamedOnce():
-            return _named_once(requirement, *operands)
-        case EqualButOnAxis():
-            return _equal_but_on_axis(requirement, operands)
-
-
-def _inferable(requirement: InferableSize, x: Tensor, sizes: Tensor) -> z3.BoolRef:
+def inferable(requirement: InferableSize, x: Tensor, sizes: Tensor) -> z3.BoolRef:
     """No size is -1, or none of the others is 0."""
     named = sizes.elements
     others = x.sizes if requirement.copies_zeros else named
@@ -33,7 +18,7 @@ def _inferable(requirement: InferableSize, x: Tensor, sizes: Tensor) -> z3.BoolR
     return z3.Or(for_all(named.length, lambda i: named.at(i) != -1), no_zero)
 
 
-def _named_once(requirement: AxesNamedOnce, x: Tensor, *named: Tensor) -> z3.BoolRef:
+def named_once(requirement: AxesNamedOnce, x: Tensor, *named: Tensor) -> z3.BoolRef:
     """No two axes are the same, counted from the front."""
     own = vector_of([z3.IntVal(axis) for axis in requirement.axes or ()])
     axes: Vector = named[0].elements if named else own
@@ -48,7 +33,7 @@ def _named_once(requirement: AxesNamedOnce, x: Tensor, *named: Tensor) -> z3.Boo
     return for_all(axes.length, lambda i: for_all(axes.length, lambda j: differs(i, j)))
 
 
-def _equal_but_on_axis(requirement: EqualButOnAxis, operands: Sequence[Tensor]) -> z3.BoolRef:
+def equal_but_on_axis(requirement: EqualButOnAxis, *operands: Tensor) -> z3.BoolRef:
     """Every tensor has the rank and the sizes of the first but on the axis; scalars aside."""
     first, *others = operands
     rank = term(first.rank)

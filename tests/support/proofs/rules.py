@@ -1,10 +1,11 @@
 """What rules demand, as terms; each formula is tried against the requirement of the profile."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import z3
 
 from sonnx_ort.profile.element_type import Family, smallest_value
+from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
@@ -13,14 +14,27 @@ from sonnx_ort.profile.requirements.division import (
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
+from sonnx_ort.profile.requirements.lines import (
+    HasAxis,
+    LinesAboveNegativeInfinity,
+    ShortBehindAxis,
+)
 from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
+from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
-from sonnx_ort.profile.rule import Requirement, Rule
+from sonnx_ort.profile.rule import Requirement, Rule, Status
 from support.proofs.alignment_rules import lines_up
-from support.proofs.layout_rules import demanded_of_layout
+from support.proofs.layout_rules import equal_but_on_axis, inferable, named_once
+from support.proofs.number_rules import (
+    differences_within_int32,
+    has_axis,
+    lines_above_negative_infinity,
+    numbers_other_than_zero,
+    short_behind_axis,
+)
 from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term
 from support.proofs.terms import NotInterpreted, as_number, equal, is_signed, less, literal
 
@@ -35,20 +49,10 @@ def demanded_of_single_operands(requirement: Requirement, operands: Sequence[Ten
     Raises:
         NotInterpreted: There is no formula for it.
     """
-    match requirement:
-        case OwnRank():
-            return z3.And([term(operand.rank) == requirement.rank for operand in operands])
-        case AxisNotEmpty():
-            return z3.And([_holds_something(requirement.axis, each) for each in operands])
-        case SizesWithin():
-            return _limited(requirement, *operands)
-        case ShapeFrom():
-            return _of_shape(requirement, operands)
-        case EveryAxis():
-            return term(operands[1].elements.length) == term(operands[0].rank)
-        case Slicing():
-            return _cut(requirement.demand, *operands)
-    raise NotInterpreted(f"the requirement {type(requirement).__name__}")
+    formula = _OF_SINGLE_OPERANDS.get(type(requirement))
+    if formula is None:
+        raise NotInterpreted(f"the requirement {type(requirement).__name__}")
+    return formula(requirement, *operands)
 
 
 def _holds_something(axis: int, x: Tensor) -> z3.BoolRef:
@@ -107,6 +111,36 @@ def _cut(demand: SliceDemand, x: Tensor, *places: Tensor) -> z3.BoolRef:
     return for_all(places[0].elements.length, meets)
 
 
+def _of_rank(requirement: OwnRank, *operands: Tensor) -> z3.BoolRef:
+    return z3.And([term(operand.rank) == requirement.rank for operand in operands])
+
+
+_OF_SINGLE_OPERANDS: Mapping[type, Callable[..., z3.BoolRef]] = {
+    DecidedByAttributes: lambda requirement, *_: z3.BoolVal(
+        requirement.judgement.status is Status.PROVED
+    ),
+    OwnRank: _of_rank,
+    AxisNotEmpty: lambda requirement, *x: z3.And(
+        [_holds_something(requirement.axis, each) for each in x]
+    ),
+    InferableSize: inferable,
+    AxesNamedOnce: named_once,
+    EqualButOnAxis: equal_but_on_axis,
+    SizesWithin: _limited,
+    ShapeFrom: lambda requirement, *operands: _of_shape(requirement, operands),
+    NonZeroNumbers: lambda _, x: numbers_other_than_zero(x),
+    DifferenceWithinInt32: lambda _, *operands: differences_within_int32(*operands),
+    HasAxis: has_axis,
+    ShortBehindAxis: short_behind_axis,
+    LinesAboveNegativeInfinity: lambda requirement, x: lines_above_negative_infinity(
+        requirement.axis, x
+    ),
+    EveryAxis: lambda _, x, axes: term(axes.elements.length) == term(x.rank),
+    Slicing: lambda requirement, *operands: _cut(requirement.demand, *operands),
+}
+"""By requirement its formula, of the requirement and the operands."""
+
+
 def kept(rule: Rule, names: Sequence[str], operands: Sequence[Tensor]) -> z3.BoolRef:
     """Whether operands keep a rule that a run decides."""
     select_operands = rule.select_operands(tuple(names), tuple(operands))
@@ -135,8 +169,6 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
             found = broadcastable([operand.sizes for operand in operands])
         case LimitedBroadcasting():
             found = lines_up(requirement, *[operand.sizes for operand in operands])
-        case InferableSize() | AxesNamedOnce() | EqualButOnAxis():
-            found = demanded_of_layout(requirement, operands)
         case _:
             found = demanded_of_single_operands(requirement, operands)
     return found

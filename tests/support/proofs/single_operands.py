@@ -15,7 +15,7 @@ import sonnx_ort
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.rule import AttributeValue, Rule
+from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule
 from support.graphs import declared, parse
 from support.operator_cases import written
 from support.proofs.guards import reaching
@@ -106,7 +106,9 @@ class SingleOperands:
     def rules(self) -> tuple[Rule, ...]:
         """The rules that a run decides, in the order of decision."""
         rules = OPERATORS[self.name].rules(Edition.TYPED, self.element_type.family)
-        return tuple(rule.of_node(self.attributes) for rule in rules if rule.in_run)
+        said = {**self.attributes, VERSION: self.opset}
+        binding = (rule for rule in rules if rule.in_run and rule.binds_version(self.opset))
+        return tuple(rule.of_node(said) for rule in binding)
 
     def question(self) -> Question:
         """What is proved, of operands of any ranks, sizes and numbers of places.

@@ -6,6 +6,7 @@ from types import MappingProxyType
 import z3
 
 from sonnx_ort.profile.element_type import ElementType, Family
+from support.proofs.meanings.lines import along_an_axis, largest_of_line
 from support.proofs.run import Call, Meaning
 from support.proofs.tensors import (
     Tensor,
@@ -22,13 +23,15 @@ from support.proofs.terms import (
 
 
 def _reduction(smallest: bool) -> Meaning:
-    """ReduceMin and ReduceMax of all elements.
+    """ReduceMin and ReduceMax of all elements; ReduceMax of the elements of each line too.
 
     Of no elements, ONNX Runtime gives 0 or the number of the type that any other one would replace;
     of several among which is NaN, any.
     """
 
     def meaning(call: Call) -> Tensor:
+        if not smallest and (len(call.inputs) > 1 or call.attribute("axes") is not None):
+            return along_an_axis(call, largest_of_line)
         call.only("keepdims")
         x = call.tensor(0)
         kind, elements = x.element_type, x.elements
