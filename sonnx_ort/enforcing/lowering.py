@@ -17,7 +17,7 @@ from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.nodes import (
     computed,
     drop_legacy_attributes,
-    record_rules,
+    record_rules_of_kept,
     replacements,
 )
 from sonnx_ort.enforcing.python.backend import PythonBackend
@@ -123,9 +123,7 @@ def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
     """Keep the standard operator, behind a Broadcast if one is needed."""
     target = examined.target
     if examined.broadcast is None:
-        if not target.operator.moves_elements:
-            # Such nodes are also added by a rewrite, and another one changes nothing.
-            record_rules(target.node, examined)
+        record_rules_of_kept(examined)
         drop_legacy_attributes(examined)
         return
     nodes = backend.nodes(str(target.output.name))

@@ -208,6 +208,15 @@ def record_rules(node: ir.Node, examined: ExaminedNode) -> None:
     node.metadata_props[PROVED] = " ".join(proved)
 
 
+def record_rules_of_kept(examined: ExaminedNode) -> None:
+    """Record the rules of a node that stays as it is.
+
+    A rewrite also adds nodes that move elements, and another one changes nothing.
+    """
+    if not examined.target.operator.moves_elements:
+        record_rules(examined.target.node, examined)
+
+
 def computed(
     nodes: StandardNodes, examined: ExaminedNode, operands: Sequence[ir.Value]
 ) -> list[ir.Value]:

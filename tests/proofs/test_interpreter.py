@@ -53,6 +53,20 @@ def alike(*kinds: ElementType) -> Maker:
     return make
 
 
+def crossed(*kinds: ElementType) -> Maker:
+    """A column of elements and a row, which broadcast to a matrix."""
+
+    def make(generator: np.random.Generator) -> Feeds:
+        rows, columns = (int(size) for size in generator.choice(SIZES, 2))
+        shapes = [(rows, 1), (columns,)]
+        return {
+            f"x{number}": elements(generator, kind, sizes)
+            for number, (kind, sizes) in enumerate(zip(kinds, shapes, strict=True))
+        }
+
+    return make
+
+
 def single(*kinds: ElementType) -> Maker:
     """Tensors of one element, which broadcast."""
 
@@ -145,6 +159,9 @@ def of_elements() -> Iterator[Trial]:
                 yield Trial(f"{operator}(x0, x1)", (kind, kind), T.BOOL, make)
     for operator in ("And", "Or"):
         yield Trial(f"{operator}(x0, x1)", (T.BOOL, T.BOOL), T.BOOL, alike(T.BOOL, T.BOOL))
+        yield Trial(f"{operator}(x0, x1)", (T.BOOL, T.BOOL), T.BOOL, crossed(T.BOOL, T.BOOL))
+    for operator in ("Equal", "Less"):
+        yield Trial(f"{operator}(x0, x1)", (T.INT64, T.INT64), T.BOOL, crossed(T.INT64, T.INT64))
     yield Trial("Equal(x0, x1)", (T.BOOL, T.BOOL), T.BOOL, alike(T.BOOL, T.BOOL))
     yield Trial("Not(x0)", (T.BOOL,), T.BOOL, alike(T.BOOL))
     yield Trial("Identity(x0)", (T.FLOAT,), T.FLOAT, alike(T.FLOAT))

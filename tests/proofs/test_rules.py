@@ -128,3 +128,34 @@ def test_formulas_of_places_decide_as_the_profile_does(rule: str, kind: type) ->
         places = [array.astype(kind) for array in (starts, ends, axes, steps)]
         found.add(holds(RULES[rule].requirement, [np.zeros(shape), *places]))
     assert found == {True, False}
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_formula_of_shapes_but_for_an_axis_decides_as_the_profile_does(axis: int) -> None:
+    requirement = RULES["Concat.C2"].of_node({"axis": axis}).requirement
+    shapes = [(), (2,), (0,), (2, 3), (2, 0), (4, 3), (2, 3, 1), (2, 5, 1)]
+    pairs = [[np.zeros(one), np.zeros(other)] for one in shapes for other in shapes]
+    assert {holds(requirement, arrays) for arrays in pairs} == {True, False}
+
+
+@pytest.mark.parametrize("allowzero", [0, 1])
+def test_formula_of_an_inferred_size_decides_as_the_profile_does(allowzero: int) -> None:
+    requirement = RULES["Reshape.allowzero.C3"].of_node({"allowzero": allowzero}).requirement
+    found = set()
+    for shape in ((), (2,), (0, 3), (2, 0), (2, 3)):
+        for sizes in ([], [-1], [0], [-1, 3], [0, -1], [3, 0], [-1, -1]):
+            found.add(holds(requirement, [np.zeros(shape), np.array(sizes, np.int64)]))
+    assert found == {True, False}
+
+
+def test_formula_of_axes_named_once_decides_as_the_profile_does() -> None:
+    generator, found = np.random.default_rng(7), set()
+    for _ in range(80):
+        x = np.zeros((1,) * int(generator.integers(0, 4)))
+        axes = generator.integers(-4, 4, generator.integers(0, 4))
+        named = tuple(int(axis) for axis in axes)
+        given = RULES["Squeeze.A.C2"].requirement
+        said = RULES["Squeeze.A.C2"].of_node({"axes": named}).requirement
+        found.add(holds(given, [x, axes]))
+        assert holds(given, [x, axes]) is holds(said, [x])
+    assert found == {True, False}

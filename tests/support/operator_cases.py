@@ -361,6 +361,10 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
         attributes={family: {"axis": 0} for family in Family},
         random=_arg_max,
     ),
+    "Concat": OperatorCase(tuple(T), attributes={family: {"axis": 0} for family in Family}),
+    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), OperatorCase(tuple(T))),
+    **dict.fromkeys(("Constant", "Shape"), OperatorCase(tuple(T))),
+    "Range": OperatorCase((T.FLOAT, T.DOUBLE, T.INT16, T.INT32, T.INT64)),
     "Conv": OperatorCase((T.FLOAT16, T.FLOAT), attributes={Family.FLOAT: {"auto_pad": "NOTSET"}}),
     "ConvInteger": OperatorCase(
         (T.INT8, T.UINT8), attributes={Family.INTEGER: {"auto_pad": "NOTSET"}}

@@ -28,7 +28,7 @@ from sonnx_ort.enforcing.nodes import (
     StandardNodes,
     computed,
     drop_legacy_attributes,
-    record_rules,
+    record_rules_of_kept,
     replace_node,
     replacements,
 )
@@ -165,7 +165,7 @@ class NativeBackend(EnforcingBackend):
         added = self.nodes(str(target.output.name))
         results = self._guarded(added, examined) if _needs_nodes(examined) else None
         if results is None:
-            record_rules(target.node, examined)
+            record_rules_of_kept(examined)
             drop_legacy_attributes(examined)
             if target.output.is_graph_output() and target.node.graph is not self._model.graph:
                 # A Scan does not run without its body's shapes.

@@ -17,17 +17,21 @@ from sonnx_ort.profile.requirements.elements import (
     WithinInterval,
     WithinIntervalIf,
 )
+from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.requirements.lines import (
     HasAxis,
     LinesAboveNegativeInfinity,
     ShortBehindAxis,
 )
+from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
+from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule, Status
 from support.proofs.alignment_rules import lines_up
+from support.proofs.layout_rules import equal_but_on_axis, inferable, named_once
 from support.proofs.number_rules import (
     differences_within_int32,
     has_axis,
@@ -120,7 +124,12 @@ _OF_SINGLE_OPERANDS: Mapping[type, Callable[..., z3.BoolRef]] = {
         requirement.judgement.status is Status.PROVED
     ),
     OwnRank: _of_rank,
-    AxisNotEmpty: lambda requirement, x: _holds_something(requirement.axis, x),
+    AxisNotEmpty: lambda requirement, *x: z3.And(
+        [_holds_something(requirement.axis, each) for each in x]
+    ),
+    InferableSize: inferable,
+    AxesNamedOnce: named_once,
+    EqualButOnAxis: equal_but_on_axis,
     SizesWithin: _limited,
     ShapeFrom: lambda requirement, *operands: _of_shape(requirement, operands),
     NonZeroNumbers: lambda _, x: numbers_other_than_zero(x),

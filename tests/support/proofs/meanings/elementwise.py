@@ -5,6 +5,7 @@ from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import onnx
 import z3
 
@@ -73,7 +74,8 @@ def _broadcast(
     """The sizes of the result, and by operand what gives the element at an index of the result.
 
     Raises:
-        NotInterpreted: Neither are all operands but scalars of one shape, nor all of one axis.
+        NotInterpreted: Neither are all operands but scalars of one shape, nor all of one axis, nor
+            all of known sizes.
     """
     wide = [operand for operand in operands if not operand.is_scalar]
     if all(_known_equal(operand.sizes, wide[0].sizes) for operand in wide):
@@ -81,6 +83,9 @@ def _broadcast(
         return sizes, [
             (lambda _, o=o: o.elements.at(0)) if o.is_scalar else o.elements.at for o in operands
         ]
+    known = [_numbers(operand.sizes) for operand in operands]
+    if not all(operand.is_vector for operand in wide) and None not in known:
+        return _broadcast_known(operands, [shape for shape in known if shape is not None])
     if not all(operand.is_vector for operand in wide):
         raise NotInterpreted(f"{call.node.op_type} of shapes that are not known to be equal")
     lengths = [operand.elements.length for operand in wide]
@@ -89,6 +94,30 @@ def _broadcast(
         call.fails_if(z3.And(term(one) != 1, term(one) != term(length)))
     sizes = vector_of([term(length)])
     return sizes, [_repeated(operand) for operand in operands]
+
+
+def _numbers(sizes: Vector) -> tuple[int, ...] | None:
+    """A shape of known sizes; None for others."""
+    if not isinstance(sizes.length, int):
+        return None
+    numbers = [z3.simplify(sizes.at(axis)) for axis in range(sizes.length)]
+    if not all(map(z3.is_int_value, numbers)):
+        return None
+    return tuple(number.as_long() for number in numbers)
+
+
+def _broadcast_known(
+    operands: list[Tensor], shapes: list[tuple[int, ...]]
+) -> tuple[Vector, list[Callable[[Any], z3.ExprRef]]]:
+    """Shapes of known sizes that fit, of any ranks."""
+    common = np.broadcast_shapes(*shapes)
+
+    def reader(operand: Tensor, shape: tuple[int, ...]) -> Callable[[Any], z3.ExprRef]:
+        places = np.broadcast_to(np.arange(np.prod(shape, dtype=int)).reshape(shape), common)
+        return vector_of([operand.elements.at(int(place)) for place in places.ravel()]).at
+
+    sizes = vector_of([z3.IntVal(size) for size in common])
+    return sizes, [reader(o, shape) for o, shape in zip(operands, shapes, strict=True)]
 
 
 def _known_equal(one: Vector, other: Vector) -> bool:

@@ -69,7 +69,7 @@ def _asked_sizes(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, Length]
     inferred = z3.Or(open_axes)
     # The interpreter says nothing of an open axis beside one of the size 0.
     call.requires(z3.Implies(inferred, others != 0))
-    quotient = z3.FreshInt("inferred")
+    quotient = _quotient(count, others)
     call.run.definitions.append(
         z3.Implies(
             z3.And(inferred, others > 0),
@@ -79,6 +79,14 @@ def _asked_sizes(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, Length]
     call.fails_if(z3.If(inferred, quotient * others != count, others != count))
     known = [z3.If(o, quotient, size) for o, size in zip(open_axes, sizes, strict=True)]
     return vector_of([z3.simplify(size) for size in known]), x.elements.length
+
+
+def _quotient(count: z3.ArithRef, others: z3.ArithRef) -> z3.ArithRef:
+    """What is inferred, a number where all sizes are known; else a name for it."""
+    numbers = [z3.simplify(each) for each in (count, others)]
+    if all(map(z3.is_int_value, numbers)) and numbers[1].as_long() > 0:
+        return z3.IntVal(numbers[0].as_long() // numbers[1].as_long())
+    return z3.FreshInt("inferred")
 
 
 def _asked_of_any_rank(call: Call, x: Tensor, wanted: Vector) -> tuple[Vector, Length]:
