@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import onnxruntime
 
 from sonnx_ort.custom_ops.definition import KernelOutput
 from sonnx_ort.custom_ops.violation_log import contract_violation, failed
@@ -18,6 +19,14 @@ Array = npt.NDArray[Any]
 
 ATTRIBUTES = ("node", "edition")
 """The attributes of every custom operator; others have parameters of its rules."""
+
+
+def for_any_version(edition: Edition) -> str:
+    """The attribute `edition` of a node that checks the rules of every version of onnxruntime.
+
+    The reference of a natively enforced model has it, whose guards are for every version.
+    """
+    return f"{edition.value}, any version"
 
 
 class Decision(Protocol):
@@ -40,13 +49,21 @@ class Decision(Protocol):
 
 
 def make_decision(
-    operator: Operator, rules: Callable[[Edition], Iterable[Rule]], dtype: np.dtype[Any]
+    operator: Operator,
+    rules: Callable[[Edition], Iterable[Rule]],
+    dtype: np.dtype[Any],
+    runtime: str = onnxruntime.__version__,
 ) -> Decision:
     """Prepare the decision of an operator.
 
-    Only rules that a run can violate are checked; the dtype is that of the kernel's result.
+    Only rules that a run can violate are checked, and that this version of onnxruntime needs; the
+    dtype is that of the kernel's result.
     """
-    plain = {e.value: tuple(rule for rule in rules(e) if rule.in_run) for e in Edition}
+    plain: dict[str, tuple[Rule, ...]] = {}
+    for each in Edition:
+        every = tuple(rule for rule in rules(each) if rule.in_run)
+        plain[each.value] = tuple(rule for rule in every if rule.needed_with(runtime))
+        plain[for_any_version(each)] = every
 
     @functools.cache
     def of_node(edition: str, attributes: tuple[tuple[str, str], ...]) -> tuple[Rule, ...]:

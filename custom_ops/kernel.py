@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.custom_ops.arithmetic import Arithmetic
-from sonnx_ort.custom_ops.decision import ATTRIBUTES, make_decision
+from sonnx_ort.custom_ops.decision import ATTRIBUTES, for_any_version, make_decision
 from sonnx_ort.custom_ops.definition import (
     CARRIERS,
     KERNEL_TYPES,
@@ -99,7 +99,7 @@ def make_kernel(custom: CustomOperator, element_type: ElementType) -> Kernel:
     decided = make_decision(
         operator, lambda edition: operator.rules(edition, element_type.family), dtype
     )
-    editions = {edition.value: edition for edition in Edition}
+    editions = {name: each for each in Edition for name in (each.value, for_any_version(each))}
     variadic = operator.repeated_operand is not None
 
     def kernel(

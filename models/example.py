@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
@@ -171,6 +172,9 @@ class Case:
         operators: Likewise: "default", "elementwise", "profile", "all", or names with commas.
         inputs: The input arrays by name; none if the model is rejected.
         expected: The expected result.
+        guarded: The violation of a rule against kernels in its place, where that is enforced: by
+            the native backend, and with a version of onnxruntime that needs it. None if there is
+            none.
     """
 
     name: str
@@ -179,6 +183,17 @@ class Case:
     operators: str
     inputs: Mapping[str, Array]
     expected: Expectation
+    guarded: RunViolation | None = None
+
+    def with_runtime(self, runtime: str | None) -> "Case":
+        """The case with what a version of onnxruntime gives; None is any, as for guards in files.
+
+        `expected` is then the violation, if the version needs the rule.
+        """
+        guarded = self.guarded
+        if guarded is None or not RULES[guarded.rule].needed_with(runtime):
+            return self
+        return replace(self, expected=guarded)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

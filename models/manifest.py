@@ -118,6 +118,7 @@ def _case(entry: Entry) -> Case:
         operators=entry["operators"],
         inputs=_tensors(entry["inputs"]),
         expected=_expectation(entry["expected"]),
+        guarded=_run_violation(entry["guarded"]) if "guarded" in entry else None,
     )
 
 

@@ -28,7 +28,7 @@ from sonnx_ort.loading.source import ModelSource, collector_paused, read
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.obligations.waiving import waive
-from sonnx_ort.options import DEFAULT, Choices, Waivers, choose, choose_demands
+from sonnx_ort.options import DEFAULT, Backend, Choices, Waivers, choose, choose_demands
 from sonnx_ort.pipeline import apply, enforce, examine, load, plan, require_serializable
 
 
@@ -38,6 +38,7 @@ def check(  # noqa: PLR0913 - one for each choice
     edition: str = "typed",
     broadcast: str = "reject",
     operators: str | Iterable[str] = DEFAULT,
+    backend: str = "python",
     waivers: Waivers = (),
     record: str | os.PathLike[str] | None = None,
 ) -> Report:
@@ -54,6 +55,9 @@ def check(  # noqa: PLR0913 - one for each choice
         edition: "typed" or "preliminary".
         broadcast: "reject" or "explicit".
         operators: The operators that are to be enforced, as for `rewrite`.
+        backend: What is to enforce them, as for `rewrite`. A rule against kernels of older versions
+            of ONNX Runtime is proved for "python" if none of these is installed, and not for
+            "native", whose models any version runs.
         waivers: What violations are tolerated for: a TOML file, or waivers. `rewrite` rejects what
             is waived unless it is given them too.
         record: A file to write: a record of the model and of all that was found, in CycloneDX 1.6,
@@ -67,12 +71,14 @@ def check(  # noqa: PLR0913 - one for each choice
     if record is not None and not isinstance(model, str | os.PathLike):
         raise SonnxError("a record is of files; give the path of the model")
     given = read_waivers(waivers)
-    choices = Choices(choose_demands(edition, broadcast, operators))
+    choices = Choices(
+        choose_demands(edition, broadcast, operators), choose(Backend, "backend", backend)
+    )
     with collector_paused():
         report = examine(load(model, choices), complete=True).examination.report
     (waived,) = waive([report], given, dt.date.today())
     if record is not None and isinstance(model, str | os.PathLike):
-        record_check(Path(model), waived, Path(record))
+        record_check(Path(model), waived, Path(record), choices.backend)
     return waived
 
 
@@ -123,7 +129,9 @@ def rewrite(  # noqa: PLR0913 - one for each choice
             Broadcast in front makes the shapes equal; what has no common shape breaks the profile.
         operators: The operators that are enforced: "default" (Div, Sub and Broadcast),
             "elementwise", "profile" (all, and the rules on graphs), or names, in a text with commas
-            between or any iterable; one behind a hyphen is left out. `check` reports on all.
+            between or any iterable; one behind a hyphen is left out. `check` reports on all. With
+            "Graph.finite" among them, no output may be NaN or infinite; with "Graph.finite_values"
+            no value that a node computes.
         backend: "python": custom operators, to be run with `sonnx_ort.register`. "native": guards
             of standard operators in front of the nodes, which every ONNX Runtime runs. A model
             that the native backend made is kept, whichever backend is given here.

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import onnx
 import onnx_ir as ir
+import onnxruntime
 
 from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
 from sonnx_ort.enforcing.native.recognition import NativelyEnforced, recognize_native_model
 from sonnx_ort.enforcing.native.record import forget, read_enforcement, restore
+from sonnx_ort.enforcing.python.backend import check_for_any_version
 from sonnx_ort.enforcing.python.recognition import recognize_enforced_nodes
 from sonnx_ort.enforcing.value_info import make_graph_explicit, meet_graph_rules
 from sonnx_ort.errors import SonnxError
@@ -168,6 +170,8 @@ def examine(loaded: Loaded, *, complete: bool = False) -> Examined:
         enforced=loaded.enforced,
         complete=complete,
         waivers=choices.waivers,
+        # A model of the python backend runs beside its kernels; any version runs a native one.
+        runtime=onnxruntime.__version__ if choices.backend is Backend.PYTHON else None,
     )
     recorded = recorded_waivers(model.graph_model.metadata_props)
     report = with_recorded_waivers(examination.report, recorded)
@@ -239,6 +243,8 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
 def reference_of(model: bytes) -> onnx.ModelProto:
     """Give the python backend's form of a model that the native backend made.
 
+    It checks what the guards do, also rules that the installed version of onnxruntime needs not.
+
     Args:
         model: The serialized model. One in which there was nothing to enforce is its own reference.
     """
@@ -248,9 +254,11 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     if enforcement is None:
         return loaded.proto
     restore(loaded.graph_model, enforcement)
-    choices = Choices(enforcement.demands, Backend.PYTHON, waivers=recorded_waivers(properties))
+    choices = Choices(enforcement.demands, Backend.NATIVE, waivers=recorded_waivers(properties))
     examination = examine(Loaded(choices, loaded, (), None)).examination
+    choices = replace(choices, backend=Backend.PYTHON)
     apply_plan(loaded.graph_model, plan_enforcement(loaded.graph_model, examination, choices))
+    check_for_any_version(loaded.graph_model, choices.demands.edition)
     return _proto_of(loaded.graph_model, loaded.proto)
 
 

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from onnx import helper
 from model_builders.graphs import parse
 from model_builders.outcome import Array, outcome, rejection
 from sonnx_ort.models import Case, Citation, Example, Expectation, Outputs, RunViolation
+from sonnx_ort.oracle import AGAINST_KERNELS
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 from sonnx_ort.profile.options import Edition
 
@@ -138,7 +140,7 @@ def _case(model: onnx.ModelProto, use: Use, operators: str, known: _Known) -> Ca
     outputs = {value.name for value in model.graph.output}
     inputs = {name: arrays[name] for name in use.arrays if name not in outputs}
     printed = {name: array for name, array in arrays.items() if name in outputs}
-    expected = use.expected
+    expected, guarded = use.expected, None
     if use.rejected:
         expected = rejection(model, use.rejected)
     elif printed:
@@ -146,10 +148,13 @@ def _case(model: onnx.ModelProto, use: Use, operators: str, known: _Known) -> Ca
     elif expected is None:
         chosen = DEFAULT_OPERATORS if operators == "default" else operators.split(",")
         explicitly = use.broadcast == "explicit"
-        expected = outcome(model, inputs, use.edition, explicit=explicitly, operators=chosen)
+        ask = partial(outcome, model, inputs, use.edition, explicit=explicitly, operators=chosen)
+        expected = ask()
+        if isinstance(expected, RunViolation) and expected.rule in AGAINST_KERNELS:
+            guarded, expected = expected, ask(unneeded=AGAINST_KERNELS)
     if use.node and isinstance(expected, RunViolation):
         expected = replace(expected, node=use.node)
-    return Case(use.name, use.edition, use.broadcast, operators, inputs, expected)
+    return Case(use.name, use.edition, use.broadcast, operators, inputs, expected, guarded)
 
 
 def _converted(value: onnx.ValueInfoProto, elements: npt.ArrayLike, known: _Known) -> Array:

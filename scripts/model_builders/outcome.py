@@ -1,6 +1,6 @@
 """What has to come of a model: the exact oracle computes its enforced nodes, ONNX the others."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,13 +22,14 @@ from sonnx_ort.profile.rule import VERSION
 Array = npt.NDArray[Any]
 
 
-def outcome(
+def outcome(  # noqa: PLR0913 - keyword arguments
     model: onnx.ModelProto,
     inputs: Mapping[str, Array],
     edition: Edition,
     *,
     explicit: bool,
     operators: Collection[str],
+    unneeded: Container[str] = frozenset(),
 ) -> Outputs | RunViolation:
     """Compute a model: its outputs, or the first rule that it breaks.
 
@@ -38,6 +39,7 @@ def outcome(
         edition: The edition of the profile.
         explicit: Whether operands of Div and Sub are broadcast.
         operators: The operators that are enforced.
+        unneeded: Rules against kernels that do not count.
     """
     enforced: list[type[OpRun]] = [
         type(
@@ -47,6 +49,7 @@ def outcome(
                 "op_domain": DOMAIN if operator == BROADCAST.name else "",
                 "edition": edition,
                 "explicit": explicit,
+                "unneeded": unneeded,
             },
         )
         for operator in operators
@@ -99,73 +102,84 @@ class _ExactNode(OpRun):
 
     edition: ClassVar[Edition]
     explicit: ClassVar[bool]
+    unneeded: ClassVar[Container[str]]
 
-    def _run(self, *inputs: Array, **_: object) -> tuple[Array, ...]:
+    def _run(self, *inputs: Array | None, **_: object) -> tuple[Array, ...]:
         """Compute the outputs, or raise `_Broken`."""
         operator = self.onnx_node.op_type
         attributes = {a.name: helper.get_attribute_value(a) for a in self.onnx_node.attribute}
+        if operator not in oracle.OPERATORS and operator in oracle.COMPUTED:
+            return self._meant(inputs, attributes)
         operands = tuple(map(np.asarray, inputs))
         if operator == BROADCAST.name or self.explicit:
             operands = self._broadcast(*_aligned(operands, attributes))
         if operator == BROADCAST.name:
             return operands
-        if operator not in oracle.OPERATORS:
-            return self._by_meaning(inputs, attributes)
-        profiled = OPERATORS[operator]
-        of_type = element_type_of(operands[-1 if profiled.elementwise else 0])
-        found = oracle.outcome(operator, operands, of_type, self.edition, attributes)
+        of_type = element_type_of(operands[-1 if OPERATORS[operator].elementwise else 0])
+        found = oracle.outcome(
+            operator, operands, of_type, self.edition, attributes, unneeded=self.unneeded
+        )
         if isinstance(found, oracle.Violation):
-            names = profiled.operand_names(len(operands))
-            checked = (
-                operand
-                for name, operand in zip(names, operands, strict=True)
-                if profiled.elementwise or name in profiled.checked_operands
-            )
-            raise self._broken(found, operator, *checked)
+            raise self._broken(found, operator, operands)
         return (found,)
 
-    def _by_meaning(
+    def _meant(
         self, inputs: Sequence[Array | None], attributes: Mapping[str, Any]
     ) -> tuple[Array, ...]:
-        """Hold operands to the rules of the profile, of which `oracle.meaning` knows nothing."""
-        operator = self.onnx_node.op_type
-        version = self.run_params["opsets"][""]
-        profiled = OPERATORS[operator]
-        given = {
-            name: operand
-            for name, operand in zip(profiled.operand_names(len(inputs)), inputs, strict=True)
-            if operand is not None
-        }
-        checked = profiled.operand_names(len(inputs))
-        if profiled.repeated_operand is None:
-            checked = profiled.checked_operands
+        """The outputs by the oracle's `meaning`, which knows no rules: those are the profile's."""
+        operator = OPERATORS[self.onnx_node.op_type]
+        operands = [None if each is None else np.asarray(each) for each in inputs]
+        names = operator.operand_names(len(operands))
+        given = {n: o for n, o in zip(names, operands, strict=False) if o is not None}
         family = element_type_of(next(iter(given.values()))).family
-        for rule in profiled.contracts[self.edition].get(family, ()):
+        read = {name: _read(value) for name, value in attributes.items()}
+        version = int(self.run_params["opsets"][""])
+        values = {n: None if isinstance(v, np.ndarray) else v for n, v in read.items()}
+        for rule in operator.contracts[self.edition].get(family, ()):
             if not rule.in_run or not rule.binds_version(version):
                 continue
-            bound = rule.of_node({**attributes, VERSION: version}).requirement
-            found = bound.violation(rule.select_operands(list(given), list(given.values())))
+            selected = rule.select_operands(tuple(given), tuple(given.values()))
+            found = rule.of_node({**values, VERSION: version}).requirement.violation(selected)
             if found is not None:
-                shapes = tuple(given[name].shape for name in checked if name in given)
-                node = self.onnx_node.name
-                raise _Broken(
-                    RunViolation(rule.id, operator, node, shapes, found.index, found.values)
-                )
-        results = oracle.meaning(operator, version, attributes, tuple(inputs), self.edition)
-        if isinstance(results, oracle.Undefined):
-            raise TypeError(f"the documents give {operator} no result: {results.reason}")
-        return tuple(result.nearest for result in results)
+                violation = oracle.Violation(rule.id, found.index, found.values)
+                raise self._broken(violation, operator.name, operands)
+        results = oracle.meaning(operator.name, version, read, operands, self.edition)
+        if not isinstance(results, tuple):
+            raise TypeError(f"{operator.name} '{self.onnx_node.name}': {results.reason}")
+        return tuple(result.nearest for result in results)[: len(self.onnx_node.output)]
 
     def _broadcast(self, *operands: Array) -> tuple[Array, ...]:
         repeated = oracle.broadcast(*operands)
         if isinstance(repeated, oracle.Violation):
-            raise self._broken(repeated, BROADCAST.name, *operands)
+            raise self._broken(repeated, BROADCAST.name, operands)
         return repeated
 
-    def _broken(self, found: oracle.Violation, operator: str, *operands: Array) -> _Broken:
-        shapes = tuple(operand.shape for operand in operands)
+    def _broken(
+        self, found: oracle.Violation, operator: str, operands: Sequence[Array | None]
+    ) -> _Broken:
+        profiled = OPERATORS[operator]
+        names = profiled.operand_names(len(operands))
+        whole = profiled.elementwise or profiled.repeated_operand is not None
+        checked = names if whole else profiled.checked_operands
+        shapes = tuple(
+            operand.shape
+            for name, operand in zip(names, operands, strict=False)
+            if operand is not None and name in checked
+        )
         node = self.onnx_node.name
         return _Broken(RunViolation(found.rule, operator, node, shapes, found.index, found.values))
+
+
+def _read(value: Any) -> Any:
+    """The value of an attribute: a text, a tuple of values, an array or a number."""
+    match value:
+        case bytes():
+            return value.decode()
+        case list():
+            return tuple(map(_read, value))
+        case onnx.TensorProto():
+            return numpy_helper.to_array(value)
+    return value
 
 
 def _aligned(operands: tuple[Array, ...], attributes: Mapping[str, Any]) -> tuple[Array, ...]:

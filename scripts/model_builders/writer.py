@@ -104,7 +104,7 @@ def _model_entry(bundle: Bundle, tensors: _TensorFile) -> dict[str, Any]:
 
 
 def _case_entry(case: Case, tensors: _TensorFile) -> dict[str, Any]:
-    return {
+    entry = {
         "name": case.name,
         "edition": case.edition.value,
         "broadcast": case.broadcast,
@@ -112,6 +112,9 @@ def _case_entry(case: Case, tensors: _TensorFile) -> dict[str, Any]:
         "inputs": tensors.entries(case.inputs),
         "expected": _expectation_entry(case.expected, tensors),
     }
+    if case.guarded is not None:
+        entry["guarded"] = _expectation_entry(case.guarded, tensors)["violation"]
+    return entry
 
 
 def _expectation_entry(expected: Expectation, tensors: _TensorFile) -> dict[str, Any]:

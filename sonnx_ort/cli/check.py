@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 from sonnx_ort.cli.options import (
+    BackendOption,
     BroadcastOption,
     EditionOption,
     ExitStatus,
@@ -29,9 +30,9 @@ from sonnx_ort.loading.source import collector_paused
 from sonnx_ort.obligations.report import selected_rules
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import waive
-from sonnx_ort.options import DEFAULT, Choices, choose_demands
+from sonnx_ort.options import DEFAULT, Backend, Choices, choose_demands
 from sonnx_ort.pipeline import examine, load
-from sonnx_ort.profile.options import Broadcasting, Demands, Edition
+from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn, check_with_outline
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat
 from sonnx_ort.reporting.text_report import text_reports
@@ -100,7 +101,7 @@ def find_models(given: Iterable[str]) -> list[str]:
 
 def check_models(
     names: Sequence[str],
-    demands: Demands,
+    choices: Choices,
     *,
     before_each: Callable[[str], None] = lambda _: None,
     drawn: bool = False,
@@ -112,7 +113,7 @@ def check_models(
     checked: list[CheckedModel] = []
     for name in names:
         before_each(name)
-        checked.append(_check(name, demands, drawn=drawn))
+        checked.append(_check(name, choices, drawn=drawn))
     return tuple(checked)
 
 
@@ -137,14 +138,14 @@ def with_waivers(
     )
 
 
-def _check(name: str, demands: Demands, *, drawn: bool) -> CheckedModel:
+def _check(name: str, choices: Choices, *, drawn: bool) -> CheckedModel:
     try:
         source = sys.stdin.buffer.read() if name == STANDARD_INPUT else name
         if drawn:
-            report, graph = check_with_outline(source, demands)
+            report, graph = check_with_outline(source, choices)
             return CheckedModel(name, report, graph=graph)
         with collector_paused():
-            examined = examine(load(source, Choices(demands)), complete=True)
+            examined = examine(load(source, choices), complete=True)
         return CheckedModel(name, examined.examination.report)
     except SonnxError as error:
         return CheckedModel(name, None, str(error))
@@ -178,6 +179,7 @@ def check(
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
     operators: OperatorsOption = DEFAULT,
+    backend: BackendOption = Backend.PYTHON,
     report_format: Annotated[
         ReportFormat, typer.Option("--format", help="How the report is written.")
     ] = ReportFormat.TEXT,
@@ -227,18 +229,18 @@ def check(
     with errors_as_sentences():
         if output != STANDARD:
             check_place(Path(output))
-        demands = choose_demands(edition, broadcast, operators)
+        choices = Choices(choose_demands(edition, broadcast, operators), backend)
         rules = selected_rules(select, ignore)
         names = find_models(models)
         given = () if waivers is None else read_waivers(waivers)
         with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
             drawn = report_format is ReportFormat.HTML
-            checked = check_models(names, demands, before_each=step, drawn=drawn)
+            checked = check_models(names, choices, before_each=step, drawn=drawn)
         done = Check(checked, fail_on, alone=names == models and len(names) == 1)
         _print_unusable(done)
         done = replace(done, models=with_waivers(checked, waivers=given, rules=rules))
         if record is not None:
-            _record(done, record)
+            _record(done, record, backend)
         if output != STANDARD or not quiet:
             _write(output, report_format, done)
     if done.unusable:
@@ -256,14 +258,14 @@ def _print_unusable(check: Check) -> None:
             typer.echo(f"sonnx-ort: {model.name}: {model.error}", err=True)
 
 
-def _record(check: Check, record: Path) -> None:
+def _record(check: Check, record: Path, backend: Backend) -> None:
     from sonnx_ort.cli.check import STANDARD_INPUT
     from sonnx_ort.evidence.making import record_check
 
     (model, *others) = check.models
     if others or model.report is None or model.name == STANDARD_INPUT:
         raise SonnxError("a record is of one model, which is a file")
-    record_check(Path(model.name), model.report, record)
+    record_check(Path(model.name), model.report, record, backend)
 
 
 def _write(output: str, report_format: ReportFormat, check: Check) -> None:

@@ -106,6 +106,7 @@ def demonstrate(backend: Backend = Backend.PYTHON) -> Iterator[Row]:
 
 def run_case(example: Example, case: Case, backend: Backend = Backend.PYTHON) -> Row:
     """Rewrite and run one case of a bundled model."""
+    case = case.with_runtime(onnxruntime.__version__ if backend is Backend.PYTHON else None)
     observed = observe(example, case, backend)
     kept = agrees(case.expected, observed)
     return Row(

@@ -15,6 +15,7 @@ from sonnx_ort.enforcing.nodes import StandardNodes, Uses, uses_of
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.provenance import has_scalars, is_control_input
 from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.finite import FiniteValue
 from sonnx_ort.profile.element_type import ElementType
 
 _LOOP = 1
@@ -49,9 +50,12 @@ def oldest_opset_with_hidden_shapes(examined: ExaminedNode) -> int:
     return LOOP_OF_BFLOAT16 if hidden and ElementType.BFLOAT16 in types else _LOOP
 
 
-def scalars_behind(nodes: Iterable[ExaminedNode], facts: Facts) -> tuple[ir.Value, ...]:
-    """The graph inputs declared as scalars on which the nodes' operands depend."""
-    uncertain = (n.target.inputs for n in nodes if any(o.scalar_inputs for o in n.operands))
+def scalars_behind(
+    nodes: Iterable[ExaminedNode], facts: Facts, checked: Iterable[FiniteValue] = ()
+) -> tuple[ir.Value, ...]:
+    """The graph inputs declared as scalars on which the nodes' operands or these values depend."""
+    uncertain = [n.target.inputs for n in nodes if any(o.scalar_inputs for o in n.operands)]
+    uncertain += [(each.value,) for each in checked if each.operand.scalar_inputs]
     inputs = dict.fromkeys(v for values in uncertain for v in facts.inputs_behind(values))
     return tuple(value for value in inputs if has_scalars([value]))
 

@@ -68,7 +68,7 @@ class Plan:
 def plan_enforcement(model: ir.Model, examination: Examination, choices: Choices) -> Plan:
     """Plan how to enforce a canonical model that has no violations except waived ones."""
     backend, nodes = _BACKENDS[choices.backend], examination.nodes
-    checked = [value for value in examination.finite if value.left_to_the_run]
+    checked = examination.checked_values
     kept = backend.kept(model, examination)
     all_kept = all(n.target.node in kept and n.broadcast is None for n in nodes)
     if not checked and (not nodes or (all_kept and examination.enforced)):

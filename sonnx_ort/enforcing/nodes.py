@@ -28,8 +28,8 @@ ADDED_OPERATORS = frozenset(
     {
         *("Add", "And", "Cast", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand"),
         *("Gather", "Greater", "Identity", "If", "IsNaN", "Less", "Loop", "Max", "Neg", "Not"),
-        *("Or", "Range", "ReduceMax", "ReduceMin", "ReduceSum", "Reshape", "Shape", "Slice"),
-        *("Sub", "Tile", "Where"),
+        *("Or", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceSum", "Reshape", "Shape"),
+        *("Slice", "Sub", "Tile", "Where"),
     }
 )
 """The operators of all nodes that `StandardNodes` adds.

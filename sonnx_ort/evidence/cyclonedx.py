@@ -295,13 +295,13 @@ def _standards(rules: Mapping[str, Document]) -> Iterator[Json]:
 
 
 def _requirement(identifier: str, rule: Document) -> Json:
-    keys = ("section", "standing", "words", "later_tag")
+    keys = ("section", "standing", "words", "later_tag", "needed_before")
     requirement: Json = {
         "bom-ref": f"rule:{identifier}",
         "identifier": rule["tag"] or identifier,
         "title": identifier,
         "text": rule["sentence"],
-        "properties": [{"name": NAMESPACE + n, "value": rule[n]} for n in keys if rule[n]],
+        "properties": [{"name": NAMESPACE + n, "value": rule[n]} for n in keys if rule.get(n)],
     }
     if rule["remark"]:
         requirement["descriptions"] = [rule["remark"]]

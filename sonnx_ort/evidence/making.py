@@ -25,7 +25,7 @@ from sonnx_ort.loading.source import ReadModel, read
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
 from sonnx_ort.obligations.waiving import mark
-from sonnx_ort.options import Choices
+from sonnx_ort.options import Backend, Choices
 from sonnx_ort.pipeline import examine, load
 from sonnx_ort.profile.options import Demands
 
@@ -42,7 +42,9 @@ def check_place_of_record(record: Path, proto: onnx.ModelProto, *models: Path) -
         raise SonnxError(f"'{record}' is a file of the model; give the record one of its own")
 
 
-def record_of_check(path: Path, model: ReadModel, report: Report) -> Record:
+def record_of_check(
+    path: Path, model: ReadModel, report: Report, backend: Backend = Backend.PYTHON
+) -> Record:
     """Make the record of a check.
 
     Raises:
@@ -51,7 +53,8 @@ def record_of_check(path: Path, model: ReadModel, report: Report) -> Record:
     if report.left_out.rules:
         raise SonnxError("a record tells of all rules; leave out what selects some")
     original = Analysis(model_files(path, model), _document(report))
-    return Record(_demanded(report.demands), versions(), original)
+    options = _demanded(report.demands) | {"backend": backend.value}
+    return Record(options, versions(), original)
 
 
 def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
@@ -146,7 +149,9 @@ def _document(report: Report) -> dict[str, object]:
     return document
 
 
-def record_check(model: Path, report: Report, record: Path) -> None:
+def record_check(
+    model: Path, report: Report, record: Path, backend: Backend = Backend.PYTHON
+) -> None:
     """Write the record of a check.
 
     The report must have the waivers and all rules; an existing record is replaced.
@@ -158,4 +163,4 @@ def record_check(model: Path, report: Report, record: Path) -> None:
     check_place_of_record(record, source.proto, model)
     if source.sha256 != report.identity.sha256:
         raise SonnxError(f"'{model}' was changed while it was checked; check it again")
-    write_text(record, cyclonedx(record_of_check(model, source, report)))
+    write_text(record, cyclonedx(record_of_check(model, source, report, backend)))

@@ -14,7 +14,7 @@ from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
 from sonnx_ort.obligations.findings import find_declarations, graph_obligations
 from sonnx_ort.obligations.finite import FiniteValue, finite_values
-from sonnx_ort.obligations.obligation import Obligation, waiver_of
+from sonnx_ort.obligations.obligation import Obligation, judged_for, waiver_of
 from sonnx_ort.obligations.passed_guards import PassedGuards
 from sonnx_ort.obligations.report import (
     Coverage,
@@ -81,6 +81,24 @@ class Examination:
     facts: Facts
     finite: tuple[FiniteValue, ...] = ()
 
+    @property
+    def checked_values(self) -> tuple[FiniteValue, ...]:
+        """The values of which each run has to check that they are finite."""
+        return tuple(value for value in self.finite if value.left_to_the_run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What nodes are held to.
+
+    Attributes:
+        runtime: The version of onnxruntime that runs the model; None for any.
+    """
+
+    demands: Demands
+    waivers: Sequence[Waiver]
+    runtime: str | None
+
 
 def examine_model(  # noqa: PLR0913 - keyword arguments
     model: ir.Model,
@@ -91,6 +109,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     complete: bool = False,
     rewritten: bool = False,
     waivers: Iterable[Waiver] = (),
+    runtime: str | None = None,
 ) -> Examination:
     """Find all obligations of a canonical model, which is not modified.
 
@@ -104,6 +123,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         rewritten: Whether `rewrite` made the model, or a file from which this one was restored.
         waivers: The waivers. What they cover is not enforced; the report still contains the
             violation.
+        runtime: The version of onnxruntime that runs the model; None for any.
 
     Raises:
         InvalidModel: An operand has a type that its operator does not support, or the model imports
@@ -122,7 +142,8 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         require_known_version(target)
         _require_operands(target)
         require_allowed_types(target, facts)
-    nodes = _examine_in_order(model, profiled, facts, demands, tuple(waivers))
+    terms = _Terms(demands, tuple(waivers), runtime)
+    nodes = _examine_in_order(model, profiled, facts, terms)
     general = _general_obligations(model, facts, nodes)
     graph = GRAPH in demands.operators
     rewritten = rewritten or bool(enforced)
@@ -132,7 +153,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         *(graph_obligations(model, facts, identity, rewritten=rewritten) if graph else ()),
         *(o for node in nodes for o in node.found),
         *(value.obligation for value in finite),
-        *(o for node in enforced for o in _already_enforced(node, facts)),
+        *(judged_for(o, runtime) for node in enforced for o in _already_enforced(node, facts)),
     )
     tells_all = complete or any(o.status is Status.VIOLATED for o in obligations)
     report = Report(
@@ -168,8 +189,7 @@ def _examine_in_order(
     model: ir.Model,
     profiled: Sequence[Target],
     facts: Facts,
-    demands: Demands,
-    waivers: Sequence[Waiver],
+    terms: _Terms,
 ) -> tuple[ExaminedNode, ...]:
     """Examine the nodes in graph order, using the guards of earlier nodes for proofs."""
     by_node = {target.node: target for target in profiled}
@@ -180,8 +200,8 @@ def _examine_in_order(
             passed.follow(node)
             continue
         target = by_node[node]
-        examined = _examine_target(target, facts, demands, passed, waivers)
-        checked = _to_enforce(target, demands) and target.operator.checked_in_runs
+        examined = _examine_target(target, facts, terms, passed)
+        checked = _to_enforce(target, terms.demands) and target.operator.checked_in_runs
         if checked and not examined.waived:
             passed.record(examined)
         else:
@@ -192,19 +212,19 @@ def _examine_in_order(
 
 
 def _examine_target(
-    target: Target,
-    facts: Facts,
-    demands: Demands,
-    passed: PassedGuards,
-    waivers: Sequence[Waiver],
+    target: Target, facts: Facts, terms: _Terms, passed: PassedGuards
 ) -> ExaminedNode:
+    demands = terms.demands
+
     def examined_with(broadcasting: Broadcasting) -> ExaminedNode:
-        return passed.prove(examine_node(target, facts, demands.edition, broadcasting))
+        examined = passed.prove(examine_node(target, facts, demands.edition, broadcasting))
+        judged = tuple(judged_for(o, terms.runtime) for o in examined.obligations)
+        return replace(examined, obligations=judged)
 
     examined = examined_with(demands.broadcasting)
     if not _to_enforce(target, demands):
         return _not_enforced(examined)
-    return apply_waivers(examined, waivers, lambda: examined_with(Broadcasting.EXPLICIT))
+    return apply_waivers(examined, terms.waivers, lambda: examined_with(Broadcasting.EXPLICIT))
 
 
 def apply_waivers(

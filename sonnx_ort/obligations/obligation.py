@@ -1,7 +1,7 @@
 """Obligations and findings, and their JSON form."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.profile.operand import Operand
@@ -20,6 +20,7 @@ class Obligation:
         evidence: The reason for the status, as a clause.
         hint: How to fix a violation, as a clause; empty otherwise.
         path: The nodes whose subgraphs contain the node, outermost first.
+        by_version: Whether it is proved only because of the installed version of onnxruntime.
     """
 
     rule: Rule
@@ -33,6 +34,7 @@ class Obligation:
     enforced: bool = True
     waiver: Waiver | None = None
     waiver_expired: bool = False
+    by_version: bool = False
 
     @property
     def waived(self) -> bool:
@@ -64,6 +66,26 @@ class Obligation:
         if self.waiver is not None:
             lines.append(f"{self.waiver_standing} {self.waiver}")
         return "\n    ".join(lines)
+
+
+def judged_for(obligation: Obligation, runtime: str | None) -> Obligation:
+    """The obligation if a version of onnxruntime runs the model; None is any version.
+
+    A rule that exists only because older kernels are wrong is proved if that version is newer.
+    """
+    rule = obligation.rule
+    if rule.needed_before is None or obligation.status is Status.PROVED:
+        return obligation
+    if rule.needed_with(runtime):
+        which = "any version may run the model" if runtime is None else "an older one is installed"
+        why = f"onnxruntime computes it rightly since {rule.needed_before}, and {which}"
+        return replace(obligation, evidence=f"{obligation.evidence}; {why}")
+    # Without the number of the version, so that a record is the same with a newer one.
+    evidence = (
+        f"onnxruntime computes it rightly since {rule.needed_before}, and no older one is "
+        "installed; the native backend enforces it, for any version may run its model"
+    )
+    return replace(obligation, status=Status.PROVED, evidence=evidence, hint="", by_version=True)
 
 
 def waiver_of(obligation: Obligation, waivers: Iterable[Waiver]) -> Waiver | None:
@@ -121,6 +143,7 @@ def rule_document(rule: Rule) -> dict[str, object]:
         "words": source.words.value,
         "remark": source.remark,
         "later_tag": source.later_tag,
+        "needed_before": rule.needed_before,
     }
 
 

@@ -11,7 +11,7 @@ element what is exact, what is admitted and by which bound, or that nothing is d
 `meaning_over_the_reals` leaves the types out.
 """
 
-from sonnx_ort.oracle.domains import Violation
+from sonnx_ort.oracle.domains import AGAINST_KERNELS, Violation
 from sonnx_ort.oracle.enclosure import UNITS, Enclosure, enclosure
 from sonnx_ort.oracle.meaning import COMPUTED, meaning, meaning_over_the_reals
 from sonnx_ort.oracle.operators import OPERATORS, ZEROS_OF_EITHER_SIGN, outcome
@@ -19,6 +19,7 @@ from sonnx_ort.oracle.results import Result, Undefined, Verdict
 from sonnx_ort.oracle.tensors import broadcast
 
 __all__ = [
+    "AGAINST_KERNELS",
     "COMPUTED",
     "OPERATORS",
     "UNITS",

@@ -4,7 +4,7 @@ Sources: for Div this project's C1 and C2, and R5 of the preliminary edition, wh
 meets; for other operators the sources of the rules in the operator's file in `profile/`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import trunc
 from types import MappingProxyType
@@ -40,6 +40,11 @@ Offends = Callable[[Elements, IntegerFormat], bool]
 """Whether elements violate a rule; the format is that of the integers, or of the result."""
 
 _BOTH = (0, 1)
+_WIDE = 64
+_EXACT_IN_DOUBLE = 1 << 53
+
+AGAINST_KERNELS = frozenset({"Max.int.C1", "Min.int.C1", "Mod.int.C2"})
+"""The rules on elements that have a result, which kernels of ONNX Runtime compute wrongly."""
 
 
 def _zero_divisor(elements: Elements, _: IntegerFormat) -> bool:
@@ -60,6 +65,21 @@ def _smallest(elements: Elements, limits: IntegerFormat) -> bool:
 
 def _negative_exponent(elements: Elements, _: IntegerFormat) -> bool:
     return bool(elements[1] < 0)
+
+
+def _inexact_power(elements: Elements, limits: IntegerFormat) -> bool:
+    """Whether a power is none of its type, or of 64 bits may be rounded on its way by double."""
+    x, y = elements
+    if limits.bits == _WIDE and y >= _EXACT_IN_DOUBLE:
+        return True
+    if y < 0 or abs(x) <= 1:
+        return bool(x == 0 and y < 0)
+    if y > _WIDE:
+        return True
+    power = x**y
+    if limits.bits == _WIDE:
+        return bool(abs(power) >= _EXACT_IN_DOUBLE)
+    return not limits.smallest <= power <= limits.largest
 
 
 def _no_cosine(elements: Elements, _: IntegerFormat) -> bool:
@@ -84,7 +104,10 @@ _ON_INTEGERS: Mapping[str, Sequence[tuple[str, Offends, Sequence[int]]]] = Mappi
         ],
         "BitShift": [("BitShift.int.C1", _beyond_the_width, _BOTH)],
         "Abs": [("Abs.int.C1", _smallest, [0])],
-        "Pow": [("Pow.int.C1", _negative_exponent, _BOTH)],
+        "Pow": [
+            ("Pow.int.C1", _negative_exponent, _BOTH),
+            ("Pow.int.C2", _inexact_power, _BOTH),
+        ],
     }
 )
 """Per operator, the rules on integers in order, and the indices of the reported operands."""
@@ -95,19 +118,29 @@ _ON_FLOATS: Mapping[str, tuple[str, Offends]] = MappingProxyType(
 """Per operator, the rule on floats, which reports the element."""
 
 _PRELIMINARY = {"Div.int.C1": "Div.R5"}
-_WIDE = 64
 _COMPARED_IN_HALVES = frozenset({"Max", "Min"})
 _ANY_INTEGER = IntegerFormat(_WIDE, signed=True)
 
 
 def violation_of_integers(
-    operator: str, operands: Sequence[Array], element_type: ElementType, edition: Edition
+    operator: str,
+    operands: Sequence[Array],
+    element_type: ElementType,
+    edition: Edition,
+    *,
+    unneeded: Container[str] = frozenset(),
 ) -> Violation | None:
-    """Find the first integers, in operands of one shape, for which an operator has no result."""
+    """Find the first integers, in operands of one shape, for which an operator has no result.
+
+    What breaks one of the rules in `unneeded` has one.
+    """
     limits = INTEGER_FORMATS[element_type]
     if operator in _COMPARED_IN_HALVES and limits.signed and limits.bits == _WIDE:
-        return _beyond_int32(operator, operands)
+        rule = f"{operator}.int.C1"
+        return None if rule in unneeded else _beyond_int32(rule, operands)
     for rule, offends, positions in _ON_INTEGERS.get(operator, ()):
+        if rule in unneeded:
+            continue
         for index in np.ndindex(operands[0].shape):
             elements = tuple(int(operand[index]) for operand in operands)
             if offends(elements, limits):
@@ -133,10 +166,10 @@ def violation_of_floats(
     return None
 
 
-def _beyond_int32(operator: str, operands: Sequence[Array]) -> Violation | None:
+def _beyond_int32(rule: str, operands: Sequence[Array]) -> Violation | None:
     for operand in operands:
         for index in np.ndindex(operand.shape):
             number = int(operand[index])
             if not -(1 << 31) <= number < 1 << 31:
-                return Violation(f"{operator}.int.C1", index, (number,))
+                return Violation(rule, index, (number,))
     return None

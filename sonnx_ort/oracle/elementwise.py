@@ -33,9 +33,6 @@ from sonnx_ort.profile.options import Edition
 Computation = Callable[..., Any]
 """Computes one exact element, which is then rounded or taken modulo 2^n once."""
 
-_MODULUS = 1 << 64
-"""Powers of integers are computed modulo this number, a multiple of every type's modulus."""
-
 
 def _selected(condition: bool, x: Datum, y: Datum) -> Datum:
     return x if condition else y
@@ -78,7 +75,7 @@ _ON_INTEGERS: Mapping[str, Computation] = {
     "Min": lambda *operands: min(operands),
     "PRelu": p_relu_integers,
     "Mod": python.mod,
-    "Pow": lambda x, y: pow(x, y, _MODULUS),
+    "Pow": python.pow,
     "BitShift": python.lshift,
     "Abs": abs,
     "Neg": python.neg,

@@ -11,7 +11,7 @@ proved for every order of summation (Higham, Accuracy and Stability of Numerical
 3.1).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import (
     FLOAT_FORMATS,
-    INTEGER_FORMATS,
     add_floats,
     square_root_of_float,
 )
@@ -191,9 +190,6 @@ UNITS: Mapping[tuple[str, ElementType], int] = MappingProxyType(
 )
 """Maximum error of ONNX Runtime in units in the last place."""
 
-_EXACT_IN_DOUBLE = 1 << 53
-"""All integers up to this one are exact in double."""
-
 _BY_WAY_OF_FLOAT = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 """Types to which a Cast may convert wider numbers through float, rounding twice."""
 
@@ -230,21 +226,24 @@ class Enclosure:
         return np.asarray(within | self.anything)
 
 
-def enclosure(
+def enclosure(  # noqa: PLR0913 - what a node has
     operator: str,
     operands: Operands,
     element_type: ElementType,
     edition: Edition,
     attributes: Attributes = NO_ATTRIBUTES,
+    *,
+    unneeded: Container[str] = frozenset(),
 ) -> Enclosure | Violation:
     """The admitted results of an operator, or the first violated rule.
 
-    An omitted operand is None; `element_type` is the common type of the operands.
+    An omitted operand is None; `element_type` is the common type of the operands. Rules in
+    `unneeded` do not count, as for `outcome`.
 
     Raises:
         ValueError: The operator does not support the type.
     """
-    nearest = outcome(operator, operands, element_type, edition, attributes)
+    nearest = outcome(operator, operands, element_type, edition, attributes, unneeded=unneeded)
     if isinstance(nearest, Violation):
         return nearest
     present = [operand for operand in operands if operand is not None]
@@ -255,8 +254,6 @@ def enclosure(
         case "BatchNormalization", _:
             margins = normalization_margins(present[0], present[1:], element_type, attributes)
             return _around(nearest, margins, element_type)
-        case "Pow", Family.INTEGER:
-            return _around_powers(nearest, present, element_type)
         case "Cast", _ if TYPES[int(attributes["to"])] in _BY_WAY_OF_FLOAT:
             return _rounded_twice(nearest, present[0], element_type)
     units = UNITS.get((operator, element_type), 0)
@@ -293,24 +290,6 @@ def _around(nearest: Array, margins: Margins, element_type: ElementType) -> Encl
     exact = np.array(margins.exact).reshape(nearest.shape)
     beyond = np.array(margins.beyond, np.bool_).reshape(nearest.shape)
     return Enclosure(np.where(exact, nearest, lowest), np.where(exact, nearest, highest), beyond)
-
-
-def _around_powers(nearest: Array, operands: list[Array], element_type: ElementType) -> Enclosure:
-    """Powers computed in double: close to the exact ones beyond 2^53, any if double overflows."""
-    limits = INTEGER_FORMATS[element_type]
-    lowest, highest, beyond = [], [], []
-    places = zip(*(operand.ravel().tolist() for operand in operands), strict=True)
-    for (x, y), power in zip(places, nearest.ravel().tolist(), strict=True):
-        # Two ulps of double, because the base and the power may be rounded.
-        error = (abs(power) >> 51) if abs(power) > _EXACT_IN_DOUBLE else 0
-        within = limits.smallest <= power - error and power + error <= limits.largest
-        # No type contains a power of 2 with such an exponent.
-        representable = abs(x) < 2 or (y < limits.bits and x**y == power)
-        beyond.append(not (within and representable) or y > _EXACT_IN_DOUBLE)
-        lowest.append(max(power - error, limits.smallest))
-        highest.append(min(power + error, limits.largest))
-    ends = [np.array(end, nearest.dtype).reshape(nearest.shape) for end in (lowest, highest)]
-    return Enclosure(ends[0], ends[1], np.array(beyond, np.bool_).reshape(nearest.shape))
 
 
 def _rounded_twice(nearest: Array, operand: Array, element_type: ElementType) -> Enclosure:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle import activations, layout, products, quantization, ranges, recurrent, windows
-from sonnx_ort.oracle.domains import Violation
+from sonnx_ort.oracle.domains import AGAINST_KERNELS, Violation
 from sonnx_ort.oracle.elements import Exact, Operands
 from sonnx_ort.oracle.enclosure import UNITS, enclosure
 from sonnx_ort.oracle.node import ELEMENT_TYPES, Node
@@ -150,11 +150,11 @@ def _by_outcome(
     # The first operand of a Where is the condition.
     element_type = ELEMENT_TYPES[present[1 if operator == "Where" else 0].dtype]
     asked = operator, operands, element_type, edition, attributes
-    nearest = outcome(*asked)
+    nearest = outcome(*asked, unneeded=AGAINST_KERNELS)
     if isinstance(nearest, Violation):
         place = "" if nearest.index is None else f" at {list(nearest.index)}"
         return Undefined(f"the operands break {nearest.rule}{place}")
-    admitted = enclosure(*asked)
+    admitted = enclosure(*asked, unneeded=AGAINST_KERNELS)
     if isinstance(admitted, Violation):  # It asks for the outcome first.
         raise TypeError(f"{operator} has an outcome and breaks {admitted.rule}")
     alone = np.array_equal(admitted.lowest, admitted.highest) and not admitted.anything.any()

@@ -6,6 +6,7 @@ the rules on elements, `single_operands` those of operators that are not element
 `tensors` computes.
 """
 
+from collections.abc import Container
 from types import MappingProxyType
 from typing import Any
 
@@ -33,12 +34,14 @@ OPERATORS = elementwise.OPERATORS | single_operands.OPERATORS
 """The operators that the oracle computes."""
 
 
-def outcome(
+def outcome(  # noqa: PLR0913 - what a node has
     operator: str,
     operands: Operands,
     element_type: ElementType,
     edition: Edition,
     attributes: Attributes = NO_ATTRIBUTES,
+    *,
+    unneeded: Container[str] = frozenset(),
 ) -> Array | Violation:
     """The exact results of an operator, each rounded once, or the first violated rule.
 
@@ -53,6 +56,7 @@ def outcome(
         element_type: The type of all other operands.
         edition: It determines the violated rule of Div and Sub, and the result for a zero divisor.
         attributes: The attributes of the node. The default direction of a BitShift is left.
+        unneeded: Rules of `AGAINST_KERNELS` that do not count, because no kernel is wrong there.
 
     Raises:
         ValueError: The operator does not support the type.
@@ -68,7 +72,7 @@ def outcome(
     decoded = [decoded_elements(operand, element_type) for operand in present]
     broken = None
     if element_type.family is Family.INTEGER:
-        broken = violation_of_integers(operator, present, element_type, edition)
+        broken = violation_of_integers(operator, present, element_type, edition, unneeded=unneeded)
     elif element_type.family is Family.FLOAT:
         broken = violation_of_floats(operator, present[0], decoded[0], result_type)
     if broken is not None:

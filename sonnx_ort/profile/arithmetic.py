@@ -88,6 +88,7 @@ _DIVISORS = (
         RepresentableQuotient(
             deed="take the smallest value modulo -1", outcome="the smallest value modulo -1"
         ),
+        needed_before="1.32.0",
     ),
 )
 
@@ -137,6 +138,7 @@ _MAX_C1 = Rule(
     own("Max", "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
     WithinInt32(),
     survived=True,
+    needed_before="1.32.0",
 )
 
 MAX = Operator(
@@ -184,6 +186,7 @@ _MIN_C1 = Rule(
     own("Min", "ONNX Runtime compares such numbers wrongly in versions up to 1.31.1."),
     WithinInt32(),
     survived=True,
+    needed_before="1.32.0",
 )
 
 MIN = Operator(

@@ -103,8 +103,8 @@ def convolution_rules(rules: DraftRules, *, negative_pads: str, empty: str) -> t
             "W",
             remark="The draft states it as R1.",
             later="X_0010",
-            unenforced="convolves along one and three axes as well, without a word. Version 1.23 "
-            "takes a rank of 2 too, and ends the process at lower ones (SIGABRT).",
+            unenforced="convolves along one and three axes as well, without a word. Versions up to "
+            "1.31.1 take a rank of 2 too, and end the process at lower ones (SIGABRT).",
             survived=False,
         ),
         rules.not_set("R2", 4, "AUTOPAD_0020", given=True),

@@ -6,11 +6,12 @@ from sonnx_ort.profile.convolution_rules import convolution_rules
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.elements import WithinInterval, WithinIntervalIf
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import OwnRank
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf
-from sonnx_ort.profile.rule import Illustration
-from sonnx_ort.profile.windows import DraftRules
+from sonnx_ort.profile.rule import Illustration, Standing
+from sonnx_ort.profile.windows import DraftRules, Window
 
 _CONV = DraftRules("Conv", 741, "E_CONV_REAL_CONSTR_")
 _FLOATS = (ElementType.FLOAT16, ElementType.FLOAT, ElementType.DOUBLE)
@@ -140,9 +141,34 @@ _INTEGER_RULES = (
         ),
         "W",
         "w_zero_point",
-        remark="ONNX Runtime refuses one for each output, if there are more than one.",
+        remark="ONNX Runtime refuses one for each output, if there are several.",
         later="WZEROPOINT_0010",
         unenforced="takes one element with one axis for a scalar, and refuses other shapes.",
+    ),
+    _INTEGER.rule(
+        "C1",
+        17,
+        "Where X is padded, its zero point is 0.",
+        WithinIntervalIf(
+            ("pads",),
+            lambda attributes: any(Window.of(attributes).padding),
+            WithinInterval(
+                ("x_zero_point",),
+                0,
+                lambda _: (0, 0),
+                "not 0",
+                Illustration(
+                    "x_zero_point 0, pads=[1, 1, 1, 1]",
+                    "x_zero_point 128, pads=[1, 1, 1, 1]",
+                    "pad X in front of the node, with Pad",
+                ),
+            ),
+            "X is not padded",
+        ),
+        "x_zero_point",
+        remark="The draft pads with 0 and subtracts the zero point from it. ONNX does not say it.",
+        unenforced="pads with the zero point, which contributes nothing to the result.",
+        standing=Standing.OWN,
     ),
 )
 
@@ -152,8 +178,6 @@ CONV_INTEGER = Operator(
         `ConvInteger`: the convolution of a tensor of bytes with a kernel of bytes.
 
         Results: the sums of products of the elements less their zero points, in int32, modulo 2^32.
-        What is padded contributes nothing, as in ONNX; by the draft, which pads with 0 and
-        subtracts the zero point from it, it would.
 
         ONNX Runtime 1.32.0 has kernels for each pair of types; version 1.23 for uint8 alone. It
         refuses one zero point for each of several outputs, which the draft admits.
@@ -167,5 +191,5 @@ CONV_INTEGER = Operator(
     oldest_kernels=10,
     optional=("x_zero_point", "w_zero_point"),
     elementwise=False,
-    by_shape=_INTEGER_OPERANDS,
+    by_shape=("X", "W", "w_zero_point"),
 )

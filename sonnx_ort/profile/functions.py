@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from sonnx_ort.profile.common_rules import CommonRules, by_analogy, working_group
+from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.requirements.elements import WithinInterval
+from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.shapes import OwnRank
 from sonnx_ort.profile.rule import Illustration, Rule
 
@@ -267,11 +268,7 @@ _NOT_NEGATIVE = Rule(
     "Pow.int.C1",
     _POW_FIRST_CODE + 9,
     "No element of Y is negative.",
-    working_group(
-        "Pow",
-        "What a power beyond the type is depends on the implementation, by the draft: ONNX Runtime "
-        "gives the smallest value of the type, and computes int64 by way of double.",
-    ),
+    working_group("Pow", "The draft states it for integers; 0 has no power of that kind."),
     WithinInterval(
         _POW_OPERANDS,
         1,
@@ -287,6 +284,21 @@ _NOT_NEGATIVE = Rule(
     survived=True,
 )
 
+_EXACT = Rule(
+    "Pow.int.C2",
+    _POW_FIRST_CODE + 10,
+    "Every power of int32 is one of int32; every power of int64 is between -2^53 and 2^53, and its "
+    "exponent is below 2^53.",
+    own(
+        "Pow",
+        "What a power beyond the type is depends on the implementation, by the draft, so that none "
+        "is let pass. Powers of int64 are those that are exact in double, in which ONNX Runtime "
+        "computes them.",
+    ),
+    ExactPower(),
+    survived=True,
+)
+
 POW = Operator(
     name="Pow",
     description="""
@@ -297,14 +309,15 @@ POW = Operator(
 
         ONNX Runtime 1.32.0 broadcasts without a word, and takes operands of two types. Integers it
         computes by way of double: a power beyond the type is the type's smallest value, without a
-        word, as 0 to a negative power is; and int64 is not exact beyond 2^53. Where the exponent is
-        one element, 2 or 3, it multiplies instead, and the last bits differ. It has kernels for
-        float16, float, double, int32 and int64.
+        word, as 0 to a negative power is; and int64 is not exact beyond 2^53: 3^39 ends in 256
+        there, not in 267, and -1 to the power 2^53 + 1 is 1. Where the exponent is one element, 2
+        or 3, it multiplies instead, and the last bits differ; `Pow.int.C2` makes no exception of
+        that. It has kernels for float16, float, double, int32 and int64.
     """,
     operands=_POW_OPERANDS,
     versions=(1, 7, 12, 13, 15),
     contracts=_POW_RULES.contracts(
-        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_NOT_NEGATIVE,)}
+        Family.FLOAT, Family.INTEGER, further={Family.INTEGER: (_NOT_NEGATIVE, _EXACT)}
     ),
     result="Z",
     rounds_once=False,

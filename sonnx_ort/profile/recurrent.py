@@ -161,6 +161,20 @@ _CONTRACT = (
     _demanded("input_forget", 9, 0, "couples the gates, without a word."),
     _demanded("layout", 10, 0, "refuses another layout.", since=14),
     _RULES.rule(
+        "clip",
+        16,
+        "The attribute clip is left out.",
+        AdmittedAttribute(
+            ("clip",),
+            None,
+            lambda _: False,
+            Illustration("clip left out", "clip=3.0", "train the network without clip"),
+        ),
+        remark="The draft describes it.",
+        unenforced="does not clip the cell state before its activation, which the draft says.",
+        standing=Standing.OWN,
+    ),
+    _RULES.rule(
         "X",
         11,
         "X is of rank 3.",

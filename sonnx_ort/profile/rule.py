@@ -2,6 +2,7 @@
 
 import enum
 import functools
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -283,6 +284,8 @@ class Rule:
         until: The last one; None if it applies to all that follow.
         unenforced: What ONNX Runtime does where nothing enforces it, in sentences; empty if the
             description of the operator says it.
+        needed_before: For a rule that exists only because kernels of ONNX Runtime are wrong, the
+            first version of onnxruntime measured to be right; None for a rule of the profile.
     """
 
     id: str
@@ -295,13 +298,15 @@ class Rule:
     since: int = 1
     until: int | None = None
     unenforced: str = ""
+    needed_before: str | None = None
 
     def __post_init__(self) -> None:
         """Reject a rule that cannot be enforced.
 
         Raises:
             TypeError: The requirement lacks a static or a run-time check.
-            ValueError: The code is not from 2 to 9998, the range of the failure channel.
+            ValueError: The code is not from 2 to 9998, the range of the failure channel, or
+                `needed_before` is no release.
         """
         for method in ("judge", "violation", "hint"):
             if not callable(getattr(self.requirement, method, None)):
@@ -312,6 +317,21 @@ class Rule:
                 f"the rule {self.id} has the code {self.code}; codes are numbers from "
                 f"{SMALLEST_CODE} to {LARGEST_CODE}"
             )
+        if self.needed_before is not None and _release(self.needed_before) is None:
+            raise ValueError(
+                f"the rule {self.id} is needed before '{self.needed_before}', which is no release "
+                "of onnxruntime; write numbers with dots"
+            )
+
+    def needed_with(self, runtime: str | None) -> bool:
+        """Whether a version of onnxruntime needs the rule; None is any version.
+
+        What is no release, such as "1.32.0.dev1", counts as older than all.
+        """
+        if self.needed_before is None or runtime is None:
+            return True
+        first, given = _release(self.needed_before), _release(runtime)
+        return first is None or given is None or given < first
 
     @property
     def versioned(self) -> bool:
@@ -395,6 +415,12 @@ class Rule:
         if self.operands is None:
             return operands
         return [o for name, o in zip(names, operands, strict=True) if name in self.operands]
+
+
+def _release(version: str) -> tuple[int, ...] | None:
+    """The numbers of a released version; None for a preview. A local label behind + is ignored."""
+    released = re.fullmatch(r"(\d+(?:\.\d+)*)(?:\+.*)?", version)
+    return tuple(map(int, released[1].split("."))) if released else None
 
 
 def _judges_results(requirement: Requirement) -> TypeGuard[JudgesResults]:

@@ -169,6 +169,11 @@ class Window:
         extent = self.dilations[place] * (kernel - 1) + 1
         return extent - self.before[place] - self.behind[place]
 
+    @property
+    def padding(self) -> tuple[int, ...]:
+        """All paddings."""
+        return (*self.before, *self.behind)
+
     def pads(self, place: int) -> bool:
         """Whether a spatial axis is padded."""
         return bool(self.before[place] or self.behind[place])

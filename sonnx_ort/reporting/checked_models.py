@@ -14,7 +14,6 @@ from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.targets import EnforcedNode, label_of, step_into
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import examine, load
-from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
 
 
@@ -151,7 +150,7 @@ def _captured(graph: ir.Graph) -> dict[ir.Value, None]:
     return {value: None for value in read if value not in defined}
 
 
-def check_with_outline(model: ModelSource, demands: Demands) -> tuple[Report, GraphOutline]:
+def check_with_outline(model: ModelSource, choices: Choices) -> tuple[Report, GraphOutline]:
     """Check a model, and describe its graph.
 
     Returns:
@@ -161,7 +160,7 @@ def check_with_outline(model: ModelSource, demands: Demands) -> tuple[Report, Gr
         SonnxError: As for `check`.
     """
     with collector_paused():
-        examined = examine(load(model, Choices(demands)), complete=True)
+        examined = examine(load(model, choices), complete=True)
         graph_model, native = examined.loaded.model.graph_model, examined.loaded.native
         if native is not None:
             restore(graph_model, native.enforcement)

@@ -70,6 +70,7 @@ class Explanation:
         source: The document and section.
         stated: Whether the document states it, in which words, and with which difference.
         later: The tag of the same demand in later drafts; empty if there is none.
+        kernels: For which versions of ONNX Runtime it exists; empty for a rule of the profile.
         why: What happens without enforcement; empty if that is not described.
         example: An example that keeps it, one that violates it, and a remedy.
     """
@@ -79,6 +80,7 @@ class Explanation:
     source: str
     stated: str
     later: str
+    kernels: str
     why: str
     example: Illustration
 
@@ -88,6 +90,7 @@ class Explanation:
             "source": self.source,
             "stated": self.stated,
             "later": self.later,
+            "kernels": self.kernels,
             "why": self.why,
             "keeps": self.example.kept,
             "breaks": self.example.broken,
@@ -114,6 +117,7 @@ def explanation_of(identifier: str) -> Explanation:
         str(source),
         _statement(source),
         source.later_tag or "",
+        _kernels(rule),
         _why(rule),
         example,
     )
@@ -144,6 +148,17 @@ def _why(rule: Rule) -> str:
     if operator is None or (subject in _WHY and not _is_exempt(operator, subject)):
         return _WHY.get(subject, "")
     return describe_operator(operator).unenforced
+
+
+def _kernels(rule: Rule) -> str:
+    """For which versions of ONNX Runtime a rule exists, if only for the kernels of some."""
+    if rule.needed_before is None:
+        return ""
+    return (
+        f"needed for versions of ONNX Runtime before {rule.needed_before} only, which compute it "
+        "wrongly; the python backend enforces it if one of them is installed, the native backend "
+        "always, for any version may run its model"
+    )
 
 
 def _is_exempt(operator: str, subject: Subject) -> bool:

@@ -4,10 +4,12 @@ There is an index, a page for each operator, and one for the rules of whole grap
 """
 
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.finite import FINITE
 from sonnx_ort.profile.graph import GENERAL_RULES
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
@@ -19,6 +21,18 @@ _FOLDER = "rules"
 _GRAPH = "graph"
 
 _MADE_BY = "Made by `python -m sonnx_ort.reporting.rules_pages docs`."
+
+_AGAINST_KERNELS = "\n".join(
+    textwrap.wrap(
+        f"{', '.join(f'`{r.id}`' for r in RULES.values() if r.needed_before)} are no rules of the "
+        "profile: they exist only because kernels of ONNX Runtime were wrong, and say before "
+        "which version. With the python backend, and in `check` for it, such a rule is proved "
+        "where no older version is installed, and its kernels let the results pass. A model that "
+        "the native backend enforces is a file that any version may run: its guards stay. "
+        "`needed_before` in JSON reports tells these rules apart.",
+        100,
+    )
+)
 
 _HEAD = f"""\
 # The rules
@@ -45,6 +59,10 @@ SONNX working group, why it matters, what keeps and what breaks it, and how to m
   working group's drafts, and every draft of Div, do not. Broadcasting is rejected, unless
   `broadcast="explicit"` writes it out: that satisfies both.
 
+## Rules against kernels
+
+{_AGAINST_KERNELS}
+
 ## By operator
 
 | operator | rules |
@@ -57,7 +75,7 @@ _GRAPH_HEAD = f"""\
 What binds a graph rather than one operator. A model that breaks `GR1` is rejected in any case, and
 one that breaks another of these rules if they are asked for, by `operators="profile"` or by the
 name `Graph` beside those of operators. Otherwise some of them are told as findings, and change no
-verdict.
+verdict. `{FINITE.id}` is none of them: it has names of its own, and runs decide it.
 
 [All rules](../{_INDEX}). {_MADE_BY}
 """
@@ -66,11 +84,12 @@ verdict.
 def rules_pages() -> dict[str, str]:
     """All pages in Markdown, by their paths in the documentation."""
     of_graph = [rule.id for rule in GENERAL_RULES]
-    graph = (_section(explanation_of(rule), "every graph, in both editions") for rule in of_graph)
+    graph = [_section(explanation_of(rule), "every graph, in both editions") for rule in of_graph]
+    graph.append(_section(explanation_of(FINITE.id), "where it is asked for, in both editions"))
     pages = {_path(name): _operator_page(operator) for name, operator in OPERATORS.items()}
     pages[_path(_GRAPH)] = "\n".join([_GRAPH_HEAD, *graph])
     rows = [_row(name, _ids(operator)) for name, operator in OPERATORS.items()]
-    rows.append(_row(_GRAPH, of_graph, "the whole graph"))
+    rows.append(_row(_GRAPH, [*of_graph, FINITE.id], "the whole graph"))
     return {_INDEX: _HEAD + "".join(rows), **pages}
 
 
@@ -136,6 +155,7 @@ def _section(rule: Explanation, bound: str) -> str:
         "Source": rule.source,
         "Stated": rule.stated,
         "In later drafts": f"`{rule.later}`" if rule.later else "",
+        "Against kernels": rule.kernels,
     }
     rows = "".join(f"- **{name}:** {text}\n" for name, text in parts.items() if text)
     return f"## {rule.id}\n\n{rule.sentence}\n\n{rows}"

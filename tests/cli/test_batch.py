@@ -9,10 +9,10 @@ import pytest
 import sonnx_ort
 from sonnx_ort.cli.check import check_models, find_models, with_waivers
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.options import choose_demands
+from sonnx_ort.options import Choices, choose_demands
 from support.graphs import binary_model
 
-DEMANDS = choose_demands("typed", "reject", "default")
+CHOICES = Choices(choose_demands("typed", "reject", "default"))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_folder_without_a_model_is_an_error(folder: Path) -> None:
 def test_every_model_is_checked_whatever_becomes_of_the_others(folder: Path) -> None:
     names = find_models([str(folder)])
     seen: list[str] = []
-    bad, broken, kept = check_models(names, DEMANDS, before_each=seen.append)
+    bad, broken, kept = check_models(names, CHOICES, before_each=seen.append)
     assert seen == names
     assert bad.report is None
     assert bad.error.startswith(f"'{folder / 'bad.onnx'}' is no ONNX model")
@@ -58,7 +58,7 @@ def test_every_model_is_checked_whatever_becomes_of_the_others(folder: Path) -> 
 def test_waivers_are_for_one_violation_of_all_models(folder: Path) -> None:
     waiver = sonnx_ort.Waiver("Div.float.R1", "the_node", "reason", "who", dt.date.max)
     names = [str(folder / "kept.onnx"), str(folder / "inner/broken.onnx")]
-    kept, broken = with_waivers(check_models(names, DEMANDS), waivers=[waiver])
+    kept, broken = with_waivers(check_models(names, CHOICES), waivers=[waiver])
     assert broken.report is not None
     assert (len(broken.report.waived), broken.report.ok) == (1, True)
     assert kept.report is not None
@@ -67,7 +67,7 @@ def test_waivers_are_for_one_violation_of_all_models(folder: Path) -> None:
 
 def test_rules_are_chosen_for_all_models(folder: Path) -> None:
     names = [str(folder / "kept.onnx"), str(folder / "inner/broken.onnx")]
-    for model in with_waivers(check_models(names, DEMANDS), rules=["Div.float.R2"]):
+    for model in with_waivers(check_models(names, CHOICES), rules=["Div.float.R2"]):
         assert model.report is not None
         assert [o.rule.id for o in model.report.obligations] == ["Div.float.R2"]
         assert sum(model.report.left_out.counts.values()) == 2

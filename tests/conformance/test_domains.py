@@ -9,13 +9,25 @@ from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Subject
 from support import ort_values
-from support.backends import BACKENDS
+from support.changes import unneeded
 from support.child import run_python
 from support.elementwise import Crossing, crossings
 from support.operator_cases import OPERATOR_CASES
 from support.sessions import enforced
 
 EACH = pytest.mark.parametrize("crossing", list(crossings()), ids=str)
+EACH_REFUSED = pytest.mark.parametrize(
+    ("crossing", "backend"),
+    [
+        pytest.param(crossing, backend, id=f"{backend}-{crossing}")
+        for backend in ("python", "native")
+        for crossing in crossings()
+        if crossing.boundary.rule not in unneeded(backend)
+    ],
+)
+EACH_UNNEEDED = pytest.mark.parametrize(
+    "crossing", [c for c in crossings() if c.boundary.rule in unneeded("python")], ids=str
+)
 
 BY_SHAPE = {name for name in STANDARD_OPERATORS if not OPERATORS[name].elementwise}
 """Operators whose rules about elements `test_single_operands.py` tries."""
@@ -54,8 +66,7 @@ def test_table_has_every_rule_about_elements(name: str) -> None:
 
 
 @pytest.mark.satisfies("Abs.draft.int.smallest", "Acos.draft.float.domain", "Pow.draft.int.domain")
-@EACH
-@BACKENDS
+@EACH_REFUSED
 def test_element_outside_is_refused_where_it_stands(crossing: Crossing, backend: str) -> None:
     session = enforced(crossing.single.model(), backend)
     for size, place in ((1, 0), (5, 3), (5, 4), (400, 398)):
@@ -64,8 +75,7 @@ def test_element_outside_is_refused_where_it_stands(crossing: Crossing, backend:
     ort_values.run(session, crossing.operands((0,)))
 
 
-@EACH
-@BACKENDS
+@EACH_REFUSED
 def test_rank_is_open(crossing: Crossing, backend: str) -> None:
     session = enforced(crossing.single.model([0] * len(crossing.single.names)), backend, "all")
     for shape, place in (((), 0), ((2, 3), 4), ((1, 1, 1), 0)):
@@ -74,13 +84,31 @@ def test_rank_is_open(crossing: Crossing, backend: str) -> None:
     ort_values.run(session, crossing.operands((2, 0)))
 
 
-@EACH
-@BACKENDS
+@EACH_REFUSED
 def test_constants_outside_are_refused_before_a_run(crossing: Crossing, backend: str) -> None:
     made = crossing.single.model(constants=crossing.operands((3,), 1))
     with pytest.raises(sonnx_ort.ModelRejected) as caught:
         sonnx_ort.rewrite(made, backend=backend, operators="all,-Graph")
     assert [v.rule.id for v in caught.value.report.violations] == [crossing.boundary.rule]
+
+
+@EACH_UNNEEDED
+@pytest.mark.parametrize("constant", [False, True])
+def test_element_that_the_installed_kernel_computes_rightly_passes(
+    crossing: Crossing, constant: bool
+) -> None:
+    single, feeds = crossing.single, crossing.operands((4,), 2)
+    made = single.model(constants=feeds if constant else None)
+    (found,) = ort_values.run(enforced(made, "python"), {} if constant else feeds)
+    right = outcome(
+        single.operator.name,
+        list(feeds.values()),
+        single.element_type,
+        Edition.TYPED,
+        single.attributes,
+        unneeded={crossing.boundary.rule},
+    )
+    np.testing.assert_array_equal(found, right)
 
 
 @EACH

@@ -74,6 +74,24 @@ def dequantized(x: object, zero_point: object, scale: object = 0.5) -> Feeds:
     return {"X": x, "s": np.array(scale, np.float32), "z": np.array(zero_point, np.int32)}
 
 
+def sizes(*numbers: int) -> Array:
+    return np.array(numbers, np.int64)
+
+
+def joined(*shapes: tuple[int, ...]) -> Feeds:
+    """Tensors for a Concat, each as its elements and its shape."""
+    feeds: Feeds = {}
+    for name, shape in zip("xyz", shapes, strict=False):
+        feeds |= {name: np.arange(np.prod(shape, dtype=int)), f"{name}s": sizes(*shape)}
+    return feeds
+
+
+CONCAT = (
+    "(T[k] x, int64[p] xs, T[l] y, int64[q] ys) => (T[] Y) { [node] Y = Concat<axis = 1>(X0, X1) }"
+)
+SQUEEZED = np.arange(3).reshape(1, 3, 1)
+NUMBERS = ("float", "float16", "double", "bool", "int8", "int16", "uint64")
+
 INF, NAN, LARGEST = np.inf, np.nan, float(np.finfo(np.float32).max)
 SMALLEST = -(2**31)
 SOFTMAX = "(T[n, m] X) => (T[n, m] Y) { [node] Y = Softmax <axis = 1> (X) }"
@@ -293,6 +311,96 @@ TABLES = {
         [{"X": [SMALLEST, 2**31 - 1], "s": np.array(2, np.float32)}],
         [("signature", {"X": [1], "s": np.ones(1, np.float32)})],
         frozenset({"s"}),
+    ),
+}
+
+_READ = "X0 = Reshape<allowzero = 1>(x, xs) X1 = Reshape<allowzero = 1>(y, ys)"
+TABLES |= {
+    "Concat": Table(
+        CONCAT.replace("{ ", "{ " + _READ),
+        NUMBERS,
+        [joined((2, 3), (2, 1)), joined((2, 3), (2, 0)), joined((0, 3), (0, 2))],
+        [
+            ("C2", joined((2, 3), (0, 3))),
+            ("C2", joined((2, 0), (0, 0))),
+            ("C2", joined((3, 2), (2, 3))),
+            ("C2", joined((2, 3), (2,))),
+            ("C2", joined((2, 3), (0,))),
+            ("C2", joined((0,), (2, 3))),
+            ("C2", joined((2, 3), (2, 3, 1))),
+            ("C2", joined((2, 3), (0, 3, 4))),
+        ],
+        frozenset({"xs", "ys"}),
+    ),
+    "Concat of known rank": Table(
+        "(T[a, b] x, T[c, d] y, T[e, f] z) => (T[g, h] Y) { [node] Y = Concat<axis = 0>(x, y, z) }",
+        ("float", "int32"),
+        [{"x": ROWS, "y": ROWS[:0], "z": ROWS}],
+        [
+            ("C2", {"x": ROWS, "y": ROWS, "z": ROWS[:, :0]}),
+            ("C2", {"x": ROWS[:0, :1], "y": ROWS, "z": ROWS}),
+        ],
+    ),
+    "Reshape": Table(
+        "(T[a, b] x, int64[c] s) => (T[] Y) { [node] Y = Reshape<allowzero = 0>(x, s) }",
+        NUMBERS,
+        [
+            {"x": ROWS, "s": sizes(-1, 2)},
+            {"x": ROWS, "s": sizes(0, 4)},
+            {"x": ROWS[:0], "s": sizes(0, 4)},
+            {"x": ROWS[:1, :1], "s": sizes()},
+        ],
+        [
+            ("allowzero.C3", {"x": ROWS[:0], "s": sizes(-1, 4)}),
+            ("allowzero.C3", {"x": ROWS[:, :0], "s": sizes(2, -1)}),
+        ],
+        frozenset({"s"}),
+    ),
+    "Reshape with zeros": Table(
+        "(T[a, b] x, int64[c] s) => (T[] Y) { [node] Y = Reshape<allowzero = 1>(x, s) }",
+        ("float", "int8"),
+        [{"x": ROWS, "s": sizes(-1, 2)}, {"x": ROWS[:0], "s": sizes(-1, 2)}],
+        [("allowzero.C3", {"x": ROWS[:0], "s": sizes(0, -1)})],
+        frozenset({"s"}),
+    ),
+    "Squeeze": Table(
+        "(T[a, b, c] x, int64[d] s) => (T[] Y) { [node] Y = Squeeze(x, s) }",
+        NUMBERS,
+        [
+            {"x": SQUEEZED, "s": sizes(0, 2)},
+            {"x": SQUEEZED, "s": sizes(-1, 0)},
+            {"x": SQUEEZED, "s": sizes(-1)},
+        ],
+        [
+            ("A.names", {"x": SQUEEZED, "s": sizes()}),
+            ("A.C2", {"x": SQUEEZED, "s": sizes(0, 0)}),
+            ("A.C2", {"x": SQUEEZED, "s": sizes(0, 2, -3)}),
+        ],
+        frozenset({"s"}),
+    ),
+    "Squeeze by an attribute": Table(
+        "(T[] x) => (T[] Y) { [node] Y = Squeeze<axes = [0, -3]>(x) }",
+        ("float", "int64"),
+        [{"x": np.ones((1, 1, 1, 1))}],
+        [("A.C2", {"x": np.ones((1, 1, 1))})],
+        opset=11,
+    ),
+    "Unsqueeze": Table(
+        "(T[a] x, int64[] s) => (T[] Y) { [node] Y = Unsqueeze(x, s) }",
+        NUMBERS,
+        [{"x": [1, 2], "s": sizes(0, -1)}, {"x": [1, 2], "s": sizes()}],
+        [("A.rank", {"x": [1, 2], "s": np.array(0)})],
+        frozenset({"s"}),
+    ),
+    "Range": Table(
+        "(T[] s, T[] l, T[] d) => (T[a] Y) { [node] Y = Range(s, l, d) }",
+        ("float", "double", "int16", "int32", "int64"),
+        [{"s": 0, "l": 7, "d": 2}, {"s": 7, "l": 0, "d": -2}, {"s": 7, "l": 0, "d": 2}],
+        [
+            ("scalars", {"s": [0], "l": 7, "d": 2}),
+            ("scalars", {"s": 0, "l": [7], "d": 2}),
+            ("scalars", {"s": 0, "l": 7, "d": [2]}),
+        ],
     ),
 }
 

@@ -23,7 +23,7 @@ def cases(kind):
     return [
         pytest.param(example, case, id=f"{example.name}-{case.name}")
         for example in models.examples()
-        for case in example.cases
+        for case in (case.with_runtime(ort.__version__) for case in example.cases)
         if isinstance(case.expected, kind)
     ]
 

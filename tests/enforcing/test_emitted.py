@@ -4,12 +4,14 @@ A file in `emitted` has a model and what each backend makes of it. After a chang
 `python3 scripts/record_emitted.py` writes the files anew.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
 import sonnx_ort
 from sonnx_ort.pipeline import reference_of
+from sonnx_ort.profile.catalog import RULES
 from support.backends import on_each_backend
 from support.emitted import FOLDER, Emitted
 
@@ -20,6 +22,8 @@ LOSING = (
     "explicit_three_known_ranks",
 )
 """Here a claim about an output is lost on the way, or what a function calls a constant."""
+
+AGAINST_KERNELS = re.compile("|".join(r.id for r in RULES.values() if r.needed_before))
 
 on_each_model = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 
@@ -41,7 +45,14 @@ def test_emitted_nodes_are_those_on_record(path: Path, backend: str) -> None:
 def test_native_model_gives_the_python_backends_back(path: Path) -> None:
     emitted = Emitted.read(path)
     native = emitted.rewritten("native").SerializeToString()
-    assert reference_of(native) == emitted.rewritten("python")
+    reference, python = reference_of(native), emitted.rewritten("python")
+    if AGAINST_KERNELS.search(emitted.told("python")):
+        # The reference checks what guards do, and guards are for every version of onnxruntime.
+        for node in (*reference.graph.node, *python.graph.node):
+            del node.metadata_props[:]
+            for attribute in (a for a in node.attribute if a.name == "edition"):
+                attribute.s = attribute.s.removesuffix(b", any version")
+    assert reference == python
 
 
 @on_each_model

@@ -98,6 +98,7 @@ OTHERWISE = {
     "Constant": "a tensor that the file holds has its own shape",
     "If": "its branches are made new",
     "Loop": "its body is made new",
+    "Pow": "guards of a Pow alone compute powers",
     "ReduceSum": "guards of a Softmax alone sum up",
     "Slice": "guards of a Softmax of old versions alone take part of a shape",
     "Sub": "guards of a Slice alone subtract",

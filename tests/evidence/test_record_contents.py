@@ -47,7 +47,7 @@ def test_record_of_a_check(source: Path) -> None:
     report = sonnx_ort.check(source, waivers=[SHAPES])
     record = record_of_check(source, read(source), report)
     files = ModelFiles("model.onnx", digest(source), {"w.bin": digest(source.with_name("w.bin"))})
-    assert record.options == DEMANDS
+    assert record.options == DEMANDS | {"backend": "python"}
     assert record.versions == versions()
     assert (record.original.files, record.original.report) == (files, document(report))
     assert (record.rewritten, record.changes) == (None, ())

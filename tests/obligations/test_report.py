@@ -195,6 +195,7 @@ class TestJson:
             "words": "as written",
             "remark": "",
             "later_tag": "E_DIV_FLOAT_CONSTR_A_0010",
+            "needed_before": None,
         }
 
     def test_findings(self, report: Report) -> None:

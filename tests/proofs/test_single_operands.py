@@ -53,6 +53,7 @@ def _windows() -> Iterator[SingleOperands]:
         yield from (windowed(name, kind) for kind in OPERATOR_CASES[name].kernels)
     yield windowed("Conv", T.FLOAT, group=3, given=("X", "W"))
     yield windowed("ConvInteger", T.UINT8, given=("X", "W", "w_zero_point"))
+    yield windowed("ConvInteger", T.INT8, pads=(1, 0, 0, 0))
     yield windowed("MaxPool", T.UINT8, pads=(1, 1, 1, 1), dilations=(2, 3))
     yield windowed("LSTM", T.FLOAT, hidden_size=2)
 

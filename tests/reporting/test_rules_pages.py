@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
+from sonnx_ort.profile.finite import FINITE
 from sonnx_ort.profile.graph import GENERAL_RULES
 from sonnx_ort.reporting.explanation import describe_operator
 from sonnx_ort.reporting.rules_pages import rules_pages, write_rules_pages
@@ -38,7 +39,8 @@ def test_every_rule_has_one_section_on_the_page_of_its_operator() -> None:
     for name, operator in OPERATORS.items():
         rules = [rule.id for rule in operator.all_rules()]
         assert headings(pages[f"rules/{name.lower()}.md"]) == rules
-    assert headings(pages["rules/graph.md"]) == [rule.id for rule in GENERAL_RULES]
+    of_graph = [rule.id for rule in (*GENERAL_RULES, FINITE)]
+    assert headings(pages["rules/graph.md"]) == of_graph
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,7 @@ def test_every_rule_has_one_section_on_the_page_of_its_operator() -> None:
         ("div", "Div.int.C2", "both editions, int"),
         ("add", "Add.float.R1", "both editions, float"),
         ("graph", "GR1", "every graph, in both editions"),
+        ("graph", "Graph.finite", "where it is asked for, in both editions"),
     ],
 )
 def test_section_says_where_a_rule_binds(page: str, rule: str, bound: str) -> None:

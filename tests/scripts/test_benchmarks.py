@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import benchmark
 import pytest
-from benchmarks import operators, plot, report
+from benchmarks import finite, operators, plot, report
 from benchmarks.measurement import choose_subjects
 from benchmarks.targets import TARGETS
 from benchmarks.turns import FEWEST_TURNS, Spread, difference_of, ratio_of, seconds_of, take_turns
@@ -229,6 +229,7 @@ def call(monkeypatch):
         ("operators", {"--backend", "--elements", "--types", "--seconds", "--json", "--markdown"}),
         ("models", {"--backend", "--model", "--seconds", "--markdown"}),
         ("rewriting", {"--backend", "--nodes", "--seconds"}),
+        ("finite", {"--seconds"}),
         ("sessions", {"MODEL", "--backend", "--megabytes", "--seconds", "--markdown"}),
         ("plot", {"RESULTS.json", "PICTURE.svg"}),
     ],
@@ -254,6 +255,15 @@ def test_wrong_argument_is_refused_in_a_sentence(call, capsys, arguments, senten
         call(*arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err.endswith(f": {sentence}\n")
+
+
+@pytest.mark.thorough
+def test_what_finite_values_cost_is_a_ratio_for_each_backend_and_extent():
+    turns = finite.time_runs("digits_convolutional", 0.001)
+    row = finite.row("digits_convolutional", turns)
+    assert list(row)[2:] == [
+        *("native, outputs", "native, every value", "python, outputs", "python, every value")
+    ]
 
 
 @pytest.mark.thorough

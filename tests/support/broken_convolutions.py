@@ -65,6 +65,8 @@ def _zero_points() -> Iterator[Case]:
         yield (*point, [*operands, zero_point])
         points = "ConvInteger.w_zero_point", "ConvInteger (a_, b_, c_, d_)"
         yield (*points, [*operands, *_ones("uint8", ()), zero_point])
+    padded = "ConvInteger.C1", "ConvInteger <pads = [1, 0, 0, 2]> (a_, b_, c_)"
+    yield (*padded, [*operands, *_ones("uint8", ())])
 
 
 def _pools(kind: str) -> Iterator[Case]:
@@ -155,6 +157,8 @@ def _recurrences(kind: str) -> Iterator[Case]:
     for first in ("Tanh", "LeakyRelu", "Affine", "tanh", "Some"):
         yield case("activations", f', activations = ["{first}", "Tanh", "Tanh"]')
     yield case("activations", ', activations = ["Sigmoid"]')
+    for clip in ("3.0", "0.0", "-1.0"):
+        yield case("clip", f", clip = {clip}")
     for value in (1, 2, -1):
         yield case("input_forget", f", input_forget = {value}")
         yield case("layout", f", layout = {value}")

@@ -4,6 +4,8 @@ from typing import TypeVar
 
 import onnxruntime as ort
 
+from sonnx_ort.profile.catalog import RULES
+
 Told = TypeVar("Told")
 
 INSTALLED = tuple(map(int, ort.__version__.split(".")[:2]))
@@ -26,6 +28,13 @@ against what they do until none of them is."""
 def changed(fact: str) -> bool:
     """Whether a fact of the table holds for the installed version."""
     return CHANGED_IN[fact] <= INSTALLED
+
+
+def unneeded(backend: str) -> frozenset[str]:
+    """The rules against kernels that a backend does not enforce with the installed version."""
+    if backend == "native":
+        return frozenset()
+    return frozenset(rule.id for rule in RULES.values() if not rule.needed_with(ort.__version__))
 
 
 def before_and_since(fact: str, before: Told, since: Told) -> Told:

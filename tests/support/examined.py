@@ -33,4 +33,4 @@ def check_with_outline(
 ) -> tuple[Report, GraphOutline]:
     """Check a model, and describe its graph."""
     demands = choose_demands(edition, broadcast, operators)
-    return checked_models.check_with_outline(model, demands)
+    return checked_models.check_with_outline(model, Choices(demands))

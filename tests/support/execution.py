@@ -17,6 +17,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.broadcasting import run
+from support.changes import unneeded
 from support.elementwise import Single
 from support.kernels import kernel_of
 from support.sessions import quiet
@@ -84,6 +85,11 @@ def through_session(backend: Backend) -> Execution:
 
     execution.__name__ = f"through_{backend}_backend"
     return execution
+
+
+def unneeded_by(execution: Execution) -> frozenset[str]:
+    """The rules against kernels that an execution does not enforce."""
+    return unneeded("native" if execution is EXECUTIONS[-1] else "python")
 
 
 EXECUTIONS: tuple[Execution, ...] = (through_kernel, *map(through_session, Backend))

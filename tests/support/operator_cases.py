@@ -127,6 +127,20 @@ def _shifts_beyond(kind: ElementType) -> Sequence[Elements]:
     return [(1, 8 * kind.dtype.itemsize), (0, 127), *negative]
 
 
+def _inexact_powers(kind: ElementType) -> Sequence[Elements]:
+    if kind is T.INT32:
+        return [(2, 31), (46341, 2), (-1291, 3), (3, 2**31 - 1)]
+    wide = [(2**53, 1), (smallest_value(kind), 1), (-1, 2**53 + 1), (3, 2**63 - 1)]
+    return [(2, 53), (-2, 53), (3, 39), (94906266, 2), *wide]
+
+
+def _exact_powers(kind: ElementType) -> Sequence[Elements]:
+    if kind is T.INT32:
+        return [(-2, 31), (46340, 2), (-1290, 3), (-1, 2**31 - 1), (2**31 - 1, 1)]
+    wide = [(2**53 - 1, 1), (1 - 2**53, 1), (-1, 2**53 - 1), (smallest_value(kind), 0)]
+    return [(2, 52), (-3, 33), (94906265, 2), *wide]
+
+
 def elements(
     generator: Generator, kind: ElementType, shape: Sequence[int], special: float = 0.2
 ) -> Array:
@@ -235,6 +249,8 @@ def _power(generator: Generator, kind: ElementType) -> Made:
     base, exponent = (elements(generator, kind, [20]) for _ in range(2))
     if kind.family is Family.INTEGER:
         exponent = (abs(exponent) % 16).astype(kind.dtype)
+        most = 2.0 ** (min(52, 8 * kind.dtype.itemsize - 2) / np.maximum(exponent, 1))
+        base = np.where(abs(base.astype(float)) > most, base % 9, base).astype(kind.dtype)
     return [base, exponent], {}
 
 
@@ -267,9 +283,10 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
         boundaries=(
             Boundary(
                 "Pow.int.C1",
-                lambda kind: [(2, -1), (0, -1), (1, smallest_value(kind))],
+                lambda kind: [(2, -1), (7, -1), (0, smallest_value(kind))],
                 lambda _: [(2, 0), (0, 0), (-3, 3), (1, 7)],
             ),
+            Boundary("Pow.int.C2", _inexact_powers, _exact_powers),
         ),
         random=_power,
     ),
@@ -344,9 +361,6 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
         attributes={family: {"axis": 0} for family in Family},
         random=_arg_max,
     ),
-    "Softmax": OperatorCase(FLOATS, attributes={Family.FLOAT: {"axis": 0}}),
-    "QuantizeLinear": OperatorCase((T.FLOAT,)),
-    "DequantizeLinear": OperatorCase((T.INT32,)),
     "Conv": OperatorCase((T.FLOAT16, T.FLOAT), attributes={Family.FLOAT: {"auto_pad": "NOTSET"}}),
     "ConvInteger": OperatorCase(
         (T.INT8, T.UINT8), attributes={Family.INTEGER: {"auto_pad": "NOTSET"}}
@@ -356,6 +370,9 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     ),
     "Gemm": OperatorCase(FLOATS),
     "LSTM": OperatorCase((T.FLOAT16, T.FLOAT), attributes={Family.FLOAT: LSTM_ATTRIBUTES}),
+    "Softmax": OperatorCase(FLOATS, attributes={Family.FLOAT: {"axis": 0}}),
+    "QuantizeLinear": OperatorCase((T.FLOAT,)),
+    "DequantizeLinear": OperatorCase((T.INT32,)),
 }
 
 

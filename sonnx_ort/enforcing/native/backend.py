@@ -21,6 +21,7 @@ from sonnx_ort.enforcing.native.expansion import BY_OPERATORS
 from sonnx_ort.enforcing.native.finite import finite_guard
 from sonnx_ort.enforcing.native.guard import GuardedNode, Operands
 from sonnx_ort.enforcing.native.inputs import prepare_inputs
+from sonnx_ort.enforcing.native.layout_guards import has_equal_ranks
 from sonnx_ort.enforcing.native.record import GroupRecorder, Original, write_enforcement
 from sonnx_ort.enforcing.nodes import (
     ADDED_OPERATORS,
@@ -47,6 +48,7 @@ from sonnx_ort.obligations.targets import Target
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.rule import Status
 
 _GUARDS = 9
@@ -54,12 +56,16 @@ _GUARDS = 9
 
 _IN_GUARDS_OF: Mapping[str, Sequence[str]] = MappingProxyType(
     {
+        "Pow": ("Pow",),
         "ReduceSum": ("Softmax",),
         "Slice": ("Softmax",),
         "Sub": ("Slice",),
     }
 )
 """The added operators that are in guards of these operators alone."""
+
+_RANGE = 11
+"""The first opset with Range, which guards of shapes of different ranks contain."""
 
 _BFLOAT16 = 13
 """The first opset in which Cast, Reshape and Shape take bfloat16."""
@@ -86,7 +92,10 @@ class NativeBackend(EnforcingBackend):
         element_type = element_type_of(examined)
         if element_type is ElementType.BFLOAT16:
             return max(_BFLOAT16, oldest_opset_with_hidden_shapes(examined))
-        runtime = any(o.status is Status.RUNTIME and o.rule.in_run for o in examined.obligations)
+        left = (o for o in examined.obligations if o.status is Status.RUNTIME and o.rule.in_run)
+        runtime = [o.rule.requirement for o in left]
+        if any(isinstance(each, EqualButOnAxis) for each in runtime):
+            return _GUARDS if has_equal_ranks(examined.operands) else _RANGE
         if runtime or examined.broadcast is not None or result_forms(examined, element_type):
             return _GUARDS
         return examined.target.operator.oldest_kernels
@@ -133,7 +142,8 @@ class NativeBackend(EnforcingBackend):
         """The oldest opset in which a value can be checked to be finite."""
         if checked.element_type is not ElementType.BFLOAT16:
             return _GUARDS
-        return LOOP_OF_BFLOAT16 if checked.may_be_misinferred else _BFLOAT16
+        hidden = checked.may_be_misinferred or checked.operand.scalar_inputs
+        return LOOP_OF_BFLOAT16 if hidden else _BFLOAT16
 
     def check_finite(self, nodes: StandardNodes, checked: FiniteValue, value: ir.Value) -> ir.Value:
         """Make a copy of a value that is readable only if all elements are finite.

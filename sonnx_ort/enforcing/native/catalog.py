@@ -26,6 +26,7 @@ from sonnx_ort.enforcing.native.line_guards import (
     short_behind_axis_guard,
 )
 from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32, NONZERO_NUMBERS
+from sonnx_ort.enforcing.native.powers import EXACT_POWER
 from sonnx_ort.enforcing.native.shape_guards import EVERY_AXIS, axis_guard, rank_guard, slice_guard
 from sonnx_ort.enforcing.native.size_guards import shape_guard, sizes_guard
 from sonnx_ort.enforcing.nodes import StandardNodes
@@ -47,6 +48,7 @@ from sonnx_ort.profile.requirements.lines import (
 )
 from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
+from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
@@ -59,6 +61,7 @@ DECIDING_GUARDS: Mapping[type, DecidingGuard] = MappingProxyType(
         InfinityForZeroDivisor: NONZERO_DIVISOR,
         RepresentableQuotient: REPRESENTABLE_QUOTIENT,
         WithinInt32: WITHIN_INT32,
+        ExactPower: EXACT_POWER,
         EveryAxis: EVERY_AXIS,
         NonZeroNumbers: NONZERO_NUMBERS,
         DifferenceWithinInt32: DIFFERENCE_WITHIN_INT32,

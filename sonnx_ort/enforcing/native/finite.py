@@ -28,8 +28,10 @@ def finite_guard(nodes: StandardNodes, checked: FiniteValue, value: ir.Value) ->
     found = any_true(nodes, outside, "any_outside")
     shape, code = nodes.shape(read), nodes.constant([-FINITE.code], "code")
     may_be_scalar = operand.scalar_inputs or not operand.shape
+    # ONNX Runtime renames what it inlines of a branch: guards are found by names in between.
+    returned = bool(checked.obligation.path) and value.is_graph_output()
     name = finite_guard_name(checked.obligation.operator, checked.obligation.node, operand.value)
-    if may_be_scalar:
+    if may_be_scalar or returned:
         # A scalar's shape has no element to hold a code, so its rank is used.
         decided = nodes.add("Where", [found, code, nodes.shape(shape)], "rank_or_code")
         shape = nodes.add("Reshape", [shape, decided], "shape_if_finite", name=name)

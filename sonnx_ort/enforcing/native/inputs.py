@@ -225,7 +225,7 @@ def prepare_inputs(
         recorder.record(nodes.nodes, Original(None, inputs=pairs))
         insert_behind_inputs(model.graph, uses, nodes.nodes, behind)
 
-    scalars = scalars_behind(examination.nodes, examination.facts)
+    scalars = scalars_behind(examination.nodes, examination.facts, examination.checked_values)
     if scalars:
         uses = readers_of(scalars)
         nodes = StandardNodes(names, "inputs", opset)

@@ -5,6 +5,7 @@ Shape(X0), Shape(X1) -> Equal -> Or(on the axis) -> Where(., Shape(X0), -code) -
 They read shapes, and the few elements that name sizes or axes.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 
 import onnx_ir as ir
@@ -18,27 +19,29 @@ from sonnx_ort.enforcing.native.guard import (
     any_true,
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
-from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
+from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce, named_axes
 from sonnx_ort.profile.requirements.reshaping import InferableSize
+from sonnx_ort.profile.rule import Status
 
 
 def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
     """The guard of shapes that are equal but on one axis."""
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-        """Compare axis by axis."""
+        """Compare axis by axis what is not proved to be equal."""
+        known = node.examined.operands
         first, *others = (nodes.shape(operand) for operand in operands)
-        rank = nodes.shape(first)
-        places = _places(nodes, rank)
-        axis = nodes.constant([requirement.axis], "axis")
-        if requirement.axis < 0:
-            axis = nodes.add("Add", [axis, rank], "axis_from_the_front")
-        on_axis = nodes.add("Equal", [places, axis], "is_the_axis")
+        rank = None if has_equal_ranks(known) else nodes.shape(first)
+        places = None if rank is None else _places(nodes, rank)
+        on_axis = _on_axis(nodes, requirement.axis, known[0], rank, places)
         flags = []
-        for other in others:
+        for other, facts in zip(others, known[1:], strict=True):
+            if requirement.judge([known[0], facts]).status is Status.PROVED:
+                continue
             sizes = other
-            if not _equal_ranks(node):
+            if rank is not None and places is not None:
                 flags.append(nodes.add("Equal", [nodes.shape(other), rank], "equal_rank"))
                 # As many sizes as the first operand has; they count if the ranks are equal.
                 many = nodes.add("Concat", [other, first], "sizes", {"axis": 0})
@@ -56,8 +59,26 @@ def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
     return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
 
 
-def _equal_ranks(node: GuardedNode) -> bool:
-    operands = node.examined.operands
+def _on_axis(
+    nodes: StandardNodes,
+    axis: int,
+    known: Operand,
+    rank: ir.Value | None,
+    places: ir.Value | None,
+) -> ir.Value:
+    """Whether each axis of the first operand is the one on which sizes may differ."""
+    if rank is None or places is None:
+        count = len(known.shape or ())
+        flags = [place == (axis + count if axis < 0 else axis) for place in range(count)]
+        return nodes.constant(flags, "is_the_axis", ir.DataType.BOOL)
+    number = nodes.constant([axis], "axis")
+    if axis < 0:
+        number = nodes.add("Add", [number, rank], "axis_from_the_front")
+    return nodes.add("Equal", [places, number], "is_the_axis")
+
+
+def has_equal_ranks(operands: Sequence[Operand]) -> bool:
+    """Whether the operands are known to have equal ranks."""
     ranks = {None if o.shape is None else len(o.shape) for o in operands}
     return len(ranks) == 1 and None not in ranks and not operands[0].scalar_inputs
 
@@ -74,10 +95,14 @@ def inferable_size_guard(requirement: InferableSize) -> DecidingGuard:
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Whether a size is -1, and another of the result is 0."""
-        del node
         data, sizes = operands
         others = nodes.shape(data) if requirement.copies_zeros else sizes
         zeros = nodes.add("Equal", [others, nodes.constant(0, "zero")], "is_zero")
+        if node.examined.operands[1].constant is not None:
+            # One of them is -1: else the rule is proved.
+            if requirement.copies_zeros and not node.may_be_scalar:
+                return Flag(zeros, when_kept=False)
+            return Flag(any_true(nodes, zeros, "some_zero"), when_kept=False)
         inferred = nodes.add("Equal", [sizes, nodes.constant(-1, "minus_one")], "is_inferred")
         found = [any_true(nodes, zeros, "some_zero"), any_true(nodes, inferred, "some_inferred")]
         return Flag(nodes.add("And", found, "not_inferable"), when_kept=False)
@@ -89,22 +114,30 @@ def axes_named_once_guard(requirement: AxesNamedOnce) -> DecidingGuard:
     """The guard of axes that are named once."""
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
-        """Compare each axis with all behind it, counted from the front."""
-        del node
+        """Look at the rank if the axes are known, and at each pair of axes otherwise."""
         data, *named = operands
-        line = nodes.constant([-1], "line")
-        axes = named[0] if named else nodes.constant(list(requirement.axes or ()), "axes")
-        axes = nodes.add("Reshape", [axes, line], "axes_in_line")
+        axes = named_axes(node.examined.operands, {"axes": requirement.axes})
         rank = nodes.shape(nodes.shape(data))
-        negative = nodes.add("Less", [axes, nodes.constant(0, "zero")], "is_negative")
-        counted = nodes.add("Add", [axes, rank], "counted")
-        axes = nodes.add("Where", [negative, counted, axes], "from_the_front")
-        places = _places(nodes, nodes.shape(axes))
-        column = nodes.constant([-1, 1], "column")
-        standing = [nodes.add("Reshape", [v, column], "in_column") for v in (axes, places)]
-        equal = nodes.add("Equal", [standing[0], axes], "is_equal")
-        behind = nodes.add("Less", [standing[1], places], "is_behind")
-        twice = nodes.add("And", [equal, behind], "is_named_twice")
-        return Flag(any_true(nodes, twice, "any_named_twice"), when_kept=False)
+        if axes is None:
+            return _named_twice(nodes, named[0], rank)
+        # Of such a rank, an axis from the front is one from the end.
+        ranks = sorted({one - other for one in axes for other in axes if other < 0 <= one})
+        broken = nodes.add("Equal", [rank, nodes.constant(ranks, "ranks")], "is_one_axis")
+        return Flag(any_true(nodes, broken, "any_named_twice"), when_kept=False)
 
     return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
+
+
+def _named_twice(nodes: StandardNodes, axes: ir.Value, rank: ir.Value) -> Flag:
+    """Compare each axis with all behind it, counted from the front."""
+    axes = nodes.add("Reshape", [axes, nodes.constant([-1], "line")], "axes_in_line")
+    negative = nodes.add("Less", [axes, nodes.constant(0, "zero")], "is_negative")
+    counted = nodes.add("Add", [axes, rank], "counted")
+    axes = nodes.add("Where", [negative, counted, axes], "from_the_front")
+    places = _places(nodes, nodes.shape(axes))
+    column = nodes.constant([-1, 1], "column")
+    standing = [nodes.add("Reshape", [v, column], "in_column") for v in (axes, places)]
+    equal = nodes.add("Equal", [standing[0], axes], "is_equal")
+    behind = nodes.add("Less", [standing[1], places], "is_behind")
+    twice = nodes.add("And", [equal, behind], "is_named_twice")
+    return Flag(any_true(nodes, twice, "any_named_twice"), when_kept=False)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import onnx_ir as ir
 
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
+from sonnx_ort.custom_ops.decision import for_any_version
 from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.custom_ops.failure_channel import guard_name
 from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS, finite_guard_name
@@ -45,6 +46,7 @@ from sonnx_ort.enforcing.value_info import (
     declare_output,
     element_type_of,
 )
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.finite import FiniteValue
@@ -52,10 +54,18 @@ from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Status
 
 _READING_OPERANDS = frozenset({"Cast", "Equal", "Expand", "Reshape", "Shape"})
 """The operators of added nodes that read what the replaced nodes read."""
+
+_WITH_RULES_AGAINST_KERNELS = frozenset(
+    custom.name
+    for custom in CUSTOM_OPERATORS.values()
+    if any(rule.needed_before is not None for rule in custom.operator.all_rules())
+)
+"""The custom operators that check other rules with other versions of onnxruntime."""
 
 _RESHAPE_BY_INPUT = 5
 """The first opset in which Reshape takes its shape as an input."""
@@ -94,7 +104,7 @@ class PythonBackend(EnforcingBackend):
             n.target.node for n in candidates if not _can_be_checked(n) or _only_waived(n)
         }
         others = [node for node in nodes if node.target.node not in never_violated]
-        checked = {value.node for value in examination.finite if value.left_to_the_run}
+        checked = {value.node for value in examination.checked_values}
         return constant_nodes(model, others, checked, has_kernel=has_kernel) | never_violated
 
     @staticmethod
@@ -237,6 +247,13 @@ class PythonBackend(EnforcingBackend):
             kernel.metadata_props.update(target.node.metadata_props)
         record_rules(kernel, examined)
         return result
+
+
+def check_for_any_version(model: ir.Model, edition: Edition) -> None:
+    """Have the custom operators of a model check the rules of every version of onnxruntime."""
+    for node in every_node(model.graph):
+        if node.domain == DOMAIN and node.op_type in _WITH_RULES_AGAINST_KERNELS:
+            node.attributes["edition"] = ir.AttrString("edition", for_any_version(edition))
 
 
 def _with_single(examined: ExaminedNode, operands: Sequence[ir.Value]) -> Sequence[ir.Value]:

@@ -98,7 +98,8 @@ def _foldable(examined: ExaminedNode) -> bool:
     floats = any(kind is None or kind.family is Family.FLOAT for kind in types)
     return (
         all(examined.foldable)
-        and all(o.status is Status.PROVED for o in examined.obligations)
+        # Another version may run the model, with the kernels of the custom operators.
+        and all(o.status is Status.PROVED and not o.by_version for o in examined.obligations)
         and not examined.proof_uses_guards
         and not any(examined.may_be_misinferred)
         and not (broadcasts and not all(_known_not_empty(o) for o in examined.operands))

@@ -74,7 +74,11 @@ class WithinInterval(HintByExample):
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check the type, then bounds, then a constant."""
-        operand = operands[self.position]
+        if len(operands) <= self.position:
+            return proved(f"{self.operands[self.position]} is left out")
+        return self._judge_elements(operands[self.position])
+
+    def _judge_elements(self, operand: Operand) -> Judgement:
         element_type = ElementType.named(operand.element_type)
         unknown = at_run_time(f"the elements of {operand.name} are known only in a run")
         if element_type is None:
@@ -99,6 +103,8 @@ class WithinInterval(HintByExample):
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Find the first element outside the interval."""
+        if len(arrays) <= self.position:
+            return None
         index = self._first_outside(arrays[self.position])
         if index is None:
             return None
@@ -175,6 +181,45 @@ _EXAMPLE = Illustration(
     "X [2147483648.0, NaN], float, to int32",
     "keep such numbers out, for example with Clip, or convert to a wider type",
 )
+
+
+@dataclass(frozen=True, slots=True)
+class WithinIntervalIf(DependsOnAttributes, HintByExample):
+    """Attributes decide whether a requirement on elements applies.
+
+    Attributes:
+        attributes: The names of the attributes.
+        applies: Whether the requirement applies to a node, given its attributes by name.
+        interval: The requirement.
+        otherwise: Why nothing is required of other nodes.
+    """
+
+    attributes: tuple[str, ...]
+    applies: Callable[[Mapping[str, AttributeValue]], bool]
+    interval: WithinInterval
+    otherwise: str
+
+    subject: ClassVar = Subject.ELEMENTS
+
+    @property
+    def example(self) -> Illustration:
+        """That of the requirement."""
+        return self.interval.example
+
+    def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
+        """Give what is demanded of a node."""
+        if self.applies(attributes):
+            return self.interval
+        return DecidedByAttributes(proved(self.otherwise), self.example)
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Undecided, because the node is unknown."""
+        del operands
+        return at_run_time(f"what the attribute {' and '.join(self.attributes)} says is not known")
+
+    def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
+        """Decide as if the requirement applied."""
+        return self.interval.violation(arrays)
 
 
 class RepresentableAsInteger(DependsOnAttributes, HintByExample):

@@ -60,7 +60,7 @@ def no_size_is_below_minus_one(operands: Sequence[Operand], attributes: Attribut
     (sizes,) = operands
     numbers = _numbers(sizes)
     if numbers is None:
-        return proved("no size is negative") if _at_least(sizes, _INFERRED) else _unknown(sizes)
+        return proved("no size is below -1") if _at_least(sizes, _INFERRED) else _unknown(sizes)
     below = [number for number in numbers if number < _INFERRED]
     return violated(f"a size is {below[0]}") if below else proved("no size is below -1")
 

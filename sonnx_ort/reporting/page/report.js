@@ -51,7 +51,10 @@ function operandItem(operand) {
 function sourceOf(rule) {
   const tag = rule.tag ? `, ${rule.tag}` : "";
   const later = rule.later_tag ? `; later ${rule.later_tag}` : "";
-  return `${rule.document}, ${rule.section}${tag} (${rule.standing}, ${rule.words}${later})`;
+  const kernels = rule.needed_before
+    ? `; no rule of the profile: for ONNX Runtime before ${rule.needed_before}`
+    : "";
+  return `${rule.document}, ${rule.section}${tag} (${rule.standing}, ${rule.words}${later}${kernels})`;
 }
 
 function explanation(obligation) {

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import z3
 
 from sonnx_ort.profile.element_type import Family, smallest_value
+from sonnx_ort.profile.requirements.attributes import DecidedByAttributes
 from sonnx_ort.profile.requirements.broadcasting import Broadcastable, LimitedBroadcasting
 from sonnx_ort.profile.requirements.division import (
     InfinityForZeroDivisor,
@@ -21,7 +22,7 @@ from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZer
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
-from sonnx_ort.profile.rule import Requirement, Rule
+from sonnx_ort.profile.rule import Requirement, Rule, Status
 from support.proofs.alignment_rules import lines_up
 from support.proofs.number_rules import (
     differences_within_int32,
@@ -111,6 +112,9 @@ def _of_rank(requirement: OwnRank, *operands: Tensor) -> z3.BoolRef:
 
 
 _OF_SINGLE_OPERANDS: Mapping[type, Callable[..., z3.BoolRef]] = {
+    DecidedByAttributes: lambda requirement, *_: z3.BoolVal(
+        requirement.judgement.status is Status.PROVED
+    ),
     OwnRank: _of_rank,
     AxisNotEmpty: lambda requirement, x: _holds_something(requirement.axis, x),
     SizesWithin: _limited,
