@@ -85,6 +85,9 @@ def of_results() -> list[object]:
     "BatchNormalization.draft.type",
     "Clip.draft.float.type",
     "Clip.draft.int.type",
+    "DequantizeLinear.draft.types",
+    "Exp.draft.float.type",
+    "LeakyRelu.draft.float.type",
     "Less.draft.float.type",
     "Less.draft.int.type",
     "Log.draft.float.type",
@@ -97,8 +100,15 @@ def of_results() -> list[object]:
     "Neg.draft.int.type",
     "Pow.draft.float.type",
     "Pow.draft.int.type",
+    "QuantizeLinear.draft.types",
+    "Relu.draft.float.type",
+    "Relu.draft.int.type",
+    "Sigmoid.draft.float.type",
+    "Sin.draft.float.type",
     "Slice.draft.R9",
+    "Softmax.draft.float.type",
     "Sqrt.draft.float.type",
+    "Tanh.draft.float.type",
     "Where.draft.float.type",
     "Where.draft.int.type",
 )
@@ -141,7 +151,9 @@ def test_operands_of_two_types_break_the_rule_about_them(
     assert rules == [[], [rule]]
 
 
-@pytest.mark.satisfies("General.GR1", "BatchNormalization.draft.sparse", "Slice.draft.R4")
+@pytest.mark.satisfies(
+    "General.GR1", "BatchNormalization.draft.sparse", "Slice.draft.R4", "Softmax.draft.sparse"
+)
 @pytest.mark.parametrize(
     ("name", "rule"), [pytest.param(n, r.id, id=r.id) for n, r in stated(Dense)]
 )

@@ -255,6 +255,15 @@ CASES = [
     "ArgMax.draft.not_empty",
     "BatchNormalization.draft.inference",
     "BatchNormalization.draft.epsilon",
+    "DequantizeLinear.draft.axis",
+    "DequantizeLinear.draft.block_size",
+    "DequantizeLinear.draft.output_dtype",
+    "LeakyRelu.draft.alpha",
+    "QuantizeLinear.draft.axis",
+    "QuantizeLinear.draft.block_size",
+    "QuantizeLinear.draft.output_dtype",
+    "QuantizeLinear.draft.precision",
+    "QuantizeLinear.draft.zero_point",
     "Slice.draft.R1",
     "Slice.draft.R2",
     "Slice.draft.R3",
@@ -262,6 +271,8 @@ CASES = [
     "Slice.draft.R7",
     "Slice.draft.R8",
     "Slice.draft.ends",
+    "Softmax.draft.axis",
+    "Softmax.draft.given",
 )
 @pytest.mark.parametrize(("rule", "operands", "attributes", "status", "evidence"), CASES)
 def test_judgement(

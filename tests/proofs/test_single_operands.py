@@ -170,7 +170,6 @@ FAULTS: dict[str, tuple[Mutation, ...]] = {
         off_by("axis", 1),
         operator("is_infinite", "Or"),
         operator("is_above", "Less"),
-        operator("is_below", "Greater"),
         swapped("shape_or_code"),
         off_by("place", 1),
         off_by("one", -1),

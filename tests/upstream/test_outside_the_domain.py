@@ -69,6 +69,52 @@ SILENT = {
         [one("uint64", 2**64 - 1), one("uint64", 2)],
         before_and_since(BY_WAY_OF_INTEGERS, "[0]", "[1]"),
     ),
+    "Softmax of nothing but negative infinity": (
+        "float Softmax <axis = 0> (a)",
+        [one("float", -INF, -INF)],
+        "[nan, nan]",
+    ),
+    "Softmax of nothing along an axis that is not there": (
+        "float Softmax <axis = 1> (a)",
+        [("float[]", [])],
+        "[]",
+    ),
+    "LeakyRelu of float16 loses -0": (
+        "float16 LeakyRelu <alpha = 0.0> (a)",
+        [one("float16", -1)],
+        "[0.0]",
+    ),
+    "LeakyRelu without alpha": ("float LeakyRelu(a)", [one("float", -100)], "[-1.0]"),
+    "QuantizeLinear by 0": (
+        "uint8 QuantizeLinear(a, b, c)",
+        [one("float", 1, -1, 0), ("float[]", 0.0), ("uint8[]", 10)],
+        "[255, 0, 0]",
+    ),
+    "QuantizeLinear by NaN": (
+        "uint8 QuantizeLinear(a, b, c)",
+        [one("float", 1), ("float[]", NAN), ("uint8[]", 10)],
+        "[0]",
+    ),
+    "QuantizeLinear of what is not finite": (
+        "uint8 QuantizeLinear(a, b, c)",
+        [one("float", NAN, INF, -INF), ("float[]", 1.0), ("uint8[]", 10)],
+        "[0, 255, 0]",
+    ),
+    "QuantizeLinear by a scale in a line": (
+        "uint8 QuantizeLinear(a, b)",
+        [one("float", 7), one("float", 2)],
+        "[4]",
+    ),
+    "QuantizeLinear by an axis that is not there": (
+        "uint8 QuantizeLinear <axis = 7> (a, b)",
+        [one("float", 7), ("float[]", 2.0)],
+        "[4]",
+    ),
+    "DequantizeLinear of a difference beyond int32": (
+        "float DequantizeLinear(a, b, c)",
+        [one("int32", SMALLEST32), ("float[]", 1.0), ("int32[]", 100)],
+        "[2147483520.0]",
+    ),
     "Pow of a small base by a negative exponent": (
         "int32 Pow(a, b)",
         [one("int32", 2, 1, -1), one("int32", -1, -5, -1)],
