@@ -12,10 +12,12 @@ from sonnx_ort.profile.requirements.division import (
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.profile.rule import Requirement, Rule
 from support.proofs.alignment_rules import lines_up
+from support.proofs.powers import exponent_is_exact, is_exact
 from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term
 from support.proofs.terms import NotInterpreted, as_number, equal, is_signed, less, literal
 
@@ -94,6 +96,8 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
             found = _representable(*operands)
         case WithinInterval():
             found = _within(requirement, operands[requirement.position])
+        case ExactPower():
+            found = _exact(*operands)
         case WithinInt32():
             found = z3.And([_within_int32(operand) for operand in operands])
         case Broadcastable():
@@ -139,6 +143,16 @@ def _within(requirement: WithinInterval, x: Tensor) -> z3.BoolRef:
         return z3.And(conditions)
 
     return for_all(x.elements.length, inside)
+
+
+def _exact(x: Tensor, y: Tensor) -> z3.BoolRef:
+    single = isinstance(y.elements.length, int) and y.elements.length == 1
+
+    def exact(index: int | z3.ArithRef) -> z3.BoolRef:
+        base, exponent = x.elements.at(index), y.elements.at(0 if single else index)
+        return z3.And(is_exact(base, exponent), exponent_is_exact(exponent))
+
+    return for_all(x.elements.length, exact)
 
 
 def _within_int32(x: Tensor) -> z3.BoolRef:
