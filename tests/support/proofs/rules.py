@@ -25,6 +25,7 @@ from sonnx_ort.profile.requirements.lines import (
 )
 from sonnx_ort.profile.requirements.named_axes import AxesNamedOnce
 from sonnx_ort.profile.requirements.numbers import DifferenceWithinInt32, NonZeroNumbers
+from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.reshaping import InferableSize
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank, SameShape
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizesWithin
@@ -39,6 +40,7 @@ from support.proofs.number_rules import (
     numbers_other_than_zero,
     short_behind_axis,
 )
+from support.proofs.powers import exponent_is_exact, is_exact
 from support.proofs.tensors import Length, Tensor, Vector, for_all, length_of, same_sizes, term
 from support.proofs.terms import NotInterpreted, as_number, equal, is_signed, less, literal
 
@@ -170,6 +172,8 @@ def demanded(requirement: Requirement, operands: Sequence[Tensor]) -> z3.BoolRef
         case WithinIntervalIf():
             applied = requirement.applied
             found = z3.BoolVal(True) if applied is None else demanded(applied, operands)
+        case ExactPower():
+            found = _exact(*operands)
         case WithinInt32():
             found = z3.And([_within_int32(operand) for operand in operands])
         case Broadcastable():
@@ -215,6 +219,16 @@ def _within(requirement: WithinInterval, x: Tensor) -> z3.BoolRef:
         return z3.And(conditions)
 
     return for_all(x.elements.length, inside)
+
+
+def _exact(x: Tensor, y: Tensor) -> z3.BoolRef:
+    single = isinstance(y.elements.length, int) and y.elements.length == 1
+
+    def exact(index: int | z3.ArithRef) -> z3.BoolRef:
+        base, exponent = x.elements.at(index), y.elements.at(0 if single else index)
+        return z3.And(is_exact(base, exponent), exponent_is_exact(exponent))
+
+    return for_all(x.elements.length, exact)
 
 
 def _within_int32(x: Tensor) -> z3.BoolRef:

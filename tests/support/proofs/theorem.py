@@ -7,6 +7,7 @@ looked for among small operands, of which everything is told.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,8 @@ class OrderOfFloats:
         for (source, to), function in self._functions.items():
             number = z3.FreshConst(z3.BitVecSort(bits_of(source)), "number")
             for constant in self._constants:
-                if constant.element_type != to:
+                if constant.element_type != to or _value_of(constant).denominator > 1:
+                    # Limits between integers are compared with powers alone.
                     continue
                 prove_formula(_keeps_order(number, nearest_float(number, source, to), constant))
                 fact = _keeps_order(number, function(number), constant)
@@ -166,9 +168,21 @@ def _alone(formulas: Iterable[z3.BoolRef], *, quantified_models: bool = True) ->
 
 def _keeps_order(number: z3.BitVecRef, rounded: z3.FPRef, constant: Tensor) -> z3.BoolRef:
     limit = constant.elements.at(0)
-    exact = z3.simplify(z3.fpToReal(limit)).as_fraction()
-    beyond = number > z3.BitVecVal(int(exact), number.size())
-    return z3.And(z3.Not(z3.fpIsNaN(rounded)), z3.Implies(z3.fpGT(rounded, limit), beyond))
+    exact = int(_value_of(constant))
+    integer = z3.BitVecVal(exact, number.size())
+    facts = [
+        z3.Not(z3.fpIsNaN(rounded)),
+        z3.Implies(z3.fpGT(rounded, limit), number > integer),
+        z3.Implies(z3.fpLT(rounded, limit), number < integer),
+    ]
+    if int(float(constant.element_type.dtype.type(exact - 1))) == exact - 1:
+        # What is below is not rounded up to the constant.
+        facts.append(z3.Implies(number < integer, z3.fpLT(rounded, limit)))
+    return z3.And(facts)
+
+
+def _value_of(constant: Tensor) -> Fraction:
+    return z3.simplify(z3.fpToReal(constant.elements.at(0))).as_fraction()
 
 
 def _float_constants(graph: onnx.GraphProto) -> Iterable[Tensor]:

@@ -9,6 +9,7 @@ from sonnx_ort.profile.requirements.division import (
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
+from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Requirement
 from support.proofs.mutation import Mutation, left_out, number, off_by, operator, swapped
@@ -47,6 +48,10 @@ def _faults(requirement: Requirement, kind: ElementType) -> Iterator[Mutation]:
             yield off_by("smallest", 1)
             yield off_by("minus_one", 2)
             yield operator("overflows", "Or")
+        case ExactPower():
+            yield operator("is_exact", "Or")
+            yield off_by("limit", -1)
+            yield off_by("limit_2", 1)
         case WithinInterval():
             yield from _faults_of_limits(requirement, kind)
         case WithinInt32() if kind is ElementType.INT64:

@@ -10,12 +10,14 @@ import onnx
 import z3
 
 from sonnx_ort.profile.element_type import ElementType, Family
+from support.proofs.powers import converted_from, facts_of_powers, power, some_power
 from support.proofs.run import Call, Meaning
 from support.proofs.tensors import (
     Length,
     Tensor,
     Vector,
     number_of_elements,
+    same_sizes,
     term,
     vector_of,
 )
@@ -27,6 +29,7 @@ from support.proofs.terms import (
     equal,
     less,
     literal,
+    nearest_float,
     wrapped,
 )
 
@@ -240,6 +243,30 @@ def _is_nan(_: ElementType, x: z3.ExprRef) -> z3.BoolRef:
     return z3.fpIsNaN(x)
 
 
+def _power(call: Call) -> Tensor:
+    """Pow of integers that were converted to double."""
+    call.only()
+    x, y = (call.tensor(position) for position in range(2))
+    single = isinstance(y.elements.length, int) and y.elements.length == 1
+    if not single:
+        call.requires(same_sizes(x.sizes, y.sizes))
+    known = call.run.to_float is nearest_float
+    bits = set()
+
+    def at(index: Any) -> z3.ExprRef:
+        base, exponent = x.elements.at(index), y.elements.at(0 if single else index)
+        integers = converted_from(base), converted_from(exponent)
+        if known:
+            return some_power(*integers, base)
+        if integers[0].size() not in bits:
+            bits.add(integers[0].size())
+            call.run.definitions.append(facts_of_powers(integers[0].size()))
+        return power(*integers)
+
+    elements = Vector(x.elements.length, at, x.elements.backwards or y.elements.backwards)
+    return Tensor(ElementType.DOUBLE, x.sizes, elements)
+
+
 ELEMENTWISE: Mapping[str, Meaning] = MappingProxyType(
     {
         "Abs": _elementwise(_magnitude),
@@ -256,6 +283,7 @@ ELEMENTWISE: Mapping[str, Meaning] = MappingProxyType(
         "Neg": _elementwise(_negative),
         "Not": _elementwise(lambda _, x: z3.Not(x)),
         "Or": _elementwise(lambda _, x, y: z3.Or(x, y)),
+        "Pow": _power,
         "Reciprocal": _elementwise(_reciprocal),
         "Sqrt": _elementwise(lambda _, x: _of_floats(z3.fpSqrt, x)),
         "Sub": _elementwise(_difference),
