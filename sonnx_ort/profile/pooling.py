@@ -122,8 +122,8 @@ _OF_ALL_TYPES = (
             ),
         ),
         remark="The draft states it as R1; that of October 2026 takes any rank above 2.",
-        unenforced="pools along one and three axes as well, without a word. Versions up to 1.28 end "
-        "the process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
+        unenforced="pools along one and three axes as well, without a word. Versions up to 1.28 "
+        "end the process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
         survived=False,
     ),
     _given("R2", 3, "auto_pad", "kernel_shape", "pads", "strides"),
@@ -270,8 +270,9 @@ MAX_POOL = Operator(
         places of these elements in X, counted from its first one; of equal ones it is the first.
 
         ONNX Runtime 1.32.0 has kernels for float16, float, double, int8 and uint8, and refuses
-        empty tensors, but for an empty batch. Versions up to 1.28 give wrong places of elements that are
-        the smallest number of their type. What it does with what breaks the rules stands with each.
+        empty tensors, but for an empty batch. Versions up to 1.28 give wrong places of elements
+        that are the smallest number of their type. What it does with what breaks the rules stands
+        with each.
     """,
     operands=("X",),
     versions=(1, 8, 10, 11, 12, 22),

@@ -181,7 +181,8 @@ _CONTRACT = (
         OwnRank(3, Illustration("X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch")),
         "X",
         remark="The draft gives the shape of X.",
-        unenforced="refuses other ranks. Versions up to 1.30 end the process at lower ones (SIGABRT).",
+        unenforced="refuses other ranks. Versions up to 1.30 end the process at lower ones "
+        "(SIGABRT).",
         survived=False,
     ),
     _RULES.rule(
