@@ -101,9 +101,12 @@ def test_different_shapes_are_expanded_where_that_is_asked_for(
 ) -> None:
     ranks = [2, *([1] * (len(single.names) - 1))]
     session = enforced(single.model(ranks), backend, broadcast="explicit")
-    feeds = defined(single, single.operands(60, 6))
-    size = min(4, len(feeds[single.names[0]]) // 3)
+    feeds = defined(single, single.operands(300, 6))
     first, *others = single.names
+    repeated = {name: np.full_like(feeds[name], feeds[name][0]) for name in others}
+    feeds = defined(single, {first: feeds[first], **repeated})
+    size = min(4, len(feeds[first]) // 3)
+    assert size
     feeds = {name: array[: 3 * size] for name, array in feeds.items()}
     feeds = {first: feeds[first].reshape(3, size), **{n: feeds[n][:1] for n in others}}
     (got,) = ort_values.run(session, feeds)

@@ -335,7 +335,7 @@ OPERATOR_CASES: Mapping[str, OperatorCase] = {
     ),
     "Relu": OperatorCase((*FLOATS, T.INT8, T.INT32)),
     **dict.fromkeys(("Sigmoid", "Tanh", "Exp", "Sin"), OperatorCase(FLOATS)),
-    "LeakyRelu": OperatorCase(FLOATS, attributes={Family.FLOAT: {"alpha": 0.1}}),
+    "LeakyRelu": OperatorCase((T.FLOAT16, T.FLOAT), attributes={Family.FLOAT: {"alpha": 0.1}}),
     "Cast": OperatorCase(
         tuple(ElementType),
         attributes={family: {"to": 6} for family in Family},
