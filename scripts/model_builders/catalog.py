@@ -8,14 +8,8 @@ from model_builders.bundle import Bundle, read
 SUBJECTS = (
     *("documents", numbers.random_examples, numbers.floats, numbers.integers),
     *("constants", "broadcasting", "control_flow", "older_versions"),
-    *(
-        numbers.sparse_tensors,
-        "products",
-        "operators",
-        "windows",
-        digits.bundles,
-        tiny_yolo.bundles,
-    ),
+    *(numbers.sparse_tensors, "products", "operators", "layout", "windows"),
+    *(digits.bundles, tiny_yolo.bundles),
 )
 """What gives models: files in `models/`, and functions. A new subject is one more entry."""
 

@@ -131,11 +131,13 @@ class _ExactNode(OpRun):
         operands = [None if each is None else np.asarray(each) for each in inputs]
         names = operator.operand_names(len(operands))
         given = {n: o for n, o in zip(names, operands, strict=False) if o is not None}
-        family = element_type_of(next(iter(given.values()))).family
+        # Without operands no run breaks a rule.
+        families = [element_type_of(operand).family for operand in given.values()][:1]
         read = {name: _read(value) for name, value in attributes.items()}
         version = int(self.run_params["opsets"][""])
         values = {n: None if isinstance(v, np.ndarray) else v for n, v in read.items()}
-        for rule in operator.contracts[self.edition].get(family, ()):
+        bound = operator.contracts[self.edition]
+        for rule in (rule for family in families for rule in bound.get(family, ())):
             if not rule.in_run or not rule.binds_version(version):
                 continue
             selected = rule.select_operands(tuple(given), tuple(given.values()))

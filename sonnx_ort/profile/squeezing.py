@@ -47,7 +47,7 @@ _SQUEEZE_RULES = (
         "A.names",
         4,
         "A names an axis.",
-        AxisNotEmpty(),
+        AxisNotEmpty(example=Illustration("A [0]", "A []", "name the axes")),
         _A,
         source=own("Squeeze", f"{_NAMES_SOMETHING} onnx.reference removes none then."),
         survived=True,

@@ -1,7 +1,7 @@
 """Requirements on the shapes of operands."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any, ClassVar
 
@@ -198,14 +198,14 @@ class AxisNotEmpty(DependsOnAttributes, HintByExample):
 
     axis: int = 0
     attributes: tuple[str, ...] = ("axis",)
+    example: Illustration = _EXAMPLE
 
     subject: ClassVar = Subject.OWN_SHAPE
-    example: ClassVar = _EXAMPLE
 
     def of_node(self, attributes: Mapping[str, AttributeValue]) -> Requirement:
         """Give what is demanded of a node."""
         axis = attributes.get("axis")
-        return AxisNotEmpty(axis if isinstance(axis, int) else 0)
+        return replace(self, axis=axis if isinstance(axis, int) else 0)
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Check the size if it is known."""
