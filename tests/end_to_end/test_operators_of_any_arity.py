@@ -43,7 +43,7 @@ MADE_UP = {
         "typed": None,
         "result_type": None,
         "fields": "result='Y'",
-        "arithmetic": "operands[0] / (1 + abs(operands[0]))",
+        "arithmetic": "np.log1p(np.exp(operands[0]))",
     },
     "Sum": {
         "first_code": 9010,
@@ -104,7 +104,7 @@ HEAD = """
 ENFORCED = """
     KINDS = {"float": np.float32, "int64": np.int64, "double": np.float64}
     CASES = {
-        "Softplus": (["float"], "Softplus(a)", "float", 1, lambda a: a / (1 + np.abs(a))),
+        "Softplus": (["float"], "Softplus(a)", "float", 1, lambda a: np.log1p(np.exp(a))),
         "Sum 1": (["float"], "Sum(a)", "float", 1, lambda a: a),
         "Sum 2": (["double"] * 2, "Sum(a, b)", "double", 2, lambda a, b: a + b),
         "Sum 4": (["float"] * 4, "Sum(a, b, c, d)", "float", 4, lambda *a: sum(a)),

@@ -15,11 +15,11 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 import sonnx_ort
-from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
-from sonnx_ort.profile.element_type import Family
+from sonnx_ort.profile.catalog import ELEMENTWISE_OPERATORS, OPERATORS
+from sonnx_ort.profile.element_type import ElementType, Family
 from support.backends import BACKENDS
 from support.graphs import parse
-from support.operator_cases import called
+from support.operator_cases import OPERATOR_CASES, called
 from support.sessions import on_one_thread
 
 LEVELS = ("none", "basic", "extended", "all")
@@ -35,7 +35,7 @@ WAYS: Mapping[str, tuple[str, str]] = {
     "vector by Gather": ("m", "{0} = Gather({0}_shape, first)"),
     "by Size": ("m", "{0} = Size({0}_of)"),
     "unsqueezed": ("m", "{0}_one = Gather({0}_shape, zero) {0} = Unsqueeze({0}_one, first)"),
-    "squeezed": ("x", "{0} = Squeeze({0}_shape)"),
+    "squeezed": ("x", "{0} = Squeeze({0}_shape, first)"),
     "joined": (
         "m",
         "{0}_one = Gather({0}_shape, first) {0} = Concat<axis = 0>({0}_one, {0}_shape)",
@@ -59,10 +59,6 @@ OF_THEIR_OWN: Mapping[str, str] = {
     "Where": "c = Less(b, a) d = Where(c, a, b)",
 }
 
-FLOATS_OR_CONDITIONS = {
-    *("Acos", "And", "BatchNormalization", "Log", "MatMul", "Or", "Reciprocal", "Sqrt", "Xor")
-}
-"""The operators that take no integers of 64 bits, or whose result is no number of sizes."""
 
 
 def of_sizes(operator: str) -> str:
@@ -75,8 +71,16 @@ def of_sizes(operator: str) -> str:
     return f"r = {node} d = Cast<to = 7>(r)" if truth else f"d = {node}"
 
 
-COMPUTED = {name: of_sizes(name) for name in sorted(STANDARD_OPERATORS - FLOATS_OR_CONDITIONS)}
-"""What computes `d` of sizes `a` and `b`, by the operator that is enforced."""
+TAKING_SIZES = {
+    name
+    for name in ELEMENTWISE_OPERATORS - {"Broadcast"}
+    if ElementType.INT64 in OPERATOR_CASES[name].kernels
+}
+COMPUTED = {name: of_sizes(name) for name in sorted(TAKING_SIZES | OF_THEIR_OWN.keys())}
+"""What computes `d` of sizes `a` and `b`, by the operator that is enforced.
+
+What moves elements stands in `WAYS`.
+"""
 
 VECTORS_ALONE = {"ArgMax", "Slice"}
 

@@ -54,7 +54,7 @@ ROWS = "#obligations tbody tr"
 EVIDENCE = """\
 rank 2 is not rank 1
 To mend it: rewrite with broadcast="explicit", which inserts a Broadcast of B from (3,) to (n, 3)
-A 'r' float (n, 3) [Relu 'relu']
+A 'r' float (n, 3) [Softplus 'relu']
 B 'y' float (3,) [input]
 rule and source
 The rule: Tensors A, B and C must have the same shape.
