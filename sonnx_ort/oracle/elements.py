@@ -74,8 +74,8 @@ def _as_number(value: int) -> Number:
 
 Array = npt.NDArray[Any]
 
-Attributes = Mapping[str, int | float | str]
-"""The attributes of a node."""
+Attributes = Mapping[str, Any]
+"""The attributes of a node: numbers, texts, and sequences of them."""
 
 Operands = Sequence[Array | None]
 """The operands of a node, None for omitted ones."""

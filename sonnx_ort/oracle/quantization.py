@@ -19,7 +19,7 @@ from sonnx_ort.oracle.arithmetic import (
     divide_floats,
     multiply_floats,
 )
-from sonnx_ort.oracle.elements import TYPES, encoded_elements
+from sonnx_ort.oracle.elements import TYPES, Exact, encoded_elements
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.node import ELEMENT_TYPES, Node
 from sonnx_ort.oracle.numbers import (
@@ -59,7 +59,8 @@ def quantize_linear(node: Node) -> tuple[Result, ...]:
     ties to even. An infinite X, and a quotient that is NaN, have no defined result.
 
     Raises:
-        NotDefinedError: A scale is zero, or the result is no integer of a standard width.
+        NotDefinedError: A scale is zero, the zero points have another shape than the scales, or the
+            result is no integer of a standard width.
         ValueError: The scales are for blocks.
     """
     x, scales = node.exact(0), node.exact(1)
@@ -70,7 +71,7 @@ def quantize_linear(node: Node) -> tuple[Result, ...]:
         raise NotDefinedError(f"{_quantized_type(node)} is no integer type")
     binary = _precision(node)
     place = _scale_of(node)
-    zeros = node.exact(2) if node.optional(2) is not None else np.zeros(scales.shape, object)
+    zeros = _zero_points(node, scales.shape)
     quantized = [
         _quantized(
             x.item(*index), scales.item(*place(index)), zeros.item(*place(index)), limits, binary
@@ -129,6 +130,16 @@ def _scale_of(node: Node) -> Callable[[Indices], Indices]:
     return lambda index: (index[axis],)
 
 
+def _zero_points(node: Node, shape: tuple[int, ...]) -> Exact:
+    """The zero points, which have the shape of the scales; 0 if they are left out."""
+    if node.optional(2) is None:
+        return np.zeros(shape, object)
+    zeros = node.exact(2)
+    if zeros.shape != shape:
+        raise NotDefinedError(f"zero points {zeros.shape} do not belong to scales {shape}")
+    return zeros
+
+
 def dequantize_linear(node: Node) -> tuple[Elements, ...]:
     """DequantizeLinear: float(X - x_zero_point) * x_scale.
 
@@ -136,11 +147,11 @@ def dequantize_linear(node: Node) -> tuple[Elements, ...]:
     16-bit floats are ONNX's only, which does not say what is rounded.
 
     Raises:
-        NotDefinedError: The scales do not belong to the axis.
+        NotDefinedError: The scales do not belong to the axis, or the zero points not to them.
         ValueError: The scales are for blocks.
     """
     x, scales, place = node.exact(0), node.exact(1), _scale_of(node)
-    zeros = node.exact(2) if node.optional(2) is not None else np.zeros(scales.shape, object)
+    zeros = _zero_points(node, scales.shape)
     chosen = node.integer("output_dtype", 0)
     result_type = TYPES[chosen] if chosen else ELEMENT_TYPES[node.operand(1).dtype]
     binary = FLOAT_FORMATS[result_type]

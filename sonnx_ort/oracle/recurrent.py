@@ -214,7 +214,7 @@ def _results(node: Node, x: Exact, sizes: Sizes, way: int, reverse: bool) -> tup
     cell = _cell(node, way)
     y = np.full((sizes.length, sizes.batch, sizes.hidden), UNDEFINED, object)
     last = [np.empty((sizes.batch, sizes.hidden), object) for _ in range(2)]
-    starts = [_state(node, place, sizes)[way] for place in (5, 6)]
+    starts = [_state(node, place, way, sizes) for place in (5, 6)]
     for b, end in enumerate(sizes.ends):
         order = list(range(end))[:: -1 if reverse else 1]
         sequence = [x[t, b].tolist() for t in order]
@@ -284,20 +284,24 @@ def _optional(node: Node, place: int, way: int, size: int) -> list[Any]:
     """The elements of an operand for one direction; zeros if it is omitted."""
     if node.optional(place) is None:
         return [number(Fraction(0))] * size
-    found: list[Any] = node.exact(place)[way].ravel().tolist()
+    operand = node.exact(place)
+    found: list[Any] = operand[way : way + 1].ravel().tolist()
     if len(found) != size:
         raise NotDefinedError(f"operand {place} has {len(found)} elements, not {size}")
     return found
 
 
-def _state(node: Node, place: int, sizes: Sizes) -> Exact:
-    """Initial states as balls, for each direction and sequence; zeros if they are omitted."""
+def _state(node: Node, place: int, way: int, sizes: Sizes) -> Exact:
+    """The initial states of a direction as balls, for each sequence; zeros if they are omitted."""
     if node.optional(place) is None:
         (zero,) = _balls([number(Fraction(0))])
-        return np.full((2, sizes.batch, sizes.hidden), zero, object)
+        return np.full((sizes.batch, sizes.hidden), zero, object)
     found = node.exact(place)
-    balls = tensor(_balls(found.ravel().tolist()), found.shape)
-    return balls.swapaxes(0, 1) if node.integer("layout", 0) else balls
+    if node.integer("layout", 0) and found.ndim == 3:
+        found = found.swapaxes(0, 1)
+    if found.ndim != 3 or way >= len(found) or found.shape[1:] != (sizes.batch, sizes.hidden):
+        raise NotDefinedError(f"operand {place} has the shape {node.operand(place).shape}")
+    return tensor(_balls(found[way].ravel().tolist()), found.shape[1:])
 
 
 def _balls(numbers: Iterable[Number]) -> Iterator["arb"]:

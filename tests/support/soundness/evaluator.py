@@ -9,6 +9,7 @@ found whatever the order in which a runtime takes independent nodes.
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,7 +17,7 @@ import onnx
 from sonnx_ort.oracle import Violation
 from sonnx_ort.profile.catalog import OPERATORS
 from support.soundness.arrays import Array
-from support.soundness.exact_results import Enclosed
+from support.soundness.exact_results import NETWORKS, Enclosed, exact_results
 from support.soundness.leaves import LARGEST, Abandoned, LeafError, compute_leaf
 from support.soundness.rules import result_of
 
@@ -76,7 +77,7 @@ def operators_within(node: onnx.NodeProto, functions: Functions) -> set[str]:
 LONGEST = 8
 """Loops of more iterations end an evaluation."""
 
-_FATAL = frozenset({"Loop", "Mod", "Scan"})
+_FATAL = frozenset({"Conv", "ConvInteger", "LSTM", "Loop", "MaxPool", "Mod", "Scan"})
 """The operators that end ONNX Runtime's process on some operands, where nothing is enforced."""
 
 
@@ -99,7 +100,8 @@ class Visit:
         live: Whether an output of the model depends on it.
         result: The name of its first output.
         places: The operands in their places, None for those that are left out.
-        attributes: What attributes of the node say, as far as they are numbers.
+        attributes: What attributes of the node say; lists of numbers and texts are sequences.
+        version: The version of the standard operators.
         standard: Gives what ONNX computes of operands, which it broadcasts. It raises `LeafError`
             where that is not known, and `Abandoned` where it should not be run.
     """
@@ -110,7 +112,8 @@ class Visit:
     live: bool
     result: str
     places: tuple[Array | None, ...]
-    attributes: Mapping[str, int | float]
+    attributes: Mapping[str, Any]
+    version: int
     standard: Callable[[Sequence[Array]], list[Array]]
 
 
@@ -222,11 +225,19 @@ class Evaluation:
             places = [None if array is None else next(rest) for array in arrays]
             return compute_leaf(node, places, self._opset)
 
-        numbers = {a.name: a.f if a.type == a.FLOAT else a.i for a in node.attribute}
+        said = {a.name: _value_of(a) for a in node.attribute}
         label = path + node.name
         self._visited.append(label)
         return Visit(
-            label, node.op_type, operands, live, node.output[0], tuple(arrays), numbers, standard
+            node=label,
+            operator=node.op_type,
+            operands=operands,
+            live=live,
+            result=node.output[0],
+            places=tuple(arrays),
+            attributes=said,
+            version=self._opset,
+            standard=standard,
         )
 
     def _leave_out(self, node: onnx.NodeProto) -> None:
@@ -363,6 +374,18 @@ class Evaluation:
         return stacked
 
 
+def _value_of(attribute: onnx.AttributeProto) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    match value:
+        case onnx.TensorProto():
+            return onnx.numpy_helper.to_array(value)
+        case bytes():
+            return value.decode()
+        case [bytes(), *_]:
+            return [text.decode() for text in value]
+    return value
+
+
 def _all_missing(node: onnx.NodeProto) -> list[Value]:
     return [Missing()] * len(node.output)
 
@@ -388,6 +411,12 @@ def _other_ranks(body: onnx.GraphProto, states: Sequence[Value], after: Sequence
 
 def lenient(visit: Visit) -> list[Array] | Missing:
     """What ONNX computes, which broadcasts; a zero divisor of an integer gives 0."""
+    if visit.operator in NETWORKS:
+        node = visit.operator, visit.version, visit.attributes
+        found = exact_results(*node, visit.places)
+        return [
+            e.result.nearest if isinstance(e, Enclosed) else e for e in found or ()
+        ] or Missing()
     if visit.operator not in {"Div", "Sub", "Broadcast"}:
         return visit.standard(visit.operands)
     try:

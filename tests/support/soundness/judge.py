@@ -10,16 +10,20 @@ import sonnx_ort
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.oracle import Violation as Breach
 from sonnx_ort.oracle import broadcast
-from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
+from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS, RULES
 from sonnx_ort.profile.rule import Status
 from support.soundness import exact_results, rules
 from support.soundness.arrays import Array
 from support.soundness.evaluator import Missing, Value, Visit
+from support.soundness.leaves import Abandoned, LeafError
 
 Violation = tuple[str, str]
 """The label of a node, and the id of the first rule that it breaks."""
 
 E1 = "Broadcast.E1"
+
+_FATAL = frozenset({"Conv", "ConvInteger", "LSTM", "MaxPool"})
+"""Operators that ONNX Runtime may not survive where nothing enforces rules that say so."""
 
 Tally = Counter[str]
 """What a test has looked at, so that it cannot pass by looking at nothing."""
@@ -70,9 +74,16 @@ class Judge:
         assert self._enforced.get(visit.node) == {enforced}, visit.node
         operands, rule = self._judged(visit, enforced=enforced)
         self.tally[f"{visit.operator}: {'broken' if rule else 'kept'}"] += 1
+        if not enforced and rule and visit.operator in _FATAL and not RULES[rule].survived:
+            raise Abandoned(visit.node)
+        if not enforced and rule and visit.operator in exact_results.NETWORKS:
+            raise LeafError(visit.node)
         if not enforced:
             return visit.standard(visit.operands) if rule else self._computed(visit, operands)
         self.visited.add(visit.node)
+        if rule and RULES[rule].needed_before:
+            # Whether the python backend enforces it depends on the version of onnxruntime.
+            raise Abandoned(visit.node)
         if rule:
             return self._violation(visit, rule)
         match visit.operator:
@@ -89,10 +100,13 @@ class Judge:
         if visit.operator in exact_results.OPERATORS:
             rest = iter(operands)
             places = [None if place is None else next(rest) for place in visit.places]
-            found = exact_results.exact_result(visit.operator, places, visit.attributes)
+            node = visit.operator, visit.version, visit.attributes
+            found = exact_results.exact_results(*node, places)
             if found is not None:
                 self.tally[f"{visit.operator}: by the oracle"] += 1
-                return [found]
+                return found
+        if visit.operator in exact_results.NETWORKS:
+            raise LeafError(visit.node)
         return visit.standard(operands)
 
     def _judged(self, visit: Visit, *, enforced: bool) -> tuple[Sequence[Array], str]:
@@ -108,7 +122,9 @@ class Judge:
             return operands, ""
         edition = self.report.edition
         places = operands if OPERATORS[visit.operator].elementwise else visit.places
-        decided = rules.decided_rules(visit.operator, places, edition, visit.attributes)
+        decided = rules.decided_rules(
+            visit.operator, places, edition, visit.attributes, visit.version
+        )
         shape_rules = rules.shape_rules(visit.operator, operands, edition)
         if enforced and self._declared_alike(visit):
             self.possible.add((visit.node, next(iter(decided))))
@@ -117,7 +133,7 @@ class Judge:
             if refused:
                 self.needed |= refused if visit.live else set()
                 continue
-            shape = operands[0].shape
+            shape = operands[0].shape if operands else ()
             declared = rule in shape_rules and self._declared_to_break(visit, rule, shape)
             self._compare(visit.node, rule, broken=broken or declared)
         return operands, next((rule for rule, broken in decided.items() if broken), "")

@@ -228,11 +228,19 @@ def _ends_the_process(operator: str, arrays: Sequence[Array | None]) -> bool:
 
 def _enlargement(operator: str, arrays: Sequence[Array | None]) -> int:
     """How many elements the numbers in an operand ask for."""
+    if operator == "Range":
+        return _steps(arrays)
     if operator not in ("Expand", "ConstantOfShape", "Tile"):
         return 0
     sizes = arrays[-1]
     assert sizes is not None
     return math.prod(max(1, abs(int(size))) for size in sizes.ravel())
+
+
+def _steps(arrays: Sequence[Array | None]) -> int:
+    """How many elements a Range makes."""
+    start, limit, delta = (float(array.ravel()[0]) for array in arrays if array is not None)
+    return math.ceil(abs((limit - start) / delta)) if delta else 0
 
 
 @functools.lru_cache(maxsize=4096)

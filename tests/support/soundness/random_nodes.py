@@ -83,9 +83,10 @@ _ELEMENT_TYPES = {
 
 
 _COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
-_OF_ONE = ("Abs", "Acos", "Neg", "Reciprocal", "Sqrt", "Log")
+_ACTIVATIONS = ("Exp", "LeakyRelu", "Sigmoid", "Sin", "Tanh")
+_OF_ONE = ("Abs", "Acos", "Neg", "Reciprocal", "Relu", "Sqrt", "Log", *_ACTIVATIONS)
 _SECOND_BOUNDED = ("Pow", "BitShift")
-_ROUGH = ("Acos", "Log", "Pow")
+_ROUGH = ("Acos", "Log", "Pow", *_ACTIVATIONS)
 """Those whose floats differ in the last bit from one library to the other."""
 
 
@@ -142,12 +143,14 @@ def _operands(scope: Scope, operator: str, name: str) -> list[str]:
     return [_chosen_by(scope, name), *operands] if operator == "Where" else operands
 
 
-def _attributes(scope: Scope, operator: str, name: str) -> dict[str, int | str]:
+def _attributes(scope: Scope, operator: str, name: str) -> dict[str, float | str]:
     """Choose the attributes of an element-wise node."""
     if operator == "Mod" and (scope.values[name].dtype.kind == "f" or scope.chance(0.3)):
         return {"fmod": 1}
     if operator == "BitShift":
         return {"direction": scope.rng.choice(["LEFT", "RIGHT"])}
+    if operator == "LeakyRelu" and scope.chance(0.9):
+        return {"alpha": 0.25}
     return {}
 
 
@@ -160,7 +163,7 @@ def _elementwise_operators(scope: Scope, name: str) -> list[str]:
     if opset >= 14 or wide(array):
         operators += ["Add", "Mul"]
     if array.dtype == np.float32:
-        operators += ["Acos"]
+        operators += ["Acos", "Relu", *_ACTIVATIONS]
     if array.dtype == np.float32 or (opset == 17 and wide(array)):
         operators += ["PRelu"]
     if opset >= 18 and array.dtype.kind in "iu":
@@ -334,19 +337,21 @@ def constant_of_shape(scope: Scope, name: str) -> None:
 def squeeze(scope: Scope, name: str) -> None:
     """Add a Squeeze of some axes of size 1, or of all."""
     axes = [axis for axis, size in enumerate(scope.values[name].shape) if size == 1]
-    if scope.chance(0.4):
+    if scope.chance(0.15):
         scope.add("Squeeze", [name])
     elif axes:
         chosen = scope.rng.sample(axes, scope.rng.randint(1, len(axes)))
         rank = scope.values[name].ndim
         signed = [axis - rank if scope.chance(0.4) else axis for axis in chosen]
+        if scope.chance(0.1):
+            signed.append(chosen[0])
         scope.add("Squeeze", [name, scope.constant(np.array(signed, np.int64))])
 
 
 def unsqueeze(scope: Scope, name: str) -> None:
     """Add an Unsqueeze."""
     axis = scope.rng.randint(-scope.values[name].ndim - 1, scope.values[name].ndim)
-    scope.add("Unsqueeze", [name, scope.constant(np.array([axis]))])
+    scope.add("Unsqueeze", [name, scope.constant(np.array(axis if scope.chance(0.1) else [axis]))])
 
 
 def transpose(scope: Scope, name: str) -> None:
@@ -375,7 +380,7 @@ def concat(scope: Scope, name: str) -> None:
     """Add a Concat."""
     first = scope.values[name]
     like = [n for n, a in scope.values.items() if (a.dtype, a.ndim) == (first.dtype, first.ndim)]
-    axis = scope.rng.randint(-first.ndim, first.ndim - 1)
+    axis = scope.rng.randint(0, first.ndim - 1) - (first.ndim if scope.chance(0.15) else 0)
     others = [scope.rng.choice(like) for _ in range(scope.rng.randint(1, 2))]
     scope.add("Concat", [name, *others], axis=axis)
 

@@ -1,14 +1,13 @@
 """Which rules operands break: the profile says which there are, and the exact oracle decides."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any
 
 import numpy as np
 
+from sonnx_ort.oracle import OPERATORS as WITH_OUTCOMES
 from sonnx_ort.oracle import Violation, outcome
-from sonnx_ort.oracle.single_operands import (
-    single_operand_violation,
-    single_operand_violations,
-)
+from sonnx_ort.oracle.single_operands import single_operand_violations
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
@@ -16,7 +15,7 @@ from sonnx_ort.profile.rule import Rule, Subject
 from support.soundness.arrays import Array
 from support.soundness.leaves import Abandoned
 
-Attributes = Mapping[str, int | float]
+Attributes = Mapping[str, Any]
 Places = Sequence[Array | None]
 """The operands of a node, None in the places of those that are left out."""
 
@@ -26,27 +25,113 @@ _AXES, _STEPS = 3, 4
 """Where a Slice reads them."""
 
 
-def _left_out(places: Places, position: int) -> bool:
-    return all(place is None for place in places[position : position + 1])
+NEWEST = 1 << 10
+"""A version in which all rules bind that have no end."""
+
+Breaks = Callable[[Places, Attributes], bool]
 
 
-_BY_THE_NODE: Mapping[str, Callable[[Places, Attributes], bool]] = {
+def _left_out(position: int) -> Breaks:
+    """Whether an input is left out."""
+    return lambda places, _: all(place is None for place in places[position : position + 1])
+
+
+def _not_given(*names: str) -> Breaks:
+    return lambda _, said: any(name not in said for name in names)
+
+
+def _other_than(name: str, admitted: Any, assumed: Any = None) -> Breaks:
+    """Whether an attribute has another value; what is assumed is where it is left out."""
+    return lambda _, said: said.get(name, assumed) != admitted
+
+
+def _negative(name: str) -> Breaks:
+    return lambda _, said: said.get(name, 0) < 0
+
+
+def _not_numbers(name: str, count: int, least: int) -> Breaks:
+    """Whether a given attribute is not so many numbers, or one of them is too small."""
+    return lambda _, said: (
+        name in said and (len(said[name]) != count or min(said[name], default=least) < least)
+    )
+
+
+def _activations(_: Places, said: Attributes) -> bool:
+    given = list(said.get("activations", ()))
+    gates = [["Sigmoid", "Tanh", "Tanh"], ["Relu", "Tanh", "Tanh"]]
+    return given not in gates and given not in [one + other for one in gates for other in gates]
+
+
+def _convolution(operator: str) -> dict[str, Breaks]:
+    return {
+        f"{operator}.R2": _other_than("auto_pad", "NOTSET"),
+        f"{operator}.group": lambda _, said: said.get("group", 1) < 1,
+        f"{operator}.strides": _not_numbers("strides", 2, 1),
+        f"{operator}.dilations": _not_numbers("dilations", 2, 1),
+        f"{operator}.pads": _not_numbers("pads", 4, 0),
+    }
+
+
+_LSTM_INPUTS = ("B", "sequence_lens", "initial_h", "initial_c", "P")
+
+_BY_THE_NODE: Mapping[str, Breaks] = {
     "BatchNormalization.R1": lambda _, said: said.get("training_mode", 0) != 0,
     "BatchNormalization.C1": lambda _, said: not said.get("epsilon", 1e-5) > 0,
-    "ArgMax.R4": lambda _, said: said.get("axis", 0) < 0,
-    "Slice.R1": lambda places, _: _left_out(places, _AXES),
-    "Slice.R3": lambda places, _: _left_out(places, _STEPS),
+    "ArgMax.R4": _negative("axis"),
+    "Slice.R1": _left_out(_AXES),
+    "Slice.R3": _left_out(_STEPS),
+    "LeakyRelu.R1": _not_given("alpha"),
+    "Softmax.R3": _not_given("axis"),
+    "Softmax.R4": _negative("axis"),
+    "QuantizeLinear.R1": _other_than("axis", 1, 1),
+    "QuantizeLinear.R2": _other_than("block_size", 0, 0),
+    "QuantizeLinear.R3": _other_than("output_dtype", 0, 0),
+    "QuantizeLinear.R4": _other_than("precision", 0, 0),
+    "QuantizeLinear.given": _left_out(2),
+    "DequantizeLinear.R1": _other_than("axis", 1, 1),
+    "DequantizeLinear.R2": _other_than("block_size", 0, 0),
+    "DequantizeLinear.R3": _other_than("output_dtype", 0, 0),
+    "Concat.R1": _negative("axis"),
+    "Reshape.S": _left_out(1),
+    "Reshape.allowzero.C1": lambda _, said: said.get("allowzero", 0) not in (0, 1),
+    "Squeeze.A": _left_out(1),
+    "Squeeze.axes": _not_given("axes"),
+    "Squeeze.axes.names": lambda _, said: "axes" in said and not said["axes"],
+    "Constant.R1": _not_given("value"),
+    **_convolution("Conv"),
+    **_convolution("ConvInteger"),
+    "MaxPool.R2": _not_given("auto_pad", "kernel_shape", "pads", "strides"),
+    "MaxPool.R2.storage_order": _not_given("storage_order"),
+    "MaxPool.R2.dilations": _not_given("ceil_mode", "dilations"),
+    "MaxPool.R3": _other_than("auto_pad", "NOTSET", "NOTSET"),
+    "MaxPool.R4": _other_than("ceil_mode", 0, 0),
+    "MaxPool.R5": _other_than("storage_order", 0, 0),
+    "MaxPool.kernel_shape": _not_numbers("kernel_shape", 2, 1),
+    "MaxPool.strides": _not_numbers("strides", 2, 1),
+    "MaxPool.dilations": _not_numbers("dilations", 2, 1),
+    "MaxPool.pads": _not_numbers("pads", 4, 0),
+    "Gemm.R2.alpha": _other_than("alpha", 1, 1),
+    "Gemm.R2.beta": _other_than("beta", 1, 1),
+    "Gemm.R2.transA": _other_than("transA", 0, 0),
+    "Gemm.R2.transB": _other_than("transB", 0, 0),
+    "Gemm.R4": _left_out(2),
+    **{f"LSTM.{name}": _left_out(3 + place) for place, name in enumerate(_LSTM_INPUTS)},
+    "LSTM.activations": _activations,
+    "LSTM.input_forget": _other_than("input_forget", 0),
+    "LSTM.layout": _other_than("layout", 0),
+    "LSTM.clip": lambda _, said: "clip" in said,
 }
 """What breaks the rules that no operand decides, of which the oracle says nothing."""
 
 
 def type_of(operator: str, places: Places) -> ElementType:
-    """The type of the operands that have no type of their own."""
+    """The type of the operands that have no type of their own; float where there are none."""
     found = OPERATORS[operator]
     names = found.operand_names(len(places))
     pairs = zip(names, places, strict=False)
-    first = next(p for name, p in pairs if p is not None and name not in found.operand_types)
-    return TYPES[first.dtype]
+    own = (p for name, p in pairs if p is not None and name not in found.operand_types)
+    first = next(own, None)
+    return ElementType.FLOAT if first is None else TYPES[first.dtype]
 
 
 def result_of(operator: str, operands: Sequence[Array], edition: str) -> Array | Violation:
@@ -61,7 +146,7 @@ def shape_rules(operator: str, places: Places, edition: str) -> tuple[str, ...]:
 
 
 def decided_rules(
-    operator: str, places: Places, edition: str, attributes: Attributes
+    operator: str, places: Places, edition: str, attributes: Attributes, version: int = NEWEST
 ) -> dict[str, bool]:
     """The rules that operands can break, in order of decision, and whether they break them.
 
@@ -72,11 +157,12 @@ def decided_rules(
         places: The operands.
         edition: "typed" or "preliminary".
         attributes: What attributes of the node say.
+        version: The version of the standard operators.
 
     Raises:
         Abandoned: ONNX Runtime refuses the operands, if no guard has refused them before.
     """
-    rules = _rules(operator, places, edition)
+    rules = [r for r in _rules(operator, places, edition) if r.binds_version(version)]
     decided = {
         rule.id: _BY_THE_NODE[rule.id](places, attributes)
         for rule in rules
@@ -84,7 +170,8 @@ def decided_rules(
     }
     if any(decided.values()):
         return decided
-    broken, complete = _broken_rules(operator, places, edition, attributes)
+    binding = {rule.id for rule in rules}
+    broken, complete = _broken_rules(operator, places, edition, attributes, binding)
     for rule in rules:
         if rule.in_run:
             decided[rule.id] = rule.id in broken
@@ -118,21 +205,24 @@ def _rules(operator: str, places: Places, edition: str) -> tuple[Rule, ...]:
 
 
 def _broken_rules(
-    operator: str, places: Places, edition: str, attributes: Attributes
+    operator: str, places: Places, edition: str, attributes: Attributes, binding: Set[str]
 ) -> tuple[set[str], bool]:
     """The rules that the oracle finds broken, and whether these are all of them."""
     if not OPERATORS[operator].elementwise:
         if _beyond_all_axes(operator, places, attributes):
             return {"ArgMax.R5"}, True
-        first = single_operand_violation(operator, places, attributes)
-        return ({first.rule} if first else set()), first is None
+        found = single_operand_violations(operator, places, attributes)
+        first = next((each.rule for each in found if each.rule in binding), None)
+        return ({first} if first else set()), first is None
+    if operator not in WITH_OUTCOMES:
+        return set(), True
     operands = [place for place in places if place is not None]
     asked = type_of(operator, places), Edition(edition), attributes
-    found = outcome(operator, operands, *asked)
-    if not isinstance(found, Violation):
+    result = outcome(operator, operands, *asked)
+    if not isinstance(result, Violation):
         return set(), True
-    if found.index is None:
-        return {found.rule}, False
+    if result.index is None:
+        return {result.rule}, False
     alone = (
         outcome(operator, [np.asarray(operand[index]) for operand in operands], *asked)
         for index in np.ndindex(operands[0].shape)

@@ -110,7 +110,8 @@ class Scope:
                 self.draft.overridable.add(name)
         else:
             tensor = numpy_helper.from_array(array, name)
-            self.nodes.append(helper.make_node("Constant", [], [name], value=tensor))
+            label = self.draft.fresh("constant")
+            self.nodes.append(helper.make_node("Constant", [], [name], label, value=tensor))
         self.values[name] = array
         return name
 
@@ -159,7 +160,7 @@ class Scope:
         evaluation = Evaluation(model, lenient)
         try:
             visible = self.draft.initializers | self.values
-            outputs = evaluation.node(node, dict(visible), "", live=True)
+            outputs = evaluation.node(node, dict(visible), "", live=True)[: len(node.output)]
         except Abandoned:
             return None
         arrays = [output for output in outputs if not isinstance(output, Missing)]

@@ -7,6 +7,7 @@ import onnx
 from onnx import helper
 
 from support.soundness.arrays import Array
+from support.soundness.network_nodes import NETWORK_KINDS
 from support.soundness.random_nodes import KINDS, Kind, numeric, wide
 from support.soundness.scope import DOMAIN, Scope
 
@@ -15,7 +16,7 @@ _DEEPEST = 2
 
 def fill(scope: Scope, tries: int) -> None:
     """Try so many nodes, and leave out those that the nominal run fails in."""
-    kinds = (*KINDS, *(_WITH_SUBGRAPHS if scope.depth < _DEEPEST else ()))
+    kinds = (*KINDS, *NETWORK_KINDS, *(_WITH_SUBGRAPHS if scope.depth < _DEEPEST else ()))
     for kind in scope.rng.choices(kinds, [kind.weight for kind in kinds], k=tries):
         kind.try_in(scope)
 
