@@ -212,11 +212,12 @@ def _in_order(waiver: Waiver) -> tuple[object, ...]:
 def _recorded_and_applied(
     examination: Examination, recorded: Sequence[Waiver], given: Sequence[Waiver]
 ) -> Iterator[Waiver]:
-    """The recorded waivers with an inserted Broadcast, replaced by given ones if possible."""
+    """The recorded waivers of enforced nodes, replaced by given ones if possible."""
+    # What no run decides was decided when the node was enforced.
     places = {
         (rule.id, node.operator.name, node.label, node.path)
         for node in examination.enforced
-        for rule in node.rules
+        for rule in (*node.rules, *(r for r in node.operator.all_rules() if not r.in_run))
     }
     # If the shapes are proved equal, the standard operator remains behind the Broadcast.
     places |= {

@@ -121,7 +121,7 @@ class PythonBackend(EnforcingBackend):
             node
             for node in examination.nodes
             if node.broadcast is not None
-            or (not node.target.operator.elementwise and node.target.operator.checked_in_runs)
+            or (not node.target.operator.elementwise and _can_be_checked(node))
         ]
         scalars = scalars_behind(reading_shapes, examination.facts)
         if scalars:
