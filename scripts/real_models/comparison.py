@@ -87,15 +87,17 @@ def start_session(
 
 
 def rewritten(path: Path, backend: str, operators: str) -> onnx.ModelProto:
-    """Rewrite a model with explicit broadcasting, and waive what it violates.
+    """Rewrite a model with explicit broadcasting, and waive what it violates, where that can be.
 
     Raises:
-        SonnxError: A violation cannot be waived.
+        ModelRejected: A violation cannot be waived.
+        SonnxError: The model cannot be rewritten.
     """
     report = check(path, broadcast="explicit", operators=operators)
+    waivable = (o.rule.id for o in report.violations if o.rule.waivable)
     waivers = [
         Waiver(rule, None, "it is measured", "the benchmark", dt.date.max, nodes="*", count=count)
-        for rule, count in Counter(o.rule.id for o in report.violations).items()
+        for rule, count in Counter(waivable).items()
     ]
     return rewrite(
         path, broadcast="explicit", operators=operators, backend=backend, waivers=waivers

@@ -27,8 +27,8 @@ Known = Mapping[tuple[Hashable, ...], ir.Value]
 ADDED_OPERATORS = frozenset(
     {
         *("Add", "And", "Cast", "Concat", "Constant", "ConstantOfShape", "Equal", "Expand"),
-        *("Gather", "Greater", "Identity", "If", "IsNaN", "Less", "Loop", "Max", "Neg", "Not"),
-        *("Or", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceSum", "Reshape", "Shape"),
+        *("Gather", "Greater", "Identity", "If", "IsNaN", "Less", "Loop", "Max", "Mul", "Neg"),
+        *("Not", "Or", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceSum", "Reshape", "Shape"),
         *("Slice", "Sub", "Tile", "Where"),
     }
 )

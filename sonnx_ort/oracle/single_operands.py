@@ -188,6 +188,8 @@ def _convolved(operator: str) -> Find:
             yield Violation(f"{operator}.R3")
         if 0 in w.shape[_SPATIAL:]:
             yield Violation(f"{operator}.kernel")
+        if groups * w.shape[1] != x.shape[1]:
+            yield Violation(f"{operator}.channels")
         yield from _beside_the_kernel(operator, w, operands, attributes)
 
     return find

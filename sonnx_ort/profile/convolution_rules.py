@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sonnx_ort.profile.operand import Bounds, Operand
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, HeldByRuntime
 from sonnx_ort.profile.requirements.shapes import OwnRank
-from sonnx_ort.profile.requirements.sizes import SizesWithin, at_least, exactly
+from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf, SizesWithin, at_least, exactly
 from sonnx_ort.profile.rule import Illustration, Judgement, Rule, at_run_time, proved, violated
 from sonnx_ort.profile.windows import (
     SPATIAL,
@@ -30,14 +30,6 @@ def _group(attributes: Attributes) -> int:
 def _whole_or_each(attributes: Attributes) -> dict[int, Bounds]:
     group = _group(attributes)
     return {} if group <= 1 else {1: exactly(group)}
-
-
-def _channels_fit(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
-    own, each, group = known_size(operands[0], 1), known_size(operands[1], 1), _group(attributes)
-    if own is None or each is None:
-        return at_run_time(_UNKNOWN)
-    text = f"X has {own} channels, and W takes {each} in each of {group} groups"
-    return proved(text) if own == each * group else violated(text)
 
 
 def _outputs_fit(operands: Sequence[Operand], attributes: Attributes) -> Judgement:
@@ -78,13 +70,26 @@ def _kernel_fits(operands: Sequence[Operand], attributes: Attributes) -> Judgeme
     return at_run_time(_UNKNOWN) if unknown else proved("the kernel fits into the padded X")
 
 
+def _shape_of_w(attributes: Attributes) -> tuple[int | SizeOf, ...]:
+    channels = SizeOf(0, 1, max(1, _group(attributes)))
+    return SizeOf(1, 0), channels, SizeOf(1, 2), SizeOf(1, 3)
+
+
 _MORE_OR_NONE = "takes more of them, and none, without a word, if shapes are not declared."
 
 
-def convolution_rules(rules: DraftRules, *, negative_pads: str, empty: str) -> tuple[Rule, ...]:
+def convolution_rules(
+    rules: DraftRules,
+    *,
+    negative_pads: str,
+    empty: str,
+    outputs: str,
+    channels: str,
+) -> tuple[Rule, ...]:
     """The rules of both, about attributes and sizes.
 
-    What ONNX Runtime does with negative pads and with an empty kernel differs.
+    What ONNX Runtime does with negative pads and with an empty kernel differs, and the end of the
+    tag of the rule about outputs.
     """
     return (
         rules.rule(
@@ -204,9 +209,10 @@ def convolution_rules(rules: DraftRules, *, negative_pads: str, empty: str) -> t
             "channels",
             12,
             "W takes as many channels as each group of X has.",
-            HeldByRuntime(
+            ShapeFrom(
+                ("X", "W"),
                 ("group",),
-                _channels_fit,
+                _shape_of_w,
                 Illustration(
                     "X (1, 4, 8, 8), W (6, 4, 3, 3)",
                     "X (1, 4, 8, 8), W (6, 3, 3, 3)",
@@ -216,6 +222,8 @@ def convolution_rules(rules: DraftRules, *, negative_pads: str, empty: str) -> t
             "X",
             "W",
             later="X_0020",
+            unenforced=channels,
+            survived=False,
         ),
         rules.rule(
             "outputs",
@@ -229,7 +237,7 @@ def convolution_rules(rules: DraftRules, *, negative_pads: str, empty: str) -> t
                 ),
             ),
             "W",
-            later="W_0050",
+            later=outputs,
         ),
         rules.rule(
             "fits",

@@ -32,6 +32,9 @@ _CONV_RULES = (
         negative_pads="Negative ones end the process (SIGSEGV), if W is constant and all "
         "optimizations are on; else they cut X.",
         empty="never returns from an empty kernel, if its sizes are not declared.",
+        outputs="W_0050",
+        channels="takes channels that X lacks for 0, without a word, where W is constant and the "
+        "optimizations are on; else it refuses them.",
     ),
     _CONV.rule(
         "B",
@@ -62,8 +65,8 @@ CONV = Operator(
         implementation. Axis denotations, which the draft names where they are in effect, are not
         looked at: ONNX Runtime knows none.
 
-        ONNX Runtime 1.32.0 has kernels for float16 and float, and refuses sizes that do not fit
-        together. What it does with what breaks the rules stands with each.
+        ONNX Runtime 1.32.0 has kernels for float16 and float. What it does with what breaks the
+        rules stands with each.
     """,
     operands=_CONV_OPERANDS,
     versions=(1, 11, 22),
@@ -107,6 +110,8 @@ _INTEGER_RULES = (
         _INTEGER,
         negative_pads="Negative ones cut X.",
         empty="gives 0 for an empty kernel, without a word, if its sizes are not declared.",
+        outputs="W_0040",
+        channels="refuses others, with an error.",
     ),
     _INTEGER.rule(
         "x_zero_point",

@@ -60,7 +60,6 @@ OF_THEIR_OWN: Mapping[str, str] = {
 }
 
 
-
 def of_sizes(operator: str) -> str:
     """Nodes that compute `d` of sizes `a` and `b`."""
     if operator in OF_THEIR_OWN:

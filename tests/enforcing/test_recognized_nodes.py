@@ -52,7 +52,8 @@ GRAPHS = {
             "(float[n,m] x, float[m] z) => (float[?,?] y)"
             " { [r] y = Div<broadcast = 1, axis = 1>(x, z) }"
         ),
-        [_BROADCAST, "Div 'r' typed: Div.float.R1"],
+        # What lines the operands up checks no rule of its own.
+        ["Div 'r' in both: ", _BROADCAST, "Div 'r' typed: Div.float.R1"],
     ),
     "Where": (
         "(bool[?] c, float[?] x, float[?] z) => (float[?] y) { [r] y = Where(c, x, z) }",

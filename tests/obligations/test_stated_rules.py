@@ -85,8 +85,15 @@ def of_results() -> list[object]:
     "BatchNormalization.draft.type",
     "Clip.draft.float.type",
     "Clip.draft.int.type",
+    "Concat.draft.types",
+    "Conv.draft.type",
+    "ConvInteger.draft.w_type",
+    "ConvInteger.draft.x_type",
     "DequantizeLinear.draft.types",
     "Exp.draft.float.type",
+    "Flatten.draft.types",
+    "Gemm.draft.type",
+    "LSTM.draft.type",
     "LeakyRelu.draft.float.type",
     "Less.draft.float.type",
     "Less.draft.int.type",
@@ -94,6 +101,7 @@ def of_results() -> list[object]:
     "MatMul.draft.float.type",
     "MatMul.draft.int.type",
     "Max.draft.type",
+    "MaxPool.draft.types",
     "Mul.draft.float.type",
     "Mul.draft.int.type",
     "Neg.draft.float.type",
@@ -101,14 +109,18 @@ def of_results() -> list[object]:
     "Pow.draft.float.type",
     "Pow.draft.int.type",
     "QuantizeLinear.draft.types",
+    "Range.draft.types",
     "Relu.draft.float.type",
     "Relu.draft.int.type",
+    "Reshape.draft.types",
+    "Shape.draft.types",
     "Sigmoid.draft.float.type",
     "Sin.draft.float.type",
     "Slice.draft.R9",
     "Softmax.draft.float.type",
     "Sqrt.draft.float.type",
     "Tanh.draft.float.type",
+    "Unsqueeze.draft.types",
     "Where.draft.float.type",
     "Where.draft.int.type",
 )
@@ -152,7 +164,11 @@ def test_operands_of_two_types_break_the_rule_about_them(
 
 
 @pytest.mark.satisfies(
-    "General.GR1", "BatchNormalization.draft.sparse", "Slice.draft.R4", "Softmax.draft.sparse"
+    "General.GR1",
+    "BatchNormalization.draft.sparse",
+    "Slice.draft.R4",
+    "Softmax.draft.sparse",
+    "Constant.draft.sparse",
 )
 @pytest.mark.parametrize(
     ("name", "rule"), [pytest.param(n, r.id, id=r.id) for n, r in stated(Dense)]
@@ -165,3 +181,80 @@ def test_sparse_result_breaks_the_rule_about_tensors(name: str, rule: str) -> No
     number = onnx.TensorProto.DataType.Value("FLOAT" if own == OF_THE_NODE else own.upper())
     made.graph.value_info.append(onnx.helper.make_sparse_tensor_value_info("y", number, [2]))
     assert rule in violated(made)
+
+
+_RESHAPED = "y = Reshape<allowzero = {}>(x, s)"
+_NUMBERS = {"dilations": "1, 1", "pads": "0, 0, 0, 0", "strides": "1, 1"}
+_LAYER = 'activations = ["Relu", "Tanh", "Tanh"], hidden_size = 1, input_forget = 0, layout = 0'
+_STATES = ("B", "sequence_lens", "initial_h", "initial_c", "P")
+_STORED = """
+    float[1,4,1] W = {0, 0, 0, 0}, float[1,4,1] R = {0, 0, 0, 0}, int32[1] sequence_lens = {1},
+    float[1,8] B = {0, 0, 0, 0, 0, 0, 0, 0}, float[1,1,1] initial_h = {0},
+    float[1,1,1] initial_c = {0}, float[1,3] P = {0, 0, 0}
+"""
+
+
+def pooled(**numbers: str) -> str:
+    given = ", ".join(f"{name} = [{listed}]" for name, listed in {**_NUMBERS, **numbers}.items())
+    zeros = 'auto_pad = "NOTSET", ceil_mode = 0, storage_order = 0'
+    call = f"y = MaxPool<{zeros}, kernel_shape = [2, 2], {given}>(x)"
+    return f"(float[1,2,6,6] x) => (float[] y) {{ {call} }}"
+
+
+def layer(left_out: str = "") -> str:
+    given = ", ".join("" if name == left_out else name for name in _STATES)
+    call = f"y = LSTM<{_LAYER}>(x, W, R, {given})"
+    return f"(float[1,1,1] x) => (float[] y) <{_STORED}> {{ {call} }}"
+
+
+@pytest.mark.satisfies(
+    "Concat.draft.front",
+    "LSTM.draft.bias",
+    "LSTM.draft.lengths",
+    "LSTM.draft.peepholes",
+    "LSTM.draft.states",
+    "MaxPool.draft.dilations",
+    "MaxPool.draft.pads",
+    "MaxPool.draft.strides",
+    "Reshape.draft.allowzero",
+    "Reshape.draft.signature",
+    "Reshape.draft.vector",
+    "Unsqueeze.draft.int64",
+)
+@pytest.mark.parametrize(
+    ("rule", "graph", "opset"),
+    [
+        (None, "(float[2] x) => (float[4] y) { y = Concat<axis = 0>(x, x) }", 21),
+        ("Concat.R1", "(float[2] x) => (float[4] y) { y = Concat<axis = -1>(x, x) }", 21),
+        (None, f"(float[2] x, int64[1] s) => (float[2] y) {{ {_RESHAPED.format(1)} }}", 21),
+        (
+            "Reshape.allowzero.C1",
+            f"(float[2] x, int64[1] s) => (float[2] y) {{ {_RESHAPED.format(2)} }}",
+            21,
+        ),
+        (
+            "Reshape.S.type",
+            f"(float[2] x, int32[1] s) => (float[2] y) {{ {_RESHAPED.format(1)} }}",
+            21,
+        ),
+        ("Reshape.S", "(float[2] x) => (float[2] y) { y = Reshape<shape = [2]>(x) }", 1),
+        (None, "(float[2] x, int64[1] s) => (float[2, 1] y) { y = Unsqueeze(x, s) }", 21),
+        (
+            "Unsqueeze.A.type",
+            "(float[2] x, int32[1] s) => (float[2, 1] y) { y = Unsqueeze(x, s) }",
+            21,
+        ),
+        (None, pooled(), 22),
+        ("MaxPool.strides", pooled(strides="1, 0"), 22),
+        ("MaxPool.dilations", pooled(dilations="0, 1"), 22),
+        ("MaxPool.dilations", pooled(dilations="1"), 22),
+        ("MaxPool.pads", pooled(pads="0, -1, 0, 0"), 22),
+        ("MaxPool.pads", pooled(pads="0, 0"), 22),
+        (None, layer(), 14),
+        *((f"LSTM.{name}", layer(name), 14) for name in _STATES),
+    ],
+)
+def test_attribute_or_input_that_a_draft_does_not_admit_breaks_its_rule(
+    rule: str | None, graph: str, opset: int
+) -> None:
+    assert violated(parse(graph, opset=opset)) == ([] if rule is None else [rule])

@@ -13,7 +13,7 @@ from support.held_cases import HELD_CASES
 HELD = sorted(rule.id for rule in RULES.values() if rule.requirement.subject is Subject.HELD)
 
 RUN = """
-import sys
+import re, sys
 import onnxruntime as ort
 from onnx import helper, numpy_helper
 from support.graphs import parse
@@ -34,9 +34,11 @@ for case in HELD_CASES[sys.argv[1]]:
         options.graph_optimization_level = level
         try:
             session = ort.InferenceSession(model.SerializeToString(), options)
-            print("ran", case.graph, level, session.run(None, feeds))
+            session.run(None, feeds)
+            shapes = {name: array.shape for name, array in feeds.items()}
+            print("ran:", re.sub(r"{[-0-9, ]+}", "{...}", case.graph), case.opset, shapes, level)
         except Exception as error:
-            print("refused", type(error).__name__)
+            print("refused")
 """
 
 
@@ -44,9 +46,32 @@ def test_every_rule_that_is_left_to_the_runtime_has_cases() -> None:
     assert sorted(HELD_CASES) == HELD
 
 
+@pytest.mark.satisfies(
+    "Conv.draft.kernel_shape",
+    "Conv.draft.outputs",
+    "Conv.draft.fits",
+    "ConvInteger.draft.kernel_shape",
+    "ConvInteger.draft.outputs",
+    "ConvInteger.draft.fits",
+    "MaxPool.draft.pads",
+    "Gemm.draft.shapes",
+    "LSTM.draft.shapes",
+    "Concat.draft.scalars",
+    "Concat.draft.axis",
+    "Reshape.draft.vector",
+    "Reshape.draft.copied",
+    "Reshape.draft.smallest",
+    "Reshape.draft.one",
+    "Reshape.draft.count",
+    "Flatten.draft.axis",
+    "Unsqueeze.draft.axes",
+    "Unsqueeze.draft.once",
+    "Range.draft.step",
+)
 @pytest.mark.parametrize("rule", HELD)
 def test_runtime_refuses_what_breaks_the_rule(rule: str) -> None:
     done = run_python(f"import sys; sys.argv = ['', {rule!r}]", RUN)
     assert done.exit_status == 0, str(done)
-    refused = ["refused"] * 2 * len(HELD_CASES[rule])
-    assert [line.split()[0] for line in done.stdout.splitlines()] == refused, str(done)
+    told = done.stdout.splitlines()
+    assert [line for line in told if line != "refused"] == []
+    assert len(told) == 2 * len(HELD_CASES[rule])

@@ -48,8 +48,6 @@ def _of_convolution(operator: str, kind: str) -> Iterator[Case]:
         yield case("dilations", f"<dilations = [{dilations}]> ")
     for kernel in ("2, 2", "3", "3, 3, 3", "0, 3"):
         yield case("kernel_shape", f"<kernel_shape = [{kernel}]> ")
-    for channels in (0, 3, 5):
-        yield case("channels", "", w=(6, channels, 3, 3))
     for outputs in (2, 6):
         yield case("outputs", "<group = 4> ", w=(outputs, 1, 3, 3))
     for sizes in ((2, 6), (1, 1), (0, 6), (0, 0)):

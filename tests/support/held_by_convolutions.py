@@ -76,13 +76,6 @@ def _convolutions(operator: str, kind: str, opsets: Sequence[int]) -> dict[str, 
             *of(x, w, kernel_shape=[3, -3]),
             *of(wide_x, wide_w, kernel_shape=[1, 1]),
         ],
-        f"{operator}.channels": [
-            *(of(x, (6, channels, 3, 3))[i] for channels in (0, 1, 3, 5, 8) for i in range(4)),
-            *of(x, (4, 2, 3, 3), group=4),
-            *of((1, 0, 8, 8), w),
-            *of(wide_x, (32, 16, 3, 3)),
-            *of((1, 16, 8, 8), wide_w),
-        ],
         f"{operator}.outputs": [
             *of(x, (6, 1, 3, 3), group=4),
             *of(x, (2, 1, 3, 3), group=4),

@@ -66,6 +66,8 @@ WINDOW_TABLES: Mapping[str, Table] = {
             ("R1", _fed((), W=W, B=(1,))),
             ("kernel", _fed(X, W=(4, 2, 0, 2), B=(4,))),
             ("kernel", _fed(X, W=(4, 2, 3, 0), B=(5,))),
+            ("channels", _fed(X, W=(4, 3, 3, 2), B=(4,))),
+            ("channels", _fed((1, 3, 4, 5), W=(4, 8, 3, 2), B=(4,))),
             ("B", _fed(X, W=W, B=(1,))),
             ("B", _fed(X, W=W, B=(0,))),
         ],
@@ -79,6 +81,7 @@ WINDOW_TABLES: Mapping[str, Table] = {
         [
             ("R1", {"X": _ramp(X), "W": _ramp((4, 1, 3))}),
             ("R3", {"X": _ramp((1, 4, 4, 5)), "W": _ramp((4, 2, 3, 2))}),
+            ("channels", {"X": _ramp(X), "W": _ramp((4, 2, 3, 2))}),
         ],
     ),
     "ConvInteger": Table(
@@ -90,6 +93,7 @@ WINDOW_TABLES: Mapping[str, Table] = {
             ("R1", _fed(X, W=(4, 1, 3), zx=3, zw=1)),
             ("R3", _fed((1, 4, 4, 5), W=(4, 2, 3, 2), zx=3, zw=1)),
             ("kernel", _fed(X, W=(4, 1, 3, 0), zx=3, zw=1)),
+            ("channels", _fed(X, W=(4, 2, 3, 2), zx=3, zw=1)),
             ("x_zero_point", _fed(X, W=(4, 1, 3, 2), zx=[3], zw=1)),
             ("w_zero_point", _fed(X, W=(4, 1, 3, 2), zx=3, zw=[1])),
             ("w_zero_point", _fed(X, W=(4, 1, 3, 2), zx=3, zw=[[1, 1, 1, 1]])),

@@ -313,3 +313,33 @@ def test_bits_of_an_element_depend_on_its_place():
     """Once they do not, a kernel may promise the same bits as these operators."""
     child = run_python(RUN, POSITIONS, *(f"lonely{case!r}" for case in POSITION.values()))
     assert child.stdout.split() == ["True"] * len(POSITION), child
+
+
+MISSING_CHANNELS = """
+import numpy as np
+import onnx.helper as h
+import onnxruntime as ort
+
+w = h.make_tensor("w", 1, (16, 16, 3, 3), np.ones(16 * 16 * 9, np.float32))
+conv = h.make_node("Conv", ["x", "w"], ["y"])
+x, y = (h.make_tensor_value_info(name, 1, None) for name in "xy")
+model = h.make_model(
+    h.make_graph([conv], "g", [x], [y], [w]), opset_imports=[h.make_opsetid("", 17)], ir_version=8
+)
+levels = ort.GraphOptimizationLevel
+for level in (levels.ORT_DISABLE_ALL, levels.ORT_ENABLE_ALL):
+    options = ort.SessionOptions()
+    options.graph_optimization_level = level
+    session = ort.InferenceSession(model.SerializeToString(), options)
+    try:
+        (found,) = session.run(None, {"x": np.ones((1, 12, 3, 3), np.float32)})
+        print(found.shape, found.min(), found.max())
+    except Exception as error:
+        print("refused")
+"""
+
+
+@on_x86
+def test_conv_takes_channels_that_are_missing_for_zero():
+    child = run_python(MISSING_CHANNELS)
+    assert child.stdout.splitlines() == ["refused", "(1, 16, 1, 1) 108.0 108.0"], child

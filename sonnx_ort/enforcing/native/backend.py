@@ -56,6 +56,7 @@ _GUARDS = 9
 
 _IN_GUARDS_OF: Mapping[str, Sequence[str]] = MappingProxyType(
     {
+        "Mul": ("Conv", "ConvInteger"),
         "Pow": ("Pow",),
         "ReduceSum": ("Softmax",),
         "Slice": ("Softmax",),

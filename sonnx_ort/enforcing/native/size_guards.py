@@ -56,7 +56,7 @@ def shape_guard(requirement: ShapeFrom) -> DecidingGuard:
         rank = nodes.shape(nodes.shape(last))
         wanted = [nodes.constant([len(demanded)], "wanted_rank")]
         wanted += [_wanted(nodes, size, operands) for size in demanded]
-        own = [rank, _sizes(nodes, last, range(len(demanded)))]
+        own = [rank, _in_parts(nodes, _sizes(nodes, last, range(len(demanded))), demanded)]
         same = nodes.add(
             "Equal", [_joined(nodes, own, "own"), _joined(nodes, wanted, "wanted")], "is_same"
         )
@@ -69,6 +69,14 @@ def shape_guard(requirement: ShapeFrom) -> DecidingGuard:
         return Flag(nodes.add("And", [axes, differs], "is_of_another_shape"), when_kept=False)
 
     return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
+
+
+def _in_parts(nodes: StandardNodes, sizes: ir.Value, demanded: Sequence[int | SizeOf]) -> ir.Value:
+    """The sizes, each times the number of parts that it is one of."""
+    parts = [1 if isinstance(size, int) else size.parts for size in demanded]
+    if set(parts) == {1}:
+        return sizes
+    return nodes.add("Mul", [sizes, nodes.constant(parts, "parts")], "sizes_of_all_parts")
 
 
 def _wanted(nodes: StandardNodes, size: int | SizeOf, operands: Operands) -> ir.Value:

@@ -30,6 +30,9 @@ Shapes = Sequence[Sequence[Dimension] | None]
 Given = tuple[tuple[str, AttributeValue], ...]
 """Attributes of a node, by name."""
 
+_NO_SIZE = -1
+"""No axis is as long as a part that there is not."""
+
 LARGEST_SIZE = (1 << 63) - 1
 """The largest size of an axis."""
 
@@ -113,15 +116,17 @@ def _said(limits: Bounds) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SizeOf:
-    """The size of an axis of an operand.
+    """The size of an axis of an operand, or of each of its equal parts.
 
     Attributes:
         position: The position of the operand among those of the rule.
         axis: The axis, counted from the front.
+        parts: The number of parts; there is no such size if it does not divide the axis.
     """
 
     position: int
     axis: int
+    parts: int = 1
 
     def is_missing(self, shapes: Shapes) -> bool:
         """Whether there is certainly no such axis."""
@@ -219,16 +224,24 @@ class ShapeFrom(DependsOnAttributes, HintByExample):
     def _said(self, wanted: int | SizeOf, size: Dimension) -> str:
         if isinstance(wanted, int):
             return f"of size {wanted}"
-        text = f"as long as axis {wanted.axis} of {self.operands[wanted.position]}"
+        whole = f"axis {wanted.axis} of {self.operands[wanted.position]}"
+        if wanted.parts > 1:
+            return f"as long as each of {wanted.parts} equal parts of {whole}"
+        text = f"as long as {whole}"
         return f"{text}, {size}" if isinstance(size, int) else text
 
 
 def _size(wanted: int | SizeOf, shapes: Shapes) -> Dimension:
-    """A size as far as it is known."""
+    """A size as far as it is known; `_NO_SIZE` if there is none."""
     if isinstance(wanted, int):
         return wanted
     shape = shapes[wanted.position]
-    return None if shape is None else shape[wanted.axis]
+    size = None if shape is None else shape[wanted.axis]
+    if wanted.parts == 1:
+        return size
+    if not isinstance(size, int):
+        return None
+    return _NO_SIZE if size % wanted.parts else size // wanted.parts
 
 
 def _selected(names: Sequence[str], attributes: Attributes) -> Given:
