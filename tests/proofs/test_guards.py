@@ -121,9 +121,10 @@ def test_guards_are_the_same_for_every_known_rank(operator: str) -> None:
     assert all(list(others) == list(ranks[0]) for others in ranks)
 
 
+@pytest.mark.parametrize("operator", ["Div", "Pow"])
 @pytest.mark.parametrize("ranks", Ranks)
-def test_what_is_assumed_proves_nothing_false(ranks: Ranks) -> None:
-    guarded = Guarded(Single(OPERATORS["Div"], ElementType.INT32), ranks)
+def test_what_is_assumed_proves_nothing_false(ranks: Ranks, operator: str) -> None:
+    guarded = Guarded(Single(OPERATORS[operator], ElementType.INT64), ranks)
     question = guarded.question()
     with pytest.raises(NotProved, match=r"^(sat|unknown): "):
         prove(question.about(lambda _values, run: run.passes))

@@ -11,7 +11,6 @@ import z3
 
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.rule import AttributeValue
 from support.operator_cases import FLOATS, OPERATOR_CASES
 from support.proofs.guards import passes
 from support.proofs.layout import LAYOUT
@@ -19,9 +18,13 @@ from support.proofs.mutation import Mutation, number, off_by, operator, swapped
 from support.proofs.nodes import NAME
 from support.proofs.single_operands import SingleOperands
 from support.proofs.theorem import NotProved, prove, refute
+from support.proofs.windows import windowed
 
 T = ElementType
 OPSETS = (21, 17, 13)
+
+
+IN_GROUPS = windowed("Conv", T.FLOAT, group=3, given=("X", "W"))
 
 
 def forms() -> Iterator[SingleOperands]:
@@ -52,48 +55,12 @@ def _windows() -> Iterator[SingleOperands]:
     """Operators whose operands have sizes that attributes and other operands decide."""
     for name in ("Conv", "ConvInteger", "MaxPool", "Gemm", "LSTM"):
         yield from (windowed(name, kind) for kind in OPERATOR_CASES[name].kernels)
-    yield windowed("Conv", T.FLOAT, group=3, given=("X", "W"))
+    yield IN_GROUPS
     yield windowed("ConvInteger", T.UINT8, given=("X", "W", "w_zero_point"))
     yield windowed("ConvInteger", T.INT8, pads=(1, 0, 0, 0))
     yield windowed("MaxPool", T.UINT8, pads=(1, 1, 1, 1), dilations=(2, 3))
     yield windowed("LSTM", T.FLOAT, hidden_size=2)
 
-
-def windowed(
-    name: str, kind: ElementType, *, given: tuple[str, ...] = (), **said: AttributeValue
-) -> SingleOperands:
-    """One of them, with attributes beside those that it cannot do without."""
-    case = OPERATOR_CASES[name]
-    attributes = {**case.attributes.get(kind.family, {}), **said}
-    hidden = attributes.get("hidden_size", 0)
-    stored = {} if name != "LSTM" else stored_for(int(hidden))
-    return SingleOperands(
-        name, kind, given, attributes=attributes, stored=stored, ranks=RANKS[name]
-    )
-
-
-def stored_for(hidden: int) -> dict[str, tuple[int, ...]]:
-    """The operands of an LSTM that are constant, for one feature and a batch of two."""
-    state = (1, 2, hidden)
-    return {
-        "W": (1, 4 * hidden, 1),
-        "R": (1, 4 * hidden, hidden),
-        "B": (1, 8 * hidden),
-        "sequence_lens": (2,),
-        "initial_h": state,
-        "initial_c": state,
-        "P": (1, 3 * hidden),
-    }
-
-
-RANKS = {
-    "Conv": ((4, 4, 1), (3, 3, 1), (4, 4, 2), (4, 3, 1), (0, 4, 1), (4, 4, 0)),
-    "ConvInteger": ((4, 4, 0, 0), (4, 4, 0, 1), (4, 4, 1, 0), (3, 3, 0, 0), (4, 4, 0, 2)),
-    "MaxPool": ((4,), (3,), (0,), (5,)),
-    "Gemm": ((2, 2, 2), (1, 2, 2), (2, 2, 1), (2, 1, 2), (2, 2, 0)),
-    "LSTM": ((3,), (2,), (0,)),
-}
-"""The ranks of operands among which faults are looked for."""
 
 FAULTS: dict[str, tuple[Mutation, ...]] = {
     "MatMul": (
@@ -216,28 +183,34 @@ def quick(form: SingleOperands) -> bool:
     return form.element_type in (T.FLOAT, T.INT64)
 
 
+FAULTY = (
+    SingleOperands("MatMul", T.FLOAT),
+    *(SingleOperands("BatchNormalization", kind) for kind in FLOATS),
+    SingleOperands("Clip", T.INT64),
+    SingleOperands("ArgMax", T.FLOAT, attributes={"axis": 1}),
+    SingleOperands("Slice", T.FLOAT),
+    SingleOperands("Slice", T.INT8, index_type=T.INT32),
+    windowed("Conv", T.FLOAT),
+    windowed("ConvInteger", T.UINT8),
+    windowed("MaxPool", T.UINT8),
+    windowed("Gemm", T.FLOAT),
+    windowed("LSTM", T.FLOAT),
+    SingleOperands("Softmax", T.FLOAT, attributes={"axis": 1}, opset=12),
+    SingleOperands("QuantizeLinear", T.FLOAT),
+    SingleOperands("DequantizeLinear", T.INT32),
+)
+"""The forms in which the faults of their operators are looked for."""
+
 ALL = [pytest.param(f, id=str(f), marks=() if quick(f) else pytest.mark.thorough) for f in forms()]
 TWINS = [
     pytest.param(
         form, fault, id=f"{form} | {fault}", marks=() if quick(form) else pytest.mark.thorough
     )
-    for form in (
-        SingleOperands("MatMul", T.FLOAT),
-        *(SingleOperands("BatchNormalization", kind) for kind in FLOATS),
-        SingleOperands("Clip", T.INT64),
-        SingleOperands("ArgMax", T.FLOAT, attributes={"axis": 1}),
-        SingleOperands("Slice", T.FLOAT),
-        SingleOperands("Slice", T.INT8, index_type=T.INT32),
-        windowed("Conv", T.FLOAT),
-        windowed("ConvInteger", T.UINT8),
-        windowed("MaxPool", T.UINT8),
-        windowed("Gemm", T.FLOAT),
-        windowed("LSTM", T.FLOAT),
-        SingleOperands("Softmax", T.FLOAT, attributes={"axis": 1}, opset=12),
-        SingleOperands("QuantizeLinear", T.FLOAT),
-        SingleOperands("DequantizeLinear", T.INT32),
+    for form, faults in (
+        (IN_GROUPS, (off_by("parts", 1), operator("sizes_of_all_parts", "Add"))),
+        *((form, FAULTS[form.name]) for form in FAULTY),
     )
-    for fault in FAULTS[form.name]
+    for fault in faults
 ]
 
 

@@ -547,7 +547,7 @@ PATTERNS = {
     ),
     "convolutions in blocks, in front of a guard": Pattern(
         "NchwcTransformer",
-        "all,-Graph",
+        "all",
         """(float[1,1,2,2] x, float[1,1,2,2] y, float[n,16,2,2] q) => (float[] z)
         <float[16,1,1,1] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}> {
             c = Conv(x, w)

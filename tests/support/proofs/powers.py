@@ -1,5 +1,7 @@
 """Powers of integers that are computed in double, by their limits alone."""
 
+import functools
+
 import z3
 
 from sonnx_ort.profile.element_type import ElementType
@@ -7,6 +9,7 @@ from support.proofs.terms import NotInterpreted, literal, sort_of
 
 _DOUBLE = ElementType.DOUBLE
 _EXACT_IN_DOUBLE = 1 << 53
+_WIDTHS = (32, 64)
 _LARGEST_EXPONENT = 64
 """Of larger ones, bases beside -1, 0 and 1 have powers that no type holds."""
 
@@ -19,7 +22,31 @@ def limits(bits: int) -> tuple[int, int]:
 
 
 def is_exact(base: z3.BitVecRef, exponent: z3.BitVecRef) -> z3.BoolRef:
-    """Whether a power is exact, exponent by exponent: which bases have such a power."""
+    """Whether a power is exact, as a function of which a proof knows nothing else.
+
+    What a proof says of every such function is so of the one that `exactness_defined` puts in.
+    """
+    return _exact(base.size())(base, exponent)
+
+
+def exactness_defined(formula: z3.BoolRef) -> z3.BoolRef:
+    """A formula with the definition in place of each `is_exact`."""
+    return z3.substitute_funs(formula, *((_exact(bits), _definition(bits)) for bits in _WIDTHS))
+
+
+@functools.cache
+def _definition(bits: int) -> z3.BoolRef:
+    """What `is_exact` is of two variables."""
+    return _is_exact(*(z3.Var(place, z3.BitVecSort(bits)) for place in range(2)))
+
+
+def _exact(bits: int) -> z3.FuncDeclRef:
+    integer = z3.BitVecSort(bits)
+    return z3.Function(f"is_exact.{bits}", integer, integer, z3.BoolSort())
+
+
+def _is_exact(base: z3.BitVecRef, exponent: z3.BitVecRef) -> z3.BoolRef:
+    """What `is_exact` is, exponent by exponent: which bases have such a power."""
     lower, upper = limits(base.size())
     found = z3.And(base >= -1, base <= 1)
     for number in range(_LARGEST_EXPONENT, 0, -1):
@@ -63,14 +90,19 @@ def power(base: z3.BitVecRef, exponent: z3.BitVecRef) -> z3.FPRef:
 
 
 def facts_of_powers(bits: int) -> z3.BoolRef:
-    """What is true of all powers: they lie within the limits exactly if they are exact."""
-    lower, upper = limits(bits)
+    """What is true of all powers."""
     base, exponent = (z3.FreshConst(z3.BitVecSort(bits), name) for name in ("base", "exponent"))
     found = power(base, exponent)
+    fact = fact_of_power(base, exponent, found)
+    return z3.ForAll([base, exponent], fact, patterns=[found])
+
+
+def fact_of_power(base: z3.BitVecRef, exponent: z3.BitVecRef, found: z3.FPRef) -> z3.BoolRef:
+    """What is true of one power in double: it is within the limits exactly if it is exact."""
+    lower, upper = limits(base.size())
     within = z3.And(z3.fpGEQ(found, _double(lower)), z3.fpLEQ(found, _double(upper)))
     beyond = z3.Or(z3.fpLEQ(found, _double(lower - 1)), z3.fpGEQ(found, _double(upper + 1)))
-    fact = z3.If(is_exact(base, exponent), within, beyond)
-    return z3.ForAll([base, exponent], fact, patterns=[found])
+    return z3.If(is_exact(base, exponent), within, beyond)
 
 
 def some_power(base: z3.BitVecRef, exponent: z3.BitVecRef, itself: z3.FPRef) -> z3.FPRef:
@@ -79,7 +111,7 @@ def some_power(base: z3.BitVecRef, exponent: z3.BitVecRef, itself: z3.FPRef) -> 
     Those of the exponents 0 and 1, and of 2 and -2 at the limits, are as they are; of the others
     only those within the limits are told from those beyond.
     """
-    found = z3.If(is_exact(base, exponent), _double(0), literal(float("inf"), _DOUBLE))
+    found = z3.If(_is_exact(base, exponent), _double(0), literal(float("inf"), _DOUBLE))
     for number in (31, 53):
         for two in (2, -2):
             at_limit = z3.And(base == two, exponent == number)

@@ -89,7 +89,8 @@ def _of_shape(requirement: ShapeFrom, operands: Sequence[Tensor]) -> z3.BoolRef:
             found.append(own == wanted)
             continue
         other = operands[wanted.position]
-        found += [term(other.rank) > wanted.axis, own == other.sizes.any_at(wanted.axis)]
+        whole = other.sizes.any_at(wanted.axis)
+        found += [term(other.rank) > wanted.axis, own * wanted.parts == whole]
     if requirement.or_scalar:
         return z3.Or(term(last.rank) == 0, z3.And(found))
     return z3.And(found)

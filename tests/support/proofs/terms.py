@@ -126,6 +126,11 @@ def wrapped(number: z3.ArithRef) -> z3.ArithRef:
     )
 
 
+def wrapped_anyhow(number: z3.ArithRef) -> z3.ArithRef:
+    """The int64 of any number."""
+    return (number + _WRAP // 2) % _WRAP - _WRAP // 2
+
+
 def nearest_float(element: z3.BitVecRef, source: ElementType, to: ElementType) -> z3.FPRef:
     """The float that is nearest to an integer."""
     convert = z3.fpSignedToFP if is_signed(source) else z3.fpUnsignedToFP

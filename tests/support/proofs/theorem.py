@@ -17,6 +17,7 @@ import z3
 
 from sonnx_ort.profile.element_type import ElementType, Family
 from support.proofs.interpreter import Values, interpret
+from support.proofs.powers import exactness_defined
 from support.proofs.run import Run, constant_of
 from support.proofs.tensors import Operand, Tensor, counted_alike
 from support.proofs.terms import ToFloat, bits_of, nearest_float, sort_of
@@ -96,7 +97,8 @@ def refute(questions: Iterable[Question]) -> tuple[Question, dict[str, Array]]:
     """
     for question in questions:
         assumed, required, claimed = question.terms(nearest_float)
-        solver = _alone([*assumed, *required, z3.Not(claimed)])
+        formulas = [*assumed, *required, z3.Not(claimed)]
+        solver = _alone(map(exactness_defined, formulas))
         found = solver.check()
         if found == z3.unknown:
             raise NotProved(solver.reason_unknown())
@@ -151,7 +153,7 @@ def prove_formula(formula: z3.BoolRef) -> None:
     Raises:
         NotProved: It is false of some, or the solver could not tell.
     """
-    found = _alone([z3.Not(formula)]).check()
+    found = _alone([exactness_defined(z3.Not(formula))]).check()
     if found != z3.unsat:
         raise NotProved(f"{found}: {formula}")
 

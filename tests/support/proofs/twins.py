@@ -9,7 +9,7 @@ from sonnx_ort.profile.requirements.division import (
     RepresentableQuotient,
 )
 from sonnx_ort.profile.requirements.elements import WithinInt32, WithinInterval
-from sonnx_ort.profile.requirements.powers import ExactPower
+from sonnx_ort.profile.requirements.powers import ExactPower, exact_powers, is_wide
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Requirement
 from support.proofs.mutation import Mutation, left_out, number, off_by, operator, swapped
@@ -33,11 +33,14 @@ def faults_of_shapes(guarded: Guarded) -> Iterator[Mutation]:
 def faults_of_elements(guarded: Guarded) -> Iterator[Mutation]:
     """Faults in the guards of elements, if it has any."""
     kind = guarded.single.element_type
-    for rule in guarded.rules():
-        yield from _faults(rule.requirement, kind)
+    requirements = [rule.requirement for rule in guarded.rules()]
+    # The limits of powers are the first ones.
+    of_powers = any(isinstance(each, ExactPower) for each in requirements)
+    for requirement in requirements:
+        yield from _faults(requirement, kind, "limit_3" if of_powers else "limit")
 
 
-def _faults(requirement: Requirement, kind: ElementType) -> Iterator[Mutation]:
+def _faults(requirement: Requirement, kind: ElementType, limit: str) -> Iterator[Mutation]:
     signed = kind.dtype.kind == "i"
     match requirement:
         case NonZeroDivisor() | InfinityForZeroDivisor() if kind.family is Family.INTEGER:
@@ -50,23 +53,35 @@ def _faults(requirement: Requirement, kind: ElementType) -> Iterator[Mutation]:
             yield operator("overflows", "Or")
         case ExactPower():
             yield operator("is_exact", "Or")
-            yield off_by("limit", -1)
-            yield off_by("limit_2", 1)
+            yield from _faults_of_powers(kind)
         case WithinInterval():
-            yield from _faults_of_limits(requirement, kind)
+            yield from _faults_of_limits(requirement, kind, limit)
         case WithinInt32() if kind is ElementType.INT64:
             yield number("false", True)
             yield operator("some_beyond_5", "And")
 
 
-def _faults_of_limits(requirement: WithinInterval, kind: ElementType) -> Iterator[Mutation]:
+def _faults_of_powers(kind: ElementType) -> Iterator[Mutation]:
+    if is_wide(kind.dtype):
+        yield off_by("limit", -1)
+        yield off_by("limit_2", 1)
+        return
+    # Between the right ones and these there is a power of 2.
+    allowed = exact_powers(kind.dtype)
+    yield number("limit", allowed.lower)
+    yield number("limit_2", allowed.upper + 1.5)
+
+
+def _faults_of_limits(
+    requirement: WithinInterval, kind: ElementType, limit: str
+) -> Iterator[Mutation]:
     lower, upper = requirement.limits(kind.dtype)
     if lower is upper is None:
         return
     # Between two numbers of bfloat16 there are 65,535 floats, in which they are compared.
     step = 1 << 16 if kind is ElementType.BFLOAT16 else 1
-    yield off_by("limit", step)
-    yield off_by("limit", -step)
+    yield off_by(limit, step)
+    yield off_by(limit, -step)
     if lower is not None and upper is not None:
         name, instead = ("is_outside", "And") if requirement.admits_nan else ("is_within", "Or")
         yield operator(name, instead)

@@ -31,6 +31,7 @@ from support.proofs.terms import (
     literal,
     nearest_float,
     wrapped,
+    wrapped_anyhow,
 )
 
 
@@ -76,9 +77,8 @@ def _broadcast(
 ) -> tuple[Vector, list[Callable[[Any], z3.ExprRef]]]:
     """The sizes of the result, and by operand what gives the element at an index of the result.
 
-    Raises:
-        NotInterpreted: Neither are all operands but scalars of one shape, nor all of one axis, nor
-            all of known sizes.
+    Operands of more than one axis, of which some size is not known, have to have one shape, but for
+    those of a single element.
     """
     wide = [operand for operand in operands if not operand.is_scalar]
     if all(_known_equal(operand.sizes, wide[0].sizes) for operand in wide):
@@ -86,17 +86,42 @@ def _broadcast(
         return sizes, [
             (lambda _, o=o: o.elements.at(0)) if o.is_scalar else o.elements.at for o in operands
         ]
+    if all(operand.is_vector for operand in wide):
+        return _broadcast_vectors(call, operands)
     known = [_numbers(operand.sizes) for operand in operands]
-    if not all(operand.is_vector for operand in wide) and None not in known:
+    if None not in known:
         return _broadcast_known(operands, [shape for shape in known if shape is not None])
-    if not all(operand.is_vector for operand in wide):
-        raise NotInterpreted(f"{call.node.op_type} of shapes that are not known to be equal")
-    lengths = [operand.elements.length for operand in wide]
+    first, *others = (operand for operand in wide if not _is_single(operand))
+    for other in others:
+        if not _known_equal(first.sizes, other.sizes):
+            call.requires(same_sizes(first.sizes, other.sizes))
+    return first.sizes, [_read_by_many(call, operand, first) for operand in operands]
+
+
+def _broadcast_vectors(
+    call: Call, operands: list[Tensor]
+) -> tuple[Vector, list[Callable[[Any], z3.ExprRef]]]:
+    """Scalars and tensors of one axis, of any lengths."""
+    lengths = [operand.elements.length for operand in operands if not operand.is_scalar]
     length = reduce(_common_length, lengths)
     for one in lengths:
         call.fails_if(z3.And(term(one) != 1, term(one) != term(length)))
     sizes = vector_of([term(length)])
     return sizes, [_repeated(operand) for operand in operands]
+
+
+def _is_single(operand: Tensor) -> bool:
+    """Whether the number of axes is known, and each is of size 1."""
+    return set(_numbers(operand.sizes) or (0,)) == {1}
+
+
+def _read_by_many(call: Call, operand: Tensor, many: Tensor) -> Callable[[Any], z3.ExprRef]:
+    """What gives an element of an operand that is repeated if it has one element alone."""
+    if operand.is_scalar or _is_single(operand):
+        # Otherwise the result has the axes of the single element.
+        call.requires(term(many.rank) >= term(operand.rank))
+        return lambda _: operand.elements.at(0)
+    return operand.elements.at
 
 
 def _numbers(sizes: Vector) -> tuple[int, ...] | None:
@@ -194,8 +219,10 @@ def _difference(kind: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.Exp
     return _by_kind(one, lambda: z3.fpSub(NEAREST, one, other), lambda: one - other)
 
 
-def _product(_: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.ExprRef:
+def _product(kind: ElementType, one: z3.ExprRef, other: z3.ExprRef) -> z3.ExprRef:
     one, other = alike(one, other)
+    if z3.is_int(one) and kind is ElementType.INT64 and z3.is_int_value(other):
+        return one if other.as_long() == 1 else wrapped_anyhow(one * other)
     return _by_kind(one, lambda: z3.fpMul(NEAREST, one, other), lambda: one * other)
 
 
