@@ -185,7 +185,9 @@ CONV_INTEGER = Operator(
         Results: the sums of products of the elements less their zero points, in int32, modulo 2^32.
 
         ONNX Runtime 1.32.0 has kernels for each pair of types; version 1.23 for uint8 alone. It
-        refuses one zero point for each of several outputs, which the draft admits.
+        refuses one zero point for each of several outputs, which the draft admits. Of an int8 X by
+        a uint8 W it cuts the sum of two products to 16 bits, without a word, on processors that
+        have AVX2 and no VNNI: take a W of int8.
     """,
     operands=_INTEGER_OPERANDS,
     versions=(10,),

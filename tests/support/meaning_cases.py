@@ -330,6 +330,12 @@ def _beyond_int32(applied: Applied) -> bool:
     return largest / float(np.min(abs(scale.astype(float)))) >= 2**31 or scale.dtype == np.float16
 
 
+def _may_saturate(applied: Applied) -> bool:
+    """Whether sums of two products are cut to 16 bits, on processors with AVX2 alone."""
+    x, w, *_ = applied.operands
+    return x is not None and w is not None and (x.dtype, w.dtype) == (np.int8, np.uint8)
+
+
 KNOWN: Mapping[tuple[str, Run], Callable[[Applied], bool]] = {
     ("Sigmoid", by_onnxruntime): lambda a: (
         _of_type(a, T.FLOAT, T.DOUBLE) and _any_beyond(a, -1, np.inf)
@@ -346,7 +352,7 @@ KNOWN: Mapping[tuple[str, Run], Callable[[Applied], bool]] = {
     ("Conv", by_reference): lambda a: "dilations" in a.attributes and _holds(a, _huge),
     ("Shape", by_reference): lambda a: a.attributes.get("end", 0) < 0,
     ("ConvInteger", by_onnxruntime): lambda a: (
-        _pads_beside_zero_point(a) or _vector_of_zero_points(a)
+        _pads_beside_zero_point(a) or _vector_of_zero_points(a) or _may_saturate(a)
     ),
     ("ConvInteger", by_reference): _pads_beside_zero_point,
     ("Gemm", by_reference): lambda a: not _of_type(a, *FLOATS),

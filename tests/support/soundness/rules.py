@@ -8,9 +8,10 @@ import numpy as np
 from sonnx_ort.oracle import OPERATORS as WITH_OUTCOMES
 from sonnx_ort.oracle import Violation, outcome
 from sonnx_ort.oracle.single_operands import single_operand_violations
-from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Rule, Subject
 from support.soundness.arrays import Array
 from support.soundness.leaves import Abandoned
@@ -71,6 +72,9 @@ def _convolution(operator: str) -> dict[str, Breaks]:
         f"{operator}.pads": _not_numbers("pads", 4, 0),
     }
 
+
+_RANKS = frozenset({"Conv.R1", "ConvInteger.R1", "MaxPool.R1", "Gemm.R1", "LSTM.X", "Softmax.C2"})
+"""The rules about ranks, behind which the oracle looks at no others."""
 
 _LSTM_INPUTS = ("B", "sequence_lens", "initial_h", "initial_c", "P")
 
@@ -187,6 +191,8 @@ def breaks(operator: str, rule: str, places: Places, attributes: Attributes) -> 
     """
     if rule in _BY_THE_NODE:
         return _BY_THE_NODE[rule](places, attributes)
+    if RULES[rule].requirement.subject is Subject.TYPES:
+        return _of_other_types(operator, RULES[rule], places)
     if _beyond_all_axes(operator, places, attributes):
         return rule == "ArgMax.R5"
     given = list(places)
@@ -196,7 +202,18 @@ def breaks(operator: str, rule: str, places: Places, attributes: Attributes) -> 
         assert starts is not None
         given = [x, starts, ends, np.arange(starts.size) if axes is None else axes]
         given.append(np.ones(starts.size, np.int64) if steps is None else steps)
-    return rule in {each.rule for each in single_operand_violations(operator, given, attributes)}
+    broken = {each.rule for each in single_operand_violations(operator, given, attributes)}
+    # Where an operand has another rank, nothing is as demanded that speaks of its axes.
+    return rule in broken or bool(broken & _RANKS)
+
+
+def _of_other_types(operator: str, rule: Rule, places: Places) -> bool:
+    """Whether operands have several types, or none of those that a rule names."""
+    names = OPERATORS[operator].operand_names(len(places))
+    types = {place.dtype for place in rule.select_operands(names, places) if place is not None}
+    assert isinstance(rule.requirement, SameNumericType)
+    kinds = rule.requirement.kinds
+    return len(types) > 1 or (kinds is not None and not types <= {kind.dtype for kind in kinds})
 
 
 def _rules(operator: str, places: Places, edition: str) -> tuple[Rule, ...]:
