@@ -21,7 +21,7 @@ STANDARD_DOMAIN = ""
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """A graph optimizer that removes an operator, and a model that shows it.
+    """A graph optimizer that must not act on an enforced model, and a model on which it does.
 
     ONNX Runtime considers the names of its optimizers internal and ignores unknown ones. So
     disabling one by name is not certain to work.
@@ -30,7 +30,7 @@ class Optimizer:
         name: Its name in ONNX Runtime.
         effect: What it does, such as "leaves out x / 1".
         canary: A model in ONNX's textual syntax. If enabled, the optimizer removes at least one of
-            the named nodes; nothing else may remove them.
+            the named nodes, or adds another of the same operators; nothing else may do so.
     """
 
     name: str

@@ -80,8 +80,20 @@ OPTIMIZERS_OF_GUARDS = (
             [reshape] y = Reshape(c, target)
         }""",
     ),
+    Optimizer(
+        "QDQPropagationTransformer",
+        "quantizes again, in 8 bits, what a guard passes on behind a DequantizeLinear",
+        """<ir_version: 9, opset_import: ["": 17]>
+        canary (int32[?] x, int64[?] s) => (float[?] y) <float scale = {0.5}> {
+            [dequantize] d = DequantizeLinear(x, scale)
+            [guard] y = Reshape(d, s)
+        }""",
+    ),
 )
-"""Optimizers that remove guards or their names. Models of every backend have guards."""
+"""Optimizers that remove guards or their names, or change what they pass on.
+
+Models of every backend have guards.
+"""
 
 OPTIMIZERS_OF_OPERATORS = tuple(
     optimizer for operator in OPERATORS.values() for optimizer in operator.optimizers

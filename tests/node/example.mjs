@@ -2,6 +2,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
 
 const unwantedOptimizers = [
   "ReshapeFusion",
+  "QDQPropagationTransformer",
   "DivMulFusion",
   "NoopElimination",
   "GeluFusionL1",

@@ -32,8 +32,8 @@ def test_registering_twice_is_harmless() -> None:
 def test_the_optimizers_that_undo_enforcement_are_switched_off() -> None:
     options = sonnx_ort.register()
     assert options.get_session_config_entry(DISABLED) == (
-        "ReshapeFusion;DivMulFusion;NoopElimination;GeluFusionL1;GeluFusionL2;LayerNormFusionL1;"
-        "LayerNormFusionL2;SimplifiedLayerNormFusion;MatMulScaleFusion"
+        "ReshapeFusion;QDQPropagationTransformer;DivMulFusion;NoopElimination;GeluFusionL1;"
+        "GeluFusionL2;LayerNormFusionL1;LayerNormFusionL2;SimplifiedLayerNormFusion;MatMulScaleFusion"
     )
 
 

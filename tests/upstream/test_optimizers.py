@@ -113,6 +113,19 @@ def test_fusion_of_reshapes_can_be_switched_off(tmp_path):
     assert kept == [("Reshape", "guard"), ("Reshape", "reshape")]
 
 
+DEQUANTIZED = onnx.parser.parse_model(OPTIMIZERS_OF_GUARDS[1].canary)
+
+
+@pytest.mark.parametrize("level", OPTIMIZING)
+def test_reshape_behind_a_dequantization_gives_other_numbers(tmp_path, level):
+    """Once it gives these, `register` need not switch QDQPropagationTransformer off."""
+    feeds = {"x": np.array([-2, 300], np.int32), "s": np.array([2])}
+    (changed,) = optimized(DEQUANTIZED, tmp_path, level)[0].run(None, feeds)
+    off = OPTIMIZERS_OF_GUARDS[1].name
+    (result,) = optimized(DEQUANTIZED, tmp_path, level, disabled=off)[0].run(None, feeds)
+    assert (changed.tolist(), result.tolist()) == ([0, 127.5], [-1, 150])
+
+
 CONSTANT_IF = parse("""(float[?] x, int64[1] s) => (float[?] y) <bool yes = {1}> {
     [choose] y = If (yes) <
         then_branch = then () => (float[?] t) { ["the channel"] t = Reshape(x, s) },

@@ -163,11 +163,11 @@ def _elementwise_operators(scope: Scope, name: str) -> list[str]:
     if opset >= 14 or wide(array):
         operators += ["Add", "Mul"]
     if array.dtype == np.float32:
-        operators += ["Acos", "Relu", *_ACTIVATIONS]
+        operators += ["Acos", "LeakyRelu", "Relu", *_ACTIVATIONS]
     if array.dtype == np.float32 or (opset == 17 and wide(array)):
         operators += ["PRelu"]
     if opset >= 18 and array.dtype.kind in "iu":
-        operators += ["BitwiseAnd", "BitwiseOr", "BitwiseXor"] * 2
+        operators += ["BitwiseAnd", "BitwiseOr", "BitwiseXor"] * 3
     if array.dtype.name in FLOATS:
         operators += ["Log", "Pow", "Reciprocal", "Sqrt"]
     elif wide(array):
