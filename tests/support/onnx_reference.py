@@ -21,12 +21,10 @@ from support.onnx_cases import Suite, Trial, optimized, plain
 from support.onnx_record import NODE_BY_NODE, OPTIMIZED, REFUSED, SAME, UNOPTIMIZED
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
-from support.soundness.rules import breaks, decided_rules
+from support.soundness.evaluator import value_of
+from support.soundness.rules import breaks, broken_by_node, decided_rules
 
 _ABOUT_TYPES, _ABOUT_SHAPES = ".R2", ".R1"
-
-_AXES, _STEPS = 3, 4
-"""Where a Slice reads them."""
 
 _OF_THE_PROFILE = {element_type.dtype for element_type in ElementType}
 
@@ -85,7 +83,7 @@ def _unbroken(
         if breach.node in labels:
             node = labels[breach.node]
             operands = _operands(model, node, feeds)
-            kept = not _breaks(breach.rule, node, operands)
+            kept = not _breaks(breach.rule, node, operands, model)
             told = ", ".join(map(_told, operands))
         else:
             (node,) = (node for node in all_nodes(model) if _label(node) == breach.node)
@@ -106,17 +104,34 @@ def _told(operand: Array | None) -> str:
 def _said_to_break(breach: Breach, node: onnx.NodeProto) -> bool:
     """Whether a node breaks a rule, by the shapes that are told and by what it has of inputs."""
     shapes = breach.shapes
-    match breach.rule:
-        case "MatMul.C1":
-            return any(shape is not None and len(shape) != 2 for shape in shapes)
-        case "Slice.R1" | "Slice.R3":
-            position = _AXES if breach.rule == "Slice.R1" else _STEPS
-            return not any(node.input[position : position + 1])
+    by_node = broken_by_node(breach.rule, [name or None for name in node.input], _said(node))
+    if by_node is not None:
+        return by_node
+    match breach.rule, [len(shape) for shape in shapes if shape is not None]:
+        case "MatMul.C1", ranks:
+            return set(ranks) != {2}
+        case "Range.scalars", ranks:
+            return set(ranks) != {0}
+        case "Unsqueeze.A.rank", [_, rank]:
+            return rank != 1
     return breach.rule.endswith(_ABOUT_SHAPES) and len(set(shapes)) > 1
 
 
-def _breaks(rule: str, node: onnx.NodeProto, operands: Sequence[Array | None]) -> bool:
-    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+def _said(node: onnx.NodeProto) -> dict[str, Any]:
+    """What the attributes of a node say."""
+    return {a.name: value_of(a) for a in node.attribute}
+
+
+def _breaks(
+    rule: str, node: onnx.NodeProto, operands: Sequence[Array | None], model: onnx.ModelProto
+) -> bool:
+    if rule == "LSTM.constant":
+        stored = {tensor.name for tensor in model.graph.initializer}
+        return not {name for name in node.input[1:] if name} <= stored
+    attributes = _said(node)
+    by_node = broken_by_node(rule, operands, attributes)
+    if by_node is not None:
+        return by_node
     if not OPERATORS[node.op_type].elementwise:
         return breaks(node.op_type, rule, operands, attributes)
     given = [operand for operand in operands if operand is not None]

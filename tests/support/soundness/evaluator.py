@@ -225,7 +225,7 @@ class Evaluation:
             places = [None if array is None else next(rest) for array in arrays]
             return compute_leaf(node, places, self._opset)
 
-        said = {a.name: _value_of(a) for a in node.attribute}
+        said = {a.name: value_of(a) for a in node.attribute}
         label = path + node.name
         self._visited.append(label)
         return Visit(
@@ -374,7 +374,8 @@ class Evaluation:
         return stacked
 
 
-def _value_of(attribute: onnx.AttributeProto) -> Any:
+def value_of(attribute: onnx.AttributeProto) -> Any:
+    """What an attribute says; texts are decoded, and tensors are arrays."""
     value = onnx.helper.get_attribute_value(attribute)
     match value:
         case onnx.TensorProto():

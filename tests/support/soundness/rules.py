@@ -29,7 +29,7 @@ _AXES, _STEPS = 3, 4
 NEWEST = 1 << 10
 """A version in which all rules bind that have no end."""
 
-Breaks = Callable[[Places, Attributes], bool]
+Breaks = Callable[[Sequence[object | None], Attributes], bool]
 
 
 def _left_out(position: int) -> Breaks:
@@ -57,7 +57,7 @@ def _not_numbers(name: str, count: int, least: int) -> Breaks:
     )
 
 
-def _activations(_: Places, said: Attributes) -> bool:
+def _activations(_: Sequence[object | None], said: Attributes) -> bool:
     given = list(said.get("activations", ()))
     gates = [["Sigmoid", "Tanh", "Tanh"], ["Relu", "Tanh", "Tanh"]]
     return given not in gates and given not in [one + other for one in gates for other in gates]
@@ -128,6 +128,19 @@ _BY_THE_NODE: Mapping[str, Breaks] = {
 """What breaks the rules that no operand decides, of which the oracle says nothing."""
 
 
+def broken_by_node(
+    rule: str, inputs: Sequence[object | None], attributes: Attributes
+) -> bool | None:
+    """Whether a node breaks a rule that no operand decides; None for other rules.
+
+    Args:
+        rule: The rule's id.
+        inputs: What stands for its inputs, None for those that are left out.
+        attributes: What its attributes say.
+    """
+    return _BY_THE_NODE[rule](inputs, attributes) if rule in _BY_THE_NODE else None
+
+
 def type_of(operator: str, places: Places) -> ElementType:
     """The type of the operands that have no type of their own; float where there are none."""
     found = OPERATORS[operator]
@@ -189,8 +202,9 @@ def breaks(operator: str, rule: str, places: Places, attributes: Attributes) -> 
 
     What a Slice does not have is what ONNX says of it: all axes, in steps of 1.
     """
-    if rule in _BY_THE_NODE:
-        return _BY_THE_NODE[rule](places, attributes)
+    by_node = broken_by_node(rule, places, attributes)
+    if by_node is not None:
+        return by_node
     if RULES[rule].requirement.subject is Subject.TYPES:
         return _of_other_types(operator, RULES[rule], places)
     if _beyond_all_axes(operator, places, attributes):
