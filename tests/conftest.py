@@ -1,9 +1,12 @@
 """Fixtures of all tests, and how hypothesis makes examples for them."""
 
+import fcntl
+import json
 import logging
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import onnxruntime_extensions  # noqa: F401 - see below
 import pytest
@@ -40,6 +43,27 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
             patch.setitem(function.__kwdefaults__, "backend", chosen.value)
         patch.setitem(sonnx_ort.InferenceSession.__init__.__kwdefaults__, "verify_proofs", True)
         yield chosen
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[], Any]], Any]:
+    """Make what takes long once for all processes that share the tests of a module.
+
+    It gets a name and what makes it, and gives that as JSON holds it.
+    """
+
+    def make(name: str, made: Callable[[], Any]) -> Any:
+        if "PYTEST_XDIST_TESTRUNUID" not in os.environ:
+            return made()
+        folder = tmp_path_factory.getbasetemp().parent
+        path = folder / f"{name}.json"
+        with (folder / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                path.write_text(json.dumps(made()), encoding="utf-8")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    return make
 
 
 @pytest.fixture

@@ -147,7 +147,7 @@ def test_record_is_of_these_versions():
 
 
 def test_broadcasting_written_out_is_refused_by_no_rule_about_shapes():
-    """But by those of legacy forms, of which ONNX Runtime has no kernel, of types, bits and alpha."""
+    """But by those of legacy forms without a kernel, of types, of bits, and of alpha."""
     assert not RECORD["refused"]["default explicit"]
     rules = set(RECORD["refused"]["elementwise explicit"].values())
     others = {"Add.float.R1", "BitShift.int.C1", "LeakyRelu.R1", "PRelu.float.R1"}

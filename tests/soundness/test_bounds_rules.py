@@ -28,10 +28,11 @@ def runs_of(lines):
 
 
 @pytest.fixture(scope="module")
-def attempts():
+def attempts(once):
     """What came of enough attempts at each operator: twice as many as are needed, or more."""
     function = "support.soundness.bounds_runs:attempt"
-    return run_often_enough(function, OPERATORS, ATTEMPTS, NEEDED, runs_of)
+    enough = function, OPERATORS, ATTEMPTS, NEEDED, runs_of
+    return once("bounds_rules", lambda: run_often_enough(*enough))
 
 
 def test_every_attempt_is_a_valid_one(attempts):

@@ -12,8 +12,9 @@ pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture(scope="module")
-def lines():
-    return run_attempts("support.soundness.finite_runs:attempt", range(GRAPHS), 2)
+def lines(once):
+    attempt = "support.soundness.finite_runs:attempt"
+    return once("finite_values", lambda: run_attempts(attempt, range(GRAPHS), 2))
 
 
 def test_run_fails_exactly_where_an_output_is_not_finite(lines):

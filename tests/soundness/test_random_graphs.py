@@ -24,8 +24,10 @@ FIRST = int(os.environ.get("SONNX_ORT_FIRST", "0"))
 
 
 @pytest.fixture(scope="module")
-def lines():
-    return run_attempts("support.soundness.trials:attempt", range(FIRST, FIRST + GRAPHS), PROCESSES)
+def lines(once):
+    numbers = range(FIRST, FIRST + GRAPHS)
+    attempt = "support.soundness.trials:attempt"
+    return once("random_graphs", lambda: run_attempts(attempt, numbers, PROCESSES))
 
 
 @pytest.fixture(scope="module")

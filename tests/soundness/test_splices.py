@@ -20,9 +20,10 @@ FIRST = int(os.environ.get("SONNX_ORT_FIRST", "0"))
 
 
 @pytest.fixture(scope="module")
-def lines():
+def lines(once):
     numbers = range(FIRST, FIRST + GRAPHS)
-    return run_attempts("support.soundness.splices:attempt", numbers, PROCESSES)
+    attempt = "support.soundness.splices:attempt"
+    return once("splices", lambda: run_attempts(attempt, numbers, PROCESSES))
 
 
 def test_kernels_contradict_nothing(lines):

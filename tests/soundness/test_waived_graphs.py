@@ -17,8 +17,10 @@ FIRST = 900_000
 
 
 @pytest.fixture(scope="module")
-def lines():
-    return run_attempts("support.soundness.waived:attempt", range(FIRST, FIRST + GRAPHS), 2)
+def lines(once):
+    numbers = range(FIRST, FIRST + GRAPHS)
+    attempt = "support.soundness.waived:attempt"
+    return once("waived_graphs", lambda: run_attempts(attempt, numbers, 2))
 
 
 def test_backends_agree_with_each_other_and_with_no_enforcement(lines):
