@@ -99,7 +99,8 @@ def _places(operands: Operands, _: Attributes) -> Iterator[Violation]:
 
 
 def _lines(operands: Operands, attributes: Attributes) -> Iterator[Violation]:
-    (x,), axis = _given(operands), int(attributes.get("axis", -1))
+    (x,) = _given(operands)
+    axis = int(attributes.get("axis", -1))
     if not -x.ndim <= axis < x.ndim:
         yield Violation("Softmax.C2")
         return

@@ -99,6 +99,7 @@ OTHERWISE = {
     "If": "its branches are made new",
     "Loop": "its body is made new",
     "Pow": "guards of a Pow alone compute powers",
+    "Mul": "guards of a convolution alone multiply sizes",
     "ReduceSum": "guards of a Softmax alone sum up",
     "Slice": "guards of a Softmax of old versions alone take part of a shape",
     "Sub": "guards of a Slice alone subtract",
