@@ -121,7 +121,7 @@ def _with_size(shape: Sequence[int], axis: int, size: int) -> list[int]:
 
 
 def _quantized(operands: Operands, _: Attributes) -> Iterator[Violation]:
-    x, scale, *_ = _given(operands)
+    x, scale = _given(operands)[:2]
     if any(operand.ndim for operand in _given(operands[1:])):
         yield Violation("QuantizeLinear.signature")
     yield from _elements("QuantizeLinear.C1", scale, lambda element: not abs(element) > 0)
