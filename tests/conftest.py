@@ -1,6 +1,5 @@
 """Fixtures of all tests, and how hypothesis makes examples for them."""
 
-import fcntl
 import json
 import logging
 import os
@@ -55,6 +54,8 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[]
     def make(name: str, made: Callable[[], Any]) -> Any:
         if "PYTEST_XDIST_TESTRUNUID" not in os.environ:
             return made()
+        import fcntl  # noqa: PLC0415 - Windows has no such module
+
         folder = tmp_path_factory.getbasetemp().parent
         path = folder / f"{name}.json"
         with (folder / f"{name}.lock").open("w") as lock:
