@@ -135,7 +135,7 @@ FAULTS: dict[str, tuple[Mutation, ...]] = {
     ),
     "Softmax": (
         off_by("axis", 1),
-        operator("is_infinite", "Or"),
+        operator("is_below_2", "Greater"),
         operator("is_above", "Less"),
         swapped("shape_or_code"),
         off_by("place", 1),

@@ -3,8 +3,8 @@
 A model of `PATTERNS` holds what one optimizer of ONNX Runtime looks for, and a node with a rule
 that only a run decides. Where shapes are known the native backend adds no guard, and the optimizer
 does its work still, unless it is one of those that are switched off; a guard among the nodes that
-it looks for stops it, but for the one that moves conversions past a guard. The custom operators of
-the python backend are nothing that an optimizer looks for; a Where stays behind one of them.
+it looks for stops it. The custom operators of the python backend are nothing that an optimizer
+looks for; a Where stays behind one of them.
 """
 
 import onnx

@@ -75,7 +75,7 @@ class Pattern:
 
 
 _NATIVE = frozenset({"native"})
-_BOTH = frozenset({"native", "python"})
+_PYTHON = frozenset({"python"})
 
 _WEIGHTS = "float[3,4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}"
 _SCALES = "float[4] w = {1, 2, 3, 4}, float[4] b = {4, 3, 2, 1}"
@@ -163,10 +163,10 @@ def _quantized(operator: str, sizes: tuple[str, str], behind: str, rest: str = "
     }}"""
 
 
-def _between_quantizations(
-    operator: str, survives: frozenset[str], conditions: Shapes
-) -> dict[str, Pattern]:
+def _between_quantizations(operator: str, conditions: Shapes) -> dict[str, Pattern]:
     shapes: Shapes = {**conditions, "x": (3,), "y": (3,)}
+    # A Where stays what it is behind the custom operator that looks at its operands.
+    python = _PYTHON if operator == "Where" else frozenset()
     return {
         f"QLinear{operator} of guarded operands": Pattern(
             "QDQSelectorActionTransformer",
@@ -175,7 +175,7 @@ def _between_quantizations(
             shapes,
             {"y": (1,)},
             told=(TAKEN,),
-            survives=survives,
+            survives=python,
         ),
         f"QLinear{operator} in front of a guard": Pattern(
             "QDQSelectorActionTransformer",
@@ -183,7 +183,7 @@ def _between_quantizations(
             _quantized(operator, ("3", "3"), "[guarded] z = Mul(e, q)", ", float[n] q"),
             {**shapes, "q": (3,)},
             {"q": (1,)},
-            survives=survives,
+            survives=python | _NATIVE,
         ),
     }
 
@@ -503,9 +503,9 @@ PATTERNS = {
         {"q": (2,)},
         broadcast="explicit",
     ),
-    **_between_quantizations("Add", _NATIVE, {}),
-    **_between_quantizations("Mul", _NATIVE, {}),
-    **_between_quantizations("Where", _BOTH, {"k": (3,)}),
+    **_between_quantizations("Add", {}),
+    **_between_quantizations("Mul", {}),
+    **_between_quantizations("Where", {"k": (3,)}),
     "Transpose of guarded operands": Pattern(
         "TransposeOptimizer",
         "basic",
