@@ -1,9 +1,10 @@
 """Measure what the SONNX profile costs in ONNX Runtime: `python3 scripts/benchmark.py`.
 
 The first argument says what is measured: `operators` (the default), `models` (from packages of the
-registry, as they are and rewritten), `profile` (what the whole profile says of these), `finite`
-(checks that floats are finite), `rewriting` (the rewrite itself) or `sessions` (starting one);
-`plot` makes a picture of the figures that `operators --json` wrote. `--help` behind it lists the
+registry, as they are and rewritten), `profile` (what the whole profile says of these), `conform`
+(what `conform` mends of that), `finite` (checks that floats are finite), `rewriting` (the rewrite
+itself) or `sessions` (starting one); `plot` makes a picture of the figures that `operators --json`
+wrote. `--help` behind it lists the
 arguments. Runs in this Python if sonnx_ort is installed in it, else in the environment `.venv`,
 which it makes first if there is none. The comparison with JAX and the picture need
 `pip install '.[benchmark]'`.
@@ -18,6 +19,7 @@ MEASUREMENTS = {
     "operators": "benchmarks.operators",
     "models": "real_models.measurement",
     "profile": "real_models.coverage",
+    "conform": "real_models.conforming",
     "finite": "benchmarks.finite",
     "rewriting": "benchmarks.rewriting",
     "sessions": "benchmarks.starting",

@@ -16,6 +16,7 @@ from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
 if TYPE_CHECKING:
     from sonnx_ort import models
     from sonnx_ort.api import check, rewrite, rewrite_file
+    from sonnx_ort.conformity import Conformed, conform, conform_file
     from sonnx_ort.evidence.verification import Verification, verify
     from sonnx_ort.obligations.obligation import Obligation
     from sonnx_ort.obligations.report import ModelRejected, Report
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Backend",
     "Broadcasting",
+    "Conformed",
     "ContractViolation",
     "Edition",
     "InferenceSession",
@@ -41,6 +43,8 @@ __all__ = [
     "Verification",
     "Waiver",
     "check",
+    "conform",
+    "conform_file",
     "models",
     "register",
     "rewrite",
@@ -53,6 +57,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "Backend": "options",
     "Broadcasting": "profile.options",
+    "Conformed": "conformity",
     "Edition": "profile.options",
     "InferenceSession": "runtime.session",
     "ModelRejected": "obligations.report",
@@ -62,6 +67,8 @@ _MODULES = {
     "Verification": "evidence.verification",
     "Waiver": "obligations.waivers",
     "check": "api",
+    "conform": "conformity",
+    "conform_file": "conformity",
     "register": "runtime.registration",
     "rewrite": "api",
     "rewrite_file": "api",

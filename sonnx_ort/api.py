@@ -16,20 +16,22 @@ from sonnx_ort.evidence.making import (
     record_check,
     record_of_rewriting,
 )
-from sonnx_ort.files import (
-    Transfer,
-    check_place,
-    missing_external_data,
-    replacing,
-    transfer_file,
-    write_text,
-)
+from sonnx_ort.files import Transfer, check_place, write_model
 from sonnx_ort.loading.source import ModelSource, collector_paused, read
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import DEFAULT, Backend, Choices, Waivers, choose, choose_demands
-from sonnx_ort.pipeline import apply, enforce, examine, load, plan, require_serializable
+from sonnx_ort.pipeline import (
+    apply,
+    conformed_if_asked_for,
+    enforce,
+    examine,
+    load,
+    plan,
+    preview,
+    require_serializable,
+)
 
 
 def check(  # noqa: PLR0913 - one for each choice
@@ -46,8 +48,9 @@ def check(  # noqa: PLR0913 - one for each choice
 
     Runs nothing but small nodes of integers that depend on constants alone, and loads no weights.
     `rewrite` rejects a model exactly if this report has violations. It tells of all operators of
-    the profile, and of each obligation whether `rewrite` enforces it. The report of a model that
-    is enforced already is that of the model it was made from.
+    the profile, of each obligation whether `rewrite` enforces it, and of each violation whether
+    `conform` can mend it (`Obligation.mendable`). The report of a model that is enforced already is
+    that of the model it was made from.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
@@ -75,7 +78,7 @@ def check(  # noqa: PLR0913 - one for each choice
         choose_demands(edition, broadcast, operators), choose(Backend, "backend", backend)
     )
     with collector_paused():
-        report = examine(load(model, choices), complete=True).examination.report
+        report = preview(examine(load(model, choices), complete=True))
     (waived,) = waive([report], given, dt.date.today())
     if record is not None and isinstance(model, str | os.PathLike):
         record_check(Path(model), waived, Path(record), choices.backend)
@@ -92,6 +95,7 @@ def rewrite(
     operators: str | Iterable[str] = ...,
     backend: str = ...,
     make_explicit: bool = ...,
+    conform: bool = ...,
     waivers: Waivers = ...,
 ) -> onnx.ModelProto: ...
 @overload
@@ -103,6 +107,7 @@ def rewrite(
     operators: str | Iterable[str] = ...,
     backend: str = ...,
     make_explicit: bool = ...,
+    conform: bool = ...,
     waivers: Waivers = ...,
 ) -> ir.Model: ...
 def rewrite(  # noqa: PLR0913 - one for each choice
@@ -113,6 +118,7 @@ def rewrite(  # noqa: PLR0913 - one for each choice
     operators: str | Iterable[str] = DEFAULT,
     backend: str = "python",
     make_explicit: bool = False,
+    conform: bool = False,
     waivers: Waivers = (),
 ) -> onnx.ModelProto | ir.Model:
     """Rewrite a model so that each run enforces the profile: at every Div and Sub, or more.
@@ -137,6 +143,8 @@ def rewrite(  # noqa: PLR0913 - one for each choice
             that the native backend made is kept, whichever backend is given here.
         make_explicit: Also write down the types, shapes and defaults of attributes that the file
             leaves out (`GR2`, `GR4`).
+        conform: Make the safe changes of `sonnx_ort.conform` first, which mend violations of the
+            enforced operators' rules and leave every result as it is.
         waivers: The violations that are not enforced, with reasons: a TOML file, or waivers, each
             for exactly one violation. Where shapes differ a Broadcast is inserted in front of the
             node, and all its other rules are enforced. The model's metadata names the waivers.
@@ -153,7 +161,13 @@ def rewrite(  # noqa: PLR0913 - one for each choice
             natively for fewer operators, or a waiver has expired or cannot have effect.
     """
     choices = Choices.of(
-        edition, broadcast, operators, backend, make_explicit=make_explicit, waivers=waivers
+        edition,
+        broadcast,
+        operators,
+        backend,
+        make_explicit=make_explicit,
+        waivers=waivers,
+        conform=conform,
     )
     with collector_paused():
         enforced = enforce(model, choices)
@@ -169,6 +183,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     operators: str | Iterable[str] = DEFAULT,
     backend: str = "python",
     make_explicit: bool = False,
+    conform: bool = False,
     external_data: str = "copy",
     waivers: Waivers = (),
     record: str | os.PathLike[str] | None = None,
@@ -187,6 +202,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         operators: As for `rewrite`.
         backend: As for `rewrite`.
         make_explicit: As for `rewrite`.
+        conform: As for `rewrite`.
         external_data: What becomes of external data where the target lies in another folder:
             "copy", "link" (a hard link, which needs the same file system), or "reference" (it
             stays, which is possible only within the source's folder).
@@ -202,38 +218,33 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     check_place(target)
     transfer = choose(Transfer, "external_data", external_data)
     choices = Choices.of(
-        edition, broadcast, operators, backend, make_explicit=make_explicit, waivers=waivers
+        edition,
+        broadcast,
+        operators,
+        backend,
+        make_explicit=make_explicit,
+        waivers=waivers,
+        conform=conform,
     )
     with collector_paused():
         model = read(source)
         # Only a record needs to know of operators that are not to be enforced.
         examined = examine(load(model, choices), complete=record is not None)
-        proto = apply(plan(examined)).to_proto()
+        conformed = conformed_if_asked_for(examined)
+        proto = apply(plan(conformed)).to_proto()
         content = require_serializable(proto)
         recorded: tuple[Path, str] | None = None
         if record is not None:
             check_place_of_record(Path(record), model.proto, source, target)
             report = examined.examination.report
             made = record_of_rewriting(
-                source, target, model, report, content=content, choices=choices
+                source,
+                target,
+                model,
+                report,
+                content=content,
+                choices=choices,
+                conforming=conformed.changes,
             )
             recorded = Path(record), cyclonedx(made)
-    try:
-        missing = missing_external_data(proto, source.parent, target.parent)
-        if missing and transfer is Transfer.REFERENCE:
-            raise SonnxError(
-                f"'{target}' cannot refer to the external data in '{source.parent}', which lies "
-                "outside its folder; copy or link it, or write the model into that folder"
-            )
-        with replacing(target) as temporary:
-            temporary.write_bytes(content)
-            for origin, copy in missing:
-                transfer_file(origin, copy, transfer)
-            if recorded is not None:
-                # Before the model has its place: there is no model without its record.
-                write_text(*recorded)
-    except OSError as error:
-        name = f" ({error.filename})" if error.filename else ""
-        raise SonnxError(
-            f"'{target}' cannot be written: {error.strerror or error}{name}"
-        ) from error
+    write_model(proto, content, source, target, transfer, recorded)

@@ -108,3 +108,44 @@ def transfer_file(origin: Path, place: Path, transfer: Transfer) -> None:
         return
     with replacing(place) as temporary:
         shutil.copyfile(origin, temporary)
+
+
+def write_model(  # noqa: PLR0913, PLR0917 - one for each file
+    proto: onnx.ModelProto,
+    content: bytes,
+    source: Path,
+    target: Path,
+    transfer: Transfer,
+    beside: tuple[Path, str] | None = None,
+) -> None:
+    """Write a model made from a file, with the external data that the target's folder lacks.
+
+    Args:
+        proto: The model.
+        content: The same, serialized.
+        source: The file of the model that it was made from.
+        target: The file to write.
+        transfer: What to do with the external data.
+        beside: A text file and its content, which is written first: there is no model without it.
+
+    Raises:
+        SonnxError: A file cannot be written, or another file is in the place of external data.
+    """
+    try:
+        missing = missing_external_data(proto, source.parent, target.parent)
+        if missing and transfer is Transfer.REFERENCE:
+            raise SonnxError(
+                f"'{target}' cannot refer to the external data in '{source.parent}', which lies "
+                "outside its folder; copy or link it, or write the model into that folder"
+            )
+        with replacing(target) as temporary:
+            temporary.write_bytes(content)
+            for origin, copy in missing:
+                transfer_file(origin, copy, transfer)
+            if beside is not None:
+                write_text(*beside)
+    except OSError as error:
+        name = f" ({error.filename})" if error.filename else ""
+        raise SonnxError(
+            f"'{target}' cannot be written: {error.strerror or error}{name}"
+        ) from error

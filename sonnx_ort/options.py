@@ -138,12 +138,14 @@ class Choices:
         backend: The backend that enforces the rules in a run.
         make_explicit: Whether to add types, shapes and default attributes that the file omits.
         waivers: The waived violations, which are not enforced.
+        conform: Whether to change the model first so that it violates less.
     """
 
     demands: Demands
     backend: Backend = Backend.PYTHON
     make_explicit: bool = False
     waivers: tuple[Waiver, ...] = ()
+    conform: bool = False
 
     @classmethod
     def of(  # noqa: PLR0913 - one for each choice
@@ -155,6 +157,7 @@ class Choices:
         *,
         make_explicit: bool,
         waivers: Waivers = (),
+        conform: bool = False,
     ) -> "Choices":
         """Convert the parameters of the API.
 
@@ -166,4 +169,5 @@ class Choices:
             choose(Backend, "backend", backend),
             make_explicit,
             read_waivers(waivers),
+            conform,
         )

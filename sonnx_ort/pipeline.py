@@ -2,12 +2,13 @@
 
     load     any source -> one valid graph, and what `rewrite` made of it before
     examine  every rule at every node: proved, decided in each run, or violated
+    conform  on request: changes that mend what is violated, and leave every result as it is
     plan     what a backend has to do; a model with violations is refused here
     apply    the enforced model
 
-`check` stops behind `examine`. A step takes what the one before gives, and nothing else. A model
-that the native backend made is recognized while it is loaded, by examining what it was made from;
-that examination is the model's own.
+`check` stops behind `examine`, and tries what `conform` would mend. A step takes what the one
+before gives, and nothing else. A model that the native backend made is recognized while it is
+loaded, by examining what it was made from; that examination is the model's own.
 """
 
 from dataclasses import dataclass, replace
@@ -17,18 +18,20 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 
+from sonnx_ort.conforming.declarations import make_graph_explicit, meet_graph_rules
+from sonnx_ort.conforming.fixpoint import ConformedGraph, Made, Selection, conform_graph
+from sonnx_ort.conforming.preview import with_mendable
 from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
 from sonnx_ort.enforcing.native.recognition import NativelyEnforced, recognize_native_model
 from sonnx_ort.enforcing.native.record import forget, read_enforcement, restore
 from sonnx_ort.enforcing.python.backend import check_for_any_version
 from sonnx_ort.enforcing.python.recognition import recognize_enforced_nodes
-from sonnx_ort.enforcing.value_info import make_graph_explicit, meet_graph_rules
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical, serializable
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.obligations.examination import Examination, examine_model
-from sonnx_ort.obligations.report import identify
+from sonnx_ort.obligations.report import Report, identify
 from sonnx_ort.obligations.targets import EnforcedNode
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import (
@@ -39,6 +42,7 @@ from sonnx_ort.obligations.waiving import (
     with_recorded_waivers,
 )
 from sonnx_ort.options import Backend, Choices
+from sonnx_ort.profile.catalog import RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,12 @@ class Examined:
     Attributes:
         loaded: The model.
         examination: Its obligations; of a natively enforced one those of its original.
+        changes: The changes of `conform` that it has, compared to what was loaded.
     """
 
     loaded: Loaded
     examination: Examination
+    changes: tuple[Made, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,7 @@ class Enforced:
     def to_proto(self) -> onnx.ModelProto:
         """The model as a protocol buffer of its own; external data stays external."""
         if not self.unchanged:
-            return _proto_of(self.model, self.original)
+            return proto_of(self.model, self.original)
         proto = onnx.ModelProto()
         proto.CopyFrom(self.original)
         return proto
@@ -178,6 +184,55 @@ def examine(loaded: Loaded, *, complete: bool = False) -> Examined:
     return Examined(loaded, replace(examination, report=report))
 
 
+def conform(examined: Examined, selection: Selection) -> ConformedGraph:
+    """Change a model so that it violates less; the loaded graph is changed in place.
+
+    Args:
+        examined: The model.
+        selection: Which changes are to be made.
+
+    Raises:
+        SonnxError: It enforces the profile already, so that its nodes are not its author's.
+    """
+    loaded = examined.loaded
+    if loaded.native is not None or loaded.enforced:
+        raise SonnxError("the model is rewritten already; conform the original, and rewrite that")
+    return conform_graph(
+        loaded.model.graph_model,
+        examined.examination,
+        lambda: examine(loaded, complete=True).examination,
+        selection,
+    )
+
+
+def conformed_if_asked_for(examined: Examined) -> Examined:
+    """The model with all safe changes, if its user chose so; a rewritten one has them already.
+
+    Args:
+        examined: The model.
+    """
+    loaded = examined.loaded
+    if not loaded.choices.conform or loaded.native is not None or loaded.enforced:
+        return examined
+    graph = conform(examined, Selection(frozenset(RULES)))
+    return Examined(loaded, graph.examination, tuple(graph.made))
+
+
+def preview(examined: Examined) -> Report:
+    """The report, which also says of each violation how `conform` would mend it.
+
+    The loaded graph is changed in place, and of no use afterwards. Of a model that is rewritten
+    already nothing is said, for `conform` takes the original.
+
+    Args:
+        examined: The model.
+    """
+    loaded, examination = examined.loaded, examined.examination
+    if loaded.native is not None or loaded.enforced:
+        return examination.report
+    return with_mendable(loaded.model.graph_model, examination)
+
+
 def plan(examined: Examined) -> Planned:
     """Find out what has to be done to enforce a model.
 
@@ -221,7 +276,7 @@ def apply(planned: Planned) -> Enforced:
             make_graph_explicit(graph_model, planned.examined.examination.facts)
         with serializable():
             apply_plan(graph_model, to_do)
-        changed = to_do.changes or choices.make_explicit
+        changed = to_do.changes or choices.make_explicit or bool(planned.examined.changes)
     changed = record_waivers(graph_model, planned.waivers) or changed
     backend = Backend.NATIVE if to_do is None else choices.backend
     return Enforced(graph_model, backend, not changed, model.folder, model.proto)
@@ -237,7 +292,7 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
     Raises:
         SonnxError: As for each of the steps.
     """
-    return apply(plan(examine(load(model, choices))))
+    return apply(plan(conformed_if_asked_for(examine(load(model, choices)))))
 
 
 def reference_of(model: bytes) -> onnx.ModelProto:
@@ -259,10 +314,10 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     choices = replace(choices, backend=Backend.PYTHON)
     apply_plan(loaded.graph_model, plan_enforcement(loaded.graph_model, examination, choices))
     check_for_any_version(loaded.graph_model, choices.demands.edition)
-    return _proto_of(loaded.graph_model, loaded.proto)
+    return proto_of(loaded.graph_model, loaded.proto)
 
 
-def _proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
+def proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
     """A model as a protocol buffer of its own, with what the graph library has no place for."""
     proto = onnx.ModelProto()
     with serializable():

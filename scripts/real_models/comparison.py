@@ -115,9 +115,18 @@ def compare(
     Raises:
         ModelNotTried: One of both cannot be run at all.
     """
+    return compare_forms((path, "", DEFAULT), (path, backend, operators), trials)
+
+
+Form = tuple[Path, str, str]
+"""A model's file, and how it is rewritten: the backend, or nothing, and the operators."""
+
+
+def compare_forms(first: Form, second: Form, trials: Sequence[Trial]) -> list[Comparison]:
+    """Compare a form of a model with another one, as `compare` does."""
     comparisons: list[Comparison] = []
     context = multiprocessing.get_context("spawn")
-    forms = (path, "", DEFAULT), (path, backend, operators)
+    forms = first, second
     while len(comparisons) < len(trials):
         with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
             for form in forms:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli import check, demo, diff, explain, rewrite, run, verify
+from sonnx_ort.cli import check, conform, demo, diff, explain, rewrite, run, verify
 
 app = typer.Typer(
     name="sonnx-ort",
@@ -35,7 +35,7 @@ def options(
 
 
 # The order in which the help lists the commands.
-for command in (check, explain, rewrite, verify, run, diff, demo):
+for command in (check, explain, conform, rewrite, verify, run, diff, demo):
     app.add_typer(command.app)
 
 

@@ -31,7 +31,7 @@ from sonnx_ort.obligations.report import selected_rules
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import DEFAULT, Backend, Choices, choose_demands
-from sonnx_ort.pipeline import examine, load
+from sonnx_ort.pipeline import examine, load, preview
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn, check_with_outline
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat
@@ -145,8 +145,8 @@ def _check(name: str, choices: Choices, *, drawn: bool) -> CheckedModel:
             report, graph = check_with_outline(source, choices)
             return CheckedModel(name, report, graph=graph)
         with collector_paused():
-            examined = examine(load(source, choices), complete=True)
-        return CheckedModel(name, examined.examination.report)
+            report = preview(examine(load(source, choices), complete=True))
+        return CheckedModel(name, report)
     except SonnxError as error:
         return CheckedModel(name, None, str(error))
 

@@ -80,4 +80,7 @@ WaiversOption = Annotated[
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Write nothing to standard output.")
 ]
+ConformOption = Annotated[
+    bool, typer.Option("--conform", help="First make the safe changes of `conform`.")
+]
 BackendOption = Annotated[Backend, typer.Option(help="What enforces the rules in a run.")]

@@ -8,6 +8,7 @@ import typer
 from sonnx_ort.cli.options import (
     BackendOption,
     BroadcastOption,
+    ConformOption,
     EditionOption,
     ModelArgument,
     OperatorsOption,
@@ -46,6 +47,7 @@ def rewrite(
             "--make-explicit", help="Also write down types, shapes and defaults left out."
         ),
     ] = False,
+    conform: ConformOption = False,
     external_data: Annotated[
         Transfer, typer.Option(help="What becomes of external data in another folder.")
     ] = Transfer.COPY,
@@ -65,6 +67,7 @@ def rewrite(
             operators=operators,
             backend=backend,
             make_explicit=make_explicit,
+            conform=conform,
             external_data=external_data,
             waivers=waivers or (),
             record=record,

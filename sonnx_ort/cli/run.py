@@ -13,6 +13,7 @@ import typer
 from sonnx_ort.cli.options import (
     BackendOption,
     BroadcastOption,
+    ConformOption,
     EditionOption,
     ModelArgument,
     OperatorsOption,
@@ -38,6 +39,7 @@ def run_once(
     *,
     waivers: Path | None = None,
     verify_proofs: bool = False,
+    conform: bool = False,
     **choices: str,
 ) -> Tensors:
     """Run a model once on inputs from files.
@@ -47,6 +49,7 @@ def run_once(
         feeds: One `NAME=FILE.npy` for each input.
         waivers: A file of waivers, as for `rewrite`.
         verify_proofs: As for `InferenceSession`.
+        conform: As for `rewrite`.
         **choices: `edition`, `broadcast` and `backend`, as for `rewrite`.
 
     Returns:
@@ -63,7 +66,12 @@ def run_once(
     with silenced("sonnx_ort"):
         try:
             session = InferenceSession(
-                model, options, waivers=waivers or (), verify_proofs=verify_proofs, **choices
+                model,
+                options,
+                waivers=waivers or (),
+                verify_proofs=verify_proofs,
+                conform=conform,
+                **choices,
             )
             _check_names(session, tensors)
             names = [output.name for output in session.get_outputs()]
@@ -157,6 +165,7 @@ def run(
     broadcast: BroadcastOption = Broadcasting.REJECT,
     operators: OperatorsOption = DEFAULT,
     backend: BackendOption = Backend.PYTHON,
+    conform: ConformOption = False,
     waivers: WaiversOption = None,
     verify_proofs: Annotated[
         bool,
@@ -181,6 +190,7 @@ def run(
             broadcast=broadcast,
             operators=operators,
             backend=backend,
+            conform=conform,
             waivers=waivers,
         )
         lines = [] if quiet else [describe_tensor(name, outputs[name]) for name in outputs]

@@ -132,7 +132,11 @@ class Comparison:
 
 
 def compare(
-    first: ModelSource, second: ModelSource, given: Mapping[str, Array], *, seed: int = 0
+    first: ModelSource | ReadModel,
+    second: ModelSource | ReadModel,
+    given: Mapping[str, Array],
+    *,
+    seed: int = 0,
 ) -> Comparison:
     """Run two models on the same inputs, and compare every value with the same name.
 

@@ -5,7 +5,6 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import chain
 
 import onnx_ir as ir
-from onnx_ir.passes.common import AddDefaultAttributesPass
 
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.enforcing.scan_outputs import scan_bodies
@@ -16,10 +15,8 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.graph import GRAPH
 from sonnx_ort.profile.operand import Shape, broadcast_shape
-from sonnx_ort.profile.operator import DOMAIN, OF_THE_NODE
-from sonnx_ort.profile.options import Demands
+from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.rule import Status
 
 DATA_TYPES: dict[ElementType, ir.DataType] = {
@@ -208,53 +205,3 @@ def _open_sizes(value: ir.Value, declared: ir.Shape, known: Shape) -> None:
 
 def _sizes(known: Shape) -> ir.Shape:
     return ir.Shape([size if isinstance(size, int) else None for size in known])
-
-
-def meet_graph_rules(model: ir.Model, demands: Demands) -> None:
-    """Make a graph explicit before the rules on graphs, if asked for, are decided on it."""
-    if GRAPH in demands.operators:
-        make_graph_explicit(model, Facts(model))
-
-
-def make_graph_explicit(model: ir.Model, facts: Facts) -> None:
-    """Write inferred types, shapes and default attributes into a graph, in place.
-
-    Only proved facts are written, and existing declarations are kept. A symbol is written only if
-    the model's inputs declare it.
-    """
-    symbols = _declared_symbols(model)
-    for value in defined_values(model.graph):
-        producer = value.producer()
-        if producer is not None and producer.domain == DOMAIN:
-            continue
-        if value.type is None:
-            dtype = _data_type(facts.element_type(value))
-            value.type = None if dtype is None else ir.TensorType(dtype)
-        if value.shape is None and value.type is not None:
-            shape = facts.shape(value)
-            if shape is not None:
-                known = [d if isinstance(d, int) or d in symbols else None for d in shape]
-                value.shape = ir.Shape(known)
-    AddDefaultAttributesPass()(model)
-    for node in every_node(model.graph):
-        if _is_guard(node):
-            # A guard is recognized by having no attributes.
-            node.attributes.clear()
-
-
-def _declared_symbols(model: ir.Model) -> set[str | None]:
-    return {
-        dimension.value
-        for value in model.graph.inputs
-        for dimension in value.shape or ()
-        if isinstance(dimension, ir.SymbolicDim)
-    }
-
-
-def _data_type(element_type: str | None) -> ir.DataType | None:
-    return None if element_type is None else ir.DataType[element_type.upper()]
-
-
-def _is_guard(node: ir.Node) -> bool:
-    producer = node.inputs[0].producer() if node.inputs and node.inputs[0] is not None else None
-    return producer is not None and producer.domain == DOMAIN and node.op_type == "Reshape"

@@ -5,6 +5,7 @@ requirements, and each obligation is a claim with its evidence. Equal records ha
 contain no time, and the serial number depends on the content.
 """
 
+import dataclasses
 import enum
 import json
 import uuid
@@ -18,6 +19,7 @@ from sonnx_ort.evidence.record import (
     FORMAT,
     Analysis,
     Document,
+    Mending,
     ModelFiles,
     Record,
     path_of,
@@ -37,6 +39,7 @@ class Fulfilment(enum.StrEnum):
     LEFT = "left to runs"
     NOT_ENFORCED = "not enforced"
     WAIVED = "waived"
+    MENDED = "mended"
     MISSED = "missed"
 
     @property
@@ -50,7 +53,7 @@ class Fulfilment(enum.StrEnum):
         return _REASONING[self]
 
 
-_MET = frozenset({Fulfilment.PROVED, Fulfilment.IN_RUN, Fulfilment.AT_START})
+_MET = frozenset({Fulfilment.PROVED, Fulfilment.IN_RUN, Fulfilment.AT_START, Fulfilment.MENDED})
 
 _REASONING = {
     Fulfilment.PROVED: "It holds in every run; the evidence says why.",
@@ -59,14 +62,16 @@ _REASONING = {
     Fulfilment.LEFT: "It is left to each run, and no rewritten model is recorded that decides it.",
     Fulfilment.NOT_ENFORCED: "It is not among what was asked to be enforced, and nothing does.",
     Fulfilment.WAIVED: "It fails in every run that reaches the node; a waiver tolerates that.",
+    Fulfilment.MENDED: "A change mended it in the rewritten model, and left every result as it is.",
     Fulfilment.MISSED: "It fails in every run that reaches the node.",
 }
 
 
-def fulfilment(obligation: Document, *, checked: bool) -> Fulfilment:
+def fulfilment(obligation: Document, *, checked: bool, mended: bool = False) -> Fulfilment:
     """Determine how an obligation is met.
 
-    `checked` says whether each run of the rewritten model checks it, by the analysis of that model.
+    `checked` says whether each run of the rewritten model checks it, by the analysis of that model;
+    `mended` whether a change of `conform` mended it before.
     """
     waiver = obligation["waiver"]
     match Status(str(obligation["status"])):
@@ -75,7 +80,7 @@ def fulfilment(obligation: Document, *, checked: bool) -> Fulfilment:
         case Status.VIOLATED if isinstance(waiver, dict) and not waiver["expired"]:
             return Fulfilment.WAIVED
         case Status.VIOLATED:
-            return Fulfilment.MISSED
+            return Fulfilment.MENDED if mended else Fulfilment.MISSED
         case Status.RUNTIME if not obligation["enforced"]:
             return Fulfilment.NOT_ENFORCED
         case Status.RUNTIME if not RULES[str(obligation["rule"])].in_run:
@@ -97,6 +102,9 @@ REPORT_OF_ORIGINAL, REPORT_OF_REWRITTEN = "report:original", "report:rewritten"
 
 CHANGE = "change:"
 """The prefix of the references of changes."""
+
+MENDING = "mending:"
+"""The prefix of the references of changes of `conform`."""
 
 _ASSESSOR = "assessor:sonnx_ort"
 
@@ -165,12 +173,17 @@ def _tool(name: str, version: str) -> Json:
 def _declarations(record: Record) -> Json:
     obligations = record.original.obligations
     checked = record.checked_in_runs()
-    ways = [fulfilment(o, checked=rule_and_place(o) in checked) for o in obligations]
+    mended = {place: n for n, m in enumerate(record.mendings, 1) for place in m.places()}
+    ways = [
+        fulfilment(o, checked=rule_and_place(o) in checked, mended=rule_and_place(o) in mended)
+        for o in obligations
+    ]
     changed = _changes_by_place(record.changes)
     evidence = [_report(REPORT_OF_ORIGINAL, record.original)]
     if record.rewritten is not None:
         evidence.append(_report(REPORT_OF_REWRITTEN, record.rewritten))
     evidence.extend(_change(n, change) for n, change in enumerate(record.changes, start=1))
+    evidence.extend(_mending(n, mending) for n, mending in enumerate(record.mendings, start=1))
     claims = []
     waivers: dict[str, str] = {}
     for number, (obligation, way) in enumerate(zip(obligations, ways, strict=True), start=1):
@@ -178,6 +191,9 @@ def _declarations(record: Record) -> Json:
         claim = _claim(number, obligation, way, record)
         if way is Fulfilment.IN_RUN:
             supporting = [*changed.get(_place(obligation), ()), REPORT_OF_REWRITTEN]
+            claim["evidence"] = [f"obligation:{number}", *supporting]
+        if way is Fulfilment.MENDED:
+            supporting = [f"{MENDING}{mended[rule_and_place(obligation)]}", REPORT_OF_REWRITTEN]
             claim["evidence"] = [f"obligation:{number}", *supporting]
         if way is Fulfilment.WAIVED:
             waiver = cast(Document, obligation["waiver"])
@@ -240,6 +256,15 @@ def _report(reference: str, analysis: Analysis) -> Json:
         "propertyName": NAMESPACE + "report",
         "description": f"All that sonnx_ort found of '{analysis.files.name}' before any run.",
         "data": [_attached("report.json", analysis.report)],
+    }
+
+
+def _mending(number: int, mending: Mending) -> Json:
+    return {
+        "bom-ref": f"{MENDING}{number}",
+        "propertyName": NAMESPACE + "mending",
+        "description": str(mending),
+        "data": [_attached("mending.json", dataclasses.asdict(mending))],
     }
 
 

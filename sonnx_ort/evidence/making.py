@@ -9,11 +9,13 @@ from types import MappingProxyType
 
 import onnx
 
+from sonnx_ort.conforming.fixpoint import Made
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.changes import changes
 from sonnx_ort.evidence.cyclonedx import cyclonedx
 from sonnx_ort.evidence.record import (
     Analysis,
+    Mending,
     ModelFiles,
     Record,
     external_files,
@@ -65,11 +67,12 @@ def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
     *,
     content: bytes,
     choices: Choices,
+    conforming: Sequence[Made] = (),
 ) -> Record:
     """Make the record of a rewrite.
 
     The report covers all operators. The target need not exist yet: `content` is what will be
-    written.
+    written. `conforming` has the changes that were made before it was rewritten.
 
     Raises:
         SonnxError: A file cannot be read.
@@ -80,6 +83,8 @@ def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
         "backend": choices.backend.value,
         "make_explicit": str(choices.make_explicit).lower(),
     }
+    if choices.conform:
+        made_of["conform"] = "true"
     if choices.waivers:
         made_of["waivers"] = waivers_to_json(choices.waivers)
     original = _analysis(source, model, report, choices.waivers)
@@ -89,6 +94,21 @@ def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
         original,
         analyse(target, made, choices, original.files.external),
         changes(model.proto, made.proto),
+        mendings(conforming),
+    )
+
+
+def mendings(conforming: Sequence[Made]) -> tuple[Mending, ...]:
+    """The changes of `conform` in the form of a record."""
+    return tuple(
+        Mending(
+            change.title,
+            change.rules,
+            f"{change.operator} '{change.node}'",
+            change.path,
+            tuple(f"{operator} '{name}'" for operator, name in change.added),
+        )
+        for change in conforming
     )
 
 

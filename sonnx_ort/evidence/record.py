@@ -4,7 +4,7 @@ import functools
 import hashlib
 import importlib.metadata
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -96,6 +96,36 @@ Place = tuple[str, str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
+class Mending:
+    """A change of `conform` that was made before the model was rewritten.
+
+    Attributes:
+        title: What it did, as an order.
+        rules: The ids of the rules that it mended.
+        node: The node as in messages, such as "Slice 'cut'".
+        path: The nodes whose subgraphs contain it, outermost first.
+        added: The nodes that were added for it, in the same form.
+    """
+
+    title: str
+    rules: tuple[str, ...]
+    node: str
+    path: tuple[str, ...]
+    added: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """The change as a clause."""
+        inside = "".join(f" in {step}" for step in reversed(self.path))
+        added = f", by {', '.join(self.added)}" if self.added else ""
+        return f"{', '.join(self.rules)} at {self.node}{inside}: {self.title}{added}"
+
+    def places(self) -> Iterator[Place]:
+        """The rules at the node."""
+        name = self.node.partition(" ")[2].removeprefix("'").removesuffix("'")
+        return ((rule, name, self.path) for rule in self.rules)
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """The content of a record.
 
@@ -105,6 +135,7 @@ class Record:
         original: The original model.
         rewritten: The rewritten model; None if a model was only checked.
         changes: The nodes in which the two differ.
+        mendings: The changes of `conform` among them, in the order in which they were made.
     """
 
     options: Mapping[str, str]
@@ -112,6 +143,7 @@ class Record:
     original: Analysis
     rewritten: Analysis | None = None
     changes: tuple[Change, ...] = ()
+    mendings: tuple[Mending, ...] = ()
 
     def checked_in_runs(self) -> frozenset[Place]:
         """The rules that each run of the rewritten model checks, by its own analysis."""

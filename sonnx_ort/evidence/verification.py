@@ -21,11 +21,12 @@ from sonnx_ort.evidence.cyclonedx import (
     cyclonedx,
     serial_number,
 )
-from sonnx_ort.evidence.making import analyse, model_files
+from sonnx_ort.evidence.making import analyse, mendings, model_files
 from sonnx_ort.evidence.record import (
     FORMAT,
     Analysis,
     Document,
+    Mending,
     ModelFiles,
     Record,
     digest,
@@ -36,7 +37,14 @@ from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.source import ReadModel, collector_paused, read
 from sonnx_ort.obligations.waiving import recorded_waivers
 from sonnx_ort.options import Choices
-from sonnx_ort.pipeline import enforce, require_serializable
+from sonnx_ort.pipeline import (
+    apply,
+    conformed_if_asked_for,
+    examine,
+    load,
+    plan,
+    require_serializable,
+)
 
 # Any: a file may contain anything, and all errors of its form are reported in one place.
 _Part = Any
@@ -97,6 +105,16 @@ def _record(document: _Part) -> Record:
             Change(content["node"], tuple(content["path"]), tuple(content["became"]))
             for reference, content in _attachments(document, "change")
             if reference.startswith(CHANGE)
+        ),
+        mendings=tuple(
+            Mending(
+                content["title"],
+                tuple(content["rules"]),
+                content["node"],
+                tuple(content["path"]),
+                tuple(content["added"]),
+            )
+            for _, content in _attachments(document, "mending")
         ),
     )
 
@@ -223,7 +241,8 @@ def _differing_rewriting(
     model: ReadModel, stored: Record, recorded: Analysis, choices: Choices
 ) -> Iterator[str]:
     try:
-        proto = enforce(model, choices).to_proto()
+        conformed = conformed_if_asked_for(examine(load(model, choices)))
+        proto = apply(plan(conformed)).to_proto()
         content = require_serializable(proto)
     except SonnxError as error:
         yield f"it cannot be rewritten today: {error}"
@@ -235,6 +254,8 @@ def _differing_rewriting(
             f"{recorded.files.sha256}, today {sha256}"
         )
         yield from differing_changes(stored.changes, changes(model.proto, proto))
+        today = mendings(conformed.changes)
+        yield from _only_in_one("mending", map(str, stored.mendings), map(str, today))
 
 
 def _expired(recorded: Analysis) -> Iterator[str]:
@@ -261,6 +282,7 @@ def _choices(stored: Record) -> Choices:
         options.get("backend", "python"),
         make_explicit=options.get("make_explicit") == "true",
         waivers=recorded_waivers(options, "waivers"),
+        conform=options.get("conform") == "true",
     )
 
 
@@ -271,8 +293,8 @@ def _other_versions(stored: Record) -> Iterator[str]:
             yield f"{name}: {recorded} when it was recorded, {version} today"
 
 
-_NOT_COMPARED = frozenset({"waiver"})
-"""Entries that are not results of the analysis, but of a person's decision."""
+_NOT_COMPARED = frozenset({"waiver", "mendable"})
+"""Entries that are no results of the analysis: a person's decision, and what could be done."""
 
 
 def differing_obligations(recorded: Analysis, today: Analysis) -> Iterator[str]:

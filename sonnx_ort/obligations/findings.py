@@ -1,6 +1,6 @@
 """Finds the places where a graph does not keep the rules on graphs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -236,15 +236,18 @@ def _wrong_declarations(model: ir.Model, facts: Facts) -> Iterator[Finding]:
             )
 
 
-def dead_nodes(nodes: Sequence[ir.Node]) -> list[ir.Node]:
+def dead_nodes(nodes: Sequence[ir.Node], kept: Container[ir.Node] = ()) -> list[ir.Node]:
     """Find the nodes that contribute to no output of the graph, in graph order.
 
-    In `nodes`, the nodes of a subgraph follow the node that contains it.
+    In `nodes`, the nodes of a subgraph follow the node that contains it. What `kept` contains, and
+    all that it reads, counts as contributing.
     """
     dead: set[ir.Node] = set()
     for node in reversed(nodes):
         readers = [reader for output in node.outputs for reader in output.consumers()]
         is_output = any(output.is_graph_output() for output in node.outputs)
-        if not is_output and all(reader in dead for reader in readers):
+        if node in kept or is_output:
+            continue
+        if all(reader in dead for reader in readers):
             dead.add(node)
     return [node for node in nodes if node in dead]

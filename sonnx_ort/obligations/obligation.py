@@ -21,6 +21,8 @@ class Obligation:
         hint: How to fix a violation, as a clause; empty otherwise.
         path: The nodes whose subgraphs contain the node, outermost first.
         by_version: Whether it is proved only because of the installed version of onnxruntime.
+        mendable: What `conform` would do to mend it, as an order; empty if it cannot. Only `check`
+            finds it out, of violations.
     """
 
     rule: Rule
@@ -35,6 +37,7 @@ class Obligation:
     waiver: Waiver | None = None
     waiver_expired: bool = False
     by_version: bool = False
+    mendable: str = ""
 
     @property
     def waived(self) -> bool:
@@ -159,6 +162,7 @@ def obligation_document(obligation: Obligation) -> dict[str, object]:
         "evidence": obligation.evidence,
         "hint": obligation.hint,
         "operands": [_operand(operand) for operand in obligation.operands],
+        "mendable": obligation.mendable or None,
         "waiver": _waiver(obligation),
     }
 

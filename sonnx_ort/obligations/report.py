@@ -244,6 +244,11 @@ class Report:
         """The violated obligations that no waiver covers."""
         return tuple(o for o in self.enforced if o.status is Status.VIOLATED and not o.waived)
 
+    @property
+    def mendable(self) -> tuple[Obligation, ...]:
+        """Those of the violations that `conform` can mend, as far as `check` foresees it."""
+        return tuple(o for o in self.violations if o.mendable)
+
     @cached_property
     def waived(self) -> tuple[Obligation, ...]:
         """The violated obligations that a waiver covers."""

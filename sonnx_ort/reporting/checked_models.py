@@ -13,7 +13,7 @@ from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.targets import EnforcedNode, label_of, step_into
 from sonnx_ort.options import Choices
-from sonnx_ort.pipeline import examine, load
+from sonnx_ort.pipeline import examine, load, preview
 from sonnx_ort.profile.rule import Status
 
 
@@ -164,7 +164,8 @@ def check_with_outline(model: ModelSource, choices: Choices) -> tuple[Report, Gr
         graph_model, native = examined.loaded.model.graph_model, examined.loaded.native
         if native is not None:
             restore(graph_model, native.enforcement)
-        return examined.examination.report, outline(graph_model, examined.loaded.enforced)
+        drawn = outline(graph_model, examined.loaded.enforced)
+        return preview(examined), drawn
 
 
 class FailOn(enum.StrEnum):

@@ -43,6 +43,9 @@ def reach(report: Report) -> Iterator[Reach]:
 
 WIDTH = 100
 
+MENDABLE = "[*]"
+"""The mark of a violation that `conform` can mend."""
+
 _FINDINGS_SHOWN = 5
 
 
@@ -94,7 +97,7 @@ def text_report(report: Report, *, coloured: bool = False) -> str:
 
     Returns:
         Lines of at most 100 columns: the summary, the obligations by status with their evidence,
-        the findings, and the coverage of each operator.
+        the findings, the coverage of each operator, and how much `conform` can mend.
     """
     return _text(report, _in_colour if coloured else _plain)
 
@@ -127,6 +130,7 @@ def _text(report: Report, paint: Paint) -> str:
         ),
         _findings(report.findings),
         _coverage(report),
+        _mendable(report),
     ]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
@@ -167,7 +171,8 @@ def _obligations(
 
 
 def _obligation(obligation: Obligation, paint: Callable[[str], str]) -> Iterator[str]:
-    yield from map(paint, _wrapped(f"{obligation.rule.id} at {obligation.place}", "  "))
+    mark = f" {MENDABLE}" if obligation.mendable else ""
+    yield from map(paint, _wrapped(f"{obligation.rule.id} at {obligation.place}{mark}", "  "))
     yield from _wrapped(obligation.evidence, "      ")
     if obligation.status is Status.PROVED:
         return
@@ -210,6 +215,14 @@ def _coverage(report: Report) -> list[str]:
         row = f"{own.operator:{width}}  {own.nodes:{digits}}  {own.words}"
         lines.extend(_wrapped(f"{row}: {each.found}" if each.found else row, "  "))
     return lines
+
+
+def _mendable(report: Report) -> list[str]:
+    mendable, violations = len(report.mendable), len(report.violations)
+    if not mendable:
+        return []
+    noun = "violation" if violations == 1 else "violations"
+    return [f"{MENDABLE} {mendable} of {violations} {noun} can be mended by `sonnx-ort conform`"]
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

@@ -75,7 +75,7 @@ def verdict(report: Report) -> Verdict:
             NodeState.VIOLATED,
             "Violated",
             f"{count:,} of {counted(total, 'obligation')} {'fails' if count == 1 else 'fail'} in "
-            "every run that reaches the node. Such a model is not rewritten.",
+            f"every run that reaches the node. Such a model is not rewritten.{_mendable(report)}",
         )
     if report.waived:
         return Verdict(
@@ -104,6 +104,12 @@ def verdict(report: Report) -> Verdict:
         f"The enforced model checks the other {runtime:,} in each run, and fails with an error "
         "where one is broken.",
     )
+
+
+def _mendable(report: Report) -> str:
+    """How much can be mended, as a further sentence; empty if that is nothing."""
+    count = len(report.mendable)
+    return f" sonnx-ort conform can mend {count:,} of these." if count else ""
 
 
 def _rewritten(report: Report) -> str:

@@ -37,6 +37,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         broadcast: str = "reject",
         operators: str | Iterable[str] = DEFAULT,
         backend: str = "python",
+        conform: bool = False,
         waivers: Waivers = (),
         verify_proofs: bool = False,
         **kwargs: Any,
@@ -50,6 +51,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             broadcast: As for `rewrite`.
             operators: As for `rewrite`.
             backend: As for `rewrite`.
+            conform: As for `rewrite`.
             waivers: As for `rewrite`; needed again for a model that was rewritten with waivers.
             verify_proofs: Whether to repeat every run of a natively enforced model with the python
                 backend, which also checks proved rules. `SonnxError` is raised if the verdicts
@@ -63,7 +65,13 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 Runtime's optimizer undid the enforcement.
         """
         choices = Choices.of(
-            edition, broadcast, operators, backend, make_explicit=False, waivers=waivers
+            edition,
+            broadcast,
+            operators,
+            backend,
+            make_explicit=False,
+            waivers=waivers,
+            conform=conform,
         )
         with collector_paused():
             enforced, weights = _enforce(model, choices)

@@ -18,6 +18,7 @@ from sonnx_ort.evidence.verification import RecordedAs, read_record
 from sonnx_ort.obligations import waiving as waivers
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import at_run_time
+from support.checks import MENDING, mendable
 from support.graphs import model, parse, tensor
 
 GRAPH = "(float[3] x, float[3] y) => (float[3] z) { [divide] z = Div(x, y) }"
@@ -83,6 +84,28 @@ def test_recorded_check_is_kept(tmp_path):
     source, record = tmp_path / "model.onnx", tmp_path / "record.json"
     onnx.save(parse(BROKEN), source)
     sonnx_ort.check(source, record=record)
+    assert sonnx_ort.verify(source, record).kept
+
+
+@pytest.mark.parametrize("recorded", ["nothing", None, "do something else"])
+def test_what_could_be_mended_when_it_was_recorded_is_not_compared(tmp_path, recorded):
+    """Neither a record from before the field, nor one of a version that mends something else."""
+    source, record = tmp_path / "model.onnx", tmp_path / "record.json"
+    onnx.save(mendable(), source)
+    sonnx_ort.check(source, operators="profile,-Graph", record=record)
+    document = json.loads(record.read_text(encoding="utf-8"))
+
+    def change(report):
+        told = [o for o in report["obligations"] if o["mendable"]]
+        assert [(o["rule"], o["mendable"]) for o in told] == [("Concat.R1", MENDING)]
+        for obligation in report["obligations"]:
+            if recorded == "nothing":
+                del obligation["mendable"]
+            else:
+                obligation["mendable"] = recorded
+
+    change_report(document, change)
+    rewrite_record(record, document)
     assert sonnx_ort.verify(source, record).kept
 
 

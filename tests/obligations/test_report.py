@@ -241,6 +241,7 @@ class TestJson:
                 }
                 for letter in "AB"
             ],
+            "mendable": None,
             "waiver": None,
         }
 

@@ -410,7 +410,7 @@ class TestForms:
         start = text.index("waived: these fail in every run, and are tolerated (1)\n")
         section = text[start : text.index("\n\n", start)]
         assert section.startswith("waived", 0)
-        assert "  Div.float.R1 at Div 'ratio'\n" in section
+        assert "  Div.float.R1 at Div 'ratio' [*]\n" in section
         assert section.endswith(f"\n      waived {TOLD}")
         assert "violated: these fail in every run (1)\n" in text
 

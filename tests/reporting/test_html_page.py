@@ -11,6 +11,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.reporting.html_report import html_report
 from support.browser import Browser, browsing, why_no_browser
+from support.checks import MENDING, mendable
 from support.examined import check_with_outline
 from support.graphs import parse
 from support.shown import MADE
@@ -54,6 +55,7 @@ ROWS = "#obligations tbody tr"
 EVIDENCE = """\
 rank 2 is not rank 1
 To mend it: rewrite with broadcast="explicit", which inserts a Broadcast of B from (3,) to (n, 3)
+sonnx-ort conform can mend it: write the broadcast of operands out
 A 'r' float (n, 3) [Softplus 'relu']
 B 'y' float (3,) [input]
 rule and source
@@ -132,7 +134,7 @@ def test_a_violation_tells_evidence_operands_hint_rule_and_source(
     browser.open(pages["made"])
     browser.click(f"{ROWS} summary")
     status, node, evidence = browser.texts(f"{ROWS}:first-child td")
-    assert (status, node) == ("violated\nDiv.float.R1", "Div 'ratio'")
+    assert (status.split(), node) == (["violated", "Div.float.R1", "[*]"], "Div 'ratio'")
     assert [line for line in evidence.splitlines() if line] == EVIDENCE
 
 
@@ -404,3 +406,12 @@ def test_print_has_every_row(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["chain"])
     browser.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert len(rules_shown(browser)) == 300
+
+
+def test_what_conform_can_mend_is_marked_and_says_how(browser: Browser, tmp_path: Path) -> None:
+    page = html_report(*check_with_outline(mendable(), operators="profile,-Graph"))
+    (tmp_path / "mendable.html").write_text(page, encoding="utf-8")
+    browser.open(tmp_path / "mendable.html")
+    status, _, evidence = browser.texts(f"{ROWS}:first-child td")
+    assert status.split() == ["violated", "Concat.R1", "[*]"]
+    assert f"sonnx-ort conform can mend it: {MENDING}" in evidence.splitlines()

@@ -11,6 +11,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.html_report import html_report
+from support.checks import mendable
 from support.examined import check_with_outline
 from support.graphs import binary_model, model, parse, tensor
 from support.shown import MADE
@@ -265,3 +266,21 @@ def test_notebooks_show_verdict_counts_and_violations() -> None:
 def test_notebooks_show_names_as_text(name: str) -> None:
     made = binary_model("Div", "float", [3], [1], node=name)
     assert html.escape(name) in sonnx_ort.check(made)._repr_html_()
+
+
+def test_verdict_says_how_much_conform_can_mend() -> None:
+    page = html_report(*check_with_outline(mendable(), operators="profile,-Graph"))
+    assert "Such a model is not rewritten. sonnx-ort conform can mend 1 of these.</p>" in page
+
+
+def test_verdict_says_nothing_of_mending_where_nothing_can_be_mended() -> None:
+    made = parse("(float[2] x) => (float[2] y) { y = Softmax<axis = 5>(x) }")
+    page = html_report(*check_with_outline(made, operators="profile,-Graph"))
+    assert "Such a model is not rewritten.</p>" in page
+
+
+def test_graph_of_a_page_is_that_of_the_file() -> None:
+    """What `check` tries out to see what can be mended is not drawn."""
+    made = parse("(float[2] x) => (float[2] y) { [unread] r = Relu(x) [last] y = Relu(x) }")
+    _, graph = check_with_outline(made, operators="profile")
+    assert [vertex.label for vertex in graph.vertices if vertex.is_node] == ["unread", "last"]

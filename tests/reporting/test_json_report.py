@@ -12,7 +12,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.formats import json_report
-from support.checks import alone, mixed, together
+from support.checks import MENDING, alone, mendable, mixed, together
 
 SCHEMA = json.loads(
     (Path(__file__).resolve().parents[2] / "docs/report.schema.json").read_text(encoding="utf-8")
@@ -100,3 +100,10 @@ def test_schema_refuses_a_report_without_a_field(path: tuple[str | int, ...]) ->
     document = json.loads(json_report(alone(mixed())))
     with pytest.raises(jsonschema.ValidationError):
         VALIDATOR.validate(_without(document, *path))
+
+
+def test_what_conform_would_do_stands_in_the_document() -> None:
+    document = json.loads(json_report(alone(mendable(), operators="profile,-Graph")))
+    VALIDATOR.validate(document)
+    told = {o["rule"]: o["mendable"] for o in document["obligations"] if o["mendable"]}
+    assert told == {"Concat.R1": MENDING}

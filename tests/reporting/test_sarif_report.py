@@ -13,7 +13,7 @@ import sonnx_ort
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.explanation import explain
 from sonnx_ort.reporting.sarif_report import sarif_report
-from support.checks import alone, mixed, together
+from support.checks import MENDING, alone, mendable, mixed, together
 from support.graphs import binary_model, parse
 
 SCHEMA = json.loads(
@@ -159,3 +159,18 @@ def test_model_that_cannot_be_used_is_a_notification() -> None:
     assert notification["message"] == {"text": "there is no file 'none.onnx'"}
     location = notification["locations"][0]["physicalLocation"]["artifactLocation"]
     assert location == {"uri": "none.onnx", "index": 2}
+
+
+def test_what_conform_mends_has_a_fix_and_nothing_else_has_one() -> None:
+    check = alone(mendable(), "a folder/model.onnx", operators="profile,-Graph")
+    mended, other, *_ = run_of(check)["results"]
+    assert (mended["ruleId"], other["ruleId"]) == ("Concat.R1", "Softmax.C2")
+    assert "fixes" not in other
+    (fix,) = mended["fixes"]
+    assert fix["description"]["text"] == f"sonnx-ort conform: {MENDING}"
+    assert fix["artifactChanges"] == [
+        {
+            "artifactLocation": {"uri": "a%20folder/model.onnx", "index": 0},
+            "replacements": [{"deletedRegion": {"byteOffset": 0, "byteLength": 0}}],
+        }
+    ]

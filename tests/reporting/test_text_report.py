@@ -1,5 +1,6 @@
 """The report as a person reads it: line by line, and within its width whatever the names."""
 
+import datetime as dt
 import re
 
 import onnx
@@ -7,7 +8,10 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.text_report import WIDTH, text_report
+from support.checks import mendable
 from support.graphs import model, parse, tensor
+
+ON_OPERATORS = "profile,-Graph"
 
 MADE = """
     (float[n, 3] x, float[3] y, int32[2] i, int32[2] j, float[k] w)
@@ -26,7 +30,7 @@ model {digest}
 operands: the rank of 6 of 6 is known, and all sizes of 3
 
 violated: these fail in every run (1)
-  Div.float.R1 at Div 'ratio'
+  Div.float.R1 at Div 'ratio' [*]
       rank 2 is not rank 1
       A 'r' float (n, 3) [Softplus 'relu']
       B 'y' float (3,) [input]
@@ -80,7 +84,9 @@ operators of the model, and how many nodes there are of each
   Div         2  in the profile, enforced
   Sub         1  in the profile, enforced
   Softplus    1  in the profile without a draft: general restrictions only
-  LogSoftmax  1  outside the profile"""
+  LogSoftmax  1  outside the profile
+
+[*] 1 of 1 violation can be mended by `sonnx-ort conform`"""
 
 
 def test_whole_text() -> None:
@@ -154,3 +160,29 @@ def test_lines_stay_within_the_width_whatever_the_names(
     for edition in ("typed", "preliminary"):
         lines = text_report(sonnx_ort.check(made, edition=edition)).splitlines()
         assert max(map(len, lines)) <= WIDTH
+
+
+def test_what_can_be_mended_is_marked_and_counted() -> None:
+    lines = text_report(sonnx_ort.check(mendable(), operators=ON_OPERATORS)).splitlines()
+    assert "  Concat.R1 at Concat 'join' [*]" in lines
+    assert "  Softmax.C2 at Softmax 'soft'" in lines
+    assert lines[-1] == "[*] 1 of 2 violations can be mended by `sonnx-ort conform`"
+
+
+def test_only_violations_that_are_shown_are_counted_as_mendable() -> None:
+    report = sonnx_ort.check(mendable(), operators=ON_OPERATORS)
+    shown = text_report(report.selected("Concat")).splitlines()
+    assert shown[-1] == "[*] 1 of 1 violation can be mended by `sonnx-ort conform`"
+
+
+def test_nothing_is_said_of_mending_where_nothing_can_be_mended() -> None:
+    report = sonnx_ort.check(mendable(), operators=ON_OPERATORS)
+    assert "[*]" not in text_report(report.selected("Softmax"))
+
+
+def test_waived_violation_is_marked_and_not_counted() -> None:
+    waiver = sonnx_ort.Waiver("Concat.R1", "join", "looked at", "a board", dt.date.max)
+    report = sonnx_ort.check(mendable(), operators=ON_OPERATORS, waivers=[waiver])
+    lines = text_report(report).splitlines()
+    assert "  Concat.R1 at Concat 'join' [*]" in lines
+    assert "can be mended" not in lines[-1]

@@ -40,3 +40,18 @@ def together() -> Check:
         CheckedModel("none.onnx", None, "there is no file 'none.onnx'"),
     )
     return Check(models, alone=False)
+
+
+MENDABLE = """
+    (float[2, 3] x) => (float[4, 3] y, float[?, ?] z) {
+        [join] y = Concat<axis = -2>(x, x)
+        [soft] z = Softmax<axis = 5>(x)
+    }"""
+"""A violation that `conform` can mend, and one that it cannot."""
+
+MENDING = "count the axis from the front"
+"""How it mends the first."""
+
+
+def mendable() -> onnx.ModelProto:
+    return parse(MENDABLE)

@@ -171,7 +171,8 @@ class ConstantOperands(DecidedBeforeRuns):
 
 
 def _is_stored(operand: Operand) -> bool:
-    return operand.constant is not None or operand.origin.startswith(("initializer", "Constant"))
+    operator = operand.origin.partition(" ")[0]
+    return operand.constant is not None or operator in {"initializer", "Constant"}
 
 
 def _origin(operand: Operand) -> str:

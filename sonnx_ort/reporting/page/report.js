@@ -30,7 +30,7 @@ let matching = [];
 let shown = 0;
 
 const texts = report.obligations.map((o) =>
-  [o.rule, o.operator, o.node, ...o.path, o.evidence, o.hint, o.waiver?.who ?? "", o.waiver?.reason ?? "", ...o.operands.flatMap((p) => [p.value, p.origin])]
+  [o.rule, o.operator, o.node, ...o.path, o.evidence, o.hint, o.mendable ?? "", o.waiver?.who ?? "", o.waiver?.reason ?? "", ...o.operands.flatMap((p) => [p.value, p.origin])]
     .join("\n")
     .toLowerCase(),
 );
@@ -83,9 +83,11 @@ function waived(waiver) {
 function row(obligation) {
   const status = make("td", {}, make("span", { className: `status ${obligation.status}` }, sign(obligation.status), WORDS[obligation.status]));
   status.append(make("code", {}, obligation.rule));
+  if (obligation.mendable) status.append(" ", make("span", { className: "mendable", title: obligation.mendable }, "[*]"));
   if (!obligation.enforced) status.append(make("span", { className: "remark" }, "not asked for"));
   const evidence = make("td", {}, isolated(obligation.evidence));
   if (obligation.hint) evidence.append(make("p", { className: "hint" }, make("b", {}, "To mend it: "), isolated(obligation.hint)));
+  if (obligation.mendable) evidence.append(make("p", { className: "hint" }, make("b", {}, "sonnx-ort conform can mend it: "), isolated(obligation.mendable)));
   if (obligation.waiver) evidence.append(waived(obligation.waiver));
   evidence.append(...explanation(obligation));
   const made = make("tr", {}, status, nodeCell(obligation), evidence);

@@ -1,0 +1,196 @@
+"""`benchmark.py conform`: what `conform` mends in models, and what that costs in a run."""
+
+import argparse
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import geometric_mean
+
+import onnx
+from benchmarks import report
+from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, take_turns
+from environment import ROOT
+
+from real_models.comparison import (
+    Comparison,
+    ModelNotTried,
+    Outcome,
+    compare_forms,
+    start_session,
+)
+from real_models.feeds import Trial, make_feeds, trials_for
+from real_models.measurement import files_by_name
+from real_models.packages import CACHE, PackagesNotFetched, fetch_models
+from sonnx_ort import Conformed, Obligation, SonnxError
+from sonnx_ort.conforming.change import Safety
+from sonnx_ort.conformity import conform_file
+from sonnx_ort.options import DEFAULT
+from sonnx_ort.profile.catalog import OPERATORS
+from sonnx_ort.profile.graph import OPERATORS_OF_THE_SET
+
+_ORIGINAL, _CONFORMED = "original", "conformed"
+
+_EXPLANATION = """\
+Violations of the whole profile before conforming and after it, without operators outside the set,
+which no change mends; changes and nodes added; trials in which every output has the same bits, both
+without optimizations; and how many times as long the conformed model takes, enforced by the native
+backend, as the original with the same options: that of the shortest times / the median turn by
+turn. Operators of which a rule is violated still are not enforced."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConformedModel:
+    """What conforming did to a model, whether it gives the same, and the seconds of its turns."""
+
+    name: str
+    conformed: Conformed
+    comparisons: Sequence[Comparison]
+    turns: Sequence[Turn]
+
+    @property
+    def before(self) -> list[Obligation]:
+        """What is violated in the model as it is, without operators outside the set."""
+        return [*_mendable(self.conformed.before.violations)]
+
+    @property
+    def after(self) -> list[Obligation]:
+        """What is violated in the conformed model, without operators outside the set."""
+        return [*_mendable(self.conformed.report.violations)]
+
+    @property
+    def ratio(self) -> Spread | None:
+        """How many times as long the enforced, conformed model takes; None if it does not run."""
+        return ratio_of(self.turns, _CONFORMED, _ORIGINAL) if self.turns else None
+
+    def row(self) -> report.Row:
+        """Its row in the table."""
+        outcomes = Counter(comparison.outcome for comparison in self.comparisons)
+        compared = outcomes.total() - outcomes[Outcome.ORIGINAL_FAILS]
+        ratio = self.ratio
+        return {
+            "model": self.name,
+            "before": f"{len(self.before):,}",
+            "after": f"{len(self.after):,}",
+            "changes": f"{len(self.conformed.changes):,}",
+            "nodes added": f"{sum(len(c.added) for c in self.conformed.changes):,}",
+            "identical": f"{outcomes[Outcome.IDENTICAL]} of {compared}",
+            "times": "-" if ratio is None else report.both(ratio, 2),
+        }
+
+
+def _mendable(violations: Sequence[Obligation]) -> Iterator[Obligation]:
+    return (o for o in violations if o.rule is not OPERATORS_OF_THE_SET)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Measure and print.
+
+    Returns:
+        The exit status: 0, or 2 if there are no models.
+    """
+    description = "Conform the models of other people's packages, and compare and time them."
+    parser = report.make_parser("conform", description, 1.0, markdown=True)
+    parser.add_argument(
+        "paths", nargs="*", type=Path, help="models, or folders (default: the published table's)"
+    )
+    parser.add_argument("--unsafe", action="store_true", help="make unsafe changes too")
+    options = parser.parse_args(arguments)
+    try:
+        models = files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
+    except PackagesNotFetched as error:
+        print(error)
+        return 2
+    report.print_heading("conform", arguments, f"{_EXPLANATION}\n")
+    found: list[ConformedModel] = []
+    for name, path in models.items():
+        try:
+            found.append(_look_at(name, path, options))
+        except (SonnxError, ModelNotTried) as error:
+            print(f"{name} is left out: {error}", flush=True)
+            continue
+        report.print_row(found[-1].row(), titles=len(found) == 1, first_width=52)
+    if not found:
+        return 2
+    print(f"\n{summary(found)}")
+    if options.markdown is not None:
+        table = report.markdown_table([each.row() for each in found])
+        options.markdown.write_text(f"{table}\n{summary(found)}\n", encoding="utf-8")
+    return 0
+
+
+def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedModel:
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "conforming.onnx"
+        conformed = conform_file(path, target, unsafe=options.unsafe)
+        forms = (path, "", DEFAULT), (target, "", DEFAULT)
+        comparisons = compare_forms(*forms, trials_for(onnx.load(path)))
+        ran = [each.trial for each in comparisons if each.outcome is Outcome.IDENTICAL]
+        turns = _timed(path, target, enforceable(conformed), ran, options.seconds)
+        return ConformedModel(name, conformed, comparisons, turns)
+
+
+def enforceable(conformed: Conformed) -> str:
+    """The operators of the profile of which no rule is violated in the conformed model."""
+    violated = {o.operator for o, _ in conformed.remaining} & OPERATORS.keys()
+    return ",".join(["profile", "-Graph", *(f"-{operator}" for operator in sorted(violated))])
+
+
+def _timed(
+    path: Path, target: Path, operators: str, trials: Sequence[Trial], seconds: float
+) -> Sequence[Turn]:
+    """Time both in the first trial in which the enforced model runs to its end."""
+    for trial in trials:
+        try:
+            return apart(_time, path, target, operators, trial, seconds)
+        except (RuntimeError, BrokenProcessPool):
+            continue
+    return ()
+
+
+def _time(path: Path, target: Path, operators: str, trial: Trial, seconds: float) -> Sequence[Turn]:
+    feeds = make_feeds(onnx.load(path), trial)
+    try:
+        sessions = {
+            _ORIGINAL: start_session(path, optimized=True, enforcing=True),
+            _CONFORMED: start_session(target, "native", operators, optimized=True),
+        }
+        runs: dict[str, Run] = {n: partial(s.run, None, feeds) for n, s in sessions.items()}
+        for warm_up in runs.values():
+            warm_up()
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        # Not all errors can be sent to another process.
+        raise RuntimeError(str(error)) from None
+    return take_turns(runs, seconds, _ORIGINAL)
+
+
+def summary(found: Sequence[ConformedModel]) -> str:
+    """The sums over all models, in lines."""
+    before = Counter(o.rule.id for each in found for o in each.before)
+    after = Counter(o.rule.id for each in found for o in each.after)
+    unsafe = sum(
+        change.safety is Safety.UNSAFE for each in found for change in each.conformed.changes
+    )
+    mended = before.total() - after.total()
+    outcomes = Counter(c.outcome for each in found for c in each.comparisons)
+    without = sum(not each.after for each in found)
+    ratios = [each.ratio for each in found if each.ratio is not None]
+    changes = sum(len(each.conformed.changes) for each in found)
+    lines = [
+        f"{len(found)} models: {before.total():,} violations before, {after.total():,} after.",
+        f"{mended / before.total():.1%} mended, by {changes:,} changes, {unsafe:,} of them unsafe.",
+        f"Models without any that is left: {without}.",
+        f"Trials: {', '.join(f'{count} {outcome}' for outcome, count in outcomes.items())}.",
+    ]
+    if ratios:
+        means = (geometric_mean(getattr(r, n) for r in ratios) for n in ("minimum", "median"))
+        lines.append(
+            f"Geometric means of the times over {len(ratios)} models: "
+            f"{' / '.join(f'{mean:.2f}' for mean in means)}."
+        )
+    changed = [rule for rule, _ in before.most_common()] + [r for r in after if r not in before]
+    counts = ", ".join(f"{rule} {before[rule]:,} -> {after[rule]:,}" for rule in changed)
+    return "\n".join([*lines, f"By rule: {counts}."])

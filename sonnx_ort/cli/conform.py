@@ -1,0 +1,106 @@
+"""`sonnx-ort conform`: brings a model into the profile."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sonnx_ort.cli.options import (
+    BroadcastOption,
+    EditionOption,
+    ExitStatus,
+    ModelArgument,
+    OperatorsOption,
+    QuietOption,
+    errors_as_sentences,
+    examples,
+)
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.files import Transfer
+from sonnx_ort.options import PROFILE
+from sonnx_ort.profile.options import Broadcasting, Edition
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples(
+        "sonnx-ort conform model.onnx -o conforming.onnx",
+        "sonnx-ort conform model.onnx --diff --select Slice",
+        "sonnx-ort conform model.onnx -o conforming.onnx --verify --input x=x.npy",
+    )
+)
+def conform(
+    model: ModelArgument,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file to write.")
+    ] = None,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="List every change, and write nothing.")
+    ] = False,
+    unsafe: Annotated[
+        bool,
+        typer.Option("--unsafe", help="Also make changes after which results may round otherwise."),
+    ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Run both models; leave out what changes a bit."),
+    ] = False,
+    feeds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input", metavar="NAME=FILE.npy", help="An input for --verify; others are random."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    select: Annotated[
+        str | None,
+        typer.Option(metavar="RULES", help="The rules to mend: ids or their starts, with commas."),
+    ] = None,
+    ignore: Annotated[
+        str | None, typer.Option(metavar="RULES", help="The rules that are not to be mended.")
+    ] = None,
+    operators: OperatorsOption = PROFILE,
+    edition: EditionOption = Edition.TYPED,
+    broadcast: BroadcastOption = Broadcasting.REJECT,
+    external_data: Annotated[
+        Transfer, typer.Option(help="What becomes of external data in another folder.")
+    ] = Transfer.COPY,
+    quiet: QuietOption = False,
+) -> None:
+    """Bring a model into the profile, by changes that leave every result as it is.
+
+    Each change gives the same bits in every run of ONNX Runtime without optimizations; unsafe ones,
+    which may round otherwise, are made on request only.
+
+    Exit status 0: nothing is violated any more; 1: something is still; 2: unusable input.
+    """
+    from sonnx_ort.cli.run import read_feeds
+    from sonnx_ort.conformity import ConformOptions, conform_file
+    from sonnx_ort.conformity import conform as conform_model
+    from sonnx_ort.reporting.conformity_report import conformity_report
+
+    with errors_as_sentences():
+        if (output is None) is not diff:
+            raise SonnxError("give either a file to write, with -o, or --diff")
+        options = ConformOptions(
+            edition=edition,
+            broadcast=broadcast,
+            operators=operators,
+            unsafe=unsafe,
+            select=select,
+            ignore=ignore,
+            verify=verify,
+            inputs=read_feeds(feeds or []),
+            seed=seed,
+        )
+        if output is None:
+            conformed = conform_model(model, **options)
+        else:
+            conformed = conform_file(model, output, external_data=external_data, **options)
+    if not quiet:
+        typer.echo(conformity_report(conformed, every=diff))
+        if output is not None:
+            typer.echo(f"{output}: written")
+    if conformed.remaining:
+        raise typer.Exit(ExitStatus.VIOLATED)

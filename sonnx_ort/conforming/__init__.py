@@ -1,0 +1,1 @@
+"""Brings a model into the profile, by changes that leave every result as it is."""

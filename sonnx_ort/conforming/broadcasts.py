@@ -1,0 +1,281 @@
+"""Operands of one shape: the broadcast that an operator does itself is written in front of it.
+
+By ONNX, an element-wise operator repeats the elements of an operand along each axis of size 1 up to
+the common shape, and Expand does the same to one tensor. So the operator gets the elements that it
+paired before, in a tensor each. A kernel that computes each element by one operation of IEEE 754,
+or of integers, gives the same bits then, however it goes over its operands. The others, in ONNX
+Runtime:
+
+    Max, Min  Of 0 and -0 they give either, by how they go over the operands. The bits stay where
+              all floats but one operand are constants without zeros, so that no two zeros meet.
+    Where     It takes X and Y apart by the condition, each in a tensor broadcast to the condition,
+              and then merges: where Y's part is broadcast, it copies a part that holds -0, and
+              elsewhere it gives 0 for it. The bits stay where the condition and Y have the common
+              shape together.
+    Pow       It multiplies if one exponent is for many elements and is 2 or 3, and else computes a
+              power. The bits stay where exponents have the common shape, or are constants other
+              than these.
+
+Where sizes are known only in a run, the common shape is put together there, axis by axis: from the
+only operand that may be longer than 1, or of two sizes the other one if one is 1. So 0 beside 1
+gives 0, as ONNX wants it. If operands have no common shape, one of them cannot be expanded to the
+size of another, and Expand ends the run with an error, as the operator did.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.obligations.examined_node import plan_broadcast
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operand import (
+    Operand,
+    Shape,
+    broadcast_shape,
+    contradict,
+    format_shape,
+    has_known_sizes,
+)
+from sonnx_ort.profile.rule import Subject
+
+_WITH_EXPAND = 8
+_WITH_SLICED_SHAPES = 10
+"""The first version of Slice whose starts and ends are inputs; Where is older."""
+
+_WITHOUT_EXPAND = frozenset({"bfloat16"})
+"""The types for which ONNX Runtime has no Expand."""
+
+_MULTIPLIED = (2, 3)
+"""The exponents for which Pow multiplies, if one is for many elements."""
+
+
+def expand_operands(site: Site, *, exact: bool) -> bool:
+    """Put an Expand in front of each operand that may lack the common shape.
+
+    Args:
+        site: The node.
+        exact: Whether only what keeps the bits is admitted.
+    """
+    values = site.examined.target.inputs
+    lacking = _lacking(site)
+    if exact:
+        _require_same_bits(site, lacking)
+    common = _common_shape(site, lacking)
+    expanded: dict[ir.Value, ir.Value] = {}
+    for value, lacks in zip(values, lacking, strict=True):
+        if lacks and value not in expanded:
+            expanded[value] = site.add("Expand", [value, common], "expanded")
+    for position, (value, lacks) in enumerate(zip(values, lacking, strict=True)):
+        if lacks:
+            site.set_input(position, expanded[value])
+    return True
+
+
+def _lacking(site: Site) -> tuple[bool, ...]:
+    """For each operand, whether it may lack the common shape.
+
+    Raises:
+        NoChangeError: The operands cannot be expanded, or need not be.
+    """
+    if site.opset < _WITH_EXPAND:
+        raise NoChangeError(
+            f"before version {_WITH_EXPAND} of the standard operators there is no Expand"
+        )
+    values = site.examined.target.inputs
+    for value in values:
+        if site.facts.element_type(value) in _WITHOUT_EXPAND:
+            raise NoChangeError("ONNX Runtime has no Expand of bfloat16")
+    shapes = [site.shape(value) for value in values]
+    common = broadcast_shape(*shapes)
+    if common is None:
+        told = " and ".join(map(format_shape, shapes))
+        raise NoChangeError(f"the shapes {told} cannot be broadcast to each other")
+    lacking = plan_broadcast(site.examined.operands, checked=False).expanded
+    declared = site.examined.target.declared_results
+    if not any(lacking) or any(contradict(result.shape, common) for result in declared):
+        raise NoChangeError("the file declares another shape for its result than its operands have")
+    parts = _parts(site.examined.operands)
+    fixed = _common_operand(shapes, lacking) is not None or has_known_sizes(
+        tuple(part.size for part in parts)
+    )
+    if site.opset < _WITH_SLICED_SHAPES and not fixed:
+        raise NoChangeError(
+            f"the common shape is known only in a run, and before version {_WITH_SLICED_SHAPES} of "
+            "the standard operators no Slice can take a size from a Shape"
+        )
+    return lacking
+
+
+def _common_operand(shapes: Sequence[Shape], lacking: Sequence[bool]) -> int | None:
+    """An operand that has the common shape in every run, one of known sizes if there is any."""
+    having = [index for index, lacks in enumerate(lacking) if not lacks]
+    return next((i for i in having if has_known_sizes(shapes[i])), next(iter(having), None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The common size of an axis.
+
+    Attributes:
+        size: The size; None if a run tells it.
+        axes: The operands that may be longer than 1 there, and which of their axes it is.
+    """
+
+    size: int | None
+    axes: tuple[tuple[int, int], ...] = ()
+
+    def follows(self, other: "_Part") -> bool:
+        """Whether it is the next axis of the same operand, of which alone both are."""
+        if len(self.axes) != 1 or len(other.axes) != 1:
+            return False
+        (own, axis), (operand, before) = *self.axes, *other.axes
+        return own == operand and axis == before + 1
+
+
+def _parts(operands: Sequence[Operand]) -> list[_Part]:
+    """The common size of each axis, as far as it is known."""
+    rank = max(len(operand.shape or ()) for operand in operands)
+    return [_part(operands, axis - rank) for axis in range(rank)]
+
+
+def _part(operands: Sequence[Operand], from_the_end: int) -> _Part:
+    axes: list[tuple[int, int]] = []
+    sizes: list[object] = []
+    for index, operand in enumerate(operands):
+        shape = operand.shape or ()
+        if len(shape) < -from_the_end or (size := shape[from_the_end]) == 1:
+            continue
+        if isinstance(size, int):
+            return _Part(size)
+        if not (operand.certain(size) and size in sizes):
+            axes.append((index, len(shape) + from_the_end))
+            sizes.append(size)
+    return _Part(None, tuple(axes)) if axes else _Part(1)
+
+
+def _common_shape(site: Site, lacking: Sequence[bool]) -> ir.Value:
+    """The common shape, as a constant if all sizes are known."""
+    values = site.examined.target.inputs
+    shapes = [site.shape(value) for value in values]
+    parts = _parts(site.examined.operands)
+    if all(part.size is not None for part in parts):
+        return site.constant([part.size or 0 for part in parts], "common_shape")
+    index = _common_operand(shapes, lacking)
+    if index is not None:
+        return site.add("Shape", [values[index]], "common_shape")
+    pieces = list(_Pieces(site, values).of(parts))
+    return _joined(site, pieces)
+
+
+def _joined(site: Site, pieces: list[ir.Value]) -> ir.Value:
+    if len(pieces) == 1:
+        return pieces[0]
+    return site.add("Concat", pieces, "common_shape", {"axis": 0})
+
+
+@dataclass
+class _Pieces:
+    """Adds the pieces of the common shape, each with the sizes of some axes, in their order."""
+
+    site: Site
+    values: Sequence[ir.Value]
+    shapes: dict[int, ir.Value] = field(default_factory=dict)
+
+    def of(self, parts: Sequence[_Part]) -> Iterator[ir.Value]:
+        """The pieces; axes that follow each other in an operand are one piece."""
+        for run in _runs(parts):
+            if run[0].size is not None:
+                yield self.site.constant([part.size or 0 for part in run], "sizes")
+                continue
+            size = self._sizes(run[0].axes[0], len(run))
+            for axis in run[0].axes[1:]:
+                is_one = self.site.add("Equal", [size, self.site.constant([1], "one")], "is_one")
+                size = self.site.add("Where", [is_one, self._sizes(axis, 1), size], "size")
+            yield size
+
+    def _sizes(self, first: tuple[int, int], count: int) -> ir.Value:
+        index, axis = first
+        if index not in self.shapes:
+            self.shapes[index] = self.site.add("Shape", [self.values[index]], "shape")
+        numbers = (axis, axis + count, 0, 1)
+        places = [self.site.constant([number], "place") for number in numbers]
+        return self.site.add("Slice", [self.shapes[index], *places], "sizes")
+
+
+def _runs(parts: Sequence[_Part]) -> list[list[_Part]]:
+    """Known sizes beside each other, axes beside each other of one operand, and single axes."""
+    runs: list[list[_Part]] = []
+    for part in parts:
+        last = runs[-1][-1] if runs else None
+        both_known = last is not None and last.size is not None and part.size is not None
+        if last is not None and (both_known or part.follows(last)):
+            runs[-1].append(part)
+        else:
+            runs.append([part])
+    return runs
+
+
+def _require_same_bits(site: Site, lacking: Sequence[bool]) -> None:
+    """Refuse what may change bits; see the module.
+
+    Raises:
+        NoChangeError: It may.
+    """
+    match site.examined.target.operator.name:
+        case "Max" | "Min" if _of_floats(site, 0):
+            inputs = range(len(lacking))
+            if sum(not _lacks(site, i, (0,)) for i in inputs) > 1:
+                raise NoChangeError(
+                    "of 0 and -0 it may give the other one, and more than one operand may hold them"
+                )
+        case "Where" if _of_floats(site, 1):
+            if not _taken_apart_in_full(site):
+                raise NoChangeError("a -0 may become 0, because its kernel broadcasts Y by itself")
+        case "Pow":
+            if lacking[1] and not _lacks(site, 1, _MULTIPLIED):
+                raise NoChangeError(
+                    "an exponent of 2 or 3 for many elements is a product in its kernel, which is "
+                    "rounded otherwise"
+                )
+
+
+def _of_floats(site: Site, position: int) -> bool:
+    found = ElementType.named(site.facts.element_type(site.operand(position)))
+    return found is None or found.family is Family.FLOAT
+
+
+def _lacks(site: Site, position: int, numbers: Sequence[int]) -> bool:
+    """Whether an operand is a constant without any of these numbers."""
+    elements = site.facts.constant(site.operand(position))
+    return elements is not None and not bool(np.isin(elements, numbers).any())
+
+
+def _taken_apart_in_full(site: Site) -> bool:
+    """Whether the condition and Y of a Where have the common shape together, in every run."""
+    condition, x, y = site.examined.operands
+    together = replace(y, shape=broadcast_shape(condition.shape, y.shape))
+    return not plan_broadcast((together, x), checked=False).expanded[0]
+
+
+EQUAL_SHAPES = frozenset(
+    rule.id for rule in RULES.values() if rule.requirement.subject is Subject.EQUAL_SHAPES
+)
+"""The ids of the rules that want one shape of all operands."""
+
+_TITLE = "write the broadcast of operands out"
+
+CHANGES = (
+    Change(_TITLE, EQUAL_SHAPES, partial(expand_operands, exact=True)),
+    Change(
+        f"{_TITLE}, whatever its kernel does then",
+        EQUAL_SHAPES,
+        partial(expand_operands, exact=False),
+        Safety.UNSAFE,
+    ),
+)
+"""The changes of broadcasts."""

@@ -1,0 +1,242 @@
+"""One change: what it mends, whether it is safe, and the edits that it makes at a node.
+
+A change is a function of a `Site`, which is a node of a graph that may be edited. It either edits
+the node and gives True, or has nothing to do there and gives False, or raises `NoChangeError` with
+the reason why it cannot mend what is violated. It makes no edit before it is sure.
+"""
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.loading.traversal import ValueNames
+from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.profile.operand import Shape, has_known_sizes
+from sonnx_ort.profile.rule import Status
+
+Attribute = int | float | str | Sequence[int] | Sequence[float] | Sequence[str] | ir.TensorProtocol
+
+_OLDEST_IR_WITH_INITIALIZERS = 4
+"""Before it, every initializer is an input of the graph as well."""
+
+
+def set_input(node: ir.Node, position: int, value: ir.Value | None) -> None:
+    """Let a node read another value, also behind its last input."""
+    if position >= len(node.inputs):
+        node.resize_inputs(position + 1)
+    node.replace_input_with(position, value)
+
+
+def stored_constant(
+    graph: ir.Graph, name: str, elements: npt.NDArray[Any], ir_version: int
+) -> tuple[ir.Value, ir.Node | None]:
+    """Store an array in a graph: as an initializer, or in old formats by a node to be inserted."""
+    tensor = ir.Tensor(elements, name=name)
+    kind, shape = ir.TensorType(tensor.dtype), ir.Shape(elements.shape)
+    if ir_version < _OLDEST_IR_WITH_INITIALIZERS:
+        value = ir.Value(name=name, type=kind, shape=shape)
+        return value, ir.node("Constant", [], {"value": tensor}, outputs=[value], name=name)
+    value = ir.Value(name=name, type=kind, shape=shape, const_value=tensor)
+    graph.register_initializer(value)
+    return value, None
+
+
+class NoChangeError(Exception):
+    """A change cannot mend what is violated at a node; the message says why, as a clause."""
+
+
+class Safety(enum.StrEnum):
+    """What a change does to the results of a model."""
+
+    SAFE = "safe"
+    """Every result has the same bits in every run."""
+
+    UNSAFE = "unsafe"
+    """Results may be rounded otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A way to mend a node.
+
+    Attributes:
+        title: What it does, as an order: "count the axis from the front".
+        rules: The ids of the rules that it mends.
+        make: Makes it at a node of one of the operators of these rules. See the module.
+        safety: What it does to results.
+        undecided: Whether it also mends what only a run decides; else only what is violated.
+    """
+
+    title: str
+    rules: frozenset[str]
+    make: Callable[["Site"], bool]
+    safety: Safety = Safety.SAFE
+    undecided: bool = False
+
+    def concerned(self, examined: ExaminedNode, chosen: frozenset[str]) -> list[Obligation]:
+        """The obligations of a node that the change is to mend, of the chosen rules."""
+        statuses = {Status.VIOLATED, Status.RUNTIME} if self.undecided else {Status.VIOLATED}
+        rules = self.rules & chosen
+        return [o for o in examined.obligations if o.rule.id in rules and o.status in statuses]
+
+
+@dataclass
+class Site:
+    """A node that may be edited.
+
+    Attributes:
+        examined: The node, with its obligations.
+        facts: What is certain of the values of the graph before the edit.
+        names: The names of the graph, for new nodes and values.
+        ir_version: The version of the file's format.
+        added: The nodes to insert in front of the node, in their order.
+        replacement: What takes the place of the node's first output.
+    """
+
+    examined: ExaminedNode
+    facts: Facts
+    names: ValueNames
+    ir_version: int
+    added: list[ir.Node] = field(default_factory=list)
+    replacement: ir.Value | None = None
+
+    @property
+    def node(self) -> ir.Node:
+        """The node itself."""
+        return self.examined.target.node
+
+    @property
+    def opset(self) -> int:
+        """The version of the standard operators."""
+        return self.examined.target.version
+
+    def input(self, position: int) -> ir.Value | None:
+        """An input; None if it is left out."""
+        return self.node.inputs[position] if position < len(self.node.inputs) else None
+
+    def operand(self, position: int) -> ir.Value:
+        """An input.
+
+        Raises:
+            NoChangeError: It is left out.
+        """
+        value = self.input(position)
+        if value is None:
+            raise NoChangeError(f"its input {position} is left out")
+        return value
+
+    def shape(self, value: ir.Value) -> Shape:
+        """The certain shape of a value, with symbols for open sizes.
+
+        Raises:
+            NoChangeError: The rank is not known, or a run may give an array of another one.
+        """
+        shape = self.facts.shape(value)
+        if shape is None or self.facts.depends_on_scalar_inputs(value):
+            raise NoChangeError(f"the rank of '{value.name}' is not known")
+        return shape
+
+    def sizes(self, value: ir.Value) -> tuple[int, ...]:
+        """The certain sizes of a value.
+
+        Raises:
+            NoChangeError: They are known only in a run.
+        """
+        shape = self.shape(value)
+        if not has_known_sizes(shape):
+            raise NoChangeError(f"the sizes of '{value.name}' are known only in a run")
+        return cast(tuple[int, ...], shape)
+
+    def elements(self, position: int) -> npt.NDArray[Any]:
+        """The elements of an input.
+
+        Raises:
+            NoChangeError: It is left out, or known only in a run.
+        """
+        value = self.operand(position)
+        found = self.facts.constant(value)
+        if found is None:
+            raise NoChangeError(f"the elements of '{value.name}' are known only in a run")
+        return found
+
+    def integer(self, name: str, default: int) -> int:
+        """An attribute that is one number."""
+        return self.node.attributes.get_int(name, default)
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """An attribute that is a list of numbers; None if it is left out."""
+        found = self.node.attributes.get_ints(name)
+        return None if found is None else tuple(found)
+
+    def set_attribute(self, name: str, value: Attribute) -> None:
+        """Write an attribute of the node."""
+        self.node.attributes[name] = ir.convenience.convert_attribute(name, value)
+
+    def set_input(self, position: int, value: ir.Value | None) -> None:
+        """Let the node read another value, also behind its last input."""
+        set_input(self.node, position, value)
+
+    def constant(self, array: npt.NDArray[Any] | Sequence[int], purpose: str) -> ir.Value:
+        """Store an array, by default of int64, in the graph."""
+        elements = np.asarray(array, None if isinstance(array, np.ndarray) else np.int64)
+        graph = cast(ir.Graph, self.node.graph)
+        value, made = stored_constant(graph, self._name(purpose), elements, self.ir_version)
+        if made is not None:
+            self.added.append(made)
+        return value
+
+    def add(
+        self,
+        operator: str,
+        inputs: Sequence[ir.Value | None],
+        purpose: str,
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        name: str | None = None,
+    ) -> ir.Value:
+        """Add a standard operator in front of the node; give its only output.
+
+        Args:
+            operator: The operator.
+            inputs: What it reads.
+            purpose: The end of the output's name.
+            attributes: Its attributes.
+            name: The name of the node; by default that of its output. One that takes the place of
+                the node takes its name.
+        """
+        output = ir.Value(name=self._name(purpose))
+        own = self.names.fresh_for_node(str(output.name)) if name is None else name
+        self.added.append(ir.node(operator, inputs, attributes, outputs=[output], name=own))
+        return output
+
+    def size(self, value: ir.Value, axis: int) -> ir.Value:
+        """Add what gives the size of an axis in a run, as one element of int64[1]."""
+        shape = self.add("Shape", [value], "shape")
+        places = [self.constant([number], "place") for number in (axis, axis + 1, 0, 1)]
+        return self.add("Slice", [shape, *places], "size")
+
+    def replace_by(self, value: ir.Value) -> None:
+        """Let all that reads the node's first output read a value of the added nodes instead.
+
+        The node is removed. Its further outputs must be left out.
+        """
+        self.replacement = value
+
+    def finish(self) -> None:
+        """Put the added nodes into the graph, and remove the node if it was replaced."""
+        graph = cast(ir.Graph, self.node.graph)
+        graph.insert_before(self.node, self.added)
+        if self.replacement is not None:
+            ir.convenience.replace_nodes_and_values(
+                graph, self.node, [self.node], [], self.node.outputs[:1], [self.replacement]
+            )
+
+    def _name(self, purpose: str) -> str:
+        return self.names.fresh(f"{self.node.outputs[0].name}_{purpose}")

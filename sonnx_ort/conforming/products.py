@@ -1,0 +1,415 @@
+"""MatMul and Gemm: products of two matrices, plus a third one of the same shape.
+
+In ONNX Runtime, MatMul of a stack of matrices by one matrix is one product: that of all rows of the
+stack, which lie one behind the other. So folding the stack into rows makes the call of the same
+routine with the same numbers, of any type. The same holds for a vector in the place of A, which is
+one row, and for stacks of one matrix. Other products are computed matrix by matrix, or with
+operands changed over, and the routine for one row sums up in another order than that for several;
+only for integers, whose sums are modulo 2^n, this makes no difference.
+
+Gemm writes C into the result, broadcast and multiplied by beta, and adds the product to that. So C
+may be broadcast and multiplied in front of it. Which routine is called depends on how A and B are
+stored, but not if ONNX Runtime has packed B when the session started: a constant of float it packs
+into one form, transposed or not. Of double there is one routine, which packs B, but sums up A in
+other blocks if it is transposed. Without C, Gemm calls what MatMul calls.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import onnx_ir as ir
+
+from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.knowledge.declarations import constant_tensor
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operand import Dimension
+
+_A, _B, _C = 0, 1, 2
+_MATRIX = 2
+_AXES_AS_INPUT = 13
+"""The first version in which the axes of Squeeze and Unsqueeze are an input."""
+
+_WITH_EXPAND = 8
+_WITH_SHAPES_IN_RUN = 10
+"""The first version of Slice whose starts and ends are inputs."""
+
+_WITH_ZERO_SIZES = 14
+"""The first version of Reshape that can be asked for an empty tensor."""
+
+_OTHERWISE = "of floats the sums of products may be rounded otherwise"
+_TO_BOOL, _TO_INT64 = ir.DataType.BOOL.value, ir.DataType.INT64.value
+
+
+def multiply_matrices(site: Site, *, exact: bool) -> bool:
+    """Let a MatMul multiply two matrices, or one more like these than before.
+
+    Args:
+        site: The node.
+        exact: Whether only what keeps the bits is admitted.
+    """
+    a, b = site.operand(_A), site.operand(_B)
+    rows, columns = site.shape(a), site.shape(b)
+    _require_product(site)
+    exact = exact and not _of_integers(site)
+    leading = (*rows[:-_MATRIX], *columns[:-_MATRIX])
+    match len(rows), len(columns):
+        case 1, (1 | 2):
+            _multiply_vectors(site)
+        case _, 1:
+            _refuse(exact=exact)
+            _multiply_vectors(site)
+        case _, 2:
+            _fold_rows(site)
+        case _ if all(size == 1 for size in leading):
+            _remove_ones(site)
+        case _ if all(size == 1 for size in columns[:-_MATRIX]):
+            _refuse(exact=exact)
+            _remove_ones_of_b(site)
+        case _:
+            _refuse(exact=exact)
+            _multiply_transposed(site)
+    return True
+
+
+def _of_integers(site: Site) -> bool:
+    found = ElementType.named(site.facts.element_type(site.operand(_A)))
+    return found is not None and found.family is Family.INTEGER
+
+
+def _refuse(*, exact: bool) -> None:
+    if exact:
+        raise NoChangeError(_OTHERWISE)
+
+
+def _require_product(site: Site) -> None:
+    """Refuse what no change makes a product of two matrices.
+
+    Raises:
+        NoChangeError: It is none.
+    """
+    a, b = site.operand(_A), site.operand(_B)
+    rows, columns = site.shape(a), site.shape(b)
+    if not rows or not columns:
+        raise NoChangeError("an operand is a scalar, which it refuses")
+    if len(rows) == 1 and len(columns) > _MATRIX:
+        raise NoChangeError(f"'{a.name}' is a vector, and '{b.name}' a stack of matrices")
+    if len(columns) <= _MATRIX or all(size == 1 for size in columns[:-_MATRIX]):
+        open_sizes = not all(isinstance(size, int) for size in (*rows[:-1], *columns[-1:]))
+        if len(columns) == _MATRIX and open_sizes and site.opset < _WITH_SHAPES_IN_RUN:
+            raise NoChangeError(
+                f"sizes of '{a.name}' are known only in a run, and before version "
+                f"{_WITH_SHAPES_IN_RUN} of the standard operators no Slice can take them from it"
+            )
+        return
+    if len(rows) != _MATRIX:
+        raise NoChangeError(
+            f"'{a.name}' and '{b.name}' are both stacks of matrices, which are multiplied one by "
+            "one, and no operator of the profile does that"
+        )
+
+
+def _multiply_vectors(site: Site) -> None:
+    """Take a vector for one row or one column, and remove that axis of the product."""
+    a, b = site.operand(_A), site.operand(_B)
+    removed: list[int] = []
+    rank = len(site.shape(a))
+    if rank == 1:
+        a = _unsqueezed(site, a, [0], "row")
+        removed.append(0)
+        rank = _MATRIX
+    if len(site.shape(b)) == 1:
+        b = _unsqueezed(site, b, [1], "column")
+        removed.append(rank - 1)
+    product = site.add("MatMul", [a, b], "product", name=site.node.name)
+    site.replace_by(_squeezed(site, product, removed, "without_axis"))
+
+
+def _fold_rows(site: Site) -> None:
+    """Multiply all rows of a stack at once, and make a stack of the product.
+
+    Flatten gives all axes but the last one in one, also where the stack is empty.
+    """
+    a, b = site.operand(_A), site.operand(_B)
+    shape = site.shape(a)
+    flat = site.add("Flatten", [a], "rows", {"axis": len(shape) - 1})
+    product = site.add("MatMul", [flat, b], "product", name=site.node.name)
+    site.replace_by(_unfolded(site, product))
+
+
+def _unfolded(site: Site, product: ir.Value) -> ir.Value:
+    """The product of rows as a stack: A's shape, with B's columns on the last axis."""
+    a, b = site.operand(_A), site.operand(_B)
+    rows, columns = site.shape(a)[:-1], site.shape(b)[-1]
+    sizes = (*rows, columns)
+    zero_sizes = {"allowzero": 1} if site.opset >= _WITH_ZERO_SIZES else None
+    if any(not isinstance(size, int) or size == 0 for size in sizes):
+        if zero_sizes is None and not _never_zero(sizes[1:]):
+            product = _with_an_axis_for_each_size(site, product, len(rows))
+        return site.add("Reshape", [product, _sizes(site)], "stack", zero_sizes)
+    return site.add("Reshape", [product, _sizes(site)], "stack")
+
+
+def _never_zero(sizes: Sequence[Dimension]) -> bool:
+    return all(isinstance(size, int) and size > 0 for size in sizes)
+
+
+def _sizes(site: Site) -> ir.Value:
+    """The shape of the product of a stack by a matrix: a constant if all sizes are known."""
+    a, b = site.operand(_A), site.operand(_B)
+    rows, columns = site.shape(a)[:-1], site.shape(b)[-1]
+    last = site.size(b, 1) if not isinstance(columns, int) else None
+    known = [size for size in rows if isinstance(size, int)]
+    if len(known) == len(rows):
+        if isinstance(columns, int):
+            return site.constant([*known, columns], "shape")
+        leading = site.constant(known, "sizes")
+    else:
+        shape = site.add("Shape", [a], "shape")
+        places = [site.constant([number], "place") for number in (0, len(rows), 0, 1)]
+        leading = site.add("Slice", [shape, *places], "sizes")
+    if last is None and isinstance(columns, int):
+        last = site.constant([columns], "size")
+    return site.add("Concat", [leading, last], "shape", {"axis": 0})
+
+
+def _with_an_axis_for_each_size(site: Site, product: ir.Value, leading: int) -> ir.Value:
+    """The product, with axes of size 1 between, or of size 0 if it has no rows.
+
+    Before version 14 a Reshape takes 0 for the size of the same axis of its operand. If the stack
+    is empty there is a 0 on each of its axes to take, and else no 0 asks for one.
+    """
+    rows = site.size(product, 0)
+    any_row = site.add("Cast", [rows], "any_row", {"to": _TO_BOOL})
+    one_or_zero = site.add("Cast", [any_row], "one_or_zero", {"to": _TO_INT64})
+    axes = list(range(1, leading))
+    spread = _unsqueezed(site, product, axes, "spread")
+    one = site.constant([1], "one")
+    sizes = [one, *(one_or_zero for _ in axes), one]
+    wanted = site.add("Concat", sizes, "wanted", {"axis": 0})
+    return site.add("Expand", [spread, wanted], "of_the_rank")
+
+
+def _remove_ones(site: Site) -> None:
+    """Multiply the only matrix of a stack, and give the product the axes again."""
+    a, b = site.operand(_A), site.operand(_B)
+    ranks = [len(site.shape(value)) for value in (a, b)]
+    one, other = (
+        _squeezed(site, value, list(range(rank - _MATRIX)), "matrix")
+        for value, rank in zip((a, b), ranks, strict=True)
+    )
+    product = site.add("MatMul", [one, other], "product", name=site.node.name)
+    site.replace_by(_unsqueezed(site, product, list(range(max(ranks) - _MATRIX)), "stack"))
+
+
+def _remove_ones_of_b(site: Site) -> None:
+    """Multiply a stack by the only matrix of another one."""
+    a, b = site.operand(_A), site.operand(_B)
+    rank, other = len(site.shape(a)), len(site.shape(b))
+    matrix = _squeezed(site, b, list(range(other - _MATRIX)), "matrix")
+    product = site.add("MatMul", [a, matrix], "product", name=site.node.name)
+    site.replace_by(_unsqueezed(site, product, list(range(other - rank)), "stack"))
+
+
+def _multiply_transposed(site: Site) -> None:
+    """Multiply a stack by a matrix, both transposed, in place of the matrix by the stack."""
+    a, b = site.operand(_A), site.operand(_B)
+    rank = len(site.shape(b))
+    swapped = [*range(rank - _MATRIX), rank - 1, rank - _MATRIX]
+    stack = site.add("Transpose", [b], "transposed", {"perm": swapped})
+    matrix = site.add("Transpose", [a], "transposed", {"perm": [1, 0]})
+    product = site.add("MatMul", [stack, matrix], "product", name=site.node.name)
+    site.replace_by(site.add("Transpose", [product], "stack", {"perm": swapped}))
+
+
+def _squeezed(site: Site, value: ir.Value, axes: Sequence[int], what: str) -> ir.Value:
+    return _with_axes(site, "Squeeze", value, axes, what)
+
+
+def _unsqueezed(site: Site, value: ir.Value, axes: Sequence[int], what: str) -> ir.Value:
+    return _with_axes(site, "Unsqueeze", value, axes, what)
+
+
+def _with_axes(
+    site: Site, operator: str, value: ir.Value, axes: Sequence[int], what: str
+) -> ir.Value:
+    if not axes:
+        return value
+    if site.opset >= _AXES_AS_INPUT:
+        return site.add(operator, [value, site.constant(axes, "axes")], what)
+    return site.add(operator, [value], what, {"axes": list(axes)})
+
+
+def _is_packed(site: Site) -> bool:
+    """Whether ONNX Runtime packs B, a constant of float, when a session starts."""
+    b = site.operand(_B)
+    return site.facts.element_type(b) == "float" and constant_tensor(b) is not None
+
+
+def transpose_operand(site: Site, position: int, *, exact: bool) -> bool:
+    """Transpose an operand of a Gemm, and not within it: a constant, or by Transpose.
+
+    Args:
+        site: The node.
+        position: Of the operand.
+        exact: Whether only what keeps the bits is admitted.
+    """
+    of_double = position == _B and site.facts.element_type(site.operand(_B)) == "double"
+    if exact and not (of_double or _is_packed(site)):
+        raise NoChangeError(_OTHERWISE)
+    value = site.operand(position)
+    tensor = constant_tensor(value)
+    if tensor is not None:
+        transposed = site.constant(np.ascontiguousarray(tensor.numpy().T), "transposed")
+    else:
+        transposed = site.add("Transpose", [value], "transposed", {"perm": [1, 0]})
+    site.set_input(position, transposed)
+    site.set_attribute("transA" if position == _A else "transB", 0)
+    return True
+
+
+def leave_c_out(site: Site) -> bool:
+    """Leave out C where beta is 0, and give beta its default where it multiplies nothing.
+
+    ONNX Runtime does not read C if beta is 0, and not beta if there is no C.
+    """
+    beta = site.node.attributes.get_float("beta", 1.0)
+    if site.input(_C) is not None and beta != 0:
+        return False
+    if site.input(_C) is not None:
+        site.set_input(_C, None)
+    site.set_attribute("beta", 1.0)
+    return True
+
+
+def multiply_c(site: Site, *, exact: bool) -> bool:
+    """Multiply C by beta in front: a constant, or by Mul.
+
+    Args:
+        site: The node.
+        exact: Whether only what keeps the bits is admitted.
+    """
+    of_double = site.facts.element_type(site.operand(_C)) == "double"
+    if exact and not (of_double or _is_packed(site)):
+        raise NoChangeError(_OTHERWISE)
+    _multiply(site, _C, "beta")
+    return True
+
+
+def multiply_a(site: Site) -> bool:
+    """Multiply A by alpha in front: a constant, or by Mul; or B if that is the constant."""
+    constant = [constant_tensor(site.operand(position)) is not None for position in (_A, _B)]
+    _multiply(site, _B if constant == [False, True] else _A, "alpha")
+    return True
+
+
+def _multiply(site: Site, position: int, attribute: str) -> None:
+    value = site.operand(position)
+    element_type = site.facts.element_type(value)
+    if element_type is None:
+        raise NoChangeError(f"the type of '{value.name}' is not known")
+    dtype = ir.DataType[element_type.upper()].numpy()
+    factor = np.asarray(site.node.attributes.get_float(attribute, 1.0), np.float32).astype(dtype)
+    tensor = constant_tensor(value)
+    if tensor is not None:
+        with np.errstate(all="ignore"):
+            product = site.constant(np.asarray(tensor.numpy() * factor, dtype), "multiplied")
+    else:
+        product = site.add("Mul", [value, site.constant(factor, attribute)], "multiplied")
+    site.set_input(position, product)
+    site.set_attribute(attribute, 1.0)
+
+
+def expand_c(site: Site) -> bool:
+    """Expand C to the shape of the product, in which Gemm writes it into the result.
+
+    A C that has one row less than it has columns becomes a constant if the product has one row;
+    else Expand repeats it. A size that only a run knows is that of A or B.
+    """
+    a, b, c = (site.operand(position) for position in (_A, _B, _C))
+    sizes = (
+        (a, 1 if site.integer("transA", 0) else 0),
+        (b, 0 if site.integer("transB", 0) else 1),
+    )
+    for value, _ in sizes:
+        if len(site.shape(value)) != _MATRIX:
+            raise NoChangeError(f"'{value.name}' is no matrix")
+    known = [site.shape(value)[axis] for value, axis in sizes]
+    own = site.shape(c)
+    if len(own) > _MATRIX:
+        raise NoChangeError(f"'{c.name}' has more axes than the product")
+    if any(size == 0 for size in known):
+        raise NoChangeError("the product is empty")
+    if len(own) == _MATRIX and any(site.integer(name, 0) for name in ("transA", "transB")):
+        raise NoChangeError("an operand is transposed within it, and has other sizes than C")
+    first = _WITH_EXPAND if _never_zero(known) else _WITH_SHAPES_IN_RUN
+    if site.opset < first:
+        raise NoChangeError(
+            f"before version {first} of the standard operators there is no Expand to such a shape"
+        )
+    tensor = constant_tensor(c)
+    if tensor is not None and known[0] == 1 and tensor.size == known[1]:
+        row = tensor.numpy().reshape(1, -1)
+        site.set_input(_C, site.constant(row, "row"))
+        return True
+    numbers = [size for size in known if isinstance(size, int)]
+    if len(numbers) == len(known):
+        shape = site.constant(numbers, "shape")
+    else:
+        parts = [
+            site.constant([size], "size") if isinstance(size, int) else site.size(*place)
+            for size, place in zip(known, sizes, strict=True)
+        ]
+        shape = site.add("Concat", parts, "shape", {"axis": 0})
+    site.set_input(_C, site.add("Expand", [c, shape], "expanded"))
+    return True
+
+
+def multiply_alone(site: Site) -> bool:
+    """Make a MatMul of a Gemm without C, which calls the same routine with the same numbers."""
+    if site.node.attributes.get_float("alpha", 1.0) != 1:
+        raise NoChangeError("the product is multiplied by alpha")
+    if site.integer("transA", 0) or site.integer("transB", 0):
+        raise NoChangeError("an operand is transposed within it")
+    a, b = site.operand(_A), site.operand(_B)
+    if any(len(site.shape(value)) != _MATRIX for value in (a, b)):
+        raise NoChangeError("an operand is no matrix")
+    site.replace_by(site.add("MatMul", [a, b], "product", name=site.node.name))
+    return True
+
+
+_STACKS = frozenset({"MatMul.C1"})
+
+CHANGES = (
+    Change("multiply two matrices", _STACKS, partial(multiply_matrices, exact=True)),
+    Change(
+        "multiply two matrices, whatever routine computes them",
+        _STACKS,
+        partial(multiply_matrices, exact=False),
+        Safety.UNSAFE,
+    ),
+    Change("leave out C, or beta, which is not read", frozenset({"Gemm.R2.beta"}), leave_c_out),
+    *(
+        Change(
+            f"transpose {'AB'[position]} in front",
+            frozenset({f"Gemm.R2.trans{'AB'[position]}"}),
+            partial(transpose_operand, position=position, exact=safety is Safety.SAFE),
+            safety,
+        )
+        for position in (_A, _B)
+        for safety in Safety
+    ),
+    Change(
+        "multiply C by beta in front", frozenset({"Gemm.R2.beta"}), partial(multiply_c, exact=True)
+    ),
+    Change(
+        "multiply C by beta in front",
+        frozenset({"Gemm.R2.beta"}),
+        partial(multiply_c, exact=False),
+        Safety.UNSAFE,
+    ),
+    Change("multiply by alpha in front", frozenset({"Gemm.R2.alpha"}), multiply_a, Safety.UNSAFE),
+    Change("expand C to the shape of the product", frozenset({"Gemm.R1", "Gemm.R3"}), expand_c),
+    Change("multiply without a sum", frozenset({"Gemm.R4"}), multiply_alone),
+)
+"""The changes of products."""

@@ -1,0 +1,203 @@
+"""LSTM: every input is given, and all but X are constants.
+
+An input that is left out gets what ONNX says of it (LSTM-7): each sequence is as long as X, both
+states begin with zeros. ONNX Runtime fills in the same numbers and computes in the same way. It
+skips what a bias and peepholes add, however, so that for these zeros have to be proved to add
+nothing.
+
+Peepholes of zeros add 0 * c to a gate, where c is the state of the cell. That is a zero if c is
+finite, and a gate keeps its bits then, but for a zero that changes its sign, of which Sigmoid makes
+the same. Let the gates be Sigmoid, Tanh and Tanh. c is multiplied by a sigmoid and gets a sigmoid
+times a tangent added, both at most 1 + 2^-22 as ONNX Runtime rounds them. So from at most 2^20 on,
+c is infinite not before 3 * 10^8 steps, whose gates ONNX Runtime cannot count. If c is NaN, so is
+the hidden state, with which every gate of the next step is NaN either way.
+
+A bias of zeros changes what is computed from a NaN: ONNX Runtime limits gates to finite numbers
+while it adds a bias, and makes a finite number of NaN. Else -0.0 added changes no number.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.conforming.moving import stored_elements
+from sonnx_ort.profile.operand import Dimension
+
+_X, _W, _R, _B, _SEQUENCE_LENS, _INITIAL_H, _INITIAL_C, _P = range(8)
+_NAMES = ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P")
+_SIGMOID_AND_TANH = ("Sigmoid", "Tanh", "Tanh")
+
+_STAYS_FINITE = 2.0**20
+"""The largest state of a cell to begin with that is proved to stay finite."""
+
+
+def give_sequence_lens(site: Site) -> bool:
+    """Give each sequence the length that X has.
+
+    Raises:
+        NoChangeError: The length, or the number of sequences, is known only in a run.
+    """
+    length, batch = _sizes(site, "sequence_lens")
+    return _give(site, _SEQUENCE_LENS, np.full(batch, length, np.int32))
+
+
+def give_state(site: Site, position: int) -> bool:
+    """Give the hidden state or that of the cell to begin with, as zeros.
+
+    Raises:
+        NoChangeError: A size is known only in a run.
+    """
+    _, batch = _sizes(site, _NAMES[position], only_batch=True)
+    sizes = (_directions(site), batch, _hidden(site))
+    return _give(site, position, np.zeros(sizes, _dtype(site)))
+
+
+def give_bias(site: Site) -> bool:
+    """Give a bias of zeros, of the sign that changes no number."""
+    sizes = (_directions(site), 8 * _hidden(site))
+    return _give(site, _B, np.full(sizes, -0.0, _dtype(site)))
+
+
+def give_peepholes(site: Site) -> bool:
+    """Give peepholes of zeros, which read whatever state the cell has."""
+    sizes = (_directions(site), 3 * _hidden(site))
+    return _give(site, _P, np.zeros(sizes, _dtype(site)))
+
+
+def give_peepholes_of_finite_cells(site: Site) -> bool:
+    """Give peepholes of zeros where the state of the cell is proved to stay finite.
+
+    Raises:
+        NoChangeError: It may become infinite.
+    """
+    attributes = site.node.attributes
+    activations = attributes.get_strings("activations", [*_SIGMOID_AND_TANH] * _directions(site))
+    if tuple(activations or ()) != _SIGMOID_AND_TANH * _directions(site):
+        raise NoChangeError("peepholes of zeros are proved to add nothing to Sigmoid and Tanh only")
+    if "clip" in attributes or site.integer("input_forget", 0):
+        raise NoChangeError("its attributes clip and input_forget change the gates")
+    initial = site.input(_INITIAL_C)
+    if initial is not None:
+        state = stored_elements(initial, site.facts, site.opset)
+        if state is None:
+            raise NoChangeError("the cell may begin with an infinite state, and 0 times it is NaN")
+        # A NaN compares as false.
+        if not (np.abs(state.astype(np.float64)) <= _STAYS_FINITE).all():
+            raise NoChangeError("the state of the cell is not proved to stay finite")
+    return give_peepholes(site)
+
+
+def store_inputs(site: Site) -> bool:
+    """Store the inputs that are made of stored tensors by moving elements.
+
+    Raises:
+        NoChangeError: One of the inputs is made of something else.
+    """
+    stored: dict[int, npt.NDArray[Any]] = {}
+    others: list[str] = []
+    for position, value in enumerate(site.node.inputs):
+        if position == _X or value is None or _is_stored(value):
+            continue
+        elements = stored_elements(value, site.facts, site.opset)
+        if elements is None:
+            others.append(_NAMES[position])
+        else:
+            stored[position] = elements
+    if others:
+        verb = "is" if len(others) == 1 else "are"
+        raise NoChangeError(f"{' and '.join(others)} {verb} known only in a run")
+    for position, elements in stored.items():
+        site.set_input(position, site.constant(elements, _NAMES[position]))
+    return bool(stored)
+
+
+def _is_stored(value: ir.Value) -> bool:
+    """Whether the rule on constants admits a value as it is."""
+    node = value.producer()
+    return value.is_initializer() if node is None else node.op_type == "Constant"
+
+
+def _give(site: Site, position: int, elements: npt.NDArray[Any]) -> bool:
+    if site.integer("layout", 0):
+        raise NoChangeError("ONNX Runtime refuses its layout")
+    site.set_input(position, site.constant(elements, _NAMES[position]))
+    return True
+
+
+def _sizes(site: Site, what: str, *, only_batch: bool = False) -> tuple[int, int]:
+    """The length of the sequences, and their number; without the length, 0 stands for it."""
+    x = site.operand(_X)
+    shape = site.shape(x)
+    if len(shape) != 3:
+        raise NoChangeError(f"'{x.name}' is of rank {len(shape)}, and not 3")
+    length = 0 if only_batch else _size(shape[0], "length", x, what)
+    return length, _size(shape[1], "number", x, what)
+
+
+def _size(size: Dimension, noun: str, x: ir.Value, what: str) -> int:
+    if not isinstance(size, int):
+        raise NoChangeError(
+            f"{what} has to be constant, and the {noun} of the sequences of '{x.name}' is known "
+            "only in a run"
+        )
+    return size
+
+
+def _directions(site: Site) -> int:
+    return 2 if site.node.attributes.get_string("direction", "forward") == "bidirectional" else 1
+
+
+def _hidden(site: Site) -> int:
+    """The number of hidden units, which R has as its last size.
+
+    Raises:
+        NoChangeError: It is known only in a run.
+    """
+    hidden = site.integer("hidden_size", 0)
+    if hidden > 0:
+        return hidden
+    size = site.shape(site.operand(_R))[-1]
+    if not isinstance(size, int):
+        raise NoChangeError("the number of hidden units is known only in a run")
+    return size
+
+
+def _dtype(site: Site) -> np.dtype[Any]:
+    """The type of X, which the others share.
+
+    Raises:
+        NoChangeError: It is not known.
+    """
+    x = site.operand(_X)
+    element_type = site.facts.element_type(x)
+    if element_type is None:
+        raise NoChangeError(f"the type of '{x.name}' is not known")
+    return ir.DataType[element_type.upper()].numpy()
+
+
+def _given(
+    position: int,
+    title: str,
+    make: Callable[[Site], bool],
+    safety: Safety = Safety.SAFE,
+) -> Change:
+    return Change(title, frozenset({f"LSTM.{_NAMES[position]}"}), make, safety)
+
+
+CHANGES = (
+    Change("store what moves elements only", frozenset({"LSTM.constant"}), store_inputs),
+    _given(_SEQUENCE_LENS, "give the lengths of the sequences", give_sequence_lens),
+    _given(_INITIAL_H, "give a hidden state of zeros", partial(give_state, position=_INITIAL_H)),
+    _given(_INITIAL_C, "give a cell state of zeros", partial(give_state, position=_INITIAL_C)),
+    _given(_P, "give peepholes of zeros", give_peepholes_of_finite_cells),
+    _given(
+        _P, "give peepholes of zeros to cells of any state", give_peepholes, safety=Safety.UNSAFE
+    ),
+    _given(_B, "give a bias of zeros, with which NaN becomes a number", give_bias, Safety.UNSAFE),
+)
+"""The changes of LSTM."""

@@ -1,0 +1,192 @@
+"""Slice: every axis is named, steps are given, and starts and ends lie within the axes.
+
+What a Slice gives does not change: an axis that it does not name it takes whole, steps that are
+left out it takes for 1, and a start or an end beyond the axis it moves to the axis' own (ONNX,
+Slice-13). So the same elements are selected by numbers that say what is meant.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from sonnx_ort.conforming.change import Change, NoChangeError, Site
+from sonnx_ort.profile.operand import Dimension
+
+Array = npt.NDArray[Any]
+
+_X, _STARTS, _ENDS, _AXES, _STEPS = range(5)
+_WITH_INPUTS = 10
+"""The first version of Slice whose starts and ends are inputs."""
+
+_MIN_OF_INTEGERS = 12
+"""The first version of Min and Max that takes integers."""
+
+
+def _indices(site: Site) -> tuple[Array, Array]:
+    """The axes, counted from the front, and the steps.
+
+    Raises:
+        NoChangeError: They, or the rank, are known only in a run.
+    """
+    if site.opset < _WITH_INPUTS:
+        raise NoChangeError(
+            f"before version {_WITH_INPUTS} of the standard operators Slice has no such inputs"
+        )
+    rank = len(site.shape(site.operand(_X)))
+    number = site.facts.shape(site.operand(_STARTS))
+    if number is None or len(number) != 1 or not isinstance(number[0], int):
+        raise NoChangeError("how many axes it names is known only in a run")
+    axes = np.arange(number[0]) if site.input(_AXES) is None else site.elements(_AXES)
+    steps = np.ones(number[0]) if site.input(_STEPS) is None else site.elements(_STEPS)
+    axes = np.where(axes < 0, axes + rank, axes).astype(np.int64)
+    if axes.size != number[0] or steps.size != number[0] or not set(axes) <= set(range(rank)):
+        raise NoChangeError("its axes are none of the operand's")
+    return axes, steps.astype(np.int64)
+
+
+def name_every_axis(site: Site) -> bool:
+    """Name the axes that are not, from 0 to their size, and give steps of 1.
+
+    The size is a constant where it is certain, and else the Shape of the operand: what ONNX says of
+    an axis that is not named is that all of it is taken, which is from 0 to its size in steps of 1.
+    """
+    axes, steps = _indices(site)
+    x = site.operand(_X)
+    shape = site.shape(x)
+    others = [axis for axis in range(len(shape)) if axis not in axes]
+    element_type = site.facts.element_type(site.operand(_STARTS))
+    if others and element_type != "int64":
+        raise NoChangeError(f"its starts and ends are {element_type}, and sizes are int64")
+    if site.input(_AXES) is None or others:
+        named = [*axes.tolist(), *others]
+        site.set_input(_AXES, _constant(site, named, element_type, "axes"))
+    if site.input(_STEPS) is None or others:
+        all_steps = [*steps.tolist(), *(1 for _ in others)]
+        site.set_input(_STEPS, _constant(site, all_steps, element_type, "steps"))
+    if others:
+        zeros: list[ir.Value | int] = [0] * len(others)
+        sizes = [_size(site, x, axis, shape[axis]) for axis in others]
+        site.set_input(_STARTS, _joined(site, site.operand(_STARTS), zeros, "starts"))
+        site.set_input(_ENDS, _joined(site, site.operand(_ENDS), sizes, "ends"))
+    return True
+
+
+def _constant(site: Site, numbers: Sequence[int], element_type: str | None, what: str) -> ir.Value:
+    return site.constant(np.asarray(numbers, np.dtype(element_type or "int64")), what)
+
+
+def _size(site: Site, x: ir.Value, axis: int, size: Dimension) -> ir.Value | int:
+    return size if isinstance(size, int) else site.size(x, axis)
+
+
+def _joined(site: Site, value: ir.Value, more: Sequence[ir.Value | int], what: str) -> ir.Value:
+    """The elements of a vector and more behind them: a constant if all are known."""
+    first = site.facts.constant(value)
+    numbers = [number for number in more if isinstance(number, int)]
+    if first is not None and len(numbers) == len(more):
+        return site.constant(np.concatenate([first, np.asarray(numbers, first.dtype)]), what)
+    parts = [site.constant([n], what) if isinstance(n, int) else n for n in more]
+    return site.add("Concat", [value, *parts], what, {"axis": 0})
+
+
+def keep_within_axes(site: Site) -> bool:
+    """Write the start and the end that a Slice takes instead of those beyond the axis.
+
+    On an axis of known size these follow from the numbers: the first selected element, and the end
+    that ONNX takes. Where nothing is selected, start and end are 0, and nothing is selected still;
+    an axis without elements has no start that the profile admits. On an axis whose size a run
+    knows, an end beyond every size becomes the smaller one of itself and the size.
+    """
+    axes, steps = _indices(site)
+    starts, ends = site.elements(_STARTS), site.elements(_ENDS)
+    shape = site.shape(site.operand(_X))
+    new_starts, new_ends = starts.tolist(), ends.tolist()
+    unknown: dict[int, ir.Value] = {}
+    for place, axis in enumerate(axes.tolist()):
+        size = shape[axis]
+        if isinstance(size, int):
+            new_starts[place], new_ends[place] = _within(
+                int(starts[place]), int(ends[place]), int(steps[place]), size
+            )
+    open_ends = [
+        place
+        for place, axis in enumerate(axes.tolist())
+        if not isinstance(shape[axis], int) and ends[place] >= _ENDS_OF_ALL[0] and steps[place] > 0
+    ]
+    if (new_starts, new_ends) == (starts.tolist(), ends.tolist()) and not open_ends:
+        return False
+    if open_ends and (starts.dtype != np.int64 or site.opset < _MIN_OF_INTEGERS):
+        raise NoChangeError("an end beyond the axis is known to be so only in a run")
+    if new_starts != starts.tolist():
+        site.set_input(_STARTS, site.constant(np.asarray(new_starts, starts.dtype), "starts"))
+    x = site.operand(_X)
+    for place in open_ends:
+        size_in_run = site.size(x, int(axes[place]))
+        end = site.constant([new_ends[place]], "end")
+        unknown[place] = site.add("Min", [size_in_run, end], "end_within")
+    if not unknown:
+        site.set_input(_ENDS, site.constant(np.asarray(new_ends, ends.dtype), "ends"))
+        return True
+    parts = [
+        unknown[place] if place in unknown else site.constant([number], "end")
+        for place, number in enumerate(new_ends)
+    ]
+    joined = parts[0] if len(parts) == 1 else site.add("Concat", parts, "ends", {"axis": 0})
+    site.set_input(_ENDS, joined)
+    return True
+
+
+_ENDS_OF_ALL = (np.iinfo(np.int32).max, np.iinfo(np.int64).max)
+"""What exporters write for the end of an axis, of which ONNX Runtime makes an exception."""
+
+
+def _within(start: int, end: int, step: int, size: int) -> tuple[int, int]:
+    """The start and the end with which the same elements are selected, both within the axis.
+
+    Raises:
+        NoChangeError: The axis has no elements.
+    """
+    if size == 0:
+        raise NoChangeError("an axis has no elements, so that no start lies on it")
+    if step < 0 and end in _ENDS_OF_ALL:
+        raise NoChangeError(
+            f"in negative steps ONNX Runtime takes the end {end} for the beginning of the axis, "
+            "and ONNX for its last element; write what is meant"
+        )
+    # ONNX, Slice-13, states these limits; they are not those of Python.
+    lowest, highest = (-1, size - 1) if step < 0 else (0, size)
+    first = min(max(start + size if start < 0 else start, 0), highest)
+    last = min(max(end + size if end < 0 else end, lowest), highest)
+    selected = range(first, last, step)
+    fits = -size <= start < size and _end_fits(end, step, size)
+    ordered = first >= last if step < 0 else first <= last
+    if fits and ordered:
+        return start, end
+    if not selected:
+        return 0, 0
+    # An end before the first element, counted downwards, has no index from the front.
+    return first, last if last >= 0 else -size - 1
+
+
+def _end_fits(end: int, step: int, size: int) -> bool:
+    downwards = 1 if step < 0 else 0
+    return -size - downwards <= end <= size - downwards
+
+
+CHANGES = (
+    Change(
+        "keep starts and ends within the axes",
+        frozenset({"Slice.R6", "Slice.R8", "Slice.C2"}),
+        keep_within_axes,
+        undecided=True,
+    ),
+    Change(
+        "name every axis and every step",
+        frozenset({"Slice.R1", "Slice.R2", "Slice.R3"}),
+        name_every_axis,
+    ),
+)
+"""The changes of Slice: ends are moved while they are constants that can be read."""

@@ -1,0 +1,219 @@
+"""The public functions `conform` and `conform_file`: a model is brought into the profile."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import numpy.typing as npt
+import onnx
+import onnx_ir as ir
+
+from sonnx_ort.comparing.difference import Comparison, compare
+from sonnx_ort.conforming.fixpoint import ConformedGraph, Made, Selection
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.files import Transfer, check_place, write_model
+from sonnx_ort.loading.source import ModelSource, ReadModel, collector_paused, read
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.report import Report, selected_rules
+from sonnx_ort.options import PROFILE, Backend, Choices, choose
+from sonnx_ort.pipeline import Enforced, examine, load, require_serializable
+from sonnx_ort.pipeline import conform as conform_graph
+
+
+@dataclass(frozen=True, slots=True)
+class Conformed:
+    """What `conform` gives.
+
+    Attributes:
+        model: The changed model: an `onnx_ir.Model` for one, an `onnx.ModelProto` for anything
+            else.
+        changes: The changes, in the order in which they were made.
+        remaining: What is violated still, each with the reason why no change mends it.
+        before: The report of the model as it was.
+        report: The report of the changed model.
+        left_out: The changes that were not kept because a run gave other results with them.
+    """
+
+    model: onnx.ModelProto | ir.Model
+    changes: tuple[Made, ...]
+    remaining: tuple[tuple[Obligation, str], ...]
+    before: Report
+    report: Report
+    left_out: tuple[Made, ...] = ()
+
+
+class ConformOptions(TypedDict, total=False):
+    """The options of `conform`, by name.
+
+    Attributes:
+        edition: As for `rewrite`.
+        broadcast: As for `rewrite`. With "explicit" no broadcast is written out, for `rewrite` does
+            so then.
+        operators: The operators whose rules are to be kept, as for `rewrite`; "profile" by default.
+        unsafe: Whether changes are made too after which results may be rounded otherwise.
+        select: The rules to mend, by id or the start of ids; all by default.
+        ignore: The rules that are not to be mended.
+        verify: Whether to run both models, and to leave out each change after which a value has
+            other bits.
+        inputs: Inputs of these runs, by name; the others are made up, as for `sonnx-ort diff`.
+        seed: The seed of the inputs that are made up; 0 by default.
+    """
+
+    edition: str
+    broadcast: str
+    operators: str | Iterable[str]
+    unsafe: bool
+    select: str | Iterable[str] | None
+    ignore: str | Iterable[str] | None
+    verify: bool
+    inputs: Mapping[str, npt.NDArray[Any]]
+    seed: int
+
+
+def conform(model: ModelSource, **options: Unpack[ConformOptions]) -> Conformed:
+    """Bring a model into the profile, by changes that leave every result as it is.
+
+    What is left out is written down: types, shapes, attributes, the axes and steps of a Slice, the
+    broadcast of operands. A result has the same bits as before, in every run of ONNX Runtime
+    without optimizations. Conforming a conformed model changes nothing.
+
+    Args:
+        model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
+            modified.
+        **options: See `ConformOptions`.
+
+    Raises:
+        InvalidModel: It is no readable, valid ONNX model.
+        SonnxError: An option is unknown, or `rewrite` made the model, or a run that is to verify
+            the changes does not reach its end.
+    """
+    with collector_paused():
+        result = _conform(read(model), options)
+        changed = result.changed
+        given = changed.model if isinstance(model, ir.Model) else changed.to_complete_proto()
+    return result.of(given)
+
+
+def conform_file(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    external_data: str = "copy",
+    **options: Unpack[ConformOptions],
+) -> Conformed:
+    """Conform a model from file to file.
+
+    The target appears whole or not at all. External data stays in its files: if the target lies in
+    the source's folder, both refer to it; otherwise it is copied or linked beside the target.
+
+    Args:
+        source: The file of the model.
+        target: The file to write; an existing one is replaced.
+        external_data: As for `rewrite_file`.
+        **options: As for `conform`.
+
+    Returns:
+        As `conform` does; external data of the model stays external.
+
+    Raises:
+        SonnxError: As for `conform`; also if the target cannot be written, or another file is in
+            the place of its external data.
+    """
+    source, target = Path(source), Path(target)
+    check_place(target)
+    transfer = choose(Transfer, "external_data", external_data)
+    with collector_paused():
+        result = _conform(read(source), options)
+        proto = result.changed.to_proto()
+        content = require_serializable(proto)
+    write_model(proto, content, source, target, transfer)
+    return result.of(proto)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """A conformed model that is not yet given to its user."""
+
+    changed: Enforced
+    graph: ConformedGraph
+    before: Report
+    left_out: tuple[Made, ...] = ()
+
+    def of(self, model: onnx.ModelProto | ir.Model) -> Conformed:
+        """The result as it is given, with the model in its form."""
+        graph = self.graph
+        report = graph.examination.report
+        changes, remaining = tuple(graph.made), graph.remaining
+        return Conformed(model, changes, remaining, self.before, report, self.left_out)
+
+
+def _conform(source: ReadModel, options: ConformOptions) -> _Result:
+    choices = Choices.of(
+        options.get("edition", "typed"),
+        options.get("broadcast", "reject"),
+        options.get("operators", PROFILE),
+        Backend.NATIVE,
+        make_explicit=False,
+    )
+    rules = selected_rules(options.get("select"), options.get("ignore"))
+    selection = Selection(rules, options.get("unsafe", False))
+    result = _changed(source, choices, selection)
+    if options.get("verify", False):
+        return _verified(result, source, choices, selection, options)
+    return result
+
+
+def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Result:
+    examined = examine(load(source, choices), complete=True)
+    graph = conform_graph(examined, selection)
+    loaded = examined.loaded.model
+    changed = Enforced(
+        loaded.graph_model, choices.backend, not graph.made, loaded.folder, loaded.proto
+    )
+    return _Result(changed, graph, examined.examination.report)
+
+
+def _verified(
+    result: _Result,
+    source: ReadModel,
+    choices: Choices,
+    selection: Selection,
+    options: ConformOptions,
+) -> _Result:
+    """Leave out changes until every value has the bits that it has in the original."""
+    left_out: list[Made] = []
+    while result.graph.made:
+        made = replace(source, proto=result.changed.to_proto())
+        comparison = compare(source, made, options.get("inputs", {}), seed=options.get("seed", 0))
+        if comparison.stops[0] is not None:
+            raise SonnxError(
+                f"the changes cannot be verified: {comparison.stops[0].node} of the model as it is "
+                f"fails ({comparison.stops[0].reason}); give inputs with which it runs"
+            )
+        if comparison.equal:
+            break
+        suspected = _suspected(comparison, result.graph.made)
+        if not suspected:
+            raise SonnxError("the changed model gives other results, and no change is the cause")
+        left_out += suspected
+        without = frozenset(change.key for change in left_out)
+        result = _changed(source, choices, replace(selection, without=without))
+    return replace(result, left_out=tuple(left_out))
+
+
+def _suspected(comparison: Comparison, made: Iterable[Made]) -> list[Made]:
+    """The changes that may have caused a difference: of the first value that differs, else all."""
+    at_nodes = [change for change in made if change.values]
+    stop = comparison.stops[1]
+    if stop is not None:
+        return [change for change in at_nodes if _computes(change, stop.node)] or at_nodes
+    first = next((mismatch.name for mismatch in comparison.mismatches), None)
+    return [change for change in at_nodes if first in change.values] or at_nodes
+
+
+def _computes(change: Made, node: str) -> bool:
+    """Whether a node, as text, is the changed one or one of those that were added."""
+    names = (change.node, *(name for _, name in change.added))
+    return any(f"'{name}'" in node for name in names)

@@ -1,0 +1,91 @@
+"""What `conform` did, as text."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from sonnx_ort.conforming.change import Safety
+from sonnx_ort.conforming.fixpoint import Made
+from sonnx_ort.conformity import Conformed
+
+_SHOWN = 5
+"""How many nodes are named for one reason."""
+
+
+def conformity_report(conformed: Conformed, *, every: bool = False) -> str:
+    """The text of what was changed, rule by rule, and of what is violated still.
+
+    Args:
+        conformed: What `conform` gives.
+        every: Whether each change and each remaining violation is listed.
+    """
+    lines = [*_mended(conformed.changes)]
+    if every and conformed.changes:
+        lines += ["", "the changes", *(f"  {change}" for change in conformed.changes)]
+    lines += [*_left_out(conformed), *_remaining(conformed, every=every), "", _summary(conformed)]
+    return "\n".join(lines).strip("\n")
+
+
+def _mended(changes: tuple[Made, ...]) -> Iterator[str]:
+    counts = Counter((o.rule.id, _title(change)) for change in changes for o in change.mended)
+    if counts:
+        yield "mended"
+        yield from _table(counts)
+
+
+def _title(change: Made) -> str:
+    return f"{change.title} (unsafe)" if change.safety is Safety.UNSAFE else change.title
+
+
+def _table(counts: Counter[tuple[str, str]]) -> Iterator[str]:
+    names = max(len(rule) for rule, _ in counts)
+    digits = max(len(f"{count:,}") for count in counts.values())
+    for (rule, text), count in counts.most_common():
+        yield f"  {rule:<{names}}  {count:>{digits},}  {text}"
+
+
+def _left_out(conformed: Conformed) -> Iterator[str]:
+    if conformed.left_out:
+        yield from ("", "left out, because a run gave other bits with it")
+        yield from (f"  {change}" for change in conformed.left_out)
+
+
+def _remaining(conformed: Conformed, *, every: bool) -> Iterator[str]:
+    places: dict[tuple[str, str], list[str]] = {}
+    for obligation, reason in conformed.remaining:
+        places.setdefault((obligation.rule.id, reason), []).append(obligation.place)
+    if not places:
+        return
+    yield from ("", "violated still")
+    counts = Counter({key: len(found) for key, found in places.items()})
+    for line, (key, _) in zip(_table(counts), counts.most_common(), strict=True):
+        yield line
+        found = places[key]
+        if every:
+            yield from (f"    {place}" for place in found)
+        else:
+            more = f" and {len(found) - _SHOWN:,} more" if len(found) > _SHOWN else ""
+            yield f"    {', '.join(found[:_SHOWN])}{more}"
+
+
+def _summary(conformed: Conformed) -> str:
+    before, after = len(conformed.before.violations), len(conformed.remaining)
+    if not conformed.changes:
+        return f"nothing to change; {_violations(after)}"
+    nodes = sum(len(change.added) for change in conformed.changes)
+    added = f"{nodes:,} new node{'' if nodes == 1 else 's'}"
+    return (
+        f"{_violations(before)} before, {after:,} now; {_changes(conformed.changes)}, with {added}"
+    )
+
+
+def _changes(changes: tuple[Made, ...]) -> str:
+    unsafe = sum(change.safety is Safety.UNSAFE for change in changes)
+    if len(changes) == 1:
+        return "1 change, unsafe" if unsafe else "1 change, safe"
+    return f"{len(changes):,} changes, {f'{unsafe:,}' if unsafe else 'all'} of them " + (
+        "unsafe" if unsafe else "safe"
+    )
+
+
+def _violations(count: int) -> str:
+    return f"{count:,} violation{'' if count == 1 else 's'}" if count else "nothing is violated"

@@ -1,0 +1,124 @@
+"""`sonnx-ort conform`: output, files and exit status."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+import sonnx_ort
+from support.command import command
+from support.graphs import parse
+
+CUT = """(float[2,3] x) => (float[2,3] y) <int64[1] s = {0}, int64[1] e = {2}> {
+    [cut] c = Slice(x, s, e)
+    [share] y = Softmax <axis = -1> (c)
+}"""
+CHOSEN = ("--operators", "Slice,Softmax")
+MENDED = """mended
+  Slice.R1    1  name every axis and every step
+  Slice.R3    1  name every axis and every step
+  Softmax.R4  1  count the axis from the front
+"""
+COUNTED = "3 violations before, 0 now; 2 changes, all of them safe, with 0 new nodes\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    onnx.save(parse(CUT), tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_model_is_written_and_the_changes_are_counted() -> None:
+    done = command("conform", "model.onnx", "-o", "conforming.onnx", *CHOSEN)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{MENDED}\n{COUNTED}conforming.onnx: written\n"
+    assert sonnx_ort.check("conforming.onnx", operators="Slice,Softmax").ok
+
+
+def test_diff_lists_every_change_and_writes_nothing(folder: Path) -> None:
+    done = command("conform", "model.onnx", "--diff", *CHOSEN)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        f"{MENDED}\nthe changes\n"
+        "  Slice 'cut': name every axis and every step\n"
+        "  Softmax 'share': count the axis from the front\n"
+        f"\n{COUNTED}"
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["model.onnx", "x.npy"]
+
+
+def test_what_is_violated_still_is_told_with_its_reason() -> None:
+    options = (*CHOSEN, "--select", "Softmax")
+    done = command("conform", "model.onnx", "-o", "conforming.onnx", *options)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == (
+        "mended\n"
+        "  Softmax.R4  1  count the axis from the front\n"
+        "\nviolated still\n"
+        "  Slice.R1  1  its rule is not among the chosen ones\n"
+        "    Slice 'cut'\n"
+        "  Slice.R3  1  its rule is not among the chosen ones\n"
+        "    Slice 'cut'\n"
+        "\n3 violations before, 2 now; 1 change, safe, with 0 new nodes\n"
+        "conforming.onnx: written\n"
+    )
+
+
+def test_verified_changes_are_kept() -> None:
+    options = (*CHOSEN, "--verify", "--input", "x=x.npy")
+    done = command("conform", "model.onnx", "-o", "conforming.onnx", *options)
+    assert (done.returncode, done.stdout) == (0, f"{MENDED}\n{COUNTED}conforming.onnx: written\n")
+
+
+def test_conformed_model_needs_no_change() -> None:
+    command("conform", "model.onnx", "-o", "conforming.onnx", *CHOSEN)
+    done = command("conform", "conforming.onnx", "--diff", *CHOSEN)
+    assert (done.returncode, done.stdout) == (0, "nothing to change; nothing is violated\n")
+
+
+def test_quiet_writes_the_file_alone() -> None:
+    done = command("conform", "model.onnx", "-o", "conforming.onnx", "--quiet", *CHOSEN)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert Path("conforming.onnx").exists()
+
+
+WRONG = {
+    "give either a file to write, with -o, or --diff": ["model.onnx"],
+    "there is no file 'none.onnx'": ["none.onnx", "--diff"],
+    "'none/c.onnx' cannot be written: there is no folder 'none'": [
+        *("model.onnx", "-o", "none/c.onnx")
+    ],
+    "there is no rule 'Slicing'; choose some of": ["model.onnx", "--diff", "--select", "Slicing"],
+    "--input x: write NAME=FILE.npy": ["model.onnx", "--diff", "--verify", "--input", "x"],
+    "there is no input 'z'; the model's inputs are x": [
+        *("model.onnx", "--diff", "--verify", "--input", "z=x.npy")
+    ],
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_argument_is_told_in_a_sentence(message: str, folder: Path) -> None:
+    done = command("conform", *WRONG[message])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"sonnx-ort: {message}")
+    assert sorted(path.name for path in folder.iterdir()) == ["model.onnx", "x.npy"]
+
+
+def test_rewrite_conforms_on_request() -> None:
+    assert command("rewrite", "model.onnx", "-o", "enforced.onnx", *CHOSEN).returncode == 1
+    done = command("rewrite", "model.onnx", "-o", "enforced.onnx", "--conform", *CHOSEN)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_external_data_is_copied_beside_the_model(folder: Path) -> None:
+    model = parse("(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Neg(x) y = Add(a, w) }")
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones(2, np.float32), "w"))
+    onnx.save(model, "apart.onnx", save_as_external_data=True, location="w", size_threshold=0)
+    (folder / "there").mkdir()
+    done = command("conform", "apart.onnx", "-o", "there/apart.onnx")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (folder / "there" / "w").read_bytes() == (folder / "w").read_bytes()

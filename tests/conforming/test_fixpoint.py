@@ -1,0 +1,178 @@
+"""Changes are made round by round, chosen by rule, and verified on request."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import pytest
+from onnx import numpy_helper
+
+import sonnx_ort
+from sonnx_ort.conforming import fixpoint
+from sonnx_ort.conforming.catalog import CHANGES
+from sonnx_ort.conforming.change import Change, Safety, Site
+from sonnx_ort.profile.catalog import RULES
+from support.graphs import parse
+
+CUT = """(float[2,3] x) => (float[] y) <int64[1] s = {0}, int64[1] e = {2}> {
+    [cut] c = Slice(x, s, e)
+    [share] y = Softmax <axis = -1> (c)
+}"""
+
+
+def test_every_rule_of_a_change_is_one_of_the_profile() -> None:
+    assert {rule for change in CHANGES for rule in change.rules} <= set(RULES)
+
+
+def test_titles_tell_changes_apart() -> None:
+    titles = [(change.title, change.safety) for change in CHANGES]
+    assert len(titles) == len(set(titles))
+
+
+def test_changes_say_what_they_mended_where() -> None:
+    changes = sonnx_ort.conform(parse(CUT), operators="Slice,Softmax").changes
+    assert [(c.rules, c.place, c.title) for c in changes] == [
+        (
+            ("Slice.R1", "Slice.R3"),
+            "Slice 'cut'",
+            "name every axis and every step",
+        ),
+        (("Softmax.R4",), "Softmax 'share'", "count the axis from the front"),
+    ]
+
+
+def test_only_chosen_rules_are_mended() -> None:
+    conformed = sonnx_ort.conform(parse(CUT), select="Softmax", operators="Slice,Softmax")
+    assert {rule for change in conformed.changes for rule in change.rules} == {"Softmax.R4"}
+
+
+def test_ignored_rules_are_not_mended() -> None:
+    conformed = sonnx_ort.conform(parse(CUT), ignore="Softmax", operators="Slice,Softmax")
+    assert "Softmax.R4" in {o.rule.id for o, _ in conformed.remaining}
+
+
+def test_model_that_keeps_the_profile_is_given_as_it_is() -> None:
+    model = parse("(float[2] x) => (float[2] y) { y = Neg(x) }")
+    conformed = sonnx_ort.conform(model)
+    assert (conformed.changes, conformed.remaining, conformed.model) == ((), (), model)
+
+
+def test_given_model_is_not_modified() -> None:
+    model = parse(CUT)
+    before = model.SerializeToString()
+    sonnx_ort.conform(model)
+    assert model.SerializeToString() == before
+
+
+def test_graph_of_the_graph_library_gives_one() -> None:
+    assert isinstance(sonnx_ort.conform(ir.from_proto(parse(CUT))).model, ir.Model)
+
+
+def test_nodes_in_branches_are_conformed() -> None:
+    model = parse("""(float[2,3] x, bool c) => (float[2,3] y) {
+        [choose] y = If(c) <
+            then_branch = t () => (float[2,3] p) { [inner] p = Softmax <axis = -1> (x) },
+            else_branch = e () => (float[2,3] q) { q = Neg(x) }>
+    }""")
+    changes = sonnx_ort.conform(model, operators="Softmax").changes
+    assert [c.place for c in changes] == ["Softmax 'inner' in If 'choose' then_branch"]
+
+
+def test_rewritten_model_is_refused() -> None:
+    rewritten = sonnx_ort.rewrite(parse("(float[2] x) => (float[2] y) { y = Div(x, x) }"))
+    message = "^the model is rewritten already; conform the original, and rewrite that$"
+    with pytest.raises(sonnx_ort.SonnxError, match=message):
+        sonnx_ort.conform(rewritten)
+
+
+@pytest.mark.parametrize("backend", ["python", "native"])
+def test_rewrite_conforms_on_request(backend: str) -> None:
+    choices = {"operators": "Slice,Softmax", "backend": backend}
+    with pytest.raises(sonnx_ort.ModelRejected):
+        sonnx_ort.rewrite(parse(CUT), **choices)
+    once = sonnx_ort.rewrite(parse(CUT), conform=True, **choices)
+    assert sonnx_ort.rewrite(once, conform=True, **choices) == once
+
+
+@pytest.mark.parametrize("backend", ["python", "native"])
+def test_session_conforms_on_request(backend: str) -> None:
+    session = sonnx_ort.InferenceSession(
+        parse(CUT), operators="Slice,Softmax", backend=backend, conform=True
+    )
+    (y,) = session.run(None, {"x": np.zeros((2, 3), np.float32)})
+    np.testing.assert_array_equal(y, np.full((2, 3), np.float32(1) / np.float32(3)))
+
+
+def with_change(monkeypatch: pytest.MonkeyPatch, make: Callable[[Site], bool]) -> None:
+    rules = frozenset({"Softmax.R4"})
+    monkeypatch.setattr(fixpoint, "CHANGES", (Change("break it", rules, make), *CHANGES))
+
+
+def test_change_that_changes_a_bit_is_left_out_if_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(site: Site) -> bool:
+        site.set_attribute("axis", 0)
+        return True
+
+    with_change(monkeypatch, wrong)
+    conformed = sonnx_ort.conform(parse(CUT), verify=True, operators="Slice,Softmax")
+    assert [change.title for change in conformed.left_out] == ["break it"]
+    assert [change.title for change in conformed.changes] == [
+        "name every axis and every step",
+        "count the axis from the front",
+    ]
+
+
+def test_change_with_which_a_run_fails_is_left_out_if_verified(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def failing(site: Site) -> bool:
+        shape = site.constant([7], "shape")
+        site.set_input(0, site.add("Reshape", [site.operand(0), shape], "reshaped"))
+        site.set_attribute("axis", 0)
+        return True
+
+    with_change(monkeypatch, failing)
+    conformed = sonnx_ort.conform(parse(CUT), verify=True, operators="Slice,Softmax")
+    assert [change.title for change in conformed.left_out] == ["break it"]
+
+
+def test_model_that_does_not_run_cannot_be_verified() -> None:
+    model = parse("""(float[2,3] x, int64[1] s) => (float[] y) {
+        [shaped] r = Reshape(x, s) [share] y = Softmax <axis = -1> (r)
+    }""")
+    with pytest.raises(sonnx_ort.SonnxError, match="cannot be verified: Reshape 'shaped'"):
+        sonnx_ort.conform(model, verify=True, inputs={"s": np.array([5])})
+
+
+def test_changes_without_an_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(site: Site) -> bool:
+        site.set_attribute("axis", -1)
+        return True
+
+    with_change(monkeypatch, endless)
+    with pytest.raises(sonnx_ort.SonnxError, match=r"^the changes come to no end;"):
+        sonnx_ort.conform(parse(CUT))
+
+
+def test_unsafe_change_is_made_on_request_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def count(site: Site) -> bool:
+        site.set_attribute("axis", 1)
+        return True
+
+    change = Change("count it", frozenset({"Softmax.R4"}), count, Safety.UNSAFE)
+    monkeypatch.setattr(fixpoint, "CHANGES", (change,))
+    options = {"operators": "Softmax"}
+    (remaining,) = sonnx_ort.conform(parse(CUT), **options).remaining
+    assert remaining[1] == "an unsafe change may mend it: count it"
+    assert sonnx_ort.conform(parse(CUT), unsafe=True, **options).remaining == ()
+
+
+def test_external_data_is_loaded_into_the_model(tmp_path: Path) -> None:
+    model = parse("(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Neg(x) y = Add(a, w) }")
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones(2, np.float32), "w"))
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="w", size_threshold=0)
+    (w,) = sonnx_ort.conform(path).model.graph.initializer
+    assert numpy_helper.to_array(w).tolist() == [1, 1]

@@ -1,0 +1,183 @@
+"""`check` says of each violation what `conform` would do about it, and changes nothing else."""
+
+import dataclasses
+import datetime as dt
+
+import onnx
+import onnx_ir as ir
+import pytest
+
+import sonnx_ort
+from sonnx_ort.conforming import fixpoint, preview
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.obligations.report import Report
+from support.examined import examined
+from support.graphs import parse
+
+NEGATIVE_AXIS = "(float[2, 3] x) => (float[4, 3] y) { [join] y = Concat<axis = -2>(x, x) }"
+NO_ATTRIBUTES = """
+    (float[1, 1, 3, 3] x, float[1, 1, 2, 2] w) => (float[?, ?, ?, ?] y) { [filter] y = Conv(x, w) }
+"""
+NO_TYPES = "(float[2] x) => (float[2] y) { r = Relu(x) [last] y = Relu(r) }"
+DEAD = "(float[2] x) => (float[2] y) { [last] y = Relu(x) [unread] r = Concat<axis = -1>(x, x) }"
+DROPOUT = "(float[2] x) => (float[2] y) { d = Dropout(x) y = Relu(d) }"
+OUTSIDE = "(float[2] x) => (float[2] y) { [grow] y = Selu(x) }"
+IN_BRANCH = """
+    (bool c, float[2, 3] x) => (float[?, ?] y) {
+        [choose] y = If(c) <
+            then_branch = t () => (float[?, ?] p) { [join] p = Concat<axis = -2>(x, x) },
+            else_branch = e () => (float[?, ?] q) { q = Relu(x) }>
+    }"""
+
+ON_OPERATORS = "profile,-Graph"
+WRITTEN = "write down what is left out"
+
+
+def mendable(text: str, operators: str = ON_OPERATORS, **choices: str) -> set[tuple[str, str]]:
+    """The rules that can be mended, each with what is done."""
+    report = sonnx_ort.check(parse(text), operators=operators, **choices)
+    return {(o.rule.id, o.mendable) for o in report.mendable}
+
+
+@pytest.mark.parametrize(
+    ("text", "operators", "expected"),
+    [
+        (NEGATIVE_AXIS, ON_OPERATORS, {("Concat.R1", "count the axis from the front")}),
+        (IN_BRANCH, ON_OPERATORS, {("Concat.R1", "count the axis from the front")}),
+        (NO_ATTRIBUTES, ON_OPERATORS, {("Conv.R2", WRITTEN)}),
+        (NO_ATTRIBUTES, "profile", {("Conv.R2", WRITTEN), ("GR4", WRITTEN)}),
+        (NO_TYPES, "profile", {("GR2", WRITTEN), ("Graph.implicit_shape", WRITTEN)}),
+        (NO_TYPES, ON_OPERATORS, set()),
+        (OUTSIDE, ON_OPERATORS, set()),
+    ],
+)
+def test_each_violation_that_conform_mends_says_how(
+    text: str, operators: str, expected: set[tuple[str, str]]
+) -> None:
+    assert mendable(text, operators) == expected
+
+
+def test_what_is_violated_at_a_dead_node_is_mended_by_removing_it() -> None:
+    assert mendable(DEAD, "profile") == {
+        (rule, "remove the node")
+        for rule in ("Graph.dead_node", "Concat.R1", "GR2", "Graph.implicit_shape")
+    }
+
+
+def test_what_is_violated_by_a_dropout_is_mended_by_removing_it() -> None:
+    found = mendable(DROPOUT, "profile")
+    assert ("Graph.inference", "remove the Dropout") in found
+    assert {title for _, title in found} == {"remove the Dropout"}
+
+
+def test_what_no_change_mends_is_not_marked() -> None:
+    report = sonnx_ort.check(parse(OUTSIDE), operators="profile")
+    (violation,) = (o for o in report.violations if o.rule.id == "Graph.operator_set")
+    assert violation.mendable == ""
+
+
+def test_what_is_not_asked_for_is_not_marked() -> None:
+    report = sonnx_ort.check(parse(NEGATIVE_AXIS))
+    assert not any(o.mendable for o in report.obligations)
+
+
+def test_what_holds_is_not_marked() -> None:
+    report = sonnx_ort.check(parse(NEGATIVE_AXIS), operators="profile")
+    assert {o.status for o in report.obligations if o.mendable} == {"violated"}
+
+
+def test_unsafe_changes_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    unsafe = tuple(
+        dataclasses.replace(change, safety=fixpoint.Safety.UNSAFE) for change in fixpoint.CHANGES
+    )
+    monkeypatch.setattr(fixpoint, "CHANGES", unsafe)
+    assert mendable(NEGATIVE_AXIS) == set()
+
+
+@pytest.mark.parametrize(
+    "text", [NEGATIVE_AXIS, NO_ATTRIBUTES, NO_TYPES, DEAD, DROPOUT, OUTSIDE, IN_BRANCH]
+)
+def test_what_is_marked_is_gone_behind_conform(text: str) -> None:
+    marked = {_place(o) for o in sonnx_ort.check(parse(text), operators="profile").mendable}
+    left = {_place(o) for o in sonnx_ort.conform(parse(text)).report.violations}
+    assert not marked & left
+
+
+def _place(obligation: Obligation) -> tuple[object, ...]:
+    return obligation.rule.id, obligation.operator, obligation.node, obligation.path
+
+
+@pytest.mark.parametrize("text", [NEGATIVE_AXIS, NO_ATTRIBUTES, NO_TYPES, DEAD, DROPOUT])
+@pytest.mark.parametrize("operators", ["default", "profile"])
+def test_nothing_else_of_the_report_changes(text: str, operators: str) -> None:
+    made = parse(text)
+    report = sonnx_ort.check(made, operators=operators)
+    demands = report.demands
+    plain = examined(made, demands, complete=True).report
+    assert _without_marks(report).to_document() == plain.to_document()
+
+
+def _without_marks(report: Report) -> Report:
+    plain = tuple(dataclasses.replace(o, mendable="") for o in report.obligations)
+    return dataclasses.replace(report, obligations=plain)
+
+
+@pytest.mark.parametrize("text", [NEGATIVE_AXIS, NO_ATTRIBUTES, NO_TYPES, DEAD, DROPOUT])
+def test_the_given_model_is_not_changed(text: str) -> None:
+    made = parse(text)
+    before = made.SerializeToString(deterministic=True)
+    graph_model = ir.from_proto(made)
+    sonnx_ort.check(made, operators="profile")
+    sonnx_ort.check(graph_model, operators="profile")
+    assert made.SerializeToString(deterministic=True) == before
+    assert ir.to_proto(graph_model).SerializeToString(deterministic=True) == before
+
+
+def test_nothing_is_marked_in_a_model_that_the_python_backend_made() -> None:
+    text = "(float[k] x) => (float[k] z) { z = Div(x, x) [unread] r = Sub(x, x) }"
+    rewritten = sonnx_ort.rewrite(parse(text))
+    report = sonnx_ort.check(rewritten, operators="default,Graph")
+    assert "Graph.dead_node" in {o.rule.id for o in report.violations}
+    assert report.mendable == ()
+
+
+def test_nothing_is_marked_in_a_model_that_the_native_backend_made() -> None:
+    text = "(float[2] x, float[1] y) => (float[2] z) { [divide] z = Div(x, y) }"
+    until = dt.date.today() + dt.timedelta(days=1)
+    waiver = sonnx_ort.Waiver("Div.float.R1", "divide", "a test", "nobody", until)
+    rewritten = sonnx_ort.rewrite(parse(text), backend="native", waivers=[waiver])
+    report = sonnx_ort.check(rewritten, backend="native")
+    assert [o.rule.id for o in report.violations] == ["Div.float.R1"]
+    assert report.mendable == ()
+
+
+@pytest.mark.parametrize("error", [SonnxError("no end"), ValueError("unforeseen")])
+def test_violations_are_reported_also_if_the_preview_fails(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(preview.Round, "make_changes", fail)
+    report = sonnx_ort.check(parse(NEGATIVE_AXIS), operators=ON_OPERATORS)
+    assert [(o.rule.id, o.mendable) for o in report.violations] == [("Concat.R1", "")]
+
+
+def test_rewrite_finds_nothing_out_about_it() -> None:
+    with pytest.raises(sonnx_ort.ModelRejected) as caught:
+        sonnx_ort.rewrite(parse(NEGATIVE_AXIS), operators=ON_OPERATORS)
+    assert [o.mendable for o in caught.value.report.violations] == [""]
+
+
+def test_external_data_need_not_be_there() -> None:
+    """A model object may refer to data that lies nowhere, and its report needs none."""
+    weights = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[1, 1, 2, 2])
+    weights.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", "weights.bin"), ("offset", "0"), ("length", "16")):
+        weights.external_data.add(key=key, value=value)
+    made = parse(NO_ATTRIBUTES)
+    del made.graph.input[1]
+    made.graph.initializer.append(weights)
+    report = sonnx_ort.check(made, operators=ON_OPERATORS)
+    assert [o.rule.id for o in report.mendable] == ["Conv.R2"]

@@ -1,0 +1,297 @@
+"""LSTM: inputs that are left out, and inputs that move elements of stored tensors."""
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+import sonnx_ort
+from models.example import same_elements
+from support.conformed import conformed, require_same_bits, violated
+from support.graphs import parse
+from support.sessions import LEVELS, quiet
+
+OPTIONAL = ("B", "sequence_lens", "initial_h", "initial_c", "P")
+HIDDEN, INPUTS = 3, 4
+SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 1e-40, 3e38)
+
+
+def reasons(model: onnx.ModelProto, **choices: object) -> dict[str, str]:
+    remaining = sonnx_ort.conform(model, **choices).remaining
+    return {o.rule.id: reason for o, reason in remaining if o.rule.id.startswith("LSTM.")}
+
+
+def stored(
+    rng: np.random.Generator, directions: int, length: int, batch: int
+) -> dict[str, np.ndarray]:
+    sizes = {
+        "W": (directions, 4 * HIDDEN, INPUTS),
+        "R": (directions, 4 * HIDDEN, HIDDEN),
+        "B": (directions, 8 * HIDDEN),
+        "initial_h": (directions, batch, HIDDEN),
+        "initial_c": (directions, batch, HIDDEN),
+        "P": (directions, 3 * HIDDEN),
+    }
+    made = {name: rng.standard_normal(size).astype(np.float32) for name, size in sizes.items()}
+    return {**made, "sequence_lens": rng.integers(1, length + 1, batch).astype(np.int32)}
+
+
+def lstm(
+    *left_out: str,
+    direction: str = "forward",
+    length: int | str = 5,
+    batch: int | str = 2,
+    opset: int = 17,
+    given: str = "",
+    **replaced: np.ndarray,
+) -> onnx.ModelProto:
+    rng = np.random.default_rng(1)
+    directions = 2 if direction == "bidirectional" else 1
+    whole = [size if isinstance(size, int) else 5 for size in (length, batch)]
+    constants = stored(rng, directions, *whole) | replaced
+    names = ["X", "W", "R", *("" if name in left_out else name for name in OPTIONAL)]
+    while not names[-1]:
+        names.pop()
+    return parse(
+        f"""(float[{length},{batch},{INPUTS}] X) => (
+            float[?,?,?,?] Y, float[?,?,?] H, float[?,?,?] C
+        ) {{
+            Y, H, C = LSTM <hidden_size={HIDDEN}, direction="{direction}"{given}> (
+                {", ".join(name or '""' for name in names)}
+            )
+        }}""",
+        constants={name: constants[name] for name in names if name and name != "X"},
+        opset=opset,
+    )
+
+
+def runs(length: int = 5, batch: int = 2) -> list[dict[str, np.ndarray]]:
+    """Random elements, and special values among them in several places."""
+    rng = np.random.default_rng(2)
+    made = [rng.standard_normal((length, batch, INPUTS)).astype(np.float32) for _ in range(8)]
+    for x in made[1:]:
+        for value in SPECIAL:
+            x.flat[rng.integers(x.size)] = value
+    made.append(np.where(rng.random(made[0].shape) < 0.5, 0.0, -0.0).astype(np.float32))
+    return [{"X": x} for x in made]
+
+
+SAFE = [name for name in OPTIONAL if name != "B"]
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("name", SAFE)
+@pytest.mark.parametrize("opset", [7, 14, 22])
+def test_input_that_is_left_out_is_given_with_the_same_bits(
+    name: str, direction: str, opset: int
+) -> None:
+    model = lstm(name, direction=direction, opset=opset)
+    assert f"LSTM.{name}" in violated(model)
+    after = conformed(model)
+    assert violated(after) == set()
+    require_same_bits(model, after, *runs())
+
+
+@pytest.mark.parametrize(("length", "batch"), [(1, 1), (1, 3), (40, 1), (17, 5)])
+def test_inputs_that_are_left_out_together_are_given_with_the_same_bits(
+    length: int, batch: int
+) -> None:
+    model = lstm(*SAFE, length=length, batch=batch)
+    after = conformed(model)
+    assert violated(after) == set()
+    require_same_bits(model, after, *runs(length, batch))
+
+
+def test_without_a_bias_a_state_that_is_nan_stays_so() -> None:
+    model = lstm("B", *SAFE)
+    after = conformed(model)
+    assert violated(after) == {"LSTM.B"}
+    require_same_bits(model, after, *runs())
+
+
+def test_special_weights_give_the_same_bits() -> None:
+    rng = np.random.default_rng(3)
+    weights = stored(rng, 1, 5, 2)
+    for name in ("W", "R"):
+        for value in SPECIAL:
+            weights[name].flat[rng.integers(weights[name].size)] = value
+    for without in (["B"], []):
+        model = lstm(*without, *SAFE, W=weights["W"], R=weights["R"])
+        require_same_bits(model, conformed(model), *runs())
+
+
+def test_two_threads_give_the_same_bits() -> None:
+    model = lstm(*SAFE, direction="bidirectional", batch=4, length=30)
+    options = quiet()
+    options.intra_op_num_threads = 2
+    options.graph_optimization_level = LEVELS["none"]
+    one, two = (
+        ort.InferenceSession(m.SerializeToString(), options) for m in (model, conformed(model))
+    )
+    for feeds in runs(30, 4):
+        for a, b in zip(one.run(None, feeds), two.run(None, feeds), strict=True):
+            assert same_elements(a, b)
+
+
+def test_largest_state_that_is_proved_to_stay_finite_gives_the_same_bits() -> None:
+    state = np.full((1, 2, HIDDEN), [2.0**20, -(2.0**20), 0.0], np.float32)
+    model = lstm("P", initial_c=state)
+    require_same_bits(model, conformed(model), *runs())
+
+
+@pytest.mark.parametrize("element", [np.inf, np.nan, 2.0**21])
+def test_peepholes_of_cells_that_may_become_infinite_are_unsafe(element: float) -> None:
+    model = lstm("P", initial_c=np.full((1, 2, HIDDEN), element, np.float32))
+    title = "give peepholes of zeros to cells of any state"
+    reason = (
+        f"the state of the cell is not proved to stay finite; an unsafe change may mend it: {title}"
+    )
+    assert reasons(model) == {"LSTM.P": reason}
+    assert violated(conformed(model, unsafe=True)) == set()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ', activations=["Relu","Tanh","Tanh"]',
+        ', activations=["Sigmoid","Tanh","Relu"]',
+        ", clip=3.0",
+        ", input_forget=1",
+    ],
+)
+def test_peepholes_of_other_gates_are_unsafe(given: str) -> None:
+    reason = reasons(lstm("P", given=given))["LSTM.P"]
+    assert reason.endswith(
+        "an unsafe change may mend it: give peepholes of zeros to cells of any state"
+    )
+
+
+def test_activations_that_are_written_down_are_the_assumed_ones() -> None:
+    given = ', activations=["Sigmoid","Tanh","Tanh","Sigmoid","Tanh","Tanh"]'
+    model = lstm("P", direction="bidirectional", given=given)
+    assert violated(conformed(model)) == set()
+
+
+def test_bias_is_unsafe() -> None:
+    model = lstm("B")
+    title = "give a bias of zeros, with which NaN becomes a number"
+    assert reasons(model) == {"LSTM.B": f"an unsafe change may mend it: {title}"}
+
+
+def test_bias_changes_no_number() -> None:
+    model = lstm("B")
+    after = conformed(model, unsafe=True)
+    assert violated(after) == set()
+    require_same_bits(model, after, runs()[0], runs()[-1])
+
+
+def test_lengths_that_a_run_knows_cannot_be_constant() -> None:
+    model = lstm("sequence_lens", length="n")
+    assert reasons(model) == {
+        "LSTM.sequence_lens": "sequence_lens has to be constant, and the length of the sequences "
+        "of 'X' is known only in a run"
+    }
+
+
+@pytest.mark.parametrize("name", ["sequence_lens", "initial_h", "initial_c"])
+def test_sequences_that_a_run_counts_cannot_be_constant(name: str) -> None:
+    model = lstm(*OPTIONAL[1:4], batch="n")
+    assert reasons(model)[f"LSTM.{name}"] == (
+        f"{name} has to be constant, and the number of the sequences of 'X' is known only in a run"
+    )
+
+
+def test_open_length_still_gets_states_and_peepholes() -> None:
+    model = lstm(*SAFE, length="n")
+    after = conformed(model)
+    assert violated(after) == {"LSTM.sequence_lens"}
+    require_same_bits(model, after, *runs(1), *runs(9))
+
+
+def moved(nodes: str, opset: int = 17) -> onnx.ModelProto:
+    """An LSTM whose R and B are made by nodes from `r` (12, 3), `b` (24), `half` and `i`."""
+    rng = np.random.default_rng(4)
+    everything = stored(rng, 1, 5, 2)
+    return parse(
+        f"""(float[5,2,{INPUTS}] X, float[1,2,{HIDDEN}] h) => (float[?,?,?,?] Y) {{
+            {nodes}
+            Y = LSTM <hidden_size={HIDDEN}> (
+                X, W, R, B, sequence_lens, initial_h, initial_c, P
+            )
+        }}""",
+        constants={
+            "W": everything["W"],
+            "r": everything["R"][0],
+            "b": everything["B"][0],
+            "half": everything["B"][0][:12],
+            "zero": np.array([0], np.int64),
+            "six": np.array([6], np.int64),
+            "twelve": np.array([12], np.int64),
+            "backwards": np.arange(11, -1, -1, dtype=np.int64),
+            "shape": np.array([1, -1], np.int64),
+            "of_state": np.array([1, 2, HIDDEN], np.int64),
+            **{name: everything[name] for name in ("sequence_lens", "initial_c", "P")},
+        },
+        opset=opset,
+    )
+
+
+SLICES = """
+    first = Slice(half, zero, six, zero)
+    second = Slice(half, six, twelve, zero)
+    joined = Concat <axis=0> (second, first, second, first)
+    B = Reshape(joined, shape)
+    initial_h = ConstantOfShape(of_state)
+"""
+
+
+@pytest.mark.parametrize(
+    ("opset", "nodes"),
+    [
+        (17, f"R = Unsqueeze(r, zero) {SLICES}"),
+        (11, f"R = Unsqueeze <axes=[0]> (r) {SLICES}"),
+        (
+            17,
+            f"""g = Gather <axis=0> (r, backwards) t = Transpose <perm=[1,0]> (g)
+            u = Transpose <perm=[1,0]> (t) R = Unsqueeze(u, zero) {SLICES}""",
+        ),
+    ],
+)
+def test_inputs_that_move_stored_elements_are_stored(nodes: str, opset: int) -> None:
+    model = moved(nodes, opset)
+    assert "LSTM.constant" in violated(model)
+    after = conformed(model)
+    assert not {rule for rule in violated(after) if rule.startswith("LSTM.")}
+    require_same_bits(
+        model, after, *({**feeds, "h": np.zeros((1, 2, HIDDEN), np.float32)} for feeds in runs())
+    )
+
+
+def test_nodes_whose_elements_are_stored_are_removed() -> None:
+    after = conformed(moved(f"R = Unsqueeze(r, zero) {SLICES}"))
+    assert [node.op_type for node in after.graph.node] == ["LSTM"]
+
+
+def test_stored_elements_keep_the_bits_of_nan() -> None:
+    bits = np.array([0x7FC00001, 0xFFC12345, 0x80000000] * 4, np.uint32)
+    model = moved(f"R = Unsqueeze(r, zero) {SLICES}")
+    (half,) = [t for t in model.graph.initializer if t.name == "half"]
+    half.CopyFrom(onnx.numpy_helper.from_array(bits.view(np.float32), "half"))
+    after = conformed(model)
+    bias = [t for t in after.graph.initializer if t.name == after.graph.node[0].input[3]]
+    found = onnx.numpy_helper.to_array(bias[0]).view(np.uint32)[0]
+    assert found.tolist() == [*bits[6:], *bits[:6]] * 2
+
+
+@pytest.mark.parametrize(
+    ("nodes", "names"),
+    [
+        (f"R = Unsqueeze(r, zero) {SLICES.replace('ConstantOfShape(of_state)', 'Identity(h)')}",
+         "initial_h is"),
+        (f"s = Mul(r, r) R = Unsqueeze(s, zero) {SLICES}", "R is"),
+        ("""s = Mul(r, r) R = Unsqueeze(s, zero) c = Mul(b, b) B = Reshape(c, shape)
+            initial_h = ConstantOfShape(of_state)""", "R and B are"),
+    ],
+)  # fmt: skip
+def test_input_that_is_computed_says_so(nodes: str, names: str) -> None:
+    assert reasons(moved(nodes))["LSTM.constant"] == f"{names} known only in a run"

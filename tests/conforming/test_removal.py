@@ -1,0 +1,100 @@
+"""What computes nothing that is read is removed, and false claims are corrected."""
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from support.conformed import require_same_bits
+from support.graphs import parse, tensor
+
+
+def operators(model: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in model.graph.node]
+
+
+def test_node_that_nothing_reads_is_removed_with_what_it_reads() -> None:
+    before = parse("""(float[2] x) => (float[2] y) <float[2] w = {1, 2}> {
+        a = Neg(x) b = Add(a, w) y = Abs(x)
+    }""")
+    after = sonnx_ort.conform(before).model
+    assert operators(after) == ["Abs"]
+    require_same_bits(before, after, {"x": np.array([-1, 2], np.float32)})
+
+
+def test_branch_that_nothing_reads_is_removed_with_what_it_reads() -> None:
+    before = parse("""(float[2] x, bool c) => (float[2] y) {
+        a = Neg(x)
+        b = If(c) <then_branch = t () => (float[2] p) { p = Abs(a) },
+                   else_branch = e () => (float[2] q) { q = Neg(a) }>
+        y = Abs(x)
+    }""")
+    assert operators(sonnx_ort.conform(before).model) == ["Abs"]
+
+
+def test_node_that_nothing_reads_stays_if_the_rule_is_left_out() -> None:
+    before = parse("(float[2] x) => (float[2] y) { a = Neg(x) y = Abs(x) }")
+    after = sonnx_ort.conform(before, ignore="Graph.dead_node").model
+    assert operators(after) == ["Neg", "Abs"]
+
+
+def test_constants_that_a_change_replaces_are_removed() -> None:
+    before = parse("""(float[2,3] x) => (float[] y)
+        <int64[1] s = {0}, int64[1] e = {1}, int64[1] unread = {1}> { y = Slice(x, s, e) }""")
+    after = sonnx_ort.conform(before, select="Slice").model
+    read = set(after.graph.node[0].input)
+    assert {tensor.name for tensor in after.graph.initializer} == {"unread"} | (read - {"x"})
+
+
+DROPOUTS = {
+    "of version 7": (11, "d = Dropout <ratio = 0.5> (x)"),
+    "of version 13": (13, "d = Dropout(x)"),
+    "not in training": (13, "d = Dropout(x, ratio, off)"),
+}
+
+
+@pytest.mark.parametrize("case", DROPOUTS)
+def test_dropout_of_inference_is_removed(case: str) -> None:
+    opset, node = DROPOUTS[case]
+    before = parse(f"""(float[2] x) => (float[2] y) <float ratio = {{0.5}}, bool off = {{0}}> {{
+        {node} y = Neg(d)
+    }}""")
+    before.opset_import[0].version = opset
+    after = sonnx_ort.conform(before).model
+    assert operators(after) == ["Neg"]
+    require_same_bits(before, after, {"x": np.array([np.nan, -0.0], np.float32)})
+
+
+def test_dropout_that_gives_an_output_becomes_an_identity() -> None:
+    before = parse("(float[2] x) => (float[2] y) { y = Dropout(x) }")
+    after = sonnx_ort.conform(before).model
+    assert operators(after) == ["Identity"]
+    require_same_bits(before, after, {"x": np.array([1, 2], np.float32)})
+
+
+KEPT = {
+    "in training": "d = Dropout(x, ratio, on) y = Neg(d)",
+    "perhaps in training": "d = Dropout(x, ratio, open) y = Neg(d)",
+    "of which the mask is read": "d, mask = Dropout(x, ratio) m = Not(mask) y = Where(m, x, d)",
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_other_dropout_stays(case: str) -> None:
+    before = parse(f"""(float[2] x, bool open) => (float[2] y)
+        <float ratio = {{0.5}}, bool on = {{1}}> {{ {KEPT[case]} }}""")
+    assert "Dropout" in operators(sonnx_ort.conform(before).model)
+
+
+def test_false_declaration_is_corrected() -> None:
+    before = parse("(float[2,3] x) => (float[2,3] y) { a = Neg(x) y = Abs(a) }")
+    before.graph.value_info.append(tensor("a", "float", [3, 2]))
+    after = sonnx_ort.conform(before).model
+    assert list(after.graph.value_info) == [tensor("a", "float", [2, 3])]
+
+
+def test_declaration_of_an_output_stays() -> None:
+    before = parse("(float[2,3] x) => (float[3,2] y) { y = Neg(x) }")
+    conformed = sonnx_ort.conform(before)
+    assert conformed.model.graph.output[0] == before.graph.output[0]
+    assert "Graph.false_claim" in {o.rule.id for o, _ in conformed.remaining}

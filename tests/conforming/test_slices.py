@@ -1,0 +1,130 @@
+"""A conformed Slice names every axis and step, and stays within the axes."""
+
+from itertools import product
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from support.conformed import conformed, require_same_bits, violated
+from support.graphs import parse
+
+RULES = {"Slice.R1", "Slice.R2", "Slice.R3", "Slice.R6", "Slice.R8", "Slice.C2"}
+FAR = 2**63 - 1
+
+
+def cutting(
+    shape: str, starts: object, ends: object, axes: object = None, steps: object = None
+) -> onnx.ModelProto:
+    """A Slice by constants; what is None is left out."""
+    given = {"s": starts, "e": ends, "a": axes, "t": steps}
+    stored = ", ".join(
+        f"int64[{len(v)}] {n} = {{{', '.join(map(str, v))}}}" for n, v in given.items() if v
+    )
+    names = [n if v else "" for n, v in given.items()]
+    while names[-1] == "":
+        names.pop()
+    inputs = ", ".join(["x", *(n or '""' for n in names)]).replace('""', "")
+    return parse(f"(float[{shape}] x) => (float[] y) <{stored}> {{ [cut] y = Slice({inputs}) }}")
+
+
+CASES = {
+    "no axes": ("4,5", [1], [3], None, None, (4, 5)),
+    "one axis of three": ("4,5,6", [1], [3], [1], [1], (4, 5, 6)),
+    "an axis from the end": ("4,5", [0], [2], [-1], [2], (4, 5)),
+    "no steps": ("4,5", [1, 0], [3, 5], [0, 1], None, (4, 5)),
+    "an open size that is not named": ("n,5", [1], [3], [1], [1], (7, 5)),
+    "an end beyond the axis": ("4", [1], [FAR], [0], [1], (4,)),
+    "an end beyond an open axis": ("n", [1], [FAR], [0], [1], (4,)),
+    "an end before the axis": ("4", [3], [-FAR], [0], [-1], (4,)),
+    "a start beyond the axis": ("4", [9], [12], [0], [1], (4,)),
+    "a start beyond the axis, downwards": ("4", [9], [0], [0], [-2], (4,)),
+    "a start behind its end": ("4", [3], [1], [0], [1], (4,)),
+    "a start before the axis": ("4", [-9], [2], [0], [1], (4,)),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_no_rule_is_violated_and_the_same_is_selected(case: tuple) -> None:
+    *given, shape = case
+    before = cutting(*given)
+    after = conformed(before)
+    assert not violated(after) & RULES
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    require_same_bits(before, after, {"x": x})
+
+
+INDICES = (-FAR, -6, -5, -4, -1, 0, 1, 3, 4, 5, FAR - 1)
+
+
+@pytest.mark.parametrize("step", [-3, -2, -1, 1, 2, 3])
+def test_every_start_and_end_selects_what_it_did(step: int) -> None:
+    pairs = list(enumerate(product(INDICES, INDICES)))
+    stored = "".join(f", int64[1] s{n} = {{{s}}}, int64[1] e{n} = {{{e}}}" for n, (s, e) in pairs)
+    nodes = "".join(f"y{n} = Slice(x, s{n}, e{n}, a, t) " for n, _ in pairs)
+    before = parse(
+        f"(float[4] x) => ({', '.join(f'float[] y{n}' for n, _ in pairs)}) "
+        f"<int64[1] a = {{0}}, int64[1] t = {{{step}}}{stored}> {{ {nodes} }}"
+    )
+    after = sonnx_ort.conform(before).model
+    assert not violated(after) & RULES
+    require_same_bits(before, after, {"x": np.arange(4, dtype=np.float32)})
+
+
+@pytest.mark.parametrize("opset", [11, 12, 13, 18])
+def test_open_sizes_are_read_in_each_run(opset: int) -> None:
+    before = cutting("n,m", [1], [3], [1], [1])
+    before.opset_import[0].version = opset
+    after = conformed(before)
+    for rows in (1, 2, 5):
+        require_same_bits(before, after, {"x": np.ones((rows, 4), np.float32)})
+
+
+@pytest.mark.parametrize("backend", ["python", "native"])
+def test_end_of_all_is_kept_in_a_run_beside_an_open_axis_that_is_named(backend: str) -> None:
+    model = cutting("n,4", [1], [FAR], [1], None)
+    options = {"operators": "Slice", "backend": backend, "conform": True}
+    (y,) = sonnx_ort.InferenceSession(model, **options).run(None, {"x": np.ones((2, 4), "f")})
+    assert y.shape == (2, 3)
+
+
+def test_starts_of_a_run_are_kept() -> None:
+    before = parse("""(float[n,5] x, int64[1] s) => (float[] y)
+        <int64[1] e = {5}, int64[1] a = {1}> { [cut] y = Slice(x, s, e, a) }""")
+    after = conformed(before)
+    assert not violated(after)
+    for start in (0, 2, 4):
+        feeds = {"x": np.ones((3, 5), np.float32), "s": np.array([start])}
+        require_same_bits(before, after, feeds)
+
+
+REFUSED = {
+    "the rank of 'x' is not known": """(float[] x) => (float[] y)
+        <int64[1] s = {0}, int64[1] e = {1}, int64[1] a = {0}> { [cut] y = Slice(x, s, e, a) }""",
+    "the elements of 'a' are known only in a run": """(float[4,5] x, int64[1] a) => (float[] y)
+        <int64[1] s = {0}, int64[1] e = {1}> { [cut] y = Slice(x, s, e, a) }""",
+    "its starts and ends are int32, and sizes are int64": """(float[4,5] x) => (float[] y)
+        <int32[1] s = {0}, int32[1] e = {1}, int32[1] a = {0}, int32[1] t = {1}>
+        { [cut] y = Slice(x, s, e, a, t) }""",
+    "an axis has no elements, so that no start lies on it": """(float[0] x) => (float[] y)
+        <int64[1] s = {0}, int64[1] e = {1}, int64[1] a = {0}, int64[1] t = {1}>
+        { [cut] y = Slice(x, s, e, a, t) }""",
+}
+
+
+@pytest.mark.parametrize("end", [2**31 - 1, FAR])
+def test_end_of_all_in_negative_steps_stays(end: int) -> None:
+    """Once ONNX Runtime selects nothing, as ONNX says, the end can be written."""
+    before = cutting("4", [3], [end], [0], [-1])
+    (reason,) = {reason for _, reason in sonnx_ort.conform(before, operators="Slice").remaining}
+    assert reason == (
+        f"in negative steps ONNX Runtime takes the end {end} for the beginning of the axis, and "
+        "ONNX for its last element; write what is meant"
+    )
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_reason_is_given_where_nothing_can_be_changed(reason: str) -> None:
+    remaining = sonnx_ort.conform(parse(REFUSED[reason]), operators="Slice").remaining
+    assert {given for _, given in remaining} == {reason}

@@ -1,0 +1,44 @@
+"""What a change does to a model: what is violated still, and whether results keep their bits."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+
+import sonnx_ort
+from sonnx_ort.models.example import differing_elements
+from support.sessions import on_one_thread
+
+
+def violated(model: onnx.ModelProto, **choices: object) -> set[str]:
+    """The ids of the rules on operators that a model violates."""
+    report = sonnx_ort.check(model, operators="profile,-Graph", backend="native", **choices)
+    return {obligation.rule.id for obligation in report.violations}
+
+
+def conformed(model: onnx.ModelProto, **choices: object) -> onnx.ModelProto:
+    """The conformed model, which the ONNX checker accepts and which is not changed again."""
+    made = sonnx_ort.conform(model, **choices)
+    onnx.checker.check_model(made.model, full_check=True)
+    again = sonnx_ort.conform(made.model, **choices)
+    assert again.changes == ()
+    return made.model
+
+
+def require_same_bits(
+    before: onnx.ModelProto, after: onnx.ModelProto, *runs: Mapping[str, np.ndarray]
+) -> None:
+    """Run both without optimizations: every output has the same type, shape and bits."""
+    first, second = (
+        ort.InferenceSession(m.SerializeToString(), on_one_thread("none")) for m in (before, after)
+    )
+    for feeds in runs:
+        for name, one, other in zip(
+            [o.name for o in first.get_outputs()],
+            first.run(None, feeds),
+            second.run(None, feeds),
+            strict=True,
+        ):
+            assert (one.dtype, one.shape) == (other.dtype, other.shape), name
+            assert not differing_elements(one, other).any(), name

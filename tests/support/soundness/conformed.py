@@ -1,0 +1,65 @@
+"""Numbered trials of random graphs that are conformed: results keep their bits.
+
+For `support.soundness.isolated`.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+import onnxruntime as ort
+
+import sonnx_ort
+from sonnx_ort.models.example import differing_elements
+from support.sessions import on_one_thread
+from support.soundness.isolated import how_it_ends
+from support.soundness.shrinking import Feeds, Sample, smallest
+from support.soundness.trials import make_trial
+
+
+def attempt(number: int) -> dict[str, int]:
+    """Conform the graph of a number, run both, and give what was looked at."""
+    logging.getLogger("sonnx_ort").disabled = True
+    trial = make_trial(number)
+    return _conformed(Sample(trial.model, trial.runs), trial.broadcast)
+
+
+def shrunk(number: int) -> str:
+    """Give the smallest graph on which the same goes wrong as on that of a number."""
+    trial = make_trial(number)
+    sample = Sample(trial.model, trial.runs)
+    return str(smallest(sample, lambda smaller: _conformed(smaller, trial.broadcast)))
+
+
+def _conformed(sample: Sample, broadcast: str) -> Counter[str]:
+    tally = Counter(graphs=1)
+    options = {"broadcast": broadcast}
+    made = sonnx_ort.conform(sample.model, **options)
+    tally["changes"] += len(made.changes)
+    tally["graphs with new nodes"] += any(change.added for change in made.changes)
+    again = sonnx_ort.conform(made.model, **options)
+    assert again.changes == (), f"conformed again: {again.changes[0]}"
+    assert len(made.remaining) <= len(made.before.violations)
+    tally["mended"] += len(made.before.violations) - len(made.remaining)
+    for feeds in sample.runs:
+        # An integer division may end the process.
+        if how_it_ends(lambda given: _run(sample.model, given), feeds):
+            tally["runs that fail"] += 1
+            continue
+        expected = _run(sample.model, feeds)
+        # What fails is told with its process.
+        actual = _run(made.model, feeds)
+        for name, one in expected.items():
+            other = actual[name]
+            assert (one.dtype, one.shape) == (other.dtype, other.shape), name
+            assert not differing_elements(one, other).any(), f"{name}: {one} {other}"
+        tally["runs with the same bits"] += 1
+    return tally
+
+
+def _run(model: onnx.ModelProto, feeds: Feeds) -> Mapping[str, Any]:
+    session = ort.InferenceSession(model.SerializeToString(), on_one_thread("none"))
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, dict(feeds)), strict=True))
