@@ -236,7 +236,7 @@ def _wrong_declarations(model: ir.Model, facts: Facts) -> Iterator[Finding]:
             )
 
 
-def dead_nodes(nodes: Sequence[ir.Node], kept: Container[ir.Node] = ()) -> list[ir.Node]:
+def dead_nodes(nodes: Sequence[ir.Node], kept: Container[object] = ()) -> list[ir.Node]:
     """Find the nodes that contribute to no output of the graph, in graph order.
 
     In `nodes`, the nodes of a subgraph follow the node that contains it. What `kept` contains, and

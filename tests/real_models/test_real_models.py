@@ -11,7 +11,7 @@ import onnx
 import pytest
 from environment import ROOT
 from real_models.census import refusals
-from real_models.comparison import Comparison, Outcome, compare
+from real_models.comparison import Comparison, Outcome, compare, compare_forms
 from real_models.feeds import trials_for
 from real_models.packages import CACHE, RegistryUnreachable, fetch_models
 
@@ -109,3 +109,24 @@ def test_rewriting_twice_changes_nothing(
     once = sonnx_ort.rewrite(files[name], **choices)
     twice = sonnx_ort.rewrite(once, **choices)
     assert twice.SerializeToString(deterministic=True) == once.SerializeToString(deterministic=True)
+
+
+@each_model
+def test_conformed_model_gives_the_same_bits(
+    files: dict[str, Path], name: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "conforming.onnx"
+    sonnx_ort.conform_file(files[name], target)
+    forms = (files[name], "", DEFAULT), (target, "", DEFAULT)
+    failures = [
+        str(comparison)
+        for comparison in compare_forms(*forms, trials_for(onnx.load(files[name])))
+        if comparison.outcome in {Outcome.DIFFERENT, Outcome.REWRITTEN_FAILS}
+    ]
+    assert not failures, "\n".join(failures)
+
+
+@each_model
+def test_conforming_twice_changes_nothing(files: dict[str, Path], name: str) -> None:
+    once = sonnx_ort.conform(files[name]).model
+    assert sonnx_ort.conform(once).changes == ()

@@ -10,7 +10,7 @@ import pytest
 
 from support.soundness.isolated import failures_of, run_attempts
 
-DEFAULT = 400
+DEFAULT = 200
 GRAPHS = int(os.environ.get("SONNX_ORT_GRAPHS", str(DEFAULT)))
 FIRST = 1_500_000
 """Far from the numbers of graphs that other tests try."""
