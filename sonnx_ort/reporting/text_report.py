@@ -222,7 +222,9 @@ def _mendable(report: Report) -> list[str]:
     if not mendable:
         return []
     noun = "violation" if violations == 1 else "violations"
-    return [f"{MENDABLE} {mendable} of {violations} {noun} can be mended by `sonnx-ort conform`"]
+    at_least = "" if mendable == violations else "at least "
+    text = f"{MENDABLE} {at_least}{mendable} of {violations} {noun} can be mended"
+    return [f"{text} by `sonnx-ort conform`"]
 
 
 def _wrapped(text: str, indent: str) -> list[str]:

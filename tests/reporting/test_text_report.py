@@ -166,7 +166,7 @@ def test_what_can_be_mended_is_marked_and_counted() -> None:
     lines = text_report(sonnx_ort.check(mendable(), operators=ON_OPERATORS)).splitlines()
     assert "  Concat.R1 at Concat 'join' [*]" in lines
     assert "  Softmax.C2 at Softmax 'soft'" in lines
-    assert lines[-1] == "[*] 1 of 2 violations can be mended by `sonnx-ort conform`"
+    assert lines[-1] == "[*] at least 1 of 2 violations can be mended by `sonnx-ort conform`"
 
 
 def test_only_violations_that_are_shown_are_counted_as_mendable() -> None:
