@@ -104,10 +104,11 @@ def _infers(node: ir.Node, model: ir.Model) -> bool:
 def correct_false_claims(model: ir.Model, facts: Facts) -> None:
     """Replace declared types and shapes that are not what is certain, in place.
 
-    What is declared of the outputs of a graph is its interface, and stays.
+    What is declared of the outputs of the model is its interface, and stays.
     """
+    interface = frozenset(model.graph.outputs)
     for value in defined_values(model.graph):
-        if value.is_graph_input() or value.is_graph_output():
+        if value.is_graph_input() or value in interface:
             continue
         actual, stated = facts.element_type(value), declared_type(value)
         if None not in (actual, stated) and actual != stated:

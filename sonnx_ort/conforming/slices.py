@@ -21,9 +21,6 @@ _X, _STARTS, _ENDS, _AXES, _STEPS = range(5)
 _WITH_INPUTS = 10
 """The first version of Slice whose starts and ends are inputs."""
 
-_MIN_OF_INTEGERS = 12
-"""The first version of Min and Max that takes integers."""
-
 
 def _indices(site: Site) -> tuple[Array, Array]:
     """The axes, counted from the front, and the steps.
@@ -118,15 +115,13 @@ def keep_within_axes(site: Site) -> bool:
     ]
     if (new_starts, new_ends) == (starts.tolist(), ends.tolist()) and not open_ends:
         return False
-    if open_ends and (starts.dtype != np.int64 or site.opset < _MIN_OF_INTEGERS):
+    if open_ends and starts.dtype != np.int64:
         raise NoChangeError("an end beyond the axis is known to be so only in a run")
     if new_starts != starts.tolist():
         site.set_input(_STARTS, site.constant(np.asarray(new_starts, starts.dtype), "starts"))
     x = site.operand(_X)
     for place in open_ends:
-        size_in_run = site.size(x, int(axes[place]))
-        end = site.constant([new_ends[place]], "end")
-        unknown[place] = site.add("Min", [size_in_run, end], "end_within")
+        unknown[place] = _smaller(site, site.size(x, int(axes[place])), new_ends[place])
     if not unknown:
         site.set_input(_ENDS, site.constant(np.asarray(new_ends, ends.dtype), "ends"))
         return True
@@ -137,6 +132,17 @@ def keep_within_axes(site: Site) -> bool:
     joined = parts[0] if len(parts) == 1 else site.add("Concat", parts, "ends", {"axis": 0})
     site.set_input(_ENDS, joined)
     return True
+
+
+def _smaller(site: Site, size: ir.Value, end: int) -> ir.Value:
+    """Add what gives the smaller one of a size and an end.
+
+    Not Min, which before version 1.32 of ONNX Runtime takes int64 for int32.
+    """
+    if end == _ENDS_OF_ALL[-1]:
+        return size
+    stated = site.constant([end], "end")
+    return site.add("Where", [site.add("Less", [size, stated], "is_less"), size, stated], "end")
 
 
 _ENDS_OF_ALL = (np.iinfo(np.int32).max, np.iinfo(np.int64).max)

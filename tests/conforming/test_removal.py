@@ -93,6 +93,17 @@ def test_false_declaration_is_corrected() -> None:
     assert list(after.graph.value_info) == [tensor("a", "float", [2, 3])]
 
 
+def test_false_declaration_of_an_output_of_a_body_is_corrected() -> None:
+    """Beside what is written down of other values, a Scan would not run with it."""
+    before = parse("""(float[2,3] x, bool c) => (float[] y) {
+        y = If(c) <then_branch = t () => (float[3,2] p) { p = Abs(x) },
+                   else_branch = e () => (float[2,3] q) { q = Neg(x) }>
+    }""")
+    (node,) = sonnx_ort.conform(before).model.graph.node
+    bodies = {a.name: a.g for a in node.attribute}
+    assert list(bodies["then_branch"].output) == [tensor("p", "float", [2, 3])]
+
+
 def test_declaration_of_an_output_stays() -> None:
     before = parse("(float[2,3] x) => (float[3,2] y) { y = Neg(x) }")
     conformed = sonnx_ort.conform(before)

@@ -55,8 +55,8 @@ def _conformed(sample: Sample, broadcast: str) -> Counter[str]:
             tally["runs with the same bits"] += 1
             continue
         # An LSTM of empty sequences reads memory that nobody has written.
-        again = [_run(sample.model, feeds) for _ in range(_REPETITIONS)]
-        assert any(_differing(expected, each) for each in again), other
+        repeated = (_run(sample.model, feeds) for _ in range(_REPETITIONS))
+        assert any(_differing(expected, each) for each in repeated), other
         tally["runs that repeat otherwise without a change"] += 1
     return tally
 
