@@ -113,7 +113,7 @@ class Enforced:
     def to_proto(self) -> onnx.ModelProto:
         """The model as a protocol buffer of its own; external data stays external."""
         if not self.unchanged:
-            return proto_of(self.model, self.original)
+            return _proto_of(self.model, self.original)
         proto = onnx.ModelProto()
         proto.CopyFrom(self.original)
         return proto
@@ -314,10 +314,10 @@ def reference_of(model: bytes) -> onnx.ModelProto:
     choices = replace(choices, backend=Backend.PYTHON)
     apply_plan(loaded.graph_model, plan_enforcement(loaded.graph_model, examination, choices))
     check_for_any_version(loaded.graph_model, choices.demands.edition)
-    return proto_of(loaded.graph_model, loaded.proto)
+    return _proto_of(loaded.graph_model, loaded.proto)
 
 
-def proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
+def _proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
     """A model as a protocol buffer of its own, with what the graph library has no place for."""
     proto = onnx.ModelProto()
     with serializable():

@@ -5,10 +5,7 @@ adding the rank gives the same axis. A Squeeze without axes removes all axes of 
 removes the same ones if it is certain of each axis whether its size is 1.
 """
 
-from sonnx_ort.conforming.change import Change, NoChangeError, Site
-
-_AXES_AS_INPUT = 13
-"""The first version in which the axes of Squeeze are an input."""
+from sonnx_ort.conforming.change import AXES_AS_INPUT, Change, NoChangeError, Site
 
 
 def count_axis_from_the_front(site: Site) -> bool:
@@ -43,7 +40,7 @@ def name_squeezed_axes(site: Site) -> bool:
     axes = [axis for axis, size in enumerate(shape) if size == 1]
     if not axes:
         raise NoChangeError("it removes no axis, and the profile wants one to be named")
-    if site.opset >= _AXES_AS_INPUT:
+    if site.opset >= AXES_AS_INPUT:
         site.set_input(1, site.constant(axes, "axes"))
     else:
         site.set_attribute("axes", axes)

@@ -27,6 +27,10 @@ _OLDEST_IR_WITH_INITIALIZERS = 4
 """Before it, every initializer is an input of the graph as well."""
 
 
+AXES_AS_INPUT = 13
+"""The first version in which the axes of Squeeze and Unsqueeze are an input."""
+
+
 def set_input(node: ir.Node, position: int, value: ir.Value | None) -> None:
     """Let a node read another value, also behind its last input."""
     if position >= len(node.inputs):
@@ -221,6 +225,16 @@ class Site:
         shape = self.add("Shape", [value], "shape")
         places = [self.constant([number], "place") for number in (axis, axis + 1, 0, 1)]
         return self.add("Slice", [shape, *places], "size")
+
+    def with_axes(
+        self, operator: str, value: ir.Value, axes: Sequence[int], purpose: str
+    ) -> ir.Value:
+        """Add a Squeeze or Unsqueeze; without axes the value itself is given."""
+        if not axes:
+            return value
+        if self.opset >= AXES_AS_INPUT:
+            return self.add(operator, [value, self.constant(axes, "axes")], purpose)
+        return self.add(operator, [value], purpose, {"axes": list(axes)})
 
     def replace_by(self, value: ir.Value) -> None:
         """Let all that reads the node's first output read a value of the added nodes instead.

@@ -22,9 +22,6 @@ _X, _W = 0, 1
 _SPATIAL = 2
 """The first spatial axis."""
 
-_AXES_AS_INPUT = 13
-"""The first version in which the axes of Squeeze and Unsqueeze are an input."""
-
 _STRIDE_OF_GENERAL_KERNEL = 3
 """The least stride along the last axis with which ONNX Runtime pools one element after another."""
 
@@ -51,10 +48,10 @@ def convolve_along_two_axes(site: Site) -> bool:
     attributes = _of_two_axes(site, in_front=True, strides=1)
     tensor = constant_tensor(w)
     if tensor is None:
-        kernel = _with_axis(site, "Unsqueeze", w, _SPATIAL, "kernel")
+        kernel = site.with_axes("Unsqueeze", w, [_SPATIAL], "kernel")
     else:
         kernel = site.constant(np.expand_dims(tensor.numpy(), _SPATIAL), "kernel")
-    operand = _with_axis(site, "Unsqueeze", x, _SPATIAL, "operand")
+    operand = site.with_axes("Unsqueeze", x, [_SPATIAL], "operand")
     _replace(site, [operand, kernel], attributes, _SPATIAL)
     return True
 
@@ -111,7 +108,7 @@ def _pool(site: Site) -> bool:
     attributes = _of_two_axes(site, in_front=False, strides=_STRIDE_OF_GENERAL_KERNEL)
     attributes.setdefault("strides", [1, _STRIDE_OF_GENERAL_KERNEL])
     axis = _SPATIAL + 1
-    operand = _with_axis(site, "Unsqueeze", site.operand(_X), axis, "operand")
+    operand = site.with_axes("Unsqueeze", site.operand(_X), [axis], "operand")
     _replace(site, [operand], attributes, axis)
     return True
 
@@ -132,12 +129,6 @@ def _of_two_axes(site: Site, *, in_front: bool, strides: int) -> dict[str, Attri
     return attributes
 
 
-def _with_axis(site: Site, operator: str, value: ir.Value, axis: int, what: str) -> ir.Value:
-    if site.opset >= _AXES_AS_INPUT:
-        return site.add(operator, [value, site.constant([axis], "axes")], what)
-    return site.add(operator, [value], what, {"axes": [axis]})
-
-
 def _replace(
     site: Site, operands: Sequence[ir.Value], attributes: Mapping[str, Attribute], axis: int
 ) -> None:
@@ -154,7 +145,7 @@ def _replace(
     for name, attribute in node.attributes.items():
         if name not in made.attributes:
             made.attributes[name] = attribute
-    site.replace_by(_with_axis(site, "Squeeze", result, axis, "squeezed"))
+    site.replace_by(site.with_axes("Squeeze", result, [axis], "squeezed"))
 
 
 def write_padding_down(site: Site) -> bool:

@@ -1,9 +1,9 @@
 """Conforms a graph: rounds of changes, until a round makes none.
 
-Each round examines the graph as it is, and then visits every node in its order. At a node the
-first change of the catalog that has something to mend is made; what it leaves is for the next
-round. So a graph that needs no change gets none. Types, shapes and defaults are written down behind
-the last round, once all nodes are there.
+Types, shapes and defaults are written down first, since a default may be one that a round has to
+mend. Each round visits every node in its order, and makes the first change of the catalog that has
+something to mend there; what it leaves is for the next round. Behind the last round all is written
+down again, for the new nodes, until nothing changes. So a graph that needs no change gets none.
 """
 
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -60,7 +60,7 @@ class Made:
         title: What it did, as an order.
         safety: What it does to results.
         mended: The obligations that it is to mend, as they were.
-        operator: The operator of the node; empty for what was written down in the whole graph.
+        operator: The operator of the node, or "value", "input" and so on, as in `Finding`.
         node: The node's name in messages.
         path: The nodes whose subgraphs contain it, outermost first.
         values: The values that the node computes.

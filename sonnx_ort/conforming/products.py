@@ -27,9 +27,6 @@ from sonnx_ort.profile.operand import Dimension
 
 _A, _B, _C = 0, 1, 2
 _MATRIX = 2
-_AXES_AS_INPUT = 13
-"""The first version in which the axes of Squeeze and Unsqueeze are an input."""
-
 _WITH_EXPAND = 8
 _WITH_SHAPES_IN_RUN = 10
 """The first version of Slice whose starts and ends are inputs."""
@@ -115,14 +112,14 @@ def _multiply_vectors(site: Site) -> None:
     removed: list[int] = []
     rank = len(site.shape(a))
     if rank == 1:
-        a = _unsqueezed(site, a, [0], "row")
+        a = site.with_axes("Unsqueeze", a, [0], "row")
         removed.append(0)
         rank = _MATRIX
     if len(site.shape(b)) == 1:
-        b = _unsqueezed(site, b, [1], "column")
+        b = site.with_axes("Unsqueeze", b, [1], "column")
         removed.append(rank - 1)
     product = site.add("MatMul", [a, b], "product", name=site.node.name)
-    site.replace_by(_squeezed(site, product, removed, "without_axis"))
+    site.replace_by(site.with_axes("Squeeze", product, removed, "without_axis"))
 
 
 def _fold_rows(site: Site) -> None:
@@ -183,7 +180,7 @@ def _with_an_axis_for_each_size(site: Site, product: ir.Value, leading: int) -> 
     any_row = site.add("Cast", [rows], "any_row", {"to": _TO_BOOL})
     one_or_zero = site.add("Cast", [any_row], "one_or_zero", {"to": _TO_INT64})
     axes = list(range(1, leading))
-    spread = _unsqueezed(site, product, axes, "spread")
+    spread = site.with_axes("Unsqueeze", product, axes, "spread")
     one = site.constant([1], "one")
     sizes = [one, *(one_or_zero for _ in axes), one]
     wanted = site.add("Concat", sizes, "wanted", {"axis": 0})
@@ -195,20 +192,22 @@ def _remove_ones(site: Site) -> None:
     a, b = site.operand(_A), site.operand(_B)
     ranks = [len(site.shape(value)) for value in (a, b)]
     one, other = (
-        _squeezed(site, value, list(range(rank - _MATRIX)), "matrix")
+        site.with_axes("Squeeze", value, list(range(rank - _MATRIX)), "matrix")
         for value, rank in zip((a, b), ranks, strict=True)
     )
     product = site.add("MatMul", [one, other], "product", name=site.node.name)
-    site.replace_by(_unsqueezed(site, product, list(range(max(ranks) - _MATRIX)), "stack"))
+    site.replace_by(
+        site.with_axes("Unsqueeze", product, list(range(max(ranks) - _MATRIX)), "stack")
+    )
 
 
 def _remove_ones_of_b(site: Site) -> None:
     """Multiply a stack by the only matrix of another one."""
     a, b = site.operand(_A), site.operand(_B)
     rank, other = len(site.shape(a)), len(site.shape(b))
-    matrix = _squeezed(site, b, list(range(other - _MATRIX)), "matrix")
+    matrix = site.with_axes("Squeeze", b, list(range(other - _MATRIX)), "matrix")
     product = site.add("MatMul", [a, matrix], "product", name=site.node.name)
-    site.replace_by(_unsqueezed(site, product, list(range(other - rank)), "stack"))
+    site.replace_by(site.with_axes("Unsqueeze", product, list(range(other - rank)), "stack"))
 
 
 def _multiply_transposed(site: Site) -> None:
@@ -220,24 +219,6 @@ def _multiply_transposed(site: Site) -> None:
     matrix = site.add("Transpose", [a], "transposed", {"perm": [1, 0]})
     product = site.add("MatMul", [stack, matrix], "product", name=site.node.name)
     site.replace_by(site.add("Transpose", [product], "stack", {"perm": swapped}))
-
-
-def _squeezed(site: Site, value: ir.Value, axes: Sequence[int], what: str) -> ir.Value:
-    return _with_axes(site, "Squeeze", value, axes, what)
-
-
-def _unsqueezed(site: Site, value: ir.Value, axes: Sequence[int], what: str) -> ir.Value:
-    return _with_axes(site, "Unsqueeze", value, axes, what)
-
-
-def _with_axes(
-    site: Site, operator: str, value: ir.Value, axes: Sequence[int], what: str
-) -> ir.Value:
-    if not axes:
-        return value
-    if site.opset >= _AXES_AS_INPUT:
-        return site.add(operator, [value, site.constant(axes, "axes")], what)
-    return site.add(operator, [value], what, {"axes": list(axes)})
 
 
 def _is_packed(site: Site) -> bool:

@@ -25,9 +25,6 @@ from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
 Array = npt.NDArray[Any]
 
 _X, _Y = 0, 1
-_AXES_AS_INPUT = 13
-"""The first version in which the axes of Squeeze are an input."""
-
 _WITH_TYPES = 12
 """The first version of Pow whose exponents may be of another type."""
 
@@ -153,9 +150,7 @@ def _scalar(site: Site, value: ir.Value) -> ir.Value:
     elements = site.facts.constant(value)
     if elements is not None:
         return site.constant(elements.reshape(()), "scalar")
-    if site.opset >= _AXES_AS_INPUT:
-        return site.add("Squeeze", [value, site.constant([0], "axes")], "scalar")
-    return site.add("Squeeze", [value], "scalar", {"axes": [0]})
+    return site.with_axes("Squeeze", value, [0], "scalar")
 
 
 _SCALE, _ZERO_POINT = 1, 2
