@@ -13,7 +13,6 @@ from statistics import geometric_mean
 import onnx
 from benchmarks import report
 from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, take_turns
-from environment import ROOT
 
 from real_models.comparison import (
     Comparison,
@@ -23,8 +22,8 @@ from real_models.comparison import (
     start_session,
 )
 from real_models.feeds import Trial, make_feeds, trials_for
-from real_models.measurement import files_by_name
-from real_models.packages import CACHE, PackagesNotFetched, fetch_models
+from real_models.packages import PackagesNotFetched
+from real_models.table import add_paths, chosen_models, tabulate
 from sonnx_ort import Conformed, Obligation, SonnxError
 from sonnx_ort.conforming.change import Safety
 from sonnx_ort.conformity import conform_file
@@ -94,32 +93,22 @@ def run(arguments: Sequence[str]) -> int:
     """
     description = "Conform the models of other people's packages, and compare and time them."
     parser = report.make_parser("conform", description, 1.0, markdown=True)
-    parser.add_argument(
-        "paths", nargs="*", type=Path, help="models, or folders (default: the published table's)"
-    )
+    add_paths(parser)
     parser.add_argument("--unsafe", action="store_true", help="make unsafe changes too")
     options = parser.parse_args(arguments)
     try:
-        models = files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
+        models = chosen_models(options.paths)
     except PackagesNotFetched as error:
         print(error)
         return 2
     report.print_heading("conform", arguments, f"{_EXPLANATION}\n")
-    found: list[ConformedModel] = []
-    for name, path in models.items():
-        try:
-            found.append(_look_at(name, path, options))
-        except (SonnxError, ModelNotTried) as error:
-            print(f"{name} is left out: {error}", flush=True)
-            continue
-        report.print_row(found[-1].row(), titles=len(found) == 1, first_width=52)
-    if not found:
-        return 2
-    print(f"\n{summary(found)}")
-    if options.markdown is not None:
-        table = report.markdown_table([each.row() for each in found])
-        options.markdown.write_text(f"{table}\n{summary(found)}\n", encoding="utf-8")
-    return 0
+    return tabulate(
+        models,
+        lambda name, path: _look_at(name, path, options),
+        (SonnxError, ModelNotTried),
+        summary,
+        options.markdown,
+    )
 
 
 def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedModel:

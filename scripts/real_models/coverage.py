@@ -10,10 +10,9 @@ from statistics import geometric_mean
 
 from benchmarks import report
 from benchmarks.turns import Spread, Turn, ratio_of, seconds_of, take_turns
-from environment import ROOT
 
-from real_models.measurement import files_by_name
-from real_models.packages import CACHE, PackagesNotFetched, fetch_models
+from real_models.packages import PackagesNotFetched
+from real_models.table import add_paths, chosen_models, tabulate
 from sonnx_ort import Report, SonnxError, check
 from sonnx_ort.options import DEFAULT, PROFILE
 from sonnx_ort.profile.rule import Rule, Subject
@@ -86,31 +85,21 @@ def run(arguments: Sequence[str]) -> int:
     """
     description = "Say what the whole profile demands of the models of other people's packages."
     parser = report.make_parser("profile", description, 0.5, markdown=True)
-    parser.add_argument(
-        "paths", nargs="*", type=Path, help="models, or folders (default: the published table's)"
-    )
+    add_paths(parser)
     options = parser.parse_args(arguments)
     try:
-        models = files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
+        models = chosen_models(options.paths)
     except PackagesNotFetched as error:
         print(error)
         return 2
     report.print_heading("profile", arguments, f"{_EXPLANATION}\n")
-    found: list[ModelCoverage] = []
-    for name, path in models.items():
-        try:
-            found.append(_look_at(name, path, options))
-        except SonnxError as error:
-            print(f"{name} is left out: {error}", flush=True)
-            continue
-        report.print_row(found[-1].row(), titles=len(found) == 1, first_width=52)
-    if not found:
-        return 2
-    print(f"\n{summary(found)}")
-    if options.markdown is not None:
-        table = report.markdown_table([each.row() for each in found])
-        options.markdown.write_text(f"{table}\n{summary(found)}\n", encoding="utf-8")
-    return 0
+    return tabulate(
+        models,
+        lambda name, path: _look_at(name, path, options),
+        (SonnxError,),
+        summary,
+        options.markdown,
+    )
 
 
 def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelCoverage:

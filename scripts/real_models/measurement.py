@@ -14,7 +14,6 @@ import onnx
 from benchmarks import report
 from benchmarks.rewriting import LOAD, REWRITE, time_rewrites
 from benchmarks.turns import Run, Spread, Turn, apart, ratio_of, seconds_of, take_turns
-from environment import ROOT
 
 from real_models.census import Census, take_census
 from real_models.comparison import (
@@ -25,7 +24,8 @@ from real_models.comparison import (
     start_session,
 )
 from real_models.feeds import Feeds, Trial, UnknownInput, make_feeds, trials_for
-from real_models.packages import CACHE, PackagesNotFetched, fetch_models
+from real_models.packages import PackagesNotFetched
+from real_models.table import add_paths, chosen_models, tabulate
 from sonnx_ort import ModelRejected, SonnxError
 from sonnx_ort.options import DEFAULT
 
@@ -110,16 +110,14 @@ def run(arguments: Sequence[str]) -> int:
     """
     description = "Compare and time the models of other people's packages, rewritten and not."
     parser = report.make_parser("models", description, 2.0, backend=True, markdown=True)
-    parser.add_argument(
-        "paths", nargs="*", type=Path, help="models, or folders (default: the published table's)"
-    )
+    add_paths(parser)
     parser.add_argument("--model", default="", help="only models whose names contain this")
     parser.add_argument(
         "--operators", default=DEFAULT, help="the operators that are enforced, as for rewrite"
     )
     options = parser.parse_args(arguments)
     try:
-        models = files_by_name(options.paths) if options.paths else fetch_models(ROOT / CACHE)
+        models = chosen_models(options.paths)
     except PackagesNotFetched as error:
         print(error)
         return 2
@@ -128,29 +126,13 @@ def run(arguments: Sequence[str]) -> int:
         print(f"There is no model whose name contains '{options.model}'.")
         return 2
     report.print_heading("models", arguments, f"{_EXPLANATION}\n")
-    figures: list[ModelFigures] = []
-    for name, path in chosen.items():
-        try:
-            figures.append(_measure(name, path, options))
-        except _NOT_MEASURED as error:
-            print(f"{name} is left out: {error}", flush=True)
-            continue
-        report.print_row(figures[-1].row(), titles=len(figures) == 1, first_width=52)
-    if not figures:
-        return 2
-    print(f"\n{means(figures)}")
-    if options.markdown is not None:
-        table = report.markdown_table([figure.row() for figure in figures])
-        options.markdown.write_text(f"{table}\n{means(figures)}\n", encoding="utf-8")
-    return 0
-
-
-def files_by_name(paths: Sequence[Path]) -> dict[str, Path]:
-    """The models among files and in folders, each under its folder's name and its own."""
-    files = [
-        f for path in paths for f in (sorted(path.rglob("*.onnx")) if path.is_dir() else [path])
-    ]
-    return {f"{file.resolve().parent.name}/{file.stem}": file for file in files}
+    return tabulate(
+        chosen,
+        lambda name, path: _measure(name, path, options),
+        _NOT_MEASURED,
+        means,
+        options.markdown,
+    )
 
 
 def means(figures: Sequence[ModelFigures]) -> str:
