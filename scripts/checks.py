@@ -16,8 +16,16 @@ SKIPPED = 77
 Check = Callable[[], int]
 """Runs a check and gives its exit status."""
 
-_SHARE = {"SONNX_ORT_GRAPHS": "16", "SONNX_ORT_RUNS": "2", "SONNX_ORT_EXAMPLES": "20"}
-"""How many random trials the tests make unless all is to be thorough."""
+_SHARE = {
+    "SONNX_ORT_GRAPHS": "16",
+    "SONNX_ORT_SPLICES": "16",
+    "SONNX_ORT_RUNS": "2",
+    "SONNX_ORT_EXAMPLES": "20",
+}
+"""How many random trials the tests make unless all is to be thorough.
+
+Many are made with the packages of the lock file alone.
+"""
 
 _CASES = 6
 """How many cases of each test run unless all is to be thorough."""
@@ -50,7 +58,7 @@ def choose_checks(
     Returns:
         The checks by name. All of them are to run, whether or not an earlier one fails.
     """
-    share = {} if thorough else _SHARE
+    share = {} if thorough and environment.versions == "locked" else _SHARE
 
     def module(*command: str) -> int:
         return environment.call(["python", "-m", *command], environment.root, **share)
@@ -65,7 +73,7 @@ def choose_checks(
 
     if models:
         return {"real models": real_models}
-    marked = "not models" if thorough else "not models and not thorough"
+    marked = "not models and not sample" if thorough else "not models and not thorough"
     # Who names tests wants all of their cases.
     cases = () if thorough or pytest_arguments else ("--cases", str(_CASES))
     if environment.versions == "lowest":

@@ -16,6 +16,11 @@ class Distributions:
     source: Path
     wheel: Path
 
+    @property
+    def version(self) -> str:
+        """The version that their names have."""
+        return self.wheel.name.split("-")[1]
+
 
 def build_distributions(python: Path, root: Path, folder: Path) -> Distributions:
     """Build the source distribution, and the wheel from nothing but that.

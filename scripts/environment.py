@@ -14,10 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+PYTHONS = ("3.11", "3.12", "3.13")
+"""The versions of Python that are supported."""
+
+THIS_PYTHON = "{}.{}".format(*sys.version_info)
+"""The version of the Python that runs this."""
+
 # An older Python reads this file and what imports it up to here, so that it can say what is wrong.
-if not (3, 11) <= sys.version_info[:2] <= (3, 13):
-    version = "{}.{}".format(*sys.version_info)
-    sys.stderr.write(f"sonnx_ort needs Python 3.11 to 3.13, this is {version}.\n")
+if THIS_PYTHON not in PYTHONS:
+    sys.stderr.write(f"sonnx_ort needs Python 3.11 to 3.13, this is {THIS_PYTHON}.\n")
     sys.exit(2)
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,15 +48,19 @@ class Environment:
         root: The repository's folder.
         versions: The packages' versions: those of the lock file ("locked"), the oldest supported
             ones ("lowest"), or the newest there are ("newest").
+        python: The version of its Python, one of `PYTHONS`; that of this process by default.
     """
 
     root: Path = ROOT
     versions: str = "locked"
+    python: str = THIS_PYTHON
 
     @property
     def folder(self) -> Path:
         """The environment's own folder."""
-        return self.root / (".venv" if self.versions == "locked" else f".venv-{self.versions}")
+        versions = "" if self.versions == "locked" else f"-{self.versions}"
+        python = "" if self.python == THIS_PYTHON else f"-{self.python}"
+        return self.root / f".venv{versions}{python}"
 
     @property
     def commands(self) -> Path:
@@ -70,16 +79,18 @@ class Environment:
             fresh: Make it in any case, which takes newer packages than the newest that it has.
 
         Raises:
-            EnvironmentNotMade: A command failed; the next call begins again.
+            EnvironmentNotMade: There is no such Python, or a command failed; the next call begins
+                again.
         """
         stamp, made_from = self.folder / "sonnx_ort.stamp", self._made_from()
         has_python = shutil.which("python", path=str(self.commands)) is not None
         if has_python and not fresh and stamp.is_file() and stamp.read_text("utf-8") == made_from:
             return
+        python = find_python(self.python)
         print(f"Making the environment {self.folder.name}: a minute or two.", flush=True)
         pip = (self.commands / "python", "-I", "-m", "pip", "install", "-q", *_OPTIONS)
         commands: list[Sequence[str | Path]] = [
-            (sys.executable, "-I", "-m", "venv", "--clear", self.folder)
+            (python, "-I", "-m", "venv", "--clear", self.folder)
         ]
         if self.versions in LOCKS:
             commands.append((*pip, "--require-hashes", "-r", self.lock))
@@ -128,11 +139,43 @@ class Environment:
 
     def _made_from(self) -> str:
         """A digest of everything that decides what is in the environment."""
-        digest = hashlib.sha256(f"{sys.version_info[:2]} {self.folder}".encode(errors="replace"))
+        digest = hashlib.sha256(f"{self.python} {self.folder}".encode(errors="replace"))
         pinning = [self.lock] if self.versions in LOCKS else []
         for file in (*pinning, self.root / "pyproject.toml"):
             digest.update(file.read_bytes())
         return digest.hexdigest()
+
+
+def find_python(version: str) -> str:
+    """Find a Python of a version: on the PATH, or where uv or pyenv keep it.
+
+    Raises:
+        EnvironmentNotMade: There is none.
+    """
+    if version == THIS_PYTHON:
+        return sys.executable
+    candidates = [shutil.which(f"python{version}")]
+    if shutil.which("uv") is not None:
+        found = captured(["uv", "--quiet", "python", "find", "--no-project", version])
+        candidates.append(found.stdout.strip())
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    candidates += map(str, sorted(pyenv.glob(f"{version}.*/bin/python")))
+    for candidate in filter(None, candidates):
+        if _version_of_python(candidate) == version:
+            return candidate
+    raise EnvironmentNotMade(
+        f"There is no Python {version}, neither on the PATH nor one of uv or pyenv. Install it, "
+        f"for example by: uv python install {version}"
+    )
+
+
+def _version_of_python(program: str) -> str:
+    """The version that a program tells; pyenv puts names on the PATH behind which there is none."""
+    code = "import sys; print('{}.{}'.format(*sys.version_info))"
+    try:
+        return captured([program, "-I", "-c", code]).stdout.strip()
+    except OSError:
+        return ""
 
 
 def captured(

@@ -3,9 +3,10 @@
 Makes the environment `.venv` first if there is none. The wheel is made from the source
 distribution, and installed with what it asks for, and nothing else, in an environment of its own:
 what the project needs and does not ask for is missing there. At last the sources are installed
-there by the very line of the README.
+there by the very line of the README. `--tag v1.2.3` refuses a tag that is not that of the version.
 """
 
+import argparse
 import os
 import re
 import shlex
@@ -21,7 +22,7 @@ from typing import Any
 from distributions import Distributions, build_distributions
 from environment import ROOT, Environment, captured, exit_status
 
-FORMATS = ("text", "json", "sarif", "junit", "html")
+FORMATS = ("text", "json", "sarif", "junit", "html", "github")
 """The forms of a report, each of which may need files of the package."""
 
 _INSTALLATION = re.compile(r"^(?: {4})?(pip install \.)(?= |$)", re.MULTILINE)
@@ -38,12 +39,18 @@ print(sonnx_ort.models.path("digits"))
 
 def main() -> int:
     """Build, install and try; give the exit status of the first command that fails."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tag", help="the tag of the release, which has to be that of the version")
+    tag = parser.parse_args().tag
     environment = Environment()
     environment.prepare()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
             built = build_distributions(environment.commands / "python", ROOT, folder / "built")
+            if tag not in {None, f"v{built.version}"}:
+                print(f"The tag {tag} is not that of version {built.version}.", file=sys.stderr)
+                return 2
             for line in _try(built, environment.lock, folder):
                 print(line, flush=True)
         except subprocess.CalledProcessError as error:

@@ -7,15 +7,16 @@ Chromium is too, some open the HTML report. With `--static` only ruff and mypy r
 `--thorough` all cases and the long tests too. With `--models` it tries models of packages from the
 registry instead, and with `--lowest` the soundness tests on the oldest supported packages, in an
 environment `.venv-lowest`. With `--newest` those run that rest on other packages' behaviour, on the
-newest there are, in an environment `.venv-newest`; with `--fresh` those of today. Other arguments
-go to pytest, which then runs all cases.
+newest there are, in an environment `.venv-newest`; with `--fresh` those of today. With `--python
+3.13` all this runs with another Python, in an environment of its own. Other arguments go to pytest,
+which then runs all cases.
 """
 
 import argparse
 import sys
 
 from checks import choose_checks, run_checks
-from environment import Environment, exit_status
+from environment import PYTHONS, THIS_PYTHON, Environment, exit_status
 
 
 def main() -> int:
@@ -38,8 +39,14 @@ def main() -> int:
         versions.add_argument(
             f"--{name}", dest="versions", action="store_const", const=name, help=what
         )
+    parser.add_argument(
+        "--python",
+        choices=PYTHONS,
+        default=THIS_PYTHON,
+        help="the version of Python; of this one by default",
+    )
     options, pytest_arguments = parser.parse_known_args()
-    environment = Environment(versions=options.versions or "locked")
+    environment = Environment(versions=options.versions or "locked", python=options.python)
     environment.prepare(fresh=options.fresh)
     checks = choose_checks(
         environment,

@@ -9,9 +9,11 @@ longer than all else together.
 """
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sonnx_ort.errors import ContractViolation, InvalidModel, SonnxError
+from sonnx_ort.versions import VERSION
 
 if TYPE_CHECKING:
     from sonnx_ort import models
@@ -52,7 +54,20 @@ __all__ = [
     "verify",
 ]
 
-__version__ = "0.1.0"
+__version__ = VERSION
+
+_HERE = Path(__file__).resolve().parent
+_OUTER_FILES = ("custom_ops/registration.py", "models/manifest.json")
+
+
+def _has_outer_files(folder: Path) -> bool:
+    return all((folder / file).is_file() for file in _OUTER_FILES)
+
+
+# A clone has custom_ops and models beside this folder. In an installed package they are inside, and
+# what lies beside it belongs to others.
+if not _has_outer_files(_HERE) and _has_outer_files(_HERE.parent):
+    __path__.append(str(_HERE.parent))
 
 _MODULES = {
     "Backend": "options",

@@ -4,7 +4,7 @@ import datetime as dt
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import overload
+from typing import Unpack, overload
 
 import onnx
 import onnx_ir as ir
@@ -16,12 +16,20 @@ from sonnx_ort.evidence.making import (
     record_check,
     record_of_rewriting,
 )
-from sonnx_ort.files import Transfer, check_place, write_model
+from sonnx_ort.files import Transfer, check_place, refuse_inputs, refuse_source, write_model
 from sonnx_ort.loading.source import ModelSource, collector_paused, read
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.obligations.waiving import waive
-from sonnx_ort.options import DEFAULT, Backend, Choices, Waivers, choose, choose_demands
+from sonnx_ort.options import (
+    DEFAULT,
+    Backend,
+    Choices,
+    RewriteOptions,
+    Waivers,
+    choose,
+    choose_demands,
+)
 from sonnx_ort.pipeline import (
     apply,
     conformed_if_asked_for,
@@ -74,6 +82,8 @@ def check(  # noqa: PLR0913 - one for each choice
     if record is not None and not isinstance(model, str | os.PathLike):
         raise SonnxError("a record is of files; give the path of the model")
     given = read_waivers(waivers)
+    if record is not None:
+        refuse_inputs(Path(record), _files(waivers))
     choices = Choices(
         choose_demands(edition, broadcast, operators), choose(Backend, "backend", backend)
     )
@@ -88,39 +98,11 @@ def check(  # noqa: PLR0913 - one for each choice
 # Its order matters: protocol buffers have an untyped base, so they pass for anything.
 @overload
 def rewrite(
-    model: str | os.PathLike[str] | bytes | onnx.ModelProto,
-    *,
-    edition: str = ...,
-    broadcast: str = ...,
-    operators: str | Iterable[str] = ...,
-    backend: str = ...,
-    make_explicit: bool = ...,
-    conform: bool = ...,
-    waivers: Waivers = ...,
+    model: str | os.PathLike[str] | bytes | onnx.ModelProto, **options: Unpack[RewriteOptions]
 ) -> onnx.ModelProto: ...
 @overload
-def rewrite(
-    model: ir.Model,
-    *,
-    edition: str = ...,
-    broadcast: str = ...,
-    operators: str | Iterable[str] = ...,
-    backend: str = ...,
-    make_explicit: bool = ...,
-    conform: bool = ...,
-    waivers: Waivers = ...,
-) -> ir.Model: ...
-def rewrite(  # noqa: PLR0913 - one for each choice
-    model: ModelSource,
-    *,
-    edition: str = "typed",
-    broadcast: str = "reject",
-    operators: str | Iterable[str] = DEFAULT,
-    backend: str = "python",
-    make_explicit: bool = False,
-    conform: bool = False,
-    waivers: Waivers = (),
-) -> onnx.ModelProto | ir.Model:
+def rewrite(model: ir.Model, **options: Unpack[RewriteOptions]) -> ir.Model: ...
+def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.ModelProto | ir.Model:
     """Rewrite a model so that each run enforces the profile: at every Div and Sub, or more.
 
     Covers the main graph, the subgraphs of If, Loop and Scan at any depth, and model-local
@@ -130,24 +112,7 @@ def rewrite(  # noqa: PLR0913 - one for each choice
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
             modified.
-        edition: "typed" or "preliminary".
-        broadcast: "reject": operands of different shapes break the profile. "explicit": a
-            Broadcast in front makes the shapes equal; what has no common shape breaks the profile.
-        operators: The operators that are enforced: "default" (Div, Sub and Broadcast),
-            "elementwise", "profile" (all, and the rules on graphs), or names, in a text with commas
-            between or any iterable; one behind a hyphen is left out. `check` reports on all. With
-            "Graph.finite" among them, no output may be NaN or infinite; with "Graph.finite_values"
-            no value that a node computes.
-        backend: "python": custom operators, to be run with `sonnx_ort.register`. "native": guards
-            of standard operators in front of the nodes, which every ONNX Runtime runs. A model
-            that the native backend made is kept, whichever backend is given here.
-        make_explicit: Also write down the types, shapes and defaults of attributes that the file
-            leaves out (`GR2`, `GR4`).
-        conform: Make the safe changes of `sonnx_ort.conform` first, which mend violations of the
-            enforced operators' rules and leave every result as it is.
-        waivers: The violations that are not enforced, with reasons: a TOML file, or waivers, each
-            for exactly one violation. Where shapes differ a Broadcast is inserted in front of the
-            node, and all its other rules are enforced. The model's metadata names the waivers.
+        **options: See `RewriteOptions`.
 
     Returns:
         The enforced model: an `onnx_ir.Model` for one, an `onnx.ModelProto` for anything else.
@@ -160,33 +125,20 @@ def rewrite(  # noqa: PLR0913 - one for each choice
         SonnxError: An option is unknown, or the model is enforced under the other edition, or
             natively for fewer operators, or a waiver has expired or cannot have effect.
     """
-    choices = Choices.of(
-        edition,
-        broadcast,
-        operators,
-        backend,
-        make_explicit=make_explicit,
-        waivers=waivers,
-        conform=conform,
-    )
+    choices = Choices.of(**options)
     with collector_paused():
         enforced = enforce(model, choices)
         return enforced.model if isinstance(model, ir.Model) else enforced.to_complete_proto()
 
 
-def rewrite_file(  # noqa: PLR0913 - one for each choice
+def rewrite_file(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
-    edition: str = "typed",
-    broadcast: str = "reject",
-    operators: str | Iterable[str] = DEFAULT,
-    backend: str = "python",
-    make_explicit: bool = False,
-    conform: bool = False,
     external_data: str = "copy",
-    waivers: Waivers = (),
     record: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    **options: Unpack[RewriteOptions],
 ) -> None:
     """Rewrite a model from file to file.
 
@@ -196,38 +148,28 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
 
     Args:
         source: The file of the model.
-        target: The file to write; an existing one is replaced.
-        edition: As for `rewrite`.
-        broadcast: As for `rewrite`.
-        operators: As for `rewrite`.
-        backend: As for `rewrite`.
-        make_explicit: As for `rewrite`.
-        conform: As for `rewrite`.
+        target: The file to write; an existing one is replaced, but not the source.
         external_data: What becomes of external data where the target lies in another folder:
             "copy", "link" (a hard link, which needs the same file system), or "reference" (it
             stays, which is possible only within the source's folder).
-        waivers: As for `rewrite`.
         record: A file to write too: a record of both models and of all that was found and done, in
             CycloneDX 1.6, which `verify` reads; an existing one is replaced.
+        force: Whether the target may replace the source.
+        **options: See `RewriteOptions`.
 
     Raises:
-        SonnxError: As for `rewrite`; also if the target or the record cannot be written, or another
-            file is in the place of its external data.
+        SonnxError: As for `rewrite`; also if the target or the record cannot be written or would
+            replace a file that is read, or another file is in the place of its external data.
     """
     source, target = Path(source), Path(target)
     check_place(target)
     transfer = choose(Transfer, "external_data", external_data)
-    choices = Choices.of(
-        edition,
-        broadcast,
-        operators,
-        backend,
-        make_explicit=make_explicit,
-        waivers=waivers,
-        conform=conform,
-    )
+    choices, waivers = Choices.of(**options), options.get("waivers", ())
     with collector_paused():
         model = read(source)
+        refuse_source(target, source, model.proto, force=force)
+        for written in (target,) if record is None else (target, Path(record)):
+            refuse_inputs(written, _files(waivers))
         # Only a record needs to know of operators that are not to be enforced.
         examined = examine(load(model, choices), complete=record is not None)
         conformed = conformed_if_asked_for(examined)
@@ -248,3 +190,8 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             )
             recorded = Path(record), cyclonedx(made)
     write_model(proto, content, source, target, transfer, recorded)
+
+
+def _files(waivers: Waivers) -> tuple[Path, ...]:
+    """The file of waivers, if they are given as one."""
+    return (Path(waivers),) if isinstance(waivers, str | os.PathLike) else ()

@@ -1,9 +1,11 @@
 """The public functions `conform` and `conform_file`: a model is brought into the profile."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
 import numpy.typing as npt
@@ -11,10 +13,12 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.comparing.difference import Comparison, compare
-from sonnx_ort.conforming.fixpoint import ConformedGraph, Made, Selection
+from sonnx_ort.conforming.fixpoint import ConformedGraph
+from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import Transfer, check_place, write_model
+from sonnx_ort.files import Transfer, check_place, refuse_source, write_model
 from sonnx_ort.loading.source import ModelSource, ReadModel, collector_paused, read
+from sonnx_ort.obligations.notebook import report_as_html, table
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report, selected_rules
 from sonnx_ort.options import PROFILE, Backend, Choices, choose
@@ -22,7 +26,7 @@ from sonnx_ort.pipeline import Enforced, examine, load, require_serializable
 from sonnx_ort.pipeline import conform as conform_graph
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Conformed:
     """What `conform` gives.
 
@@ -42,6 +46,24 @@ class Conformed:
     before: Report
     report: Report
     left_out: tuple[Made, ...] = ()
+
+    def __repr__(self) -> str:
+        """Give the numbers, for model and reports are long."""
+        return f"<{type(self).__name__}: {self._numbers}>"
+
+    def _repr_html_(self) -> str:
+        """Render the changes by rule, and the report of the changed model, for a notebook."""
+        counts = Counter(
+            (o.rule.id, change.title) for change in self.changes for o in change.mended
+        )
+        rows = [(rule, f"{n:,}", title) for (rule, title), n in counts.most_common()]
+        mended = table(("Mended", "Places", "Change"), rows) if rows else ""
+        return f"<p><strong>{self._numbers}</strong></p>{mended}{report_as_html(self.report)}"
+
+    @property
+    def _numbers(self) -> str:
+        before, after = len(self.before.violations), len(self.remaining)
+        return f"changes: {len(self.changes):,}; violations: {before:,} before, {after:,} now"
 
 
 class ConformOptions(TypedDict, total=False):
@@ -90,7 +112,7 @@ def conform(model: ModelSource, **options: Unpack[ConformOptions]) -> Conformed:
             the changes does not reach its end.
     """
     with collector_paused():
-        result = _conform(read(model), options)
+        result = _conform(read(model), **options)
         changed = result.changed
         given = changed.model if isinstance(model, ir.Model) else changed.to_complete_proto()
     return result.of(given)
@@ -101,6 +123,7 @@ def conform_file(
     target: str | os.PathLike[str],
     *,
     external_data: str = "copy",
+    force: bool = False,
     **options: Unpack[ConformOptions],
 ) -> Conformed:
     """Conform a model from file to file.
@@ -110,22 +133,25 @@ def conform_file(
 
     Args:
         source: The file of the model.
-        target: The file to write; an existing one is replaced.
+        target: The file to write; an existing one is replaced, but not the source.
         external_data: As for `rewrite_file`.
+        force: Whether the target may replace the source.
         **options: As for `conform`.
 
     Returns:
         As `conform` does; external data of the model stays external.
 
     Raises:
-        SonnxError: As for `conform`; also if the target cannot be written, or another file is in
-            the place of its external data.
+        SonnxError: As for `conform`; also if the target cannot be written or would replace a file
+            that is read, or another file is in the place of its external data.
     """
     source, target = Path(source), Path(target)
     check_place(target)
     transfer = choose(Transfer, "external_data", external_data)
     with collector_paused():
-        result = _conform(read(source), options)
+        model = read(source)
+        refuse_source(target, source, model.proto, force=force)
+        result = _conform(model, **options)
         proto = result.changed.to_proto()
         content = require_serializable(proto)
     write_model(proto, content, source, target, transfer)
@@ -149,20 +175,23 @@ class _Result:
         return Conformed(model, changes, remaining, self.before, report, self.left_out)
 
 
-def _conform(source: ReadModel, options: ConformOptions) -> _Result:
-    choices = Choices.of(
-        options.get("edition", "typed"),
-        options.get("broadcast", "reject"),
-        options.get("operators", PROFILE),
-        Backend.NATIVE,
-        make_explicit=False,
-    )
-    rules = selected_rules(options.get("select"), options.get("ignore"))
-    selection = Selection(rules, options.get("unsafe", False))
+def _conform(  # noqa: PLR0913 - one for each option
+    source: ReadModel,
+    *,
+    edition: str = "typed",
+    broadcast: str = "reject",
+    operators: str | Iterable[str] = PROFILE,
+    unsafe: bool = False,
+    select: str | Iterable[str] | None = None,
+    ignore: str | Iterable[str] | None = None,
+    verify: bool = False,
+    inputs: Mapping[str, npt.NDArray[Any]] = MappingProxyType({}),
+    seed: int = 0,
+) -> _Result:
+    choices = Choices.of(edition, broadcast, operators, Backend.NATIVE)
+    selection = Selection(selected_rules(select, ignore), unsafe)
     result = _changed(source, choices, selection)
-    if options.get("verify", False):
-        return _verified(result, source, choices, selection, options)
-    return result
+    return _verified(result, source, choices, selection, inputs, seed) if verify else result
 
 
 def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Result:
@@ -175,18 +204,19 @@ def _changed(source: ReadModel, choices: Choices, selection: Selection) -> _Resu
     return _Result(changed, graph, examined.examination.report)
 
 
-def _verified(
+def _verified(  # noqa: PLR0913, PLR0917 - what was made, how, and what to run it with
     result: _Result,
     source: ReadModel,
     choices: Choices,
     selection: Selection,
-    options: ConformOptions,
+    inputs: Mapping[str, npt.NDArray[Any]],
+    seed: int,
 ) -> _Result:
     """Leave out changes until every value has the bits that it has in the original."""
     left_out: list[Made] = []
     while result.graph.made:
         made = replace(source, proto=result.changed.to_proto())
-        comparison = compare(source, made, options.get("inputs", {}), seed=options.get("seed", 0))
+        comparison = compare(source, made, inputs, seed=seed)
         if comparison.stops[0] is not None:
             raise SonnxError(
                 f"the changes cannot be verified: {comparison.stops[0].node} of the model as it is "

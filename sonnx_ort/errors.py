@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+import os
+import traceback
+from collections.abc import Iterable
+from difflib import get_close_matches
+from html import escape
+from pathlib import Path
 from typing import Any
+
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 class SonnxError(Exception):
     """Base of all errors of this package."""
+
+    def _repr_html_(self) -> str:
+        """Show the message in a notebook."""
+        return f"<strong>{type(self).__name__}</strong><pre>{escape(str(self))}</pre>"
+
+    def _render_traceback_(self) -> list[str]:
+        """Give IPython the line that failed and the message, without the frames of this package."""
+        frames = traceback.extract_tb(self.__traceback__)
+        within = (at for at, frame in enumerate(frames) if frame.filename.startswith(_PACKAGE))
+        entered = next(within, len(frames))
+        caller = traceback.format_list(frames[max(entered - 1, 0) : entered])
+        return [
+            *(line.rstrip() for line in caller),
+            f"{type(self).__name__}: {self._in_notebook()}",
+        ]
+
+    def _in_notebook(self) -> str:
+        return str(self)
 
 
 class InvalidModel(SonnxError):  # noqa: N818 - a public name of the interface
@@ -52,3 +78,13 @@ class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interf
 
 def _restore_violation(message: str, fields: dict[str, Any]) -> ContractViolation:
     return ContractViolation(message, **fields)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A question with the known name that is most like an unknown one; empty if none is.
+
+    Upper and lower case make no difference.
+    """
+    by_lower_case = {each.lower(): each for each in known}
+    alike = get_close_matches(name.lower(), by_lower_case, n=1)
+    return f" (did you mean '{by_lower_case[alike[0]]}'?)" if alike else ""

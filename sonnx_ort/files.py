@@ -5,12 +5,11 @@ import filecmp
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import onnx
-from onnx.external_data_helper import ExternalDataInfo
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import external_tensors
@@ -20,12 +19,78 @@ def check_place(target: Path) -> None:
     """Check before any work that a file can be written to a path.
 
     Raises:
-        SonnxError: The path is a folder, or its folder does not exist.
+        SonnxError: The path is a folder or unusable, or its folder does not exist.
     """
-    if target.is_dir():
-        raise SonnxError(f"'{target}' cannot be written: it is a folder")
-    if not target.parent.is_dir():
-        raise SonnxError(f"'{target}' cannot be written: there is no folder '{target.parent}'")
+    try:
+        if target.is_dir():
+            raise SonnxError(f"'{target}' cannot be written: it is a folder")
+        if not target.parent.is_dir():
+            raise SonnxError(f"'{target}' cannot be written: there is no folder '{target.parent}'")
+    except OSError as error:
+        raise SonnxError(f"'{target}' cannot be written: {error.strerror or error}") from error
+
+
+def refuse_inputs(target: Path, inputs: Iterable[Path], remedy: str = "name another file") -> None:
+    """Check that a file to write is none of those that are read, by whatever path or link.
+
+    Raises:
+        SonnxError: It is one of them.
+    """
+    for path in inputs:
+        if same_file(target, path):
+            raise SonnxError(
+                f"'{target}' cannot be written: it would replace the input '{path}'; {remedy}"
+            )
+
+
+def refuse_external_data(target: Path, model: Path, proto: onnx.ModelProto) -> None:
+    """Check that a file to write is none of a model's external data.
+
+    Raises:
+        SonnxError: It is, or it is in the place of a copy beside it.
+    """
+    for folder in (model.parent, target.parent):
+        if any(same_file(target, folder / place) for place in external_locations(proto)):
+            raise SonnxError(
+                f"'{target}' cannot be written: it would replace the model's external data; "
+                "name another file"
+            )
+
+
+def refuse_source(target: Path, source: Path, proto: onnx.ModelProto, *, force: bool) -> None:
+    """Check that a model to write replaces nothing of the model that it is made from.
+
+    Its file may be replaced by force, but never its external data, which both refer to.
+
+    Raises:
+        SonnxError: It would.
+    """
+    refuse_external_data(target, source, proto)
+    if not force:
+        remedy = "name another file, or add --force (in Python, force=True)"
+        refuse_inputs(target, [source], remedy)
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, which need not exist yet."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def external_locations(proto: onnx.ModelProto) -> list[str]:
+    """The locations of a model's external data, sorted."""
+    entries = (entry for tensor in external_tensors(proto) for entry in tensor.external_data)
+    return sorted({entry.value for entry in entries if entry.key == "location"})
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; False if it cannot even be looked at, as a name too long."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def write_text(target: Path, text: str) -> None:
@@ -82,9 +147,8 @@ def missing_external_data(
     Raises:
         SonnxError: A different file exists at a required path.
     """
-    locations = sorted({ExternalDataInfo(tensor).location for tensor in external_tensors(proto)})
     missing = []
-    for location in locations:
+    for location in external_locations(proto):
         origin, place = source_folder / location, target_folder / location
         if not place.exists():
             missing.append((origin, place))

@@ -3,9 +3,9 @@
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.obligations.waivers import Waiver, WaiverSource, read_waivers
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, ELEMENTWISE_OPERATORS, OPERATORS
@@ -62,10 +62,11 @@ def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
             the rules on graphs, "default", "elementwise", or "profile" for all of these; and
             "Graph.finite" or "Graph.finite_values", which are part of none. Broadcast,
             for which ONNX Runtime has no kernel, is always included. A name behind a hyphen is
-            left out: "profile,-Graph" are all operators without the rules on graphs.
+            left out: "profile,-Graph" are all operators without the rules on graphs. Capitals make
+            no difference.
 
     Raises:
-        SonnxError: A name is not in the profile; the message lists its operators.
+        SonnxError: A name is not in the profile; the message has a similar one, and all.
     """
     names = operators.split(",") if isinstance(operators, str) else operators
     if not isinstance(names, Iterable):
@@ -84,22 +85,48 @@ def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
 
 def _named(name: str) -> frozenset[str]:
     """The operators, or the rules on graphs, that have a name."""
-    groups = {
-        DEFAULT: DEFAULT_OPERATORS,
-        ELEMENTWISE: ELEMENTWISE_OPERATORS,
-        **dict.fromkeys((PROFILE, ALL), frozenset({GRAPH, *OPERATORS})),
-        FINITE_OUTPUTS: frozenset({FINITE_OUTPUTS}),
-        FINITE_VALUES: frozenset({FINITE_OUTPUTS, FINITE_VALUES}),
-    }
-    if name in groups:
-        return groups[name]
-    if name in OPERATORS or name == GRAPH:
-        return frozenset({name})
+    exact = _BY_LOWER_CASE.get(name.lower(), name)
+    if exact in _GROUPS:
+        return _GROUPS[exact]
+    if exact in OPERATORS or exact == GRAPH:
+        return frozenset({exact})
     known = sorted([GRAPH, FINITE_OUTPUTS, FINITE_VALUES, *OPERATORS])
+    meant = did_you_mean(name, (DEFAULT, ELEMENTWISE, PROFILE, *known))
     raise SonnxError(
-        f"operators: the profile does not speak of '{name}'; choose '{DEFAULT}', '{ELEMENTWISE}', "
-        f"'{PROFILE}', or some of {', '.join(known)}"
+        f"operators: the profile does not speak of '{name}'{meant}; choose '{DEFAULT}', "
+        f"'{ELEMENTWISE}', '{PROFILE}', or some of {', '.join(known)}"
     )
+
+
+_GROUPS = {
+    DEFAULT: DEFAULT_OPERATORS,
+    ELEMENTWISE: ELEMENTWISE_OPERATORS,
+    PROFILE: frozenset({GRAPH, *OPERATORS}),
+    ALL: frozenset({GRAPH, *OPERATORS}),
+    FINITE_OUTPUTS: frozenset({FINITE_OUTPUTS}),
+    FINITE_VALUES: frozenset({FINITE_OUTPUTS, FINITE_VALUES}),
+}
+"""Names that stand for operators and rules on graphs."""
+
+_BY_LOWER_CASE = {name.lower(): name for name in (*_GROUPS, GRAPH, *OPERATORS)}
+
+
+def name_operators(operators: frozenset[str]) -> str:
+    """A short text that `choose_operators` reads as these operators: a group, if it is one."""
+    groups = {name: choose_operators(name) for name in (DEFAULT, ELEMENTWISE, PROFILE)}
+    for name, group in groups.items():
+        if group == operators:
+            return name
+    texts = [",".join(sorted(operators - {BROADCAST.name})) or BROADCAST.name]
+    texts += (
+        ",".join([name, *sorted(operators - group), *_without(group - operators)])
+        for name, group in groups.items()
+    )
+    return min(texts, key=len)
+
+
+def _without(operators: frozenset[str]) -> list[str]:
+    return [f"-{name}" for name in sorted(operators)]
 
 
 Waivers = WaiverSource
@@ -129,6 +156,41 @@ class Enforcement:
     opset: int
 
 
+class RewriteOptions(TypedDict, total=False):
+    """The options of `rewrite` and `rewrite_file`, by name.
+
+    Attributes:
+        edition: "typed", the default, or "preliminary".
+        broadcast: "reject", the default: operands of different shapes break the profile.
+            "explicit": a Broadcast in front makes the shapes equal; what has no common shape breaks
+            the profile.
+        operators: The operators that are enforced: "default" (Div, Sub and Broadcast),
+            "elementwise", "profile" (all, and the rules on graphs), or names, in a text with commas
+            between or any iterable; one behind a hyphen is left out. `check` reports on all. With
+            "Graph.finite" among them, no output may be NaN or infinite; with "Graph.finite_values"
+            no value that a node computes.
+        backend: "python", the default: custom operators, to be run with `sonnx_ort.register`.
+            "native": guards of standard operators in front of the nodes, which every ONNX Runtime
+            runs. A model that the native backend made is kept, whichever backend is given here.
+        make_explicit: Whether to write down also the types, shapes and defaults of attributes that
+            the file leaves out (`GR2`, `GR4`); not by default.
+        conform: Whether to make the safe changes of `sonnx_ort.conform` first, which mend
+            violations of the enforced operators' rules and leave every result as it is; not by
+            default.
+        waivers: The violations that are not enforced, with reasons: a TOML file, or waivers, each
+            for exactly one violation. Where shapes differ a Broadcast is inserted in front of the
+            node, and all its other rules are enforced. The model's metadata names the waivers.
+    """
+
+    edition: str
+    broadcast: str
+    operators: str | Iterable[str]
+    backend: str
+    make_explicit: bool
+    conform: bool
+    waivers: Waivers
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     """How a model is to be rewritten.
@@ -150,12 +212,12 @@ class Choices:
     @classmethod
     def of(  # noqa: PLR0913 - one for each choice
         cls,
-        edition: str,
-        broadcast: str,
-        operators: str | Iterable[str],
-        backend: str,
+        edition: str = "typed",
+        broadcast: str = "reject",
+        operators: str | Iterable[str] = DEFAULT,
+        backend: str = "python",
         *,
-        make_explicit: bool,
+        make_explicit: bool = False,
         waivers: Waivers = (),
         conform: bool = False,
     ) -> "Choices":

@@ -12,6 +12,7 @@ loaded, by examining what it was made from; that examination is the model's own.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import onnx
@@ -19,16 +20,18 @@ import onnx_ir as ir
 import onnxruntime
 
 from sonnx_ort.conforming.declarations import make_graph_explicit, meet_graph_rules
-from sonnx_ort.conforming.fixpoint import ConformedGraph, Made, Selection, conform_graph
+from sonnx_ort.conforming.fixpoint import ConformedGraph, conform_graph
 from sonnx_ort.conforming.preview import with_mendable
+from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
 from sonnx_ort.enforcing.native.recognition import NativelyEnforced, recognize_native_model
 from sonnx_ort.enforcing.native.record import forget, read_enforcement, restore
 from sonnx_ort.enforcing.python.backend import check_for_any_version
 from sonnx_ort.enforcing.python.recognition import recognize_enforced_nodes
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.canonical import LoadedModel, load_canonical, serializable
+from sonnx_ort.loading.canonical import LoadedModel, load_canonical
 from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.loading.serialization import serializable, serialize
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.report import Report, identify
@@ -152,13 +155,16 @@ def load(model: ModelSource | ReadModel, choices: Choices) -> Loaded:
     return Loaded(choices, loaded, enforced, None)
 
 
-def examine(loaded: Loaded, *, complete: bool = False) -> Examined:
+def examine(
+    loaded: Loaded, *, complete: bool = False, known: Examination | None = None
+) -> Examined:
     """Hold every node to every rule that binds it.
 
     Args:
         loaded: The model.
         complete: Whether the report also covers operators that are not to be enforced, and findings
             where nothing is violated.
+        known: What is known of the same graph; see `examine_model`.
 
     Raises:
         InvalidModel: An operand is of a type that its operator's version does not take, or the
@@ -178,6 +184,7 @@ def examine(loaded: Loaded, *, complete: bool = False) -> Examined:
         waivers=choices.waivers,
         # A model of the python backend runs beside its kernels; any version runs a native one.
         runtime=onnxruntime.__version__ if choices.backend is Backend.PYTHON else None,
+        known=known,
     )
     recorded = recorded_waivers(model.graph_model.metadata_props)
     report = with_recorded_waivers(examination.report, recorded)
@@ -200,9 +207,13 @@ def conform(examined: Examined, selection: Selection) -> ConformedGraph:
     return conform_graph(
         loaded.model.graph_model,
         examined.examination,
-        lambda: examine(loaded, complete=True).examination,
+        partial(_examine_again, loaded),
         selection,
     )
+
+
+def _examine_again(loaded: Loaded, known: Examination | None) -> Examination:
+    return examine(loaded, complete=True, known=known).examination
 
 
 def conformed_if_asked_for(examined: Examined) -> Examined:
@@ -230,7 +241,7 @@ def preview(examined: Examined) -> Report:
     loaded, examination = examined.loaded, examined.examination
     if loaded.native is not None or loaded.enforced:
         return examination.report
-    return with_mendable(loaded.model.graph_model, examination)
+    return with_mendable(loaded.model.graph_model, examination, partial(_examine_again, loaded))
 
 
 def plan(examined: Examined) -> Planned:
@@ -320,8 +331,7 @@ def reference_of(model: bytes) -> onnx.ModelProto:
 def _proto_of(model: ir.Model, original: onnx.ModelProto) -> onnx.ModelProto:
     """A model as a protocol buffer of its own, with what the graph library has no place for."""
     proto = onnx.ModelProto()
-    with serializable():
-        proto.CopyFrom(ir.to_proto(model))
+    proto.CopyFrom(serialize(model))
     proto.training_info.extend(original.training_info)
     return proto
 

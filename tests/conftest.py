@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import sonnx_ort
-from sonnx_ort.options import Backend
+from sonnx_ort.options import Backend, Choices
 
 # onnxruntime_extensions has all child processes take protobuf's slow implementation in Python.
 os.environ.pop("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", None)
@@ -27,8 +27,6 @@ settings.register_profile(
 )
 settings.load_profile("reproducible")
 
-_CHOOSING = (sonnx_ort.rewrite, sonnx_ort.rewrite_file, sonnx_ort.InferenceSession.__init__)
-
 
 @pytest.fixture(params=list(Backend), ids=str, scope="module")
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
@@ -37,10 +35,13 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     Sessions verify their proofs, unless a test chooses otherwise.
     """
     chosen = Backend(request.param)
+    of_rewriting = Choices.of.__func__
+    *others, _ = of_rewriting.__defaults__
+    of_sessions = sonnx_ort.InferenceSession.__init__.__kwdefaults__
     with pytest.MonkeyPatch.context() as patch:
-        for function in _CHOOSING:
-            patch.setitem(function.__kwdefaults__, "backend", chosen.value)
-        patch.setitem(sonnx_ort.InferenceSession.__init__.__kwdefaults__, "verify_proofs", True)
+        patch.setattr(of_rewriting, "__defaults__", (*others, chosen.value))
+        patch.setitem(of_sessions, "backend", chosen.value)
+        patch.setitem(of_sessions, "verify_proofs", True)
         yield chosen
 
 

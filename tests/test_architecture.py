@@ -11,13 +11,14 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "profile": set(),
+    "versions": set(),
     "oracle": {"profile"},
     "custom_ops": {"errors", "profile"},
     "loading": {"errors", "profile"},
     "models": {"errors", "profile"},
     "files": {"errors", "loading"},
     "knowledge": {"custom_ops", "errors", "loading", "profile"},
-    "obligations": {"errors", "knowledge", "loading", "profile"},
+    "obligations": {"errors", "knowledge", "loading", "profile", "versions"},
     "conforming": {"errors", "knowledge", "loading", "obligations", "profile"},
     "options": {"errors", "obligations", "profile"},
     "enforcing": {
@@ -47,6 +48,7 @@ BELOW: dict[str, set[str]] = {
         "options",
         "pipeline",
         "profile",
+        "versions",
     },
     "api": {
         "conforming",

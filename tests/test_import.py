@@ -28,10 +28,32 @@ def test_nothing_is_imported_before_it_is_needed(code: str, never: list[str]) ->
     assert set(json.loads(child.stdout)).isdisjoint(never), child
 
 
+FIRST_USES = f"""
+import importlib, json, sys
+
+import numpy, onnx, onnx_ir, onnxruntime
+
+names = {{}}
+for name in {sonnx_ort.__all__}:
+    for module in [module for module in sys.modules if module.partition(".")[0] == "sonnx_ort"]:
+        del sys.modules[module]
+    names[name] = getattr(importlib.import_module("sonnx_ort"), name).__name__
+print(json.dumps(names))
+"""
+"""Uses each public name first of all, in one process: what others need is imported once."""
+
+
+@pytest.fixture(scope="module")
+def first_uses() -> dict[str, str]:
+    child = run_python(FIRST_USES)
+    assert child.exit_status == 0, child
+    names: dict[str, str] = json.loads(child.stdout)
+    return names
+
+
 @pytest.mark.parametrize("name", sonnx_ort.__all__)
-def test_public_name_is_there_at_its_first_use(name: str) -> None:
-    child = run_python(f"import sonnx_ort\nprint(sonnx_ort.{name}.__name__)")
-    assert child.stdout.strip().rpartition(".")[2] == name, child
+def test_public_name_is_there_at_its_first_use(first_uses: dict[str, str], name: str) -> None:
+    assert first_uses[name].rpartition(".")[2] == name
 
 
 def test_public_names_are_listed_before_they_are_used() -> None:

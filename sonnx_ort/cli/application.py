@@ -1,25 +1,73 @@
-"""The command `sonnx-ort`, composed of its subcommands."""
+"""The command `sonnx-ort`: its subcommands, each of which is imported when it is asked for.
 
-from typing import Annotated
+Importing the analysis takes most of a second, which `--help` and `--version` do not need. So the
+help lists short texts that stand here, and a test compares them with those of the subcommands.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from sonnx_ort.cli import check, conform, demo, diff, explain, rewrite, run, verify
+COMMANDS: Mapping[str, str] = {
+    "check": "Report which rules a model keeps, and where. Runs no model.",
+    "explain": "Explain a rule, or all rules of an operator.",
+    "conform": "Bring a model into the profile, by changes that leave every result as it is.",
+    "rewrite": "Write a model that enforces the profile in every run.",
+    "verify": "Compare a model with its evidence record.",
+    "run": "Rewrite a model if need be, run it once, and show its outputs.",
+    "diff": "Run two models side by side, and show where they first differ.",
+    "demo": "Show on bundled models what goes wrong without the profile.",
+}
+"""The subcommands in the order in which the help lists them, and their short help."""
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
+
+
+class _Deferred(TyperCommand):
+    """A subcommand of which only the name and the short help are known until it is invoked."""
+
+    def make_context(self, info_name: str | None, args: list[str], *given: Any, **more: Any) -> Any:
+        """Import the subcommand, and let it take its place."""
+        return load(str(self.name)).make_context(info_name, args, *given, **more)
+
+
+def load(name: str) -> Any:
+    """Import a subcommand, as typer's command object."""
+    command = typer.main.get_command(import_module(f"sonnx_ort.cli.{name}").app)
+    command.context_settings.update(CONTEXT)
+    return command
+
+
+class _Commands(TyperGroup):
+    """The subcommands."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: _Deferred(name, help=text) for name, text in COMMANDS.items()}
+
 
 app = typer.Typer(
     name="sonnx-ort",
-    help="Makes ONNX models keep to the SONNX profile, and runs them in ONNX Runtime.\n\n"
-    "Exit status 0: the profile is kept; 1: it is violated; 2: unusable input or arguments.",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings=CONTEXT,
 )
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
         from sonnx_ort import __version__
+        from sonnx_ort.cli.settings_file import nearest
 
         typer.echo(f"sonnx-ort {__version__}")
+        if path := nearest(Path()):
+            typer.echo(f"settings: {path}")
         raise typer.Exit
 
 
@@ -30,13 +78,11 @@ def options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Handle the options before a command."""
+    """Make ONNX models keep to the SONNX profile, and run them in ONNX Runtime.
+
+    Exit status 0: the profile is kept; 1: it is violated; 2: unusable input or arguments.
+    """
     del version
-
-
-# The order in which the help lists the commands.
-for command in (check, explain, conform, rewrite, verify, run, diff, demo):
-    app.add_typer(command.app)
 
 
 def main() -> None:

@@ -1,18 +1,22 @@
 """`sonnx-ort check`: checks models one after the other."""
 
-import datetime as dt
-import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
+from sonnx_ort.cli.batch import (
+    STANDARD_INPUT,
+    ModelToCheck,
+    check_models,
+    find_models,
+    progress,
+    with_waivers,
+)
 from sonnx_ort.cli.options import (
     BackendOption,
     BroadcastOption,
@@ -23,141 +27,35 @@ from sonnx_ort.cli.options import (
     RecordOption,
     errors_as_sentences,
     examples,
+    subcommand,
 )
+from sonnx_ort.cli.settings import CommandWithSettings, Given, ShowSettingsOption
 from sonnx_ort.errors import InvalidModel, SonnxError
-from sonnx_ort.files import check_place, write_text
-from sonnx_ort.loading.source import collector_paused
+from sonnx_ort.files import (
+    check_place,
+    refuse_external_data,
+    refuse_inputs,
+    same_file,
+    write_text,
+)
+from sonnx_ort.loading.source import read
 from sonnx_ort.obligations.report import selected_rules
-from sonnx_ort.obligations.waivers import Waiver
-from sonnx_ort.obligations.waiving import waive
+from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.options import DEFAULT, Backend, Choices, choose_demands
-from sonnx_ort.pipeline import examine, load, preview
 from sonnx_ort.profile.options import Broadcasting, Edition
-from sonnx_ort.reporting.checked_models import Check, CheckedModel, FailOn, check_with_outline
+from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat
+from sonnx_ort.reporting.overview import overviews, statistics
 from sonnx_ort.reporting.text_report import text_reports
-
-DELAY = 1.0
-"""The delay in seconds before the progress is shown."""
-
-
-@contextmanager
-def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
-    """Show the progress of a loop until the block ends.
-
-    Args:
-        total: The number of steps.
-        console: The console; nothing is shown if it is not a terminal.
-
-    Yields:
-        A function to call with the name of each step before it is done.
-    """
-    if not console.is_interactive:
-        yield lambda _: None
-        return
-    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    bar = Progress(*columns, console=console, transient=True)
-    task = bar.add_task("", total=total, completed=-1)
-    timer = threading.Timer(DELAY, bar.start)
-    timer.start()
-    try:
-        yield lambda name: bar.update(task, description=name, advance=1)
-    finally:
-        timer.cancel()
-        # The timer may be starting the display at this moment.
-        timer.join()
-        bar.stop()
-
-
-STANDARD_INPUT = "-"
-"""The name of the model on standard input."""
-
-
-def find_models(given: Iterable[str]) -> list[str]:
-    """Find the files of models.
-
-    Args:
-        given: Files, which need not exist; folders, which stand for all `.onnx` files in or below
-            them, sorted by name; or "-".
-
-    Returns:
-        The files without repetitions.
-
-    Raises:
-        SonnxError: A folder has no such file.
-    """
-    found: list[str] = []
-    for name in given:
-        folder = Path(name)
-        if not folder.is_dir():
-            found.append(name)
-            continue
-        inside = sorted(str(path) for path in folder.rglob("*.onnx") if path.is_file())
-        if not inside:
-            raise SonnxError(f"there is no .onnx file in the folder '{name}'")
-        found.extend(inside)
-    return list(dict.fromkeys(found))
-
-
-def check_models(
-    names: Sequence[str],
-    choices: Choices,
-    *,
-    before_each: Callable[[str], None] = lambda _: None,
-    drawn: bool = False,
-) -> tuple[CheckedModel, ...]:
-    """Check models.
-
-    `before_each` is called with each name before its model is checked.
-    """
-    checked: list[CheckedModel] = []
-    for name in names:
-        before_each(name)
-        checked.append(_check(name, choices, drawn=drawn))
-    return tuple(checked)
-
-
-def with_waivers(
-    checked: Sequence[CheckedModel],
-    *,
-    waivers: Iterable[Waiver] = (),
-    rules: Iterable[str] | None = None,
-) -> tuple[CheckedModel, ...]:
-    """Apply waivers to checked models, and select the reported rules.
-
-    None for the rules means all.
-
-    Raises:
-        SonnxError: A waiver does not match exactly the violations that it covers.
-    """
-    reports = [model.report for model in checked if model.report is not None]
-    waived = iter(waive(reports, waivers, dt.date.today()))
-    return tuple(
-        model if model.report is None else replace(model, report=next(waived).selected(rules))
-        for model in checked
-    )
-
-
-def _check(name: str, choices: Choices, *, drawn: bool) -> CheckedModel:
-    try:
-        source = sys.stdin.buffer.read() if name == STANDARD_INPUT else name
-        if drawn:
-            report, graph = check_with_outline(source, choices)
-            return CheckedModel(name, report, graph=graph)
-        with collector_paused():
-            report = preview(examine(load(source, choices), complete=True))
-        return CheckedModel(name, report)
-    except SonnxError as error:
-        return CheckedModel(name, None, str(error))
-
 
 STANDARD = "-"
 """The name of standard output instead of a file."""
 
-app = typer.Typer()
+app = subcommand()
 
 
 @app.command(
+    cls=CommandWithSettings,
     epilog=examples(
         "sonnx-ort check model.onnx",
         "sonnx-ort check models/ --format sarif -o models.sarif",
@@ -165,9 +63,10 @@ app = typer.Typer()
         "sonnx-ort check model.onnx --select Div,Sub --ignore Div.int",
         "sonnx-ort check model.onnx --waivers waivers.toml --record record.json",
         "sonnx-ort check - < model.onnx",
-    )
+    ),
 )
 def check(
+    context: typer.Context,
     models: Annotated[
         list[str],
         typer.Argument(
@@ -215,38 +114,91 @@ def check(
         typer.Option(metavar="FILE", help="A TOML file of waived violations, with reasons."),
     ] = None,
     record: RecordOption = None,
+    detail: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Show every obligation and finding, with evidence."),
+    ] = False,
+    by_rule: Annotated[
+        bool, typer.Option("--statistics", help="Show a table of rules in place of the report.")
+    ] = False,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", min=0, metavar="N", help="Check N models at once; 0: one on each core."
+        ),
+    ] = 1,
     quiet: QuietOption = False,
+    _show: ShowSettingsOption = False,
 ) -> None:
-    """Report the status of every rule at every node, with its evidence. Runs no model.
+    """Report which rules a model keeps, and where. Runs no model.
 
-    Of several models each is checked, whatever becomes of the others.
+    Shows what matters first: the verdict, each cause with the number of nodes, and the command to
+    type next. Of several models it shows a line each; each is checked, whatever becomes of the
+    others.
 
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
-    from sonnx_ort.cli.check import check_models, find_models, progress, with_waivers
-    from sonnx_ort.obligations.waivers import read_waivers
-
     with errors_as_sentences():
         if output != STANDARD:
             check_place(Path(output))
-        choices = Choices(choose_demands(edition, broadcast, operators), backend)
-        rules = selected_rules(select, ignore)
         names = find_models(models)
-        given = () if waivers is None else read_waivers(waivers)
+        options = {
+            "edition": edition,
+            "broadcast": broadcast,
+            "operators": operators,
+            "backend": backend,
+            "select": select,
+            "ignore": ignore,
+        }
+        wanted = [_to_check(name, options, context.obj) for name in names]
+        waived = () if waivers is None else read_waivers(waivers)
+        _refuse_inputs(output, record, names, waivers)
         with progress(len(names), Console(stderr=True, quiet=quiet)) as step:
             drawn = report_format is ReportFormat.HTML
-            checked = check_models(names, choices, before_each=step, drawn=drawn)
+            checked = check_models(wanted, before_each=step, drawn=drawn, jobs=jobs)
         done = Check(checked, fail_on, alone=names == models and len(names) == 1)
         _print_unusable(done)
-        done = replace(done, models=with_waivers(checked, waivers=given, rules=rules))
+        done = replace(done, models=with_waivers(wanted, checked, waived))
         if record is not None:
-            _record(done, record, backend)
+            _record(done, record, wanted[0].choices.backend)
         if output != STANDARD or not quiet:
-            _write(output, report_format, done)
+            text = statistics if by_rule else text_reports if detail else overviews
+            _write(output, report_format, done, text)
     if done.unusable:
         raise typer.Exit(ExitStatus.UNUSABLE)
     if done.failed:
         raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _to_check(name: str, options: Mapping[str, Any], given: Given) -> ModelToCheck:
+    """A model with the options of the command, and with the settings that it has by itself."""
+    own = {**options, **{k: v for k, v in given.of(name).items() if k in options}}
+    demands = choose_demands(own["edition"], own["broadcast"], own["operators"])
+    return ModelToCheck(
+        name,
+        Choices(demands, own["backend"]),
+        selected_rules(own["select"], own["ignore"]),
+        str(given.settings.path or ""),
+    )
+
+
+def _refuse_inputs(
+    output: str, record: Path | None, names: Iterable[str], waivers: Path | None
+) -> None:
+    """Check that neither the report nor the record replaces a file that is read."""
+    report = None if output == STANDARD else Path(output)
+    for path in filter(None, (report, record)):
+        refuse_inputs(path, [] if waivers is None else [waivers])
+    if report is None:
+        return
+    if record is not None and same_file(record, report):
+        raise SonnxError(f"'{record}' is the report's file; give the record one of its own")
+    models = [Path(name) for name in names]
+    refuse_inputs(report, models)
+    for model in models if report.exists() else ():
+        # A model that cannot be read has its own message, and does not end the others' check.
+        with suppress(InvalidModel):
+            refuse_external_data(report, model, read(model).proto)
 
 
 def _print_unusable(check: Check) -> None:
@@ -259,7 +211,6 @@ def _print_unusable(check: Check) -> None:
 
 
 def _record(check: Check, record: Path, backend: Backend) -> None:
-    from sonnx_ort.cli.check import STANDARD_INPUT
     from sonnx_ort.evidence.making import record_check
 
     (model, *others) = check.models
@@ -268,13 +219,18 @@ def _record(check: Check, record: Path, backend: Backend) -> None:
     record_check(Path(model.name), model.report, record, backend)
 
 
-def _write(output: str, report_format: ReportFormat, check: Check) -> None:
-    if output != STANDARD:
-        write_text(Path(output), f"{WRITERS[report_format](check)}\n")
-    elif report_format is ReportFormat.TEXT and _colours_wanted():
-        typer.echo(text_reports(check, coloured=True), color=True)
+def _write(
+    output: str, report_format: ReportFormat, check: Check, text: Callable[..., str]
+) -> None:
+    if report_format is ReportFormat.TEXT:
+        coloured = output == STANDARD and _colours_wanted()
+        written = text(check, coloured=coloured)
     else:
-        typer.echo(WRITERS[report_format](check))
+        coloured, written = False, WRITERS[report_format](check)
+    if output == STANDARD:
+        typer.echo(written, color=coloured or None)
+    else:
+        write_text(Path(output), f"{written}\n")
 
 
 def _colours_wanted() -> bool:

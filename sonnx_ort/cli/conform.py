@@ -9,26 +9,30 @@ from sonnx_ort.cli.options import (
     BroadcastOption,
     EditionOption,
     ExitStatus,
+    ForceOption,
     ModelArgument,
     OperatorsOption,
     QuietOption,
     errors_as_sentences,
     examples,
+    subcommand,
 )
+from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import Transfer
+from sonnx_ort.files import Transfer, refuse_inputs
 from sonnx_ort.options import PROFILE
 from sonnx_ort.profile.options import Broadcasting, Edition
 
-app = typer.Typer()
+app = subcommand()
 
 
 @app.command(
+    cls=CommandWithSettings,
     epilog=examples(
         "sonnx-ort conform model.onnx -o conforming.onnx",
         "sonnx-ort conform model.onnx --diff --select Slice",
         "sonnx-ort conform model.onnx -o conforming.onnx --verify --input x=x.npy",
-    )
+    ),
 )
 def conform(
     model: ModelArgument,
@@ -66,7 +70,9 @@ def conform(
     external_data: Annotated[
         Transfer, typer.Option(help="What becomes of external data in another folder.")
     ] = Transfer.COPY,
+    force: ForceOption = False,
     quiet: QuietOption = False,
+    _show: ShowSettingsOption = False,
 ) -> None:
     """Bring a model into the profile, by changes that leave every result as it is.
 
@@ -75,12 +81,13 @@ def conform(
 
     Exit status 0: nothing is violated any more; 1: something is still; 2: unusable input.
     """
-    from sonnx_ort.cli.run import read_feeds
+    from sonnx_ort.cli.batch import working_on
+    from sonnx_ort.cli.run import feed_files, read_feeds
     from sonnx_ort.conformity import ConformOptions, conform_file
     from sonnx_ort.conformity import conform as conform_model
     from sonnx_ort.reporting.conformity_report import conformity_report
 
-    with errors_as_sentences():
+    with errors_as_sentences(), working_on(str(model), quiet=quiet):
         if (output is None) is not diff:
             raise SonnxError("give either a file to write, with -o, or --diff")
         options = ConformOptions(
@@ -97,7 +104,10 @@ def conform(
         if output is None:
             conformed = conform_model(model, **options)
         else:
-            conformed = conform_file(model, output, external_data=external_data, **options)
+            refuse_inputs(output, feed_files(feeds or []).values())
+            conformed = conform_file(
+                model, output, external_data=external_data, force=force, **options
+            )
     if not quiet:
         typer.echo(conformity_report(conformed, every=diff))
         if output is not None:

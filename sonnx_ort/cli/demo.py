@@ -1,277 +1,79 @@
-"""`sonnx-ort demo`: compares every bundled model with its manifest.
+"""`sonnx-ort demo`: shows on bundled models what goes wrong without the profile."""
 
-This module uses the models, the rewrite and the runtime, and prints nothing.
-"""
-
-import enum
-import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated
 
-import numpy.typing as npt
-import onnxruntime
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from sonnx_ort import models
-from sonnx_ort.cli.options import BackendOption, ExitStatus, examples
-from sonnx_ort.errors import ContractViolation
-from sonnx_ort.models import (
-    Approximation,
-    Case,
-    Classification,
-    Example,
-    Expectation,
-    Outputs,
-    Rejection,
-    RunViolation,
-    StaticViolation,
-    describe,
-    describe_difference,
-    same_elements,
-)
-from sonnx_ort.obligations.report import ModelRejected
+from sonnx_ort.cli.demonstration import Row, demonstrate, demonstration_table
+from sonnx_ort.cli.options import BackendOption, ExitStatus, examples, subcommand
+from sonnx_ort.cli.scenes import Played, play
+from sonnx_ort.models import Approximation, Classification, Outputs, Rejection, RunViolation
 from sonnx_ort.options import Backend
-from sonnx_ort.runtime.session import InferenceSession
+from sonnx_ort.reporting.terminal import in_columns, wrapped
 
-_FATAL = 4
+_WIDTH_OF_TABLE = 140
 
-Array = npt.NDArray[Any]
+_GROUPS = {
+    Outputs: "give the numbers that the documents state",
+    Rejection: "are rejected before any run",
+    RunViolation: "run, and fail with an error where a rule is violated",
+    Classification: "classify as before",
+    Approximation: "compute what they did before, to the bit",
+}
+"""What is expected of a case, in words."""
+
+app = subcommand()
 
 
-class Verdict(enum.StrEnum):
-    """The outcome of comparing a case with the manifest."""
+@app.command(
+    epilog=examples("sonnx-ort demo", "sonnx-ort demo --backend native", "sonnx-ort demo -v")
+)
+def demo(
+    backend: BackendOption = Backend.PYTHON,
+    every: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show a table of all cases as well.")
+    ] = False,
+) -> None:
+    """Show on bundled models what goes wrong without the profile.
 
-    KEPT = "kept"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One case of one bundled model.
-
-    Attributes:
-        model: The name of the model.
-        case: The name of the case.
-        shows: What the model shows, in one sentence.
-        expected: The result in the manifest.
-        got: The actual result.
-        verdict: Whether the two are equal.
+    Runs each of them with and without it, and compares what happens with what should.
     """
-
-    model: str
-    case: str
-    shows: str
-    expected: str
-    got: str
-    verdict: Verdict
-
-    @property
-    def kept(self) -> bool:
-        """Whether the actual result is the expected one."""
-        return self.verdict is Verdict.KEPT
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An unexpected error.
-
-    Attributes:
-        reason: What went wrong.
-    """
-
-    reason: str
-
-
-Observation = Expectation | Failure
-"""The actual result of a case, in the terms of the manifest."""
-
-
-def demonstrate(backend: Backend = Backend.PYTHON) -> Iterator[Row]:
-    """Rewrite and run every bundled model, case by case, in the order of the manifest.
-
-    Yields:
-        One row per case. An unexpected error gives a row with the verdict "failed".
-    """
-    for example in models.examples():
-        for case in example.cases:
-            yield run_case(example, case, backend)
-
-
-def run_case(example: Example, case: Case, backend: Backend = Backend.PYTHON) -> Row:
-    """Rewrite and run one case of a bundled model."""
-    case = case.with_runtime(onnxruntime.__version__ if backend is Backend.PYTHON else None)
-    observed = observe(example, case, backend)
-    kept = agrees(case.expected, observed)
-    return Row(
-        example.name,
-        case.name,
-        example.shows,
-        describe(case.expected),
-        _describe_observation(case.expected, observed),
-        Verdict.KEPT if kept else Verdict.FAILED,
-    )
-
-
-def observe(example: Example, case: Case, backend: Backend) -> Observation:
-    """Rewrite and run one case of a bundled model, and return the actual result."""
-    with _logging_nothing():
-        try:
-            return _run(example, case, backend)
-        except ModelRejected as error:
-            violations = error.report.violations
-            return Rejection(tuple(StaticViolation(v.rule.id, v.node) for v in violations))
-        except ContractViolation as error:
-            return RunViolation(
-                error.rule,
-                error.operator,
-                error.node,
-                error.shapes or (),
-                error.index,
-                error.values,
-            )
-        except Exception as error:  # noqa: BLE001 - whatever goes wrong is a row of the table
-            return Failure(f"{type(error).__name__}: {error}")
-
-
-def agrees(expected: Expectation, observed: Observation) -> bool:
-    """Whether the actual result of a case is the expected one."""
-    match expected, observed:
-        case Outputs(values), Outputs(computed):
-            return values.keys() == computed.keys() and all(
-                same_elements(value, computed[name]) for name, value in values.items()
-            )
-        case Rejection(violations), Rejection(found):
-            return sorted(violations) == sorted(found)
-        case RunViolation(), RunViolation():
-            return expected == observed
-        case Classification(correct=correct), Classification(correct=counted):
-            return correct == counted
-        case Approximation(), Approximation():
-            # It is a `Failure` that is observed beyond the tolerance.
-            return True
-        case _:
-            return False
-
-
-def _run(example: Example, case: Case, backend: Backend) -> Observation:
-    session = InferenceSession(
-        models.path(example.name),
-        _options(case),
-        edition=case.edition,
-        broadcast=case.broadcast,
-        operators=case.operators,
-        backend=backend,
-    )
-    outputs = _outputs(session, case)
-    match case.expected:
-        case Outputs(values):
-            return Outputs({name: outputs[name] for name in values if name in outputs})
-        case Classification(output, labels) as expected:
-            counted = Classification(output, labels, expected.count(outputs[output]))
-            return _change(example, case, outputs) or counted
-        case Approximation(values, tolerance) as expected:
-            for name in values:
-                if not (distance := expected.distance(name, outputs[name])) <= tolerance:
-                    return Failure(f"{name} is off by {distance:g}")
-            return _change(example, case, outputs) or expected
-        case _:
-            return Outputs(outputs)
-
-
-def _change(example: Example, case: Case, outputs: Mapping[str, Array]) -> Failure | None:
-    """Compare the outputs with those of the model before the rewrite, bit by bit."""
-    session = onnxruntime.InferenceSession(models.path(example.name), _options(case))
-    for name, before in _outputs(session, case).items():
-        if difference := describe_difference(name, before, outputs[name]):
-            return Failure(f"the rewrite changes an output: {difference}")
-    return None
-
-
-def _outputs(session: onnxruntime.InferenceSession, case: Case) -> dict[str, Array]:
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(names, dict(case.inputs)), strict=True))
-
-
-def _options(case: Case) -> onnxruntime.SessionOptions:
-    options = onnxruntime.SessionOptions()
-    if isinstance(case.expected, Classification | Approximation):
-        # Optimizers round differently where they fuse, so there are no same bits to compare.
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    # Violations are expected; ONNX Runtime would print each to standard error.
-    options.log_severity_level = _FATAL
-    return options
-
-
-def _describe_observation(expected: Expectation, observed: Observation) -> str:
-    """The actual result as text; for outputs that are not as expected, the differences."""
-    match expected, observed:
-        case _, Failure(reason):
-            return reason
-        case Outputs(values), Outputs(computed) if not agrees(expected, observed):
-            found = [
-                describe_difference(name, value, computed[name])
-                if name in computed
-                else f"there is no output {name}"
-                for name, value in values.items()
-            ]
-            return "; ".join(filter(None, found))
-        case _:
-            return describe(observed)
-
-
-@contextmanager
-def _logging_nothing() -> Iterator[None]:
-    """Keep expected violations off standard error; handlers of an application still get them."""
-    logger, handler = logging.getLogger("sonnx_ort"), logging.NullHandler()
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-
-
-def demonstration_table(rows: Iterable[Row]) -> Table:
-    """A table of expected and actual results, with one row per case in the given order."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("model", overflow="fold", ratio=20)
-    table.add_column("what it shows", overflow="fold", ratio=34)
-    table.add_column("expected", overflow="fold", ratio=30)
-    table.add_column("got", overflow="fold", ratio=30)
-    table.add_column("verdict", no_wrap=True)
-    previous = ""
-    for row in rows:
-        first = row.model != previous
-        verdict = Text(row.verdict, style="green" if row.kept else "bold red")
-        table.add_row(
-            Text(f"{row.model}\n{row.case}" if first else row.case),
-            Text(row.shows if first else ""),
-            Text(row.expected),
-            Text(row.got),
-            verdict,
-        )
-        previous = row.model
-    return table
-
-
-app = typer.Typer()
-
-
-@app.command(epilog=examples("sonnx-ort demo", "sonnx-ort demo --backend native"))
-def demo(backend: BackendOption = Backend.PYTHON) -> None:
-    """Rewrite and run all bundled models, and show what happens beside what should."""
-    from sonnx_ort.cli.demo import demonstrate, demonstration_table
-
+    for number, played in enumerate(play(backend), start=1):
+        typer.echo("\n".join([*_scene(number, played), ""]))
     rows = list(demonstrate(backend))
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    console.print(demonstration_table(rows))
-    failed = sum(not row.kept for row in rows)
-    typer.echo(f"{len(rows)} cases, {len(rows) - failed} as expected, {failed} not")
+    if every:
+        console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_TABLE)
+        console.print(demonstration_table(rows))
+    for line in _groups(rows):
+        typer.echo(line)
+    failed = [row for row in rows if not row.kept]
+    for row in failed:
+        typer.echo(f"not as expected: {row.model}, {row.case}: {row.got}; expected {row.expected}")
+    typer.echo(f"{len(rows)} cases, {len(rows) - len(failed)} as expected, {len(failed)} not")
+    typer.echo(f"\nnext: sonnx-ort check {models.path('normalization_broadcast')}")
     if failed:
         raise typer.Exit(ExitStatus.VIOLATED)
+
+
+def _scene(number: int, played: Played) -> Iterator[str]:
+    yield f"{number}. {played.scene.title}"
+    yield from (f"     {line}" for line in played.code)
+    yield from wrapped(f"onnxruntime: {played.plain}", "   ")
+    yield from wrapped(f"sonnx_ort: {played.enforced}", "   ")
+
+
+def _groups(rows: Sequence[Row]) -> list[str]:
+    """The number of cases that are as expected, by what is expected of them."""
+    kinds = {(e.name, c.name): type(c.expected) for e in models.examples() for c in e.cases}
+    cases, kept = Counter[str](), Counter[str]()
+    for row in rows:
+        group = _GROUPS[kinds[row.model, row.case]]
+        cases[group] += 1
+        kept[group] += row.kept
+    lines = [(f"{kept[group]} of {cases[group]}", group) for group in _GROUPS.values()]
+    return in_columns(lines)

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.options import ExitStatus, QuietOption, errors_as_sentences, examples
+from sonnx_ort.cli.options import ExitStatus, QuietOption, errors_as_sentences, examples, subcommand
 
-app = typer.Typer()
+app = subcommand()
 
 
 @app.command(

@@ -4,20 +4,36 @@ from typing import Annotated
 
 import typer
 
-from sonnx_ort.cli.options import errors_as_sentences, examples
+from sonnx_ort.cli.options import errors_as_sentences, examples, subcommand
+from sonnx_ort.versions import version_of
 
-app = typer.Typer()
+app = subcommand()
 
 
-@app.command(epilog=examples("sonnx-ort explain", "sonnx-ort explain Div.int.C1"))
+@app.command(
+    epilog=examples("sonnx-ort explain", "sonnx-ort explain Div.int.C1", "sonnx-ort explain Div")
+)
 def explain(
     rule: Annotated[
-        str | None, typer.Argument(metavar="[RULE]", help="A rule's id; all rules if left out.")
+        str | None,
+        typer.Argument(
+            metavar="[RULE]", help="A rule's id, or an operator; without it all rules are listed."
+        ),
     ] = None,
 ) -> None:
-    """Explain a rule: its source, why it matters, what keeps and breaks it, how to mend it."""
+    """Explain a rule, or all rules of an operator.
+
+    Shows the source, why it matters, what keeps and breaks it, and how to mend it.
+    """
     from sonnx_ort.reporting.explanation import explain as explain_rule
     from sonnx_ort.reporting.explanation import list_rules
 
     with errors_as_sentences():
-        typer.echo(list_rules() if rule is None else explain_rule(rule))
+        text = list_rules() if rule is None else explain_rule(rule)
+    typer.echo(text)
+    installed = version_of("onnxruntime")
+    if "ONNX Runtime " in text and f"ONNX Runtime {installed}" not in text:
+        typer.echo(
+            "\nWhat ONNX Runtime does was measured with the versions that the text names; here "
+            f"{installed} is installed."
+        )

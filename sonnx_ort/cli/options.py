@@ -42,9 +42,14 @@ def _leave(error: Exception, status: ExitStatus) -> NoReturn:
     raise typer.Exit(status) from None
 
 
+def subcommand() -> typer.Typer:
+    """An application for one subcommand, whose help is plain text."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
 def examples(*lines: str) -> str:
     """The help text with examples below the options of a command."""
-    return "\n\n".join(["Examples:", *lines])
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The ONNX model's file.")]
@@ -82,5 +87,8 @@ QuietOption = Annotated[
 ]
 ConformOption = Annotated[
     bool, typer.Option("--conform", help="First make the safe changes of `conform`.")
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Write the file even if it replaces the model.")
 ]
 BackendOption = Annotated[Backend, typer.Option(help="What enforces the rules in a run.")]

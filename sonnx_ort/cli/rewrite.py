@@ -10,6 +10,7 @@ from sonnx_ort.cli.options import (
     BroadcastOption,
     ConformOption,
     EditionOption,
+    ForceOption,
     ModelArgument,
     OperatorsOption,
     QuietOption,
@@ -17,22 +18,25 @@ from sonnx_ort.cli.options import (
     WaiversOption,
     errors_as_sentences,
     examples,
+    subcommand,
 )
+from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.files import Transfer
 from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
 
-app = typer.Typer()
+app = subcommand()
 
 
 @app.command(
+    cls=CommandWithSettings,
     epilog=examples(
         "sonnx-ort rewrite model.onnx -o enforced.onnx",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --broadcast explicit",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --record record.json",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --waivers waivers.toml",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --operators all",
-    )
+    ),
 )
 def rewrite(
     model: ModelArgument,
@@ -53,12 +57,18 @@ def rewrite(
     ] = Transfer.COPY,
     waivers: WaiversOption = None,
     record: RecordOption = None,
+    force: ForceOption = False,
     quiet: QuietOption = False,
+    _show: ShowSettingsOption = False,
 ) -> None:
-    """Rewrite a model so that each run enforces the profile: at every Div and Sub, or more."""
-    from sonnx_ort.api import rewrite_file
+    """Write a model that enforces the profile in every run.
 
-    with errors_as_sentences():
+    It does so at every Div and Sub, or at more operators with --operators.
+    """
+    from sonnx_ort.api import rewrite_file
+    from sonnx_ort.cli.batch import working_on
+
+    with errors_as_sentences(), working_on(str(model), quiet=quiet):
         rewrite_file(
             model,
             output,
@@ -71,9 +81,10 @@ def rewrite(
             external_data=external_data,
             waivers=waivers or (),
             record=record,
+            force=force,
         )
     if not quiet:
         but = "" if waivers is None else f", but for what '{waivers}' tolerates"
-        typer.echo(f"{output}: written; it enforces the profile on itself{but}")
+        typer.echo(f"{output}: written; it enforces the profile in every run{but}")
         if record is not None:
             typer.echo(f"{record}: written; `sonnx-ort verify {output} {record}` reads it")

@@ -1,7 +1,7 @@
 """`sonnx-ort run`: runs a model on inputs from files, enforced."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,11 +21,15 @@ from sonnx_ort.cli.options import (
     WaiversOption,
     errors_as_sentences,
     examples,
+    subcommand,
 )
+from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.source import silenced
+from sonnx_ort.files import external_locations, refuse_inputs
+from sonnx_ort.loading.source import read, silenced
 from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
+from sonnx_ort.runtime.feeds import what_is_wrong
 from sonnx_ort.runtime.session import InferenceSession
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -73,7 +77,7 @@ def run_once(
                 conform=conform,
                 **choices,
             )
-            _check_names(session, tensors)
+            _require_feeds(session, tensors)
             names = [output.name for output in session.get_outputs()]
             return dict(zip(names, session.run(names, tensors), strict=True))
         except SonnxError:
@@ -88,29 +92,43 @@ def read_feeds(feeds: Sequence[str]) -> Tensors:
     Raises:
         SonnxError: One has another form or is repeated, or its file has no array.
     """
-    tensors: Tensors = {}
+    return {name: _read_array(path) for name, path in feed_files(feeds).items()}
+
+
+def feed_files(feeds: Sequence[str]) -> dict[str, Path]:
+    """The files of inputs by name, given as `NAME=FILE.npy`.
+
+    Raises:
+        SonnxError: One has another form or is repeated.
+    """
+    files: dict[str, Path] = {}
     for feed in feeds:
         name, equals, file = feed.rpartition("=")
         if not (name and equals and file):
             raise SonnxError(f"--input {feed}: write NAME=FILE.npy")
-        if name in tensors:
+        if name in files:
             raise SonnxError(f"--input {feed}: '{name}' is given twice")
-        tensors[name] = _read_array(Path(file))
-    return tensors
+        files[name] = Path(file)
+    return files
 
 
-def save_outputs(outputs: Mapping[str, npt.NDArray[Any]], folder: Path) -> list[Path]:
+def save_outputs(
+    outputs: Mapping[str, npt.NDArray[Any]], folder: Path, inputs: Iterable[Path] = ()
+) -> list[Path]:
     """Write each output to a separate file in a folder, which is created if needed.
 
     Returns:
         The files, in the order of the outputs; characters that file names cannot have are replaced.
 
     Raises:
-        SonnxError: A file cannot be written, or two outputs would have the same file name.
+        SonnxError: A file cannot be written or is one of the inputs, or two outputs would have the
+            same file name.
     """
     paths = [folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)}.npy" for name in outputs]
     if len(set(paths)) < len(paths):
         raise SonnxError(f"two outputs would be written to one file in '{folder}'")
+    for path in paths:
+        refuse_inputs(path, inputs)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, tensor in zip(paths, outputs.values(), strict=True):
@@ -122,35 +140,30 @@ def save_outputs(outputs: Mapping[str, npt.NDArray[Any]], folder: Path) -> list[
 
 def _read_array(path: Path) -> npt.NDArray[Any]:
     try:
-        loaded = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            loaded: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
     except FileNotFoundError as error:
         raise SonnxError(f"there is no file '{path}'") from error
-    except (OSError, ValueError, EOFError) as error:
-        raise SonnxError(f"'{path}' holds no array in numpy's .npy format: {error}") from error
-    if not isinstance(loaded, np.ndarray):
-        raise SonnxError(f"'{path}' holds several arrays; give a .npy file with one")
+    except OSError as error:
+        raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
+    except Exception as error:
+        raise SonnxError(
+            f"'{path}' is no .npy file of numbers or text, or not all of one; write an array to it "
+            "with numpy.save"
+        ) from error
     return loaded
 
 
-def _check_names(session: InferenceSession, tensors: Tensors) -> None:
-    known = [graph_input.name for graph_input in session.get_inputs()]
-    unknown = [name for name in tensors if name not in known]
-    missing = [name for name in known if name not in tensors]
-    if unknown or missing:
-        said = [f"there is no input '{name}'" for name in unknown]
-        said += [f"the input '{name}' is missing" for name in missing]
-        raise SonnxError(f"{'; '.join(said)}; the model's inputs are {', '.join(known)}")
-
-
-app = typer.Typer()
+app = subcommand()
 
 
 @app.command(
+    cls=CommandWithSettings,
     epilog=examples(
         "sonnx-ort run model.onnx --input x=x.npy --input y=y.npy",
         "sonnx-ort run model.onnx --input x=x.npy --output-dir outputs --quiet",
         "sonnx-ort run model.onnx --input x=x.npy --backend native --verify-proofs",
-    )
+    ),
 )
 def run(
     model: ModelArgument,
@@ -176,6 +189,7 @@ def run(
         ),
     ] = False,
     quiet: QuietOption = False,
+    _show: ShowSettingsOption = False,
 ) -> None:
     """Rewrite a model if need be, run it once, and show its outputs."""
     from sonnx_ort.cli.run import run_once, save_outputs
@@ -193,9 +207,19 @@ def run(
             conform=conform,
             waivers=waivers,
         )
-        lines = [] if quiet else [describe_tensor(name, outputs[name]) for name in outputs]
-        for line in lines:
-            typer.echo(line)
-        for path in [] if output_dir is None else save_outputs(outputs, output_dir):
-            if not quiet:
-                typer.echo(f"written: {path}")
+        lines = [describe_tensor(name, outputs[name]) for name in outputs]
+        if output_dir is not None:
+            inputs = _files_read(model, feeds or [], waivers)
+            lines += [f"written: {path}" for path in save_outputs(outputs, output_dir, inputs)]
+    if not quiet:
+        typer.echo("\n".join(lines))
+
+
+def _require_feeds(session: InferenceSession, tensors: Tensors) -> None:
+    if wrong := what_is_wrong(session.graph_inputs, tensors):
+        raise SonnxError(wrong)
+
+
+def _files_read(model: Path, feeds: Sequence[str], waivers: Path | None) -> list[Path]:
+    external = (model.parent / location for location in external_locations(read(model).proto))
+    return [model, *external, *feed_files(feeds).values(), *([waivers] if waivers else [])]

@@ -11,9 +11,10 @@ from sonnx_ort.cli.options import (
     QuietOption,
     errors_as_sentences,
     examples,
+    subcommand,
 )
 
-app = typer.Typer()
+app = subcommand()
 
 
 @app.command(epilog=examples("sonnx-ort verify enforced.onnx record.json"))
@@ -22,7 +23,9 @@ def verify(
     record: Annotated[Path, typer.Argument(metavar="RECORD", help="What --record wrote.")],
     quiet: QuietOption = False,
 ) -> None:
-    """Compare a model with its evidence record, and the record with an analysis of today.
+    """Compare a model with its evidence record.
+
+    The record is also compared with an analysis of today.
 
     Exit status 0: it is, and the same is found; 1: something differs; 2: unusable input.
     """

@@ -14,6 +14,7 @@ from sonnx_ort.comparing.trace import Stop, Trace, count_inner_nodes, trace
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.models.example import differing_elements
+from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
 
 OPEN_SIZE = 3
 """The size of every open axis of an input."""
@@ -28,28 +29,29 @@ def complete(model: onnx.ModelProto, given: Mapping[str, Array], seed: int) -> d
     Inputs that are not given are random, by the seed.
 
     Raises:
-        SonnxError: A given name is not an input, or no array can be generated for an input.
+        SonnxError: A given array is none that the model wants, or none can be generated for an
+            input.
     """
     inputs = {value.name: value for value in model.graph.input}
-    for name in given:
-        if name not in inputs:
-            raise SonnxError(
-                f"there is no input '{name}'; the model's inputs are {', '.join(inputs)}"
-            )
     constant = {tensor.name for tensor in model.graph.initializer}
     generator = np.random.default_rng(seed)
-    return {
+    feeds = {
         name: given[name] if name in given else _random(value, generator)
         for name, value in inputs.items()
         if name in given or name not in constant
     }
+    if wrong := what_is_wrong(graph_inputs(model), {**given, **feeds}):
+        raise SonnxError(wrong)
+    return feeds
 
 
 def _random(value: onnx.ValueInfoProto, generator: np.random.Generator) -> Array:
     declared = value.type.tensor_type
     if not value.type.HasField("tensor_type") or not declared.HasField("shape"):
         raise SonnxError(f"the input '{value.name}' has no declared shape; give it with --input")
-    shape = [d.dim_value if d.HasField("dim_value") else OPEN_SIZE for d in declared.shape.dim]
+    # A negative size means an unknown one.
+    sizes = (d.dim_value if d.HasField("dim_value") else -1 for d in declared.shape.dim)
+    shape = [size if size >= 0 else OPEN_SIZE for size in sizes]
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(declared.elem_type))
     if dtype.kind == "f" or dtype == ml_dtypes.bfloat16:
         return np.asarray(generator.uniform(-1, 1, shape)).astype(dtype)
@@ -155,6 +157,8 @@ def compare(
     one, other = read(first), read(second)
     _require_same_inputs(one, other)
     feeds = complete(one.proto, given, seed)
+    if wrong := what_is_wrong(graph_inputs(other.proto), feeds):
+        raise SonnxError(f"the second model does not take the inputs of the first: {wrong}")
     with IsolatedRuns() as runs:
         traces = trace(one, feeds, runs), trace(other, feeds, runs)
     mismatches, same, incomparable = _compared(*traces)

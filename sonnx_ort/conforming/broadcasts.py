@@ -7,11 +7,14 @@ or of integers, gives the same bits then, however it goes over its operands. The
 Runtime:
 
     Max, Min  Of 0 and -0 they give either, by how they go over the operands. The bits stay where
-              all floats but one operand are constants without zeros, so that no two zeros meet.
+              all floats but one operand are constants without zeros, so that no two zeros meet, and
+              where no operand holds -0, so that all zeros are alike.
     Where     It takes X and Y apart by the condition, each in a tensor broadcast to the condition,
               and then merges: where Y's part is broadcast, it copies a part that holds -0, and
-              elsewhere it gives 0 for it. The bits stay where the condition and Y have the common
-              shape together.
+              elsewhere it gives 0 for it. The bits stay where neither X nor Y holds -0, and where
+              the condition and Y have the common shape together. In any case they stay if the
+              condition and Y are expanded to the shape of Y's part, which leaves both parts as they
+              are; that is done where X may have this shape in a run, which the rule then decides.
     Pow       It multiplies if one exponent is for many elements and is 2 or 3, and else computes a
               power. The bits stay where exponents have the common shape, or are constants other
               than these.
@@ -54,6 +57,54 @@ _MULTIPLIED = (2, 3)
 """The exponents for which Pow multiplies, if one is for many elements."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Operands that are to get their common shape.
+
+    Attributes:
+        positions: Where the node reads them.
+        operands: What is known of them.
+        values: They themselves.
+        shapes: Their certain shapes.
+        lacking: For each, whether it may lack the common shape.
+    """
+
+    positions: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    values: tuple[ir.Value, ...]
+    shapes: tuple[Shape, ...]
+    lacking: tuple[bool, ...]
+
+    @classmethod
+    def at(cls, site: Site, positions: Sequence[int]) -> "_Group":
+        """The operands at these positions.
+
+        Raises:
+            NoChangeError: The rank of one is not known.
+        """
+        operands = tuple(site.examined.operands[position] for position in positions)
+        values = tuple(site.examined.target.inputs[position] for position in positions)
+        return cls(
+            tuple(positions),
+            operands,
+            values,
+            tuple(site.shape(value) for value in values),
+            plan_broadcast(operands, checked=False).expanded,
+        )
+
+    @property
+    def common(self) -> Shape | None:
+        """The common shape, if there is any."""
+        return broadcast_shape(*self.shapes)
+
+    @property
+    def full(self) -> int | None:
+        """An operand that has the common shape in every run, one of known sizes if possible."""
+        having = [index for index, lacks in enumerate(self.lacking) if not lacks]
+        known = (index for index in having if has_known_sizes(self.shapes[index]))
+        return next(known, next(iter(having), None))
+
+
 def expand_operands(site: Site, *, exact: bool) -> bool:
     """Put an Expand in front of each operand that may lack the common shape.
 
@@ -61,60 +112,38 @@ def expand_operands(site: Site, *, exact: bool) -> bool:
         site: The node.
         exact: Whether only what keeps the bits is admitted.
     """
-    values = site.examined.target.inputs
-    lacking = _lacking(site)
+    _require_expand(site)
+    group = _Group.at(site, range(len(site.examined.target.inputs)))
+    _require_common_shape(site, group)
     if exact:
-        _require_same_bits(site, lacking)
-    common = _common_shape(site, lacking)
+        group = _of_same_bits(site, group)
+    common = _common_shape(site, group)
     expanded: dict[ir.Value, ir.Value] = {}
-    for value, lacks in zip(values, lacking, strict=True):
-        if lacks and value not in expanded:
-            expanded[value] = site.add("Expand", [value, common], "expanded")
-    for position, (value, lacks) in enumerate(zip(values, lacking, strict=True)):
+    for position, value, lacks in zip(group.positions, group.values, group.lacking, strict=True):
         if lacks:
+            if value not in expanded:
+                expanded[value] = site.add("Expand", [value, common], "expanded")
             site.set_input(position, expanded[value])
     return True
 
 
-def _lacking(site: Site) -> tuple[bool, ...]:
-    """For each operand, whether it may lack the common shape.
-
-    Raises:
-        NoChangeError: The operands cannot be expanded, or need not be.
-    """
+def _require_expand(site: Site) -> None:
     if site.opset < _WITH_EXPAND:
         raise NoChangeError(
             f"before version {_WITH_EXPAND} of the standard operators there is no Expand"
         )
-    values = site.examined.target.inputs
-    for value in values:
+    for value in site.examined.target.inputs:
         if site.facts.element_type(value) in _WITHOUT_EXPAND:
             raise NoChangeError("ONNX Runtime has no Expand of bfloat16")
-    shapes = [site.shape(value) for value in values]
-    common = broadcast_shape(*shapes)
-    if common is None:
-        told = " and ".join(map(format_shape, shapes))
+
+
+def _require_common_shape(site: Site, group: _Group) -> None:
+    if group.common is None:
+        told = " and ".join(map(format_shape, group.shapes))
         raise NoChangeError(f"the shapes {told} cannot be broadcast to each other")
-    lacking = plan_broadcast(site.examined.operands, checked=False).expanded
     declared = site.examined.target.declared_results
-    if not any(lacking) or any(contradict(result.shape, common) for result in declared):
+    if not any(group.lacking) or any(contradict(r.shape, group.common) for r in declared):
         raise NoChangeError("the file declares another shape for its result than its operands have")
-    parts = _parts(site.examined.operands)
-    fixed = _common_operand(shapes, lacking) is not None or has_known_sizes(
-        tuple(part.size for part in parts)
-    )
-    if site.opset < _WITH_SLICED_SHAPES and not fixed:
-        raise NoChangeError(
-            f"the common shape is known only in a run, and before version {_WITH_SLICED_SHAPES} of "
-            "the standard operators no Slice can take a size from a Shape"
-        )
-    return lacking
-
-
-def _common_operand(shapes: Sequence[Shape], lacking: Sequence[bool]) -> int | None:
-    """An operand that has the common shape in every run, one of known sizes if there is any."""
-    having = [index for index, lacks in enumerate(lacking) if not lacks]
-    return next((i for i in having if has_known_sizes(shapes[i])), next(iter(having), None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,17 +187,23 @@ def _part(operands: Sequence[Operand], from_the_end: int) -> _Part:
     return _Part(None, tuple(axes)) if axes else _Part(1)
 
 
-def _common_shape(site: Site, lacking: Sequence[bool]) -> ir.Value:
-    """The common shape, as a constant if all sizes are known."""
-    values = site.examined.target.inputs
-    shapes = [site.shape(value) for value in values]
-    parts = _parts(site.examined.operands)
+def _common_shape(site: Site, group: _Group) -> ir.Value:
+    """The common shape, as a constant if all sizes are known.
+
+    Raises:
+        NoChangeError: It can be put together in no run.
+    """
+    parts = _parts(group.operands)
     if all(part.size is not None for part in parts):
         return site.constant([part.size or 0 for part in parts], "common_shape")
-    index = _common_operand(shapes, lacking)
-    if index is not None:
-        return site.add("Shape", [values[index]], "common_shape")
-    pieces = list(_Pieces(site, values).of(parts))
+    if group.full is not None:
+        return site.add("Shape", [group.values[group.full]], "common_shape")
+    if site.opset < _WITH_SLICED_SHAPES:
+        raise NoChangeError(
+            f"the common shape is known only in a run, and before version {_WITH_SLICED_SHAPES} of "
+            "the standard operators no Slice can take a size from a Shape"
+        )
+    pieces = list(_Pieces(site, group.values).of(parts))
     return _joined(site, pieces)
 
 
@@ -220,28 +255,29 @@ def _runs(parts: Sequence[_Part]) -> list[list[_Part]]:
     return runs
 
 
-def _require_same_bits(site: Site, lacking: Sequence[bool]) -> None:
-    """Refuse what may change bits; see the module.
+_CONDITION, _X, _Y = 0, 1, 2
+"""The inputs of Where."""
+
+
+def _of_same_bits(site: Site, group: _Group) -> _Group:
+    """The operands that can be expanded so that the bits stay; see the module.
 
     Raises:
-        NoChangeError: It may.
+        NoChangeError: The bits may change.
     """
     match site.examined.target.operator.name:
-        case "Max" | "Min" if _of_floats(site, 0):
-            inputs = range(len(lacking))
-            if sum(not _lacks(site, i, (0,)) for i in inputs) > 1:
-                raise NoChangeError(
-                    "of 0 and -0 it may give the other one, and more than one operand may hold them"
-                )
-        case "Where" if _of_floats(site, 1):
-            if not _taken_apart_in_full(site):
-                raise NoChangeError("a -0 may become 0, because its kernel broadcasts Y by itself")
-        case "Pow":
-            if lacking[1] and not _lacks(site, 1, _MULTIPLIED):
-                raise NoChangeError(
-                    "an exponent of 2 or 3 for many elements is a product in its kernel, which is "
-                    "rounded otherwise"
-                )
+        case "Max" | "Min" if _of_floats(site, 0) and not _zeros_are_alike(site, group.positions):
+            raise NoChangeError(
+                "of 0 and -0 it may give the other one, and more than one operand may hold them"
+            )
+        case "Where" if _of_floats(site, 1) and not _merged_alike(site, group):
+            return _of_parts(site)
+        case "Pow" if group.lacking[1] and not _lacks(site, 1, _MULTIPLIED):
+            raise NoChangeError(
+                "an exponent of 2 or 3 for many elements is a product in its kernel, which is "
+                "rounded otherwise"
+            )
+    return group
 
 
 def _of_floats(site: Site, position: int) -> bool:
@@ -255,11 +291,35 @@ def _lacks(site: Site, position: int, numbers: Sequence[int]) -> bool:
     return elements is not None and not bool(np.isin(elements, numbers).any())
 
 
-def _taken_apart_in_full(site: Site) -> bool:
-    """Whether the condition and Y of a Where have the common shape together, in every run."""
-    condition, x, y = site.examined.operands
+def _without_minus_zero(site: Site, positions: Sequence[int]) -> bool:
+    return all(site.facts.holds_no_minus_zero(site.operand(position)) for position in positions)
+
+
+def _zeros_are_alike(site: Site, positions: Sequence[int]) -> bool:
+    """Whether no two zeros of different signs meet in a Max or Min."""
+    with_zeros = [position for position in positions if not _lacks(site, position, (0,))]
+    return len(with_zeros) <= 1 or _without_minus_zero(site, with_zeros)
+
+
+def _merged_alike(site: Site, group: _Group) -> bool:
+    """Whether a Where of full operands merges its parts to the same bits, in every run."""
+    if _without_minus_zero(site, (_X, _Y)):
+        return True
+    condition, x, y = group.operands
     together = replace(y, shape=broadcast_shape(condition.shape, y.shape))
     return not plan_broadcast((together, x), checked=False).expanded[0]
+
+
+def _of_parts(site: Site) -> _Group:
+    """The condition and Y of a Where, which can always be expanded to the shape of Y's part.
+
+    Raises:
+        NoChangeError: X has another shape than this in every run, or they have it already.
+    """
+    group = _Group.at(site, (_CONDITION, _Y))
+    if not any(group.lacking) or contradict(group.common, site.shape(site.operand(_X))):
+        raise NoChangeError("a -0 may become 0, because its kernel broadcasts Y by itself")
+    return group
 
 
 EQUAL_SHAPES = frozenset(

@@ -102,6 +102,7 @@ class Site:
         ir_version: The version of the file's format.
         added: The nodes to insert in front of the node, in their order.
         replacement: What takes the place of the node's first output.
+        left: The ids of the rules that the change does not mend here, unlike elsewhere.
     """
 
     examined: ExaminedNode
@@ -110,6 +111,7 @@ class Site:
     ir_version: int
     added: list[ir.Node] = field(default_factory=list)
     replacement: ir.Value | None = None
+    left: set[str] = field(default_factory=set)
 
     @property
     def node(self) -> ir.Node:
@@ -183,6 +185,10 @@ class Site:
         """Write an attribute of the node."""
         self.node.attributes[name] = ir.convenience.convert_attribute(name, value)
 
+    def remove_attribute(self, name: str) -> None:
+        """Remove an attribute of the node."""
+        del self.node.attributes[name]
+
     def set_input(self, position: int, value: ir.Value | None) -> None:
         """Let the node read another value, also behind its last input."""
         set_input(self.node, position, value)
@@ -243,6 +249,10 @@ class Site:
         """
         self.replacement = value
 
+    def leave(self, rule: str) -> None:
+        """Say that the change does not mend a rule here."""
+        self.left.add(rule)
+
     def finish(self) -> None:
         """Put the added nodes into the graph, and remove the node if it was replaced."""
         graph = cast(ir.Graph, self.node.graph)
@@ -254,3 +264,39 @@ class Site:
 
     def _name(self, purpose: str) -> str:
         return self.names.fresh(f"{self.node.outputs[0].name}_{purpose}")
+
+
+class Trial(Site):
+    """A node at which a change is tried, and which stays as it is."""
+
+    def set_attribute(self, name: str, value: Attribute) -> None:
+        """Write nothing."""
+
+    def remove_attribute(self, name: str) -> None:
+        """Remove nothing."""
+
+    def set_input(self, position: int, value: ir.Value | None) -> None:
+        """Set nothing."""
+
+    def constant(self, array: npt.NDArray[Any] | Sequence[int], purpose: str) -> ir.Value:
+        """Store nothing; give a value for what is not added either."""
+        del array
+        return ir.Value(name=purpose)
+
+    def add(
+        self,
+        operator: str,
+        inputs: Sequence[ir.Value | None],
+        purpose: str,
+        attributes: Mapping[str, Attribute] | None = None,
+        *,
+        name: str | None = None,
+    ) -> ir.Value:
+        """Add nothing: the operator reads nothing, and nothing reads it."""
+        del inputs, name
+        output = ir.Value(name=purpose)
+        self.added.append(ir.node(operator, [], attributes, outputs=[output]))
+        return output
+
+    def finish(self) -> None:
+        """Leave the graph as it is."""

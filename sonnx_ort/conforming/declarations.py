@@ -61,8 +61,7 @@ def _declare(
     value: ir.Value, facts: Facts, rules: frozenset[str], symbols: frozenset[str | None]
 ) -> None:
     if value.type is None and GR2.id in rules:
-        dtype = _data_type(facts.element_type(value))
-        value.type = None if dtype is None else ir.TensorType(dtype)
+        value.type = facts.type(value)
     if value.shape is None and value.type is not None and IMPLICIT_SHAPE.id in rules:
         shape = facts.shape(value)
         if shape is not None:
@@ -77,10 +76,6 @@ def _declared_symbols(model: ir.Model) -> frozenset[str | None]:
         for dimension in value.shape or ()
         if isinstance(dimension, ir.SymbolicDim)
     )
-
-
-def _data_type(element_type: str | None) -> ir.DataType | None:
-    return None if element_type is None else ir.DataType[element_type.upper()]
 
 
 def _is_guard(node: ir.Node) -> bool:
@@ -98,3 +93,5 @@ def give_inputs(model: ir.Model, facts: Facts, names: ValueNames) -> None:
             if made is not None:
                 node.prepend(made)
             set_input(node, position, value)
+            # ONNX allows a Split one of the two.
+            node.attributes.pop("num_outputs", None)

@@ -18,7 +18,7 @@ import onnx_ir as ir
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
-Default = tuple[str, list[int] | list[str] | int | ir.TensorProtocol]
+Default = tuple[str, list[int] | list[str] | int | ir.TensorProtocol | ir.Attr]
 """An attribute's name and its value."""
 
 Input = tuple[str, npt.NDArray[Any]]
@@ -82,6 +82,22 @@ def _rank(node: ir.Node, facts: Facts) -> int | None:
     return None if shape is None else len(shape)
 
 
+def _sizes_of_parts(node: ir.Node, facts: Facts) -> list[int] | None:
+    """The sizes of the parts of a Split, if that of the axis is certain."""
+    rank, axis, count = _rank(node, facts), node.attributes.get_int("axis", 0), len(node.outputs)
+    value = node.inputs[0] if node.inputs else None
+    shape = None if value is None else facts.shape(value)
+    if not rank or shape is None or not -rank <= axis < rank:
+        return None
+    size = shape[axis]
+    if not isinstance(size, int):
+        return None
+    part = -(-size // count)
+    sizes = [*[part] * (count - 1), size - part * (count - 1)]
+    fits = "num_outputs" in node.attributes or size % count == 0
+    return sizes if fits and sizes[-1] >= 0 else None
+
+
 def _of_window(node: ir.Node, facts: Facts) -> Iterator[Default]:
     """The kernel is that of W; a window moves by 1, without holes, and nothing is added."""
     kernel = node.attributes.get_ints("kernel_shape") or _kernel_of_weights(node, facts)
@@ -109,12 +125,25 @@ def _directions(node: ir.Node) -> int:
     return 2 if node.attributes.get_string("direction", "forward") == "bidirectional" else 1
 
 
+_WITHOUT_SCALES = frozenset({"Sigmoid", "Tanh", "Relu"})
+"""The activations that ONNX gives neither alpha nor beta."""
+
+
 def _of_lstm(node: ir.Node, _facts: Facts) -> Iterator[Default]:
-    yield "activations", ["Sigmoid", "Tanh", "Tanh"] * _directions(node)
+    return _of_layer(node, ["Sigmoid", "Tanh", "Tanh"])
 
 
 def _of_gru(node: ir.Node, _facts: Facts) -> Iterator[Default]:
-    yield "activations", ["Sigmoid", "Tanh"] * _directions(node)
+    return _of_layer(node, ["Sigmoid", "Tanh"])
+
+
+def _of_layer(node: ir.Node, activations: list[str]) -> Iterator[Default]:
+    """The activations of each direction, and an empty list of scales if they have none."""
+    default = activations * _directions(node)
+    yield "activations", default
+    if _WITHOUT_SCALES.issuperset(node.attributes.get_strings("activations") or default):
+        for name in ("activation_alpha", "activation_beta"):
+            yield name, ir.AttrFloat32s(name, [])
 
 
 def _of_shape(node: ir.Node, facts: Facts) -> Iterator[Default]:
@@ -134,8 +163,28 @@ def _of_scan(node: ir.Node, _facts: Facts) -> Iterator[Default]:
     yield "scan_output_directions", [0] * (len(node.outputs) - states)
 
 
+def _of_reduction(node: ir.Node, facts: Facts) -> Iterator[Default]:
+    """All axes are reduced; of versions whose axes are an attribute."""
+    rank = _rank(node, facts)
+    if rank:
+        yield "axes", list(range(rank))
+
+
+def _of_split(node: ir.Node, facts: Facts) -> Iterator[Default]:
+    """The parts are of one size; of versions whose sizes are an attribute."""
+    sizes = _sizes_of_parts(node, facts)
+    if sizes is not None:
+        yield "split", sizes
+
+
+_REDUCTIONS = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
+    *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+)
+
 _ATTRIBUTES: Mapping[str, Callable[[ir.Node, Facts], Iterator[Default]]] = MappingProxyType(
     {
+        **dict.fromkeys(_REDUCTIONS, _of_reduction),
         **dict.fromkeys(
             ("Conv", "ConvInteger", "ConvTranspose", "MaxPool", "AveragePool"), _of_window
         ),
@@ -144,16 +193,17 @@ _ATTRIBUTES: Mapping[str, Callable[[ir.Node, Facts], Iterator[Default]]] = Mappi
         "Shape": _of_shape,
         "ConstantOfShape": _of_constant_of_shape,
         "Scan": _of_scan,
+        "Split": _of_split,
     }
 )
 """The defaults of attributes that ONNX states in words."""
 
 
 def _of_pad(node: ir.Node, facts: Facts) -> Iterator[Input]:
-    """Zeros are added on all axes."""
+    """Zeros are added on all axes; a mode that repeats elements does not read the zero."""
     value = node.inputs[0] if node.inputs else None
     dtype = _dtype(facts, value)
-    if dtype is not None and node.attributes.get_string("mode", "constant") == "constant":
+    if dtype is not None:
         yield "constant_value", np.zeros((), dtype)
     rank = _rank(node, facts)
     if rank is not None:
@@ -169,11 +219,29 @@ def _of_clip(node: ir.Node, facts: Facts) -> Iterator[Input]:
         yield "max", np.asarray(limits.max, dtype)
 
 
-def _of_reduction(node: ir.Node, facts: Facts) -> Iterator[Input]:
+def _of_reduced_axes(node: ir.Node, facts: Facts) -> Iterator[Input]:
     """All axes are reduced, unless no axes mean none."""
     rank = _rank(node, facts)
     if rank and node.attributes.get_int("noop_with_empty_axes", 0) == 0:
         yield "axes", np.arange(rank, dtype=np.int64)
+
+
+def _of_divided(node: ir.Node, facts: Facts) -> Iterator[Input]:
+    """The parts are of one size, or the last one is smaller where `num_outputs` allows it."""
+    sizes = _sizes_of_parts(node, facts)
+    if sizes is not None:
+        yield "split", np.array(sizes, np.int64)
+
+
+def _of_spectrum(node: ir.Node, facts: Facts) -> Iterator[Input]:
+    """A frame is as long as the window, in the type of the step."""
+    step, window = (node.inputs[p] if p < len(node.inputs) else None for p in (1, 2))
+    dtype = _dtype(facts, step)
+    if dtype is None or window is None or facts.depends_on_scalar_inputs(window):
+        return
+    match facts.shape(window):
+        case (int() as length,):
+            yield "frame_length", np.asarray(length, dtype)
 
 
 def _dtype(facts: Facts, value: ir.Value | None) -> np.dtype[Any] | None:
@@ -187,13 +255,9 @@ _INPUTS: Mapping[str, Callable[[ir.Node, Facts], Iterator[Input]]] = MappingProx
     {
         "Pad": _of_pad,
         "Clip": _of_clip,
-        **dict.fromkeys(
-            (
-                *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax"),
-                *("ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
-            ),
-            _of_reduction,
-        ),
+        "STFT": _of_spectrum,
+        "Split": _of_divided,
+        **dict.fromkeys(_REDUCTIONS, _of_reduced_axes),
     }
 )
 """The defaults of inputs that ONNX states in words."""

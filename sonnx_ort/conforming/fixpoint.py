@@ -4,15 +4,17 @@ Types, shapes and defaults are written down first, since a default may be one th
 mend. Each round visits every node in its order, and makes the first change of the catalog that has
 something to mend there; what it leaves is for the next round. Behind the last round all is written
 down again, for the new nodes, until nothing changes. So a graph that needs no change gets none.
+
+A graph is examined again only where something changed, and no more of it than an edit concerns:
+what is written down changes no value, so that all that is known of values stays.
 """
 
-from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import onnx_ir as ir
 
-from sonnx_ort.conforming.catalog import CHANGES
-from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.conforming.change import Safety
 from sonnx_ort.conforming.declarations import give_inputs, make_graph_explicit
 from sonnx_ort.conforming.removal import (
     correct_false_claims,
@@ -21,21 +23,23 @@ from sonnx_ort.conforming.removal import (
     remove_unread,
     unread,
 )
+from sonnx_ort.conforming.rounds import Made, Place, Round, Selection, place_of
+from sonnx_ort.conforming.simplifying import simplify
+from sonnx_ort.conforming.sparse import store_densely
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import ValueNames
+from sonnx_ort.loading.traversal import ValueNames, defined_values, every_node
 from sonnx_ort.obligations.examination import Examination
-from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.graph import (
     DEAD_NODE,
     FALSE_CLAIM,
     GR2,
-    GR3,
     GR4,
     IMPLICIT_SHAPE,
     INFERENCE,
 )
-from sonnx_ort.profile.rule import Rule, Status
+from sonnx_ort.profile.rule import Status
 
 _MOST_ROUNDS = 20
 """More rounds than changes can need one behind the other."""
@@ -45,77 +49,12 @@ WRITE_DOWN = "write down what is left out"
 
 REMOVE_NODE = "remove the node"
 REMOVE_DROPOUT = "remove the Dropout"
+STORE_DENSELY = "store the sparse tensor densely"
 CORRECT = "correct the declaration"
 """The titles of what is done in the whole graph before the first round."""
 
-Place = tuple[str, str, str, tuple[str, ...]]
-"""A rule, and the operator, node and path that it binds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A change that was made at a node.
-
-    Attributes:
-        title: What it did, as an order.
-        safety: What it does to results.
-        mended: The obligations that it is to mend, as they were.
-        operator: The operator of the node, or "value", "input" and so on, as in `Finding`.
-        node: The node's name in messages.
-        path: The nodes whose subgraphs contain it, outermost first.
-        values: The values that the node computes.
-        added: The operators and names of the nodes that were added.
-    """
-
-    title: str
-    safety: Safety
-    mended: tuple[Obligation, ...]
-    operator: str
-    node: str
-    path: tuple[str, ...]
-    values: tuple[str, ...]
-    added: tuple[tuple[str, str], ...]
-
-    @property
-    def rules(self) -> tuple[str, ...]:
-        """The ids of the rules that it is to mend."""
-        return tuple(dict.fromkeys(o.rule.id for o in self.mended))
-
-    @property
-    def key(self) -> tuple[str, str, tuple[str, ...]]:
-        """What tells it from all other changes of the model."""
-        return self.title, self.node, self.path
-
-    @property
-    def place(self) -> str:
-        """The node in words, with the subgraphs that contain it."""
-        inside = "".join(f" in {step}" for step in reversed(self.path))
-        return f"{self.operator} '{self.node}'{inside}"
-
-    def __str__(self) -> str:
-        """The change on one line."""
-        added = ", ".join(f"{operator} '{name}'" for operator, name in self.added)
-        return f"{self.place}: {self.title}" + (f", by {added}" if added else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which changes are to be made.
-
-    Attributes:
-        rules: The ids of the rules that are to be mended.
-        unsafe: Whether changes are made that may round otherwise.
-        without: Changes that are not to be made: title, node and path.
-    """
-
-    rules: frozenset[str]
-    unsafe: bool = False
-    without: Container[tuple[str, str, tuple[str, ...]]] = ()
-
-    def allows(self, change: Change, examined: ExaminedNode) -> bool:
-        """Whether a change may be made at a node."""
-        target = examined.target
-        return (change.title, target.label, target.path) not in self.without
+Examine = Callable[[Examination | None], Examination]
+"""Examines a graph as it is then, given what is known of it; see `examine_model`."""
 
 
 _UNKNOWN = {
@@ -154,27 +93,19 @@ class ConformedGraph:
         return known or f"no change mends it: {obligation.hint}"
 
 
-def place_of(obligation: Obligation) -> Place:
-    """The rule and the node of an obligation."""
-    return obligation.rule.id, obligation.operator, obligation.node, obligation.path
-
-
 def conform_graph(
-    model: ir.Model,
-    examination: Examination,
-    examine: Callable[[], Examination],
-    selection: Selection,
+    model: ir.Model, examination: Examination, examine: Examine, selection: Selection
 ) -> ConformedGraph:
     """Make all changes in a canonical graph, in place, until there is none left to make.
 
     Args:
         model: The model.
         examination: Its examination.
-        examine: Examines it as it is then.
+        examine: Examines it again.
         selection: Which changes are to be made.
 
     Raises:
-        SonnxError: The changes come to no end.
+        SonnxError: The changes come to no end, or a sparse tensor is not made dense.
     """
     editing = _Editing(model, examine, ConformedGraph(examination, selection))
     editing.prepare()
@@ -182,39 +113,85 @@ def conform_graph(
         # A default that is written down may be one that a round has to mend.
         editing.write_down()
         if not editing.make_rounds():
-            return editing.conformed
+            return editing.finish()
     raise _without_end()
+
+
+def first_changes(model: ir.Model, examination: Examination, examine: Examine) -> list[Made]:
+    """The safe changes up to the first round, behind which nothing is examined again.
+
+    What only another change makes possible is not among them.
+
+    Args:
+        model: The canonical graph; it is edited, and of no use afterwards.
+        examination: Its examination.
+        examine: Examines it again.
+    """
+    conformed = ConformedGraph(examination, Selection(frozenset(RULES)))
+    editing = _Editing(model, examine, conformed, judges_new_inputs=False)
+    editing.prepare()
+    editing.write_down()
+    return [*conformed.made, *editing.make_round()]
 
 
 class _Editing:
     """Edits a graph, and knows what is so after each edit."""
 
     def __init__(
-        self, model: ir.Model, examine: Callable[[], Examination], conformed: ConformedGraph
+        self,
+        model: ir.Model,
+        examine: Examine,
+        conformed: ConformedGraph,
+        *,
+        judges_new_inputs: bool = True,
     ) -> None:
+        """Edit nothing yet.
+
+        Args:
+            model: The canonical graph.
+            examine: Examines it again.
+            conformed: What is known of it, and filled.
+            judges_new_inputs: Whether a node is judged again that is given an input.
+        """
         self.conformed = conformed
         self._model = model
         self._examine = examine
+        self._judges_new_inputs = judges_new_inputs
         self._original = frozenset(map(place_of, conformed.examination.report.violations))
         self._unread_before = unread(model.graph)
+        self._original_nodes = frozenset(every_node(model.graph))
 
     def prepare(self) -> None:
-        """Remove what computes nothing, and correct what is claimed falsely."""
-        model, facts = self._model, self.conformed.examination.facts
-        edits: tuple[tuple[Rule, str, Callable[[], None]], ...] = (
-            (INFERENCE, REMOVE_DROPOUT, lambda: remove_dropouts(model)),
-            (FALSE_CLAIM, CORRECT, lambda: correct_false_claims(model, facts)),
-            (DEAD_NODE, REMOVE_NODE, lambda: remove_dead_nodes(model.graph)),
-        )
+        """Remove what computes nothing, and correct what is claimed falsely.
+
+        Raises:
+            SonnxError: A sparse tensor is not made dense, as which alone it can be written.
+        """
+        model = self._model
+        if store_densely(model):
+            self._examine_again(STORE_DENSELY)
         violated = {rule for rule, *_ in self._original} & self.conformed.selection.rules
-        for rule, title, change in edits:
-            if rule.id in violated:
-                self._edit(title, change)
+        if INFERENCE.id in violated:
+            self._edit(REMOVE_DROPOUT, lambda: remove_dropouts(model))
+        if FALSE_CLAIM.id in violated:
+            known = self.conformed.examination
+            correct_false_claims(model, known.facts)
+            # Rules judge what is declared of results.
+            self._examine_again(CORRECT, replace(known, nodes=()))
+        if DEAD_NODE.id in violated:
+            self._edit(REMOVE_NODE, lambda: remove_dead_nodes(model.graph))
 
     def write_down(self) -> None:
         """Write down what is left out."""
-        given, rules = self.conformed.examination, self.conformed.selection.rules
-        self._edit(WRITE_DOWN, lambda: _write_down(self._model, given, rules))
+        known, rules = self.conformed.examination, self.conformed.selection.rules
+        self._edit(WRITE_DOWN, lambda: _write_down(self._model, known, rules))
+
+    def make_round(self) -> list[Made]:
+        """Make the changes of one round."""
+        conformed = self.conformed
+        return Round(
+            self._model, conformed.examination, conformed.selection, conformed.reasons
+        ).make_changes()
 
     def make_rounds(self) -> bool:
         """Make rounds of changes until one makes none; say whether there was a change.
@@ -222,23 +199,79 @@ class _Editing:
         Raises:
             SonnxError: There is no end.
         """
-        conformed = self.conformed
         for number in range(_MOST_ROUNDS):
-            made = Round(
-                self._model, conformed.examination, conformed.selection, conformed.reasons
-            ).make_changes()
+            made = self.make_round()
             if not made:
                 return number > 0
-            conformed.made += made
+            self.conformed.made += made
+            simplify(self._model, self._original_nodes, ValueNames(self._model))
             remove_unread(self._model.graph, self._unread_before)
-            conformed.examination = self._examine()
+            self.conformed.examination = self._examine(None)
         raise _without_end()
 
-    def _edit(self, title: str, change: Callable[[], None]) -> None:
+    def finish(self) -> ConformedGraph:
+        """Tell of each change what it mended, and give the graph."""
+        conformed = self.conformed
+        still = set(map(place_of, conformed.examination.report.violations))
+        # Of added nodes that are equal, or undo each other, not all are left.
+        left = {(node.op_type, node.name or "") for node in every_node(self._model.graph)}
+        conformed.made = [
+            replace(
+                change,
+                mended=tuple(o for o in change.mended if place_of(o) not in still),
+                added=tuple(node for node in change.added if node in left),
+            )
+            for change in conformed.made
+        ]
+        return conformed
+
+    def _edit(self, title: str, edit: Callable[[], None]) -> None:
+        """Make an edit that leaves every value as it is, and examine what it concerns."""
+        before = _said(self._model)
+        edit()
+        after = _said(self._model)
+        if after == before:
+            return
+        known, new = self.conformed.examination, after.values - before.values
+        if any(self._judges_new_inputs or value.producer() is not None for value in new):
+            self._examine_again(title)
+            return
+        same = {
+            node
+            for node, said in after.nodes.items()
+            if said == before.nodes.get(node) or not new.isdisjoint(node.inputs)
+        }
+        nodes = tuple(examined for examined in known.nodes if examined.target.node in same)
+        self._examine_again(title, replace(known, nodes=nodes))
+
+    def _examine_again(self, title: str, known: Examination | None = None) -> None:
         before = self.conformed.examination
-        change()
-        after = self.conformed.examination = self._examine()
+        after = self.conformed.examination = self._examine(known)
         self.conformed.made += _mended(before, after, title, self._original)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What stands in a graph.
+
+    Attributes:
+        nodes: The number of attributes of each node, and its inputs.
+        values: The values.
+        declarations: How many types and shapes are declared.
+    """
+
+    nodes: Mapping[ir.Node, tuple[int, tuple[ir.Value | None, ...]]]
+    values: frozenset[ir.Value]
+    declarations: int
+
+
+def _said(model: ir.Model) -> _Said:
+    values = defined_values(model.graph)
+    return _Said(
+        {node: (len(node.attributes), tuple(node.inputs)) for node in every_node(model.graph)},
+        frozenset(values),
+        sum((value.type is not None) + (value.shape is not None) for value in values),
+    )
 
 
 def _without_end() -> SonnxError:
@@ -269,70 +302,3 @@ def _mended(
             mended.setdefault(at, []).append(obligation)
     for (operator, node, path), obligations in mended.items():
         yield Made(title, Safety.SAFE, tuple(obligations), operator, node, path, (), ())
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One visit of all nodes, with the facts from before it.
-
-    Attributes:
-        model: The model, which is edited.
-        examination: Its examination.
-        selection: Which changes are to be made.
-        reasons: Filled with why changes could not be made.
-    """
-
-    model: ir.Model
-    examination: Examination
-    selection: Selection
-    reasons: dict[Place, str]
-
-    def make_changes(self) -> list[Made]:
-        """Make at each node the first change that has something to mend."""
-        names = ValueNames(self.model)
-        made = (self._change(examined, names) for examined in self.examination.nodes)
-        return [change for change in made if change is not None]
-
-    def _change(self, examined: ExaminedNode, names: ValueNames) -> Made | None:
-        for change in CHANGES:
-            concerned = change.concerned(examined, self.selection.rules)
-            if not concerned or not self.selection.allows(change, examined):
-                continue
-            if change.safety is Safety.UNSAFE and not self.selection.unsafe:
-                self._explain(change, concerned, f"an unsafe change may mend it: {change.title}")
-                continue
-            site = Site(examined, self.examination.facts, names, self.model.ir_version)
-            if (made := self._try(change, site, concerned)) is not None:
-                return made
-        return None
-
-    def _try(self, change: Change, site: Site, concerned: Sequence[Obligation]) -> Made | None:
-        target = site.examined.target
-        values = tuple(output.name or "" for output in site.node.outputs)
-        try:
-            if not change.make(site):
-                return None
-        except NoChangeError as reason:
-            self._explain(change, concerned, str(reason))
-            return None
-        site.finish()
-        return Made(
-            change.title,
-            change.safety,
-            tuple(concerned),
-            target.operator.name,
-            target.label,
-            target.path,
-            values,
-            tuple((node.op_type, node.name or "") for node in site.added),
-        )
-
-    def _explain(self, change: Change, concerned: Sequence[Obligation], reason: str) -> None:
-        places = [place_of(obligation) for obligation in concerned]
-        if GR3.id in change.rules:
-            # Of the same operands, but an obligation of the graph.
-            places.append((GR3.id, *places[0][1:]))
-        for place in places:
-            known = self.reasons.get(place, "")
-            if reason not in known:
-                self.reasons[place] = f"{known}; {reason}" if known else reason

@@ -1,4 +1,4 @@
-"""MatMul and Gemm: products of two matrices, plus a third one of the same shape.
+"""MatMul: products of two matrices, in place of those of stacks and of vectors.
 
 In ONNX Runtime, MatMul of a stack of matrices by one matrix is one product: that of all rows of the
 stack, which lie one behind the other. So folding the stack into rows makes the call of the same
@@ -6,35 +6,30 @@ routine with the same numbers, of any type. The same holds for a vector in the p
 one row, and for stacks of one matrix. Other products are computed matrix by matrix, or with
 operands changed over, and the routine for one row sums up in another order than that for several;
 only for integers, whose sums are modulo 2^n, this makes no difference.
-
-Gemm writes C into the result, broadcast and multiplied by beta, and adds the product to that. So C
-may be broadcast and multiplied in front of it. Which routine is called depends on how A and B are
-stored, but not if ONNX Runtime has packed B when the session started: a constant of float it packs
-into one form, transposed or not. Of double there is one routine, which packs B, but sums up A in
-other blocks if it is transposed. Without C, Gemm calls what MatMul calls.
 """
 
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 import onnx_ir as ir
 
 from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
-from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operand import Dimension
 
-_A, _B, _C = 0, 1, 2
-_MATRIX = 2
-_WITH_EXPAND = 8
-_WITH_SHAPES_IN_RUN = 10
+_A, _B = 0, 1
+MATRIX = 2
+"""The rank of a matrix."""
+
+WITH_SHAPES_IN_RUN = 10
 """The first version of Slice whose starts and ends are inputs."""
 
 _WITH_ZERO_SIZES = 14
 """The first version of Reshape that can be asked for an empty tensor."""
 
-_OTHERWISE = "of floats the sums of products may be rounded otherwise"
+OTHERWISE = "of floats the sums of products may be rounded otherwise"
+"""Why a change that may round otherwise is not made."""
+
 _TO_BOOL, _TO_INT64 = ir.DataType.BOOL.value, ir.DataType.INT64.value
 
 
@@ -49,7 +44,7 @@ def multiply_matrices(site: Site, *, exact: bool) -> bool:
     rows, columns = site.shape(a), site.shape(b)
     _require_product(site)
     exact = exact and not _of_integers(site)
-    leading = (*rows[:-_MATRIX], *columns[:-_MATRIX])
+    leading = (*rows[:-MATRIX], *columns[:-MATRIX])
     match len(rows), len(columns):
         case 1, (1 | 2):
             _multiply_vectors(site)
@@ -60,7 +55,7 @@ def multiply_matrices(site: Site, *, exact: bool) -> bool:
             _fold_rows(site)
         case _ if all(size == 1 for size in leading):
             _remove_ones(site)
-        case _ if all(size == 1 for size in columns[:-_MATRIX]):
+        case _ if all(size == 1 for size in columns[:-MATRIX]):
             _refuse(exact=exact)
             _remove_ones_of_b(site)
         case _:
@@ -76,7 +71,7 @@ def _of_integers(site: Site) -> bool:
 
 def _refuse(*, exact: bool) -> None:
     if exact:
-        raise NoChangeError(_OTHERWISE)
+        raise NoChangeError(OTHERWISE)
 
 
 def _require_product(site: Site) -> None:
@@ -89,17 +84,17 @@ def _require_product(site: Site) -> None:
     rows, columns = site.shape(a), site.shape(b)
     if not rows or not columns:
         raise NoChangeError("an operand is a scalar, which it refuses")
-    if len(rows) == 1 and len(columns) > _MATRIX:
+    if len(rows) == 1 and len(columns) > MATRIX:
         raise NoChangeError(f"'{a.name}' is a vector, and '{b.name}' a stack of matrices")
-    if len(columns) <= _MATRIX or all(size == 1 for size in columns[:-_MATRIX]):
+    if len(columns) <= MATRIX or all(size == 1 for size in columns[:-MATRIX]):
         open_sizes = not all(isinstance(size, int) for size in (*rows[:-1], *columns[-1:]))
-        if len(columns) == _MATRIX and open_sizes and site.opset < _WITH_SHAPES_IN_RUN:
+        if len(columns) == MATRIX and open_sizes and site.opset < WITH_SHAPES_IN_RUN:
             raise NoChangeError(
                 f"sizes of '{a.name}' are known only in a run, and before version "
-                f"{_WITH_SHAPES_IN_RUN} of the standard operators no Slice can take them from it"
+                f"{WITH_SHAPES_IN_RUN} of the standard operators no Slice can take them from it"
             )
         return
-    if len(rows) != _MATRIX:
+    if len(rows) != MATRIX:
         raise NoChangeError(
             f"'{a.name}' and '{b.name}' are both stacks of matrices, which are multiplied one by "
             "one, and no operator of the profile does that"
@@ -114,7 +109,7 @@ def _multiply_vectors(site: Site) -> None:
     if rank == 1:
         a = site.with_axes("Unsqueeze", a, [0], "row")
         removed.append(0)
-        rank = _MATRIX
+        rank = MATRIX
     if len(site.shape(b)) == 1:
         b = site.with_axes("Unsqueeze", b, [1], "column")
         removed.append(rank - 1)
@@ -141,32 +136,34 @@ def _unfolded(site: Site, product: ir.Value) -> ir.Value:
     sizes = (*rows, columns)
     zero_sizes = {"allowzero": 1} if site.opset >= _WITH_ZERO_SIZES else None
     if any(not isinstance(size, int) or size == 0 for size in sizes):
-        if zero_sizes is None and not _never_zero(sizes[1:]):
+        if zero_sizes is None and not never_zero(sizes[1:]):
             product = _with_an_axis_for_each_size(site, product, len(rows))
         return site.add("Reshape", [product, _sizes(site)], "stack", zero_sizes)
     return site.add("Reshape", [product, _sizes(site)], "stack")
 
 
-def _never_zero(sizes: Sequence[Dimension]) -> bool:
+def never_zero(sizes: Sequence[Dimension]) -> bool:
+    """Whether all sizes are known, and none is 0."""
     return all(isinstance(size, int) and size > 0 for size in sizes)
 
 
 def _sizes(site: Site) -> ir.Value:
     """The shape of the product of a stack by a matrix: a constant if all sizes are known."""
     a, b = site.operand(_A), site.operand(_B)
-    rows, columns = site.shape(a)[:-1], site.shape(b)[-1]
-    last = site.size(b, 1) if not isinstance(columns, int) else None
-    known = [size for size in rows if isinstance(size, int)]
-    if len(known) == len(rows):
-        if isinstance(columns, int):
-            return site.constant([*known, columns], "shape")
+    *rows, inner = site.shape(a)
+    columns = site.shape(b)[-1]
+    known = [size for size in (*rows, columns) if isinstance(size, int)]
+    if len(known) > len(rows):
+        return site.constant(known, "shape")
+    if columns == inner and isinstance(columns, int):
+        return site.add("Shape", [a], "shape")
+    if all(isinstance(size, int) for size in rows):
         leading = site.constant(known, "sizes")
     else:
         shape = site.add("Shape", [a], "shape")
         places = [site.constant([number], "place") for number in (0, len(rows), 0, 1)]
         leading = site.add("Slice", [shape, *places], "sizes")
-    if last is None and isinstance(columns, int):
-        last = site.constant([columns], "size")
+    last = site.constant([columns], "size") if isinstance(columns, int) else site.size(b, 1)
     return site.add("Concat", [leading, last], "shape", {"axis": 0})
 
 
@@ -192,20 +189,18 @@ def _remove_ones(site: Site) -> None:
     a, b = site.operand(_A), site.operand(_B)
     ranks = [len(site.shape(value)) for value in (a, b)]
     one, other = (
-        site.with_axes("Squeeze", value, list(range(rank - _MATRIX)), "matrix")
+        site.with_axes("Squeeze", value, list(range(rank - MATRIX)), "matrix")
         for value, rank in zip((a, b), ranks, strict=True)
     )
     product = site.add("MatMul", [one, other], "product", name=site.node.name)
-    site.replace_by(
-        site.with_axes("Unsqueeze", product, list(range(max(ranks) - _MATRIX)), "stack")
-    )
+    site.replace_by(site.with_axes("Unsqueeze", product, list(range(max(ranks) - MATRIX)), "stack"))
 
 
 def _remove_ones_of_b(site: Site) -> None:
     """Multiply a stack by the only matrix of another one."""
     a, b = site.operand(_A), site.operand(_B)
     rank, other = len(site.shape(a)), len(site.shape(b))
-    matrix = site.with_axes("Squeeze", b, list(range(other - _MATRIX)), "matrix")
+    matrix = site.with_axes("Squeeze", b, list(range(other - MATRIX)), "matrix")
     product = site.add("MatMul", [a, matrix], "product", name=site.node.name)
     site.replace_by(site.with_axes("Unsqueeze", product, list(range(other - rank)), "stack"))
 
@@ -214,149 +209,11 @@ def _multiply_transposed(site: Site) -> None:
     """Multiply a stack by a matrix, both transposed, in place of the matrix by the stack."""
     a, b = site.operand(_A), site.operand(_B)
     rank = len(site.shape(b))
-    swapped = [*range(rank - _MATRIX), rank - 1, rank - _MATRIX]
+    swapped = [*range(rank - MATRIX), rank - 1, rank - MATRIX]
     stack = site.add("Transpose", [b], "transposed", {"perm": swapped})
     matrix = site.add("Transpose", [a], "transposed", {"perm": [1, 0]})
     product = site.add("MatMul", [stack, matrix], "product", name=site.node.name)
     site.replace_by(site.add("Transpose", [product], "stack", {"perm": swapped}))
-
-
-def _is_packed(site: Site) -> bool:
-    """Whether ONNX Runtime packs B, a constant of float, when a session starts."""
-    b = site.operand(_B)
-    return site.facts.element_type(b) == "float" and constant_tensor(b) is not None
-
-
-def transpose_operand(site: Site, position: int, *, exact: bool) -> bool:
-    """Transpose an operand of a Gemm, and not within it: a constant, or by Transpose.
-
-    Args:
-        site: The node.
-        position: Of the operand.
-        exact: Whether only what keeps the bits is admitted.
-    """
-    of_double = position == _B and site.facts.element_type(site.operand(_B)) == "double"
-    if exact and not (of_double or _is_packed(site)):
-        raise NoChangeError(_OTHERWISE)
-    value = site.operand(position)
-    tensor = constant_tensor(value)
-    if tensor is not None:
-        transposed = site.constant(np.ascontiguousarray(tensor.numpy().T), "transposed")
-    else:
-        transposed = site.add("Transpose", [value], "transposed", {"perm": [1, 0]})
-    site.set_input(position, transposed)
-    site.set_attribute("transA" if position == _A else "transB", 0)
-    return True
-
-
-def leave_c_out(site: Site) -> bool:
-    """Leave out C where beta is 0, and give beta its default where it multiplies nothing.
-
-    ONNX Runtime does not read C if beta is 0, and not beta if there is no C.
-    """
-    beta = site.node.attributes.get_float("beta", 1.0)
-    if site.input(_C) is not None and beta != 0:
-        return False
-    if site.input(_C) is not None:
-        site.set_input(_C, None)
-    site.set_attribute("beta", 1.0)
-    return True
-
-
-def multiply_c(site: Site, *, exact: bool) -> bool:
-    """Multiply C by beta in front: a constant, or by Mul.
-
-    Args:
-        site: The node.
-        exact: Whether only what keeps the bits is admitted.
-    """
-    of_double = site.facts.element_type(site.operand(_C)) == "double"
-    if exact and not (of_double or _is_packed(site)):
-        raise NoChangeError(_OTHERWISE)
-    _multiply(site, _C, "beta")
-    return True
-
-
-def multiply_a(site: Site) -> bool:
-    """Multiply A by alpha in front: a constant, or by Mul; or B if that is the constant."""
-    constant = [constant_tensor(site.operand(position)) is not None for position in (_A, _B)]
-    _multiply(site, _B if constant == [False, True] else _A, "alpha")
-    return True
-
-
-def _multiply(site: Site, position: int, attribute: str) -> None:
-    value = site.operand(position)
-    element_type = site.facts.element_type(value)
-    if element_type is None:
-        raise NoChangeError(f"the type of '{value.name}' is not known")
-    dtype = ir.DataType[element_type.upper()].numpy()
-    factor = np.asarray(site.node.attributes.get_float(attribute, 1.0), np.float32).astype(dtype)
-    tensor = constant_tensor(value)
-    if tensor is not None:
-        with np.errstate(all="ignore"):
-            product = site.constant(np.asarray(tensor.numpy() * factor, dtype), "multiplied")
-    else:
-        product = site.add("Mul", [value, site.constant(factor, attribute)], "multiplied")
-    site.set_input(position, product)
-    site.set_attribute(attribute, 1.0)
-
-
-def expand_c(site: Site) -> bool:
-    """Expand C to the shape of the product, in which Gemm writes it into the result.
-
-    A C that has one row less than it has columns becomes a constant if the product has one row;
-    else Expand repeats it. A size that only a run knows is that of A or B.
-    """
-    a, b, c = (site.operand(position) for position in (_A, _B, _C))
-    sizes = (
-        (a, 1 if site.integer("transA", 0) else 0),
-        (b, 0 if site.integer("transB", 0) else 1),
-    )
-    for value, _ in sizes:
-        if len(site.shape(value)) != _MATRIX:
-            raise NoChangeError(f"'{value.name}' is no matrix")
-    known = [site.shape(value)[axis] for value, axis in sizes]
-    own = site.shape(c)
-    if len(own) > _MATRIX:
-        raise NoChangeError(f"'{c.name}' has more axes than the product")
-    if any(size == 0 for size in known):
-        raise NoChangeError("the product is empty")
-    if len(own) == _MATRIX and any(site.integer(name, 0) for name in ("transA", "transB")):
-        raise NoChangeError("an operand is transposed within it, and has other sizes than C")
-    first = _WITH_EXPAND if _never_zero(known) else _WITH_SHAPES_IN_RUN
-    if site.opset < first:
-        raise NoChangeError(
-            f"before version {first} of the standard operators there is no Expand to such a shape"
-        )
-    tensor = constant_tensor(c)
-    if tensor is not None and known[0] == 1 and tensor.size == known[1]:
-        row = tensor.numpy().reshape(1, -1)
-        site.set_input(_C, site.constant(row, "row"))
-        return True
-    numbers = [size for size in known if isinstance(size, int)]
-    if len(numbers) == len(known):
-        shape = site.constant(numbers, "shape")
-    else:
-        parts = [
-            site.constant([size], "size") if isinstance(size, int) else site.size(*place)
-            for size, place in zip(known, sizes, strict=True)
-        ]
-        shape = site.add("Concat", parts, "shape", {"axis": 0})
-    site.set_input(_C, site.add("Expand", [c, shape], "expanded"))
-    return True
-
-
-def multiply_alone(site: Site) -> bool:
-    """Make a MatMul of a Gemm without C, which calls the same routine with the same numbers."""
-    if site.node.attributes.get_float("alpha", 1.0) != 1:
-        raise NoChangeError("the product is multiplied by alpha")
-    if site.integer("transA", 0) or site.integer("transB", 0):
-        raise NoChangeError("an operand is transposed within it")
-    a, b = site.operand(_A), site.operand(_B)
-    if any(len(site.shape(value)) != _MATRIX for value in (a, b)):
-        raise NoChangeError("an operand is no matrix")
-    site.replace_by(site.add("MatMul", [a, b], "product", name=site.node.name))
-    return True
 
 
 _STACKS = frozenset({"MatMul.C1"})
@@ -369,28 +226,5 @@ CHANGES = (
         partial(multiply_matrices, exact=False),
         Safety.UNSAFE,
     ),
-    Change("leave out C, or beta, which is not read", frozenset({"Gemm.R2.beta"}), leave_c_out),
-    *(
-        Change(
-            f"transpose {'AB'[position]} in front",
-            frozenset({f"Gemm.R2.trans{'AB'[position]}"}),
-            partial(transpose_operand, position=position, exact=safety is Safety.SAFE),
-            safety,
-        )
-        for position in (_A, _B)
-        for safety in Safety
-    ),
-    Change(
-        "multiply C by beta in front", frozenset({"Gemm.R2.beta"}), partial(multiply_c, exact=True)
-    ),
-    Change(
-        "multiply C by beta in front",
-        frozenset({"Gemm.R2.beta"}),
-        partial(multiply_c, exact=False),
-        Safety.UNSAFE,
-    ),
-    Change("multiply by alpha in front", frozenset({"Gemm.R2.alpha"}), multiply_a, Safety.UNSAFE),
-    Change("expand C to the shape of the product", frozenset({"Gemm.R1", "Gemm.R3"}), expand_c),
-    Change("multiply without a sum", frozenset({"Gemm.R4"}), multiply_alone),
 )
-"""The changes of products."""
+"""The changes of MatMul."""

@@ -1,8 +1,8 @@
 """Removes from a graph what computes nothing that is read, and what the file claims falsely.
 
 No result depends on either: an output of the graph reads no dead node, a Dropout in the mode of
-inference gives back its operand, and ONNX Runtime computes the same whatever a file claims of a
-value between nodes.
+inference gives back its operand, and ONNX Runtime computes the same whatever shape a file claims of
+a value that a node computes: where it finds another one it warns, and keeps its own.
 """
 
 from collections.abc import Container, Sequence
@@ -13,7 +13,7 @@ from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, de
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.obligations.findings import dead_nodes
-from sonnx_ort.profile.operand import contradict
+from sonnx_ort.profile.operand import Shape, contradict
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 _TRAINING_MODE = 2
@@ -104,15 +104,22 @@ def _infers(node: ir.Node, model: ir.Model) -> bool:
 def correct_false_claims(model: ir.Model, facts: Facts) -> None:
     """Replace declared types and shapes that are not what is certain, in place.
 
-    What is declared of the outputs of the model is its interface, and stays.
+    Of the outputs of the model only sizes that no run gives are replaced; they are told by the
+    interface to whoever runs the model. ONNX Runtime loads no model with an output of a false type.
     """
-    interface = frozenset(model.graph.outputs)
+    outputs = frozenset(model.graph.outputs)
     for value in defined_values(model.graph):
-        if value.is_graph_input() or value in interface:
+        if value.is_graph_input():
             continue
         actual, stated = facts.element_type(value), declared_type(value)
-        if None not in (actual, stated) and actual != stated:
+        if value not in outputs and None not in (actual, stated) and actual != stated:
             value.type = ir.TensorType(ir.DataType[str(actual).upper()])
-        shape = facts.shape(value)
-        if shape is not None and contradict(declared_shape(value), shape):
-            value.shape = ir.Shape([size if isinstance(size, int) else None for size in shape])
+        shape, claimed = facts.shape(value), declared_shape(value)
+        if shape is not None and contradict(claimed, shape):
+            value.shape = ir.Shape(_corrected(shape, claimed))
+
+
+def _corrected(shape: Shape, claimed: Shape | None) -> list[int | str | None]:
+    """The certain sizes, and what is claimed of the others if the rank is right."""
+    kept = claimed if claimed is not None and len(claimed) == len(shape) else (None,) * len(shape)
+    return [size if isinstance(size, int) else own for size, own in zip(shape, kept, strict=True)]

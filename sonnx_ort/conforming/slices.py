@@ -6,7 +6,8 @@ Slice-13). So the same elements are selected by numbers that say what is meant.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,26 +50,42 @@ def name_every_axis(site: Site) -> bool:
 
     The size is a constant where it is certain, and else the Shape of the operand: what ONNX says of
     an axis that is not named is that all of it is taken, which is from 0 to its size in steps of 1.
+    The axes are named in their order where that takes no more nodes: a guard needs fewer then.
     """
     axes, steps = _indices(site)
-    x = site.operand(_X)
+    x, starts, ends = (site.operand(position) for position in (_X, _STARTS, _ENDS))
     shape = site.shape(x)
     others = [axis for axis in range(len(shape)) if axis not in axes]
-    element_type = site.facts.element_type(site.operand(_STARTS))
+    element_type = site.facts.element_type(starts)
     if others and element_type != "int64":
         raise NoChangeError(f"its starts and ends are {element_type}, and sizes are int64")
+    named = [*axes.tolist(), *others]
+    order = [*range(len(named))]
+    if others and all(len(_elements(site, value)) == len(axes) for value in (starts, ends)):
+        order.sort(key=named.__getitem__)
     if site.input(_AXES) is None or others:
-        named = [*axes.tolist(), *others]
-        site.set_input(_AXES, _constant(site, named, element_type, "axes"))
+        site.set_input(_AXES, _constant(site, _sorted(named, order), element_type, "axes"))
     if site.input(_STEPS) is None or others:
-        all_steps = [*steps.tolist(), *(1 for _ in others)]
+        all_steps = _sorted([*steps.tolist(), *(1 for _ in others)], order)
         site.set_input(_STEPS, _constant(site, all_steps, element_type, "steps"))
     if others:
-        zeros: list[ir.Value | int] = [0] * len(others)
         sizes = [_size(site, x, axis, shape[axis]) for axis in others]
-        site.set_input(_STARTS, _joined(site, site.operand(_STARTS), zeros, "starts"))
-        site.set_input(_ENDS, _joined(site, site.operand(_ENDS), sizes, "ends"))
+        zeros = [0] * len(others)
+        given = (_STARTS, starts, zeros, "starts"), (_ENDS, ends, sizes, "ends")
+        for position, value, more, what in given:
+            elements = _sorted([*_elements(site, value), *more], order)
+            site.set_input(position, _joined(site, elements, what))
     return True
+
+
+_Element = TypeVar("_Element")
+
+
+def _sorted(elements: Sequence[_Element], order: Sequence[int]) -> list[_Element]:
+    """The elements in another order; in their own where one vector stands for several."""
+    if len(elements) < len(order):
+        return [*elements]
+    return [elements[place] for place in order]
 
 
 def _constant(site: Site, numbers: Sequence[int], element_type: str | None, what: str) -> ir.Value:
@@ -79,14 +96,21 @@ def _size(site: Site, x: ir.Value, axis: int, size: Dimension) -> ir.Value | int
     return size if isinstance(size, int) else site.size(x, axis)
 
 
-def _joined(site: Site, value: ir.Value, more: Sequence[ir.Value | int], what: str) -> ir.Value:
-    """The elements of a vector and more behind them: a constant if all are known."""
-    first = site.facts.constant(value)
-    numbers = [number for number in more if isinstance(number, int)]
-    if first is not None and len(numbers) == len(more):
-        return site.constant(np.concatenate([first, np.asarray(numbers, first.dtype)]), what)
-    parts = [site.constant([n], what) if isinstance(n, int) else n for n in more]
-    return site.add("Concat", [value, *parts], what, {"axis": 0})
+def _elements(site: Site, value: ir.Value) -> list[ir.Value | int]:
+    """The elements of a constant one by one; else the vector, which stands for all of them."""
+    known = site.facts.constant(value)
+    return [value] if known is None else known.tolist()
+
+
+def _joined(site: Site, elements: Sequence[ir.Value | int], what: str) -> ir.Value:
+    """Numbers and vectors in one vector: a constant if all are numbers."""
+    parts: list[ir.Value] = []
+    for _, group in groupby(elements, lambda element: isinstance(element, int)):
+        found = [*group]
+        numbers = [element for element in found if isinstance(element, int)]
+        parts += [v for v in found if isinstance(v, ir.Value)]
+        parts += [site.constant(numbers, what)] if numbers else []
+    return parts[0] if len(parts) == 1 else site.add("Concat", parts, what, {"axis": 0})
 
 
 def keep_within_axes(site: Site) -> bool:
@@ -101,7 +125,6 @@ def keep_within_axes(site: Site) -> bool:
     starts, ends = site.elements(_STARTS), site.elements(_ENDS)
     shape = site.shape(site.operand(_X))
     new_starts, new_ends = starts.tolist(), ends.tolist()
-    unknown: dict[int, ir.Value] = {}
     for place, axis in enumerate(axes.tolist()):
         size = shape[axis]
         if isinstance(size, int):
@@ -120,17 +143,13 @@ def keep_within_axes(site: Site) -> bool:
     if new_starts != starts.tolist():
         site.set_input(_STARTS, site.constant(np.asarray(new_starts, starts.dtype), "starts"))
     x = site.operand(_X)
-    for place in open_ends:
-        unknown[place] = _smaller(site, site.size(x, int(axes[place])), new_ends[place])
-    if not unknown:
+    if not open_ends:
         site.set_input(_ENDS, site.constant(np.asarray(new_ends, ends.dtype), "ends"))
         return True
-    parts = [
-        unknown[place] if place in unknown else site.constant([number], "end")
-        for place, number in enumerate(new_ends)
-    ]
-    joined = parts[0] if len(parts) == 1 else site.add("Concat", parts, "ends", {"axis": 0})
-    site.set_input(_ENDS, joined)
+    kept: list[ir.Value | int] = list(new_ends)
+    for place in open_ends:
+        kept[place] = _smaller(site, site.size(x, int(axes[place])), new_ends[place])
+    site.set_input(_ENDS, _joined(site, kept, "ends"))
     return True
 
 

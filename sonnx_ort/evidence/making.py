@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import onnx
 
-from sonnx_ort.conforming.fixpoint import Made
+from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.changes import changes
 from sonnx_ort.evidence.cyclonedx import cyclonedx
@@ -19,10 +19,9 @@ from sonnx_ort.evidence.record import (
     ModelFiles,
     Record,
     external_files,
-    external_locations,
     versions,
 )
-from sonnx_ort.files import check_place, write_text
+from sonnx_ort.files import check_place, external_locations, same_file, write_text
 from sonnx_ort.loading.source import ReadModel, read
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
@@ -40,7 +39,7 @@ def check_place_of_record(record: Path, proto: onnx.ModelProto, *models: Path) -
     """
     check_place(record)
     external = [m.parent / location for m in models for location in external_locations(proto)]
-    if record.resolve() in {path.resolve() for path in (*models, *external)}:
+    if any(same_file(record, path) for path in (*models, *external)):
         raise SonnxError(f"'{record}' is a file of the model; give the record one of its own")
 
 
@@ -104,7 +103,8 @@ def mendings(conforming: Sequence[Made]) -> tuple[Mending, ...]:
         Mending(
             change.title,
             change.rules,
-            f"{change.operator} '{change.node}'",
+            change.operator,
+            change.node,
             change.path,
             tuple(f"{operator} '{name}'" for operator, name in change.added),
         )

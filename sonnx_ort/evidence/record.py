@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import importlib.metadata
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +10,12 @@ from types import MappingProxyType
 from typing import cast
 
 import onnx
-from onnx.external_data_helper import ExternalDataInfo
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.changes import Change
-from sonnx_ort.loading.external_data import external_tensors
+from sonnx_ort.files import external_locations
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.versions import version_of
 
 FORMAT = "sonnx_ort.record/1"
 """The name and version of the format; a change that breaks readers raises the version."""
@@ -39,7 +38,7 @@ Document = Mapping[str, object]
 @functools.cache
 def versions() -> Mapping[str, str]:
     """The current versions of Python and of the packages that affect results."""
-    found = {package: importlib.metadata.version(package) for package in PACKAGES}
+    found = {package: version_of(package) for package in PACKAGES}
     return MappingProxyType(found | {"Python": platform.python_version()})
 
 
@@ -102,13 +101,15 @@ class Mending:
     Attributes:
         title: What it did, as an order.
         rules: The ids of the rules that it mended.
-        node: The node as in messages, such as "Slice 'cut'".
+        operator: The operator of the node, such as "Slice".
+        node: The node's name in messages.
         path: The nodes whose subgraphs contain it, outermost first.
-        added: The nodes that were added for it, in the same form.
+        added: The nodes that were added for it, such as "Shape 'cut_shape'".
     """
 
     title: str
     rules: tuple[str, ...]
+    operator: str
     node: str
     path: tuple[str, ...]
     added: tuple[str, ...]
@@ -117,12 +118,12 @@ class Mending:
         """The change as a clause."""
         inside = "".join(f" in {step}" for step in reversed(self.path))
         added = f", by {', '.join(self.added)}" if self.added else ""
-        return f"{', '.join(self.rules)} at {self.node}{inside}: {self.title}{added}"
+        place = f"{self.operator} '{self.node}'{inside}"
+        return f"{', '.join(self.rules) or 'no rule'} at {place}: {self.title}{added}"
 
     def places(self) -> Iterator[Place]:
         """The rules at the node."""
-        name = self.node.partition(" ")[2].removeprefix("'").removesuffix("'")
-        return ((rule, name, self.path) for rule in self.rules)
+        return ((rule, self.node, self.path) for rule in self.rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +193,6 @@ def external_files(
         location: known.get(location) or digest(folder / location)
         for location in external_locations(proto)
     }
-
-
-def external_locations(proto: onnx.ModelProto) -> list[str]:
-    """The locations of a model's external data, sorted."""
-    return sorted({ExternalDataInfo(tensor).location for tensor in external_tensors(proto)})
 
 
 def digest(path: Path) -> str:

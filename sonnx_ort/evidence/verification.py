@@ -110,6 +110,7 @@ def _record(document: _Part) -> Record:
             Mending(
                 content["title"],
                 tuple(content["rules"]),
+                content["operator"],
                 content["node"],
                 tuple(content["path"]),
                 tuple(content["added"]),

@@ -12,6 +12,7 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.knowledge.loops import loop_of
+from sonnx_ort.loading.serialization import restore_types
 from sonnx_ort.loading.traversal import all_nodes, bodies_of, every_node, subgraphs_of
 from sonnx_ort.profile.operand import Shape
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -119,6 +120,7 @@ def without_declarations(model: ir.Model, kept: Container[ir.Value] = ()) -> onn
     if model.opset_imports.get(STANDARD_DOMAIN, 0) >= _SPARSE_CONSTANTS:
         for node in all_nodes(proto):
             _drop_elements_of_large(node)
+    restore_types(proto)
     return proto
 
 

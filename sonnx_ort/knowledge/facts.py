@@ -11,6 +11,7 @@ from sonnx_ort.knowledge.bounds.propagation import integer_bounds
 from sonnx_ort.knowledge.constant_folding import ComputedConstants
 from sonnx_ort.knowledge.declarations import constant_tensor, is_sparse, type_name
 from sonnx_ort.knowledge.inference import Inference
+from sonnx_ort.knowledge.minus_zeros import Gaps
 from sonnx_ort.knowledge.provenance import Provenance, has_scalars, shared_symbols
 from sonnx_ort.knowledge.shapes.propagation import certain_shapes
 from sonnx_ort.profile.operand import Operand, Shape
@@ -29,7 +30,8 @@ class Facts:
     def __init__(self, model: ir.Model) -> None:
         """Analyze a canonical model, which is not modified."""
         self._inference = Inference(model)
-        self._shapes = certain_shapes(model, self._inference)
+        certain = certain_shapes(model, self._inference)
+        self._shapes, self._sizes = certain.shapes, certain.elements
         self._provenance = Provenance(model)
         # Many nodes depend on the same inputs.
         self._shared_symbols = functools.cache(shared_symbols)
@@ -37,6 +39,11 @@ class Facts:
         version = model.opset_imports[STANDARD_DOMAIN]
         self._computed = ComputedConstants(version, self.shape)
         self._bounds = integer_bounds(model, self.element_type)
+        self._gaps = Gaps(version, self.element_type)
+
+    def type(self, value: ir.Value) -> ir.TypeProtocol | None:
+        """The type of a value, without its shape: a tensor, a sequence; None if unknown."""
+        return self._inference.type(value)
 
     def element_type(self, value: ir.Value) -> str | None:
         """The ONNX name of the element type: "float", "int32", "string"; None if unknown."""
@@ -57,6 +64,10 @@ class Facts:
         if tensor is not None:
             return tensor.numpy()
         return self._computed.elements(value) if self.foldable(value) else None
+
+    def holds_no_minus_zero(self, value: ir.Value) -> bool:
+        """Whether no element of a float tensor is -0 in any run."""
+        return self._gaps.of(value) > 0
 
     def origin(self, value: ir.Value) -> str:
         """The origin of the value in words: "input", "Conv 'c1'"."""
@@ -105,6 +116,7 @@ class Facts:
             shape=self.shape(value),
             sparse=is_sparse(value),
             constant=self.constant(value) if integer else _few_elements(value),
+            sizes=self._sizes.get(value) if integer else None,
             bounds=self._bounds.get(value),
             shared_symbols=shared,
             scalar_inputs=scalar_inputs,

@@ -22,6 +22,7 @@ from sonnx_ort.knowledge.declarations import (
     constant_tensor,
     without_declarations,
 )
+from sonnx_ort.loading.serialization import deserialize_type
 from sonnx_ort.loading.source import silenced
 from sonnx_ort.loading.traversal import ValueNames, all_graphs, every_node
 from sonnx_ort.profile.broadcast import BROADCAST
@@ -45,12 +46,17 @@ class Inference:
             # ONNX Runtime uses the declarations of these.
             self._believed, self._complete = _inferred(model, kept)
 
+    def type(self, value: ir.Value) -> ir.TypeProtocol | None:
+        """The type of a value, without its shape; None if it is unknown."""
+        if value in self._types:
+            return self._types[value]
+        constant = constant_tensor(value)
+        return None if constant is None else ir.TensorType(constant.dtype)
+
     def element_type(self, value: ir.Value) -> ir.DataType | None:
         """The element type of a value; None if it is unknown."""
-        if value in self._types:
-            return self._types[value].dtype
-        constant = constant_tensor(value)
-        return None if constant is None else constant.dtype
+        known = self.type(value)
+        return None if known is None else known.dtype
 
     def may_be_tensor(self, value: ir.Value) -> bool:
         """Whether a value is not known to be a sequence or an optional."""
@@ -113,14 +119,7 @@ def _types_by_value(
         for value in chain(body.inputs, body.initializers.values(), outputs):
             # An omitted output has no name.
             if value.name and value.name in types:
-                yield value, _deserialized(types[value.name])
-
-
-def _deserialized(proto: onnx.TypeProto) -> ir.TypeAndShape:
-    return ir.TypeAndShape(
-        ir.serde.deserialize_type_proto_for_type(proto),
-        ir.serde.deserialize_type_proto_for_shape(proto),
-    )
+                yield value, deserialize_type(types[value.name])
 
 
 def _type_of(tensor: onnx.TensorProto) -> onnx.TypeProto:

@@ -27,6 +27,9 @@ _KNOWN_DEFAULTS = {
 }
 """Defaults from sentences of the schema text that do not name the input."""
 
+_WITHOUT_DEFAULT = frozenset((name, "clip") for name in ("GRU", "LSTM", "RNN"))
+"""Attributes of which ONNX says that without them something is not done: no value is assumed."""
+
 _INDEX_TYPES = {ElementType.INT32, ElementType.INT64}
 
 _CONVERTS_NOTHING = frozenset(
@@ -113,7 +116,7 @@ def _of_attributes(schema: onnx.defs.OpSchema) -> Iterator[Assumption]:
     for name, attribute in schema.attributes.items():
         # Required attributes are present in every valid node.
         assumed = _attribute_default(schema, name, attribute)
-        if assumed:
+        if assumed and (schema.name, name) not in _WITHOUT_DEFAULT:
             yield Assumption(name, None, assumed)
 
 

@@ -1,10 +1,10 @@
 """Loads a model from any source into one valid, canonical graph."""
 
 import math
-from collections.abc import Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import onnx
 import onnx_ir as ir
@@ -14,31 +14,11 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.external_data import check_external_data
 from sonnx_ort.loading.functions import inline_enforceable_functions
 from sonnx_ort.loading.opset import import_standard_operators, resolve_default_domain
-from sonnx_ort.loading.source import ModelSource, ReadModel, read, silenced
-from sonnx_ort.loading.traversal import all_graphs, all_tensors
+from sonnx_ort.loading.serialization import deserialize
+from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.loading.traversal import all_graphs, all_nodes, all_tensors
 from sonnx_ort.loading.validity import check_validity, refuse_impostors
 from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
-
-
-@contextmanager
-def serializable() -> Iterator[None]:
-    """Report a part that onnx_ir reads but cannot write, such as a broken string.
-
-    Raises:
-        InvalidModel: The block failed to serialize a model.
-    """
-    try:
-        yield
-    except ir.serde.SerdeError as error:
-        raise InvalidModel(f"the model cannot be written: {innermost(error)}") from error
-
-
-def innermost(error: BaseException) -> str:
-    """The message of the first error in a chain of causes."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return str(error)
-
 
 _BITS_OF_BYTE = 8
 _PACKED_BITS = (2, 4)
@@ -106,40 +86,56 @@ def _stored(tensor: onnx.TensorProto) -> int:
 
 def densify_declarations(
     proto: onnx.ModelProto,
-) -> tuple[onnx.ModelProto, Mapping[str, str]]:
+) -> tuple[onnx.ModelProto, Mapping[str, tuple[str, onnx.SparseTensorProto]]]:
     """Replace sparse initializers and sparse constants by sparse inputs of the main graph.
 
     A model with sparse tensors violates the profile and is never rewritten; the analysis only needs
     to know where they are used.
 
     Returns:
-        The model itself if it has no sparse tensors, else a copy; and the origin of each such input
-        by name.
+        The model itself if it has no sparse tensors, else a copy; and the origin and the tensor of
+        each such input by name.
 
     Raises:
-        InvalidModel: A model-local function contains a sparse constant.
+        InvalidModel: A model-local function contains a sparse tensor, or a node has one that is
+            not a Constant's.
     """
     for function in proto.functions:
-        if _sparse_constants(function):
-            raise InvalidModel(
-                f"the model-local function '{function.name}' holds a sparse tensor, which GR1 does "
-                "not allow; store it densely"
-            )
+        if _sparse_constants(function) or _has_sparse(function.attribute_proto):
+            _refuse_sparse(f"the model-local function '{function.name}'")
+    for node in all_nodes(proto):
+        known = {"sparse_value"} if node.op_type == "Constant" else frozenset()
+        if _has_sparse(a for a in node.attribute if a.name not in known):
+            _refuse_sparse(f"{node.op_type} '{node.name}'")
     if not any(graph.sparse_initializer or _sparse_constants(graph) for graph in all_graphs(proto)):
         return proto, {}
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
-    origins: dict[str, str] = {}
+    origins: dict[str, tuple[str, onnx.SparseTensorProto]] = {}
     for graph in list(all_graphs(copy)):
         for tensor in graph.sparse_initializer:
             _declare(copy.graph, tensor.values.name, tensor)
-            origins[tensor.values.name] = "sparse initializer"
+            origins[tensor.values.name] = ("sparse initializer", _copied(tensor))
         for node in _sparse_constants(graph):
             _declare(copy.graph, node.output[0], _sparse_value(node))
-            origins[node.output[0]] = "sparse constant"
+            origins[node.output[0]] = ("sparse constant", _copied(_sparse_value(node)))
             graph.node.remove(node)
         del graph.sparse_initializer[:]
     return copy, origins
+
+
+SPARSE = "sparse"
+"""The metadata of an input in the place of a sparse tensor: that tensor, a `SparseTensorProto`."""
+
+_SPARSE_KINDS = (onnx.AttributeProto.SPARSE_TENSOR, onnx.AttributeProto.SPARSE_TENSORS)
+
+
+def _has_sparse(attributes: Iterable[onnx.AttributeProto]) -> bool:
+    return any(attribute.type in _SPARSE_KINDS for attribute in attributes)
+
+
+def _refuse_sparse(owner: str) -> NoReturn:
+    raise InvalidModel(f"{owner} holds a sparse tensor, which GR1 does not allow; store it densely")
 
 
 def _sparse_constants(graph: onnx.GraphProto | onnx.FunctionProto) -> list[onnx.NodeProto]:
@@ -154,6 +150,12 @@ def _sparse_value(node: onnx.NodeProto) -> onnx.SparseTensorProto:
     (attribute,) = (a for a in node.attribute if a.name == "sparse_value")
     tensor: onnx.SparseTensorProto = attribute.sparse_tensor
     return tensor
+
+
+def _copied(tensor: onnx.SparseTensorProto) -> onnx.SparseTensorProto:
+    copy = onnx.SparseTensorProto()
+    copy.CopyFrom(tensor)
+    return copy
 
 
 def _declare(graph: onnx.GraphProto, name: str, tensor: onnx.SparseTensorProto) -> None:
@@ -209,15 +211,11 @@ def load_canonical(
 
 def _deserialize(proto: onnx.ModelProto, folder: Path | None) -> ir.Model:
     dense_proto, sparse = densify_declarations(_inlinable(proto))
-    try:
-        with silenced("onnx_ir"):
-            model = ir.from_proto(dense_proto)
-    except Exception as error:
-        raise InvalidModel(f"the model cannot be read: {innermost(error)}") from error
+    model = deserialize(dense_proto)
     for graph_input in model.graph.inputs:
-        origin = sparse.get(graph_input.name or "")
-        if origin is not None:
-            graph_input.meta["origin"] = origin
+        found = sparse.get(graph_input.name or "")
+        if found is not None:
+            graph_input.meta["origin"], graph_input.meta[SPARSE] = found
     if folder is not None:
         # set_base_dir also covers subgraphs.
         for graph in (model.graph, *(function.graph for function in model.functions.values())):

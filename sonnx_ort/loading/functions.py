@@ -48,8 +48,11 @@ def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> 
         InlinePass(lambda function: function.identifier() in enforceable)(model)
     except (ValueError, PassError, ir.passes.InvariantError) as error:
         raise InvalidModel(f"the model-local functions cannot be inlined: {error}") from error
-    inlined = [node for node in every_node(model.graph) if _restore_name(node)]
-    _rename_repeated_values(inlined, ValueNames(model))
+    nodes = every_node(model.graph)
+    inlined = [node for node in nodes if _restore_name(node)]
+    names = ValueNames(model)
+    _rename_repeated_values(inlined, names)
+    _rename_repeated_nodes(nodes, names)
 
 
 def _enforceable_functions(
@@ -138,6 +141,15 @@ def _rename_repeated_values(inlined: Iterable[ir.Node], names: ValueNames) -> No
         repeated = [v for v in values if names.repeated(v.name) and not v.is_graph_output()]
         fresh = [names.fresh(str(value.name)) for value in repeated]
         ir.convenience.rename_values(repeated, fresh)
+
+
+def _rename_repeated_nodes(nodes: Iterable[ir.Node], names: ValueNames) -> None:
+    """Number inlined nodes of one name in one graph: they, or their calls, had no names."""
+    taken = {(node.graph, node.name) for node in nodes if PATH not in node.meta}
+    for node in nodes:
+        if PATH in node.meta and (node.graph, node.name) in taken:
+            node.name = names.fresh_for_node(str(node.name))
+        taken.add((node.graph, node.name))
 
 
 def _holds_graph(attribute: ir.Attr) -> bool:

@@ -124,16 +124,24 @@ def _external_folder(model: ir.Model) -> Path | None:
 
 def _parse(content: bytes) -> onnx.ModelProto:
     try:
-        return onnx.load_model_from_string(content)
+        proto = onnx.load_model_from_string(content)
     except Exception as error:
         raise InvalidModel(
             f"the bytes are no ONNX model, or not all of one ({len(content)} bytes: {error})"
         ) from error
+    if not proto.HasField("graph"):
+        raise InvalidModel("the bytes are no ONNX model, or not all of one: there is no graph")
+    return proto
+
+
+LARGEST = (1 << 31) - 1
+"""The largest number of bytes that a message of protocol buffers has."""
 
 
 def _parse_file(path: Path) -> onnx.ModelProto:
     try:
-        return onnx.load_model(path, load_external_data=False)
+        too_large = path.stat().st_size > LARGEST
+        proto = onnx.ModelProto() if too_large else onnx.load_model(path, load_external_data=False)
     except FileNotFoundError as error:
         raise InvalidModel(f"there is no file '{path}'") from error
     except IsADirectoryError as error:
@@ -144,3 +152,10 @@ def _parse_file(path: Path) -> onnx.ModelProto:
         raise InvalidModel(
             f"'{path}' is no ONNX model, or not all of one ({error}); export it again"
         ) from error
+    if too_large:
+        raise InvalidModel(f"'{path}' is no ONNX model: it is larger than 2 GiB")
+    if not proto.HasField("graph"):
+        raise InvalidModel(
+            f"'{path}' is no ONNX model, or not all of one (there is no graph); export it again"
+        )
+    return proto

@@ -1,7 +1,7 @@
 """Analyzes a loaded model: evaluates every applicable rule at every node."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -12,7 +12,7 @@ from sonnx_ort.knowledge.declarations import is_sparse
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
-from sonnx_ort.obligations.findings import find_declarations, graph_obligations
+from sonnx_ort.obligations.findings import added_loops, find_declarations, graph_obligations
 from sonnx_ort.obligations.finite import FiniteValue, finite_values
 from sonnx_ort.obligations.obligation import Obligation, judged_for, waiver_of
 from sonnx_ort.obligations.passed_guards import PassedGuards
@@ -38,8 +38,12 @@ from sonnx_ort.profile.options import Broadcasting, Demands
 from sonnx_ort.profile.rule import Status, Subject
 
 
-def coverage(model: ir.Model, operators: Container[str]) -> tuple[Coverage, ...]:
+def coverage(
+    model: ir.Model, operators: Collection[str], enforced: Sequence[EnforcedNode] = ()
+) -> tuple[Coverage, ...]:
     """Count the nodes of a canonical model by operator, and classify each operator.
+
+    `enforced` has what `rewrite` made, which counts as the nodes that it replaced.
 
     Returns:
         One entry per operator, most frequent first, without the domain `sonnx`.
@@ -47,7 +51,13 @@ def coverage(model: ir.Model, operators: Container[str]) -> tuple[Coverage, ...]
     nodes = list(every_node(model.graph))
     for function in model.functions.values():
         nodes.extend(every_node(function.graph))
-    counts = Counter((node.domain, node.op_type) for node in nodes if node.domain != DOMAIN)
+    added = frozenset(added_loops(nodes) if enforced else ()).union(*(e.added for e in enforced))
+    counts = Counter(
+        (node.domain, node.op_type) for node in nodes if node.domain != DOMAIN and node not in added
+    )
+    replaced = [e.operator for e in enforced if e.computes]
+    counts.update((operator.domain, operator.name) for operator in replaced)
+    operators = {*operators, *(operator.name for operator in replaced)}
     return tuple(
         Coverage(
             f"{domain}::{name}" if domain else name,
@@ -110,6 +120,7 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     rewritten: bool = False,
     waivers: Iterable[Waiver] = (),
     runtime: str | None = None,
+    known: Examination | None = None,
 ) -> Examination:
     """Find all obligations of a canonical model, which is not modified.
 
@@ -124,13 +135,15 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         waivers: The waivers. What they cover is not enforced; the report still contains the
             violation.
         runtime: The version of onnxruntime that runs the model; None for any.
+        known: An examination under the same terms, from before an edit that left every value as it
+            was and added none. Its facts are taken over, and so are the nodes that it has.
 
     Raises:
         InvalidModel: An operand has a type that its operator does not support, or the model imports
             an unsupported version of an operator.
         SonnxError: Values have to be finite, and the python backend made the model without that.
     """
-    facts = Facts(model)
+    facts = Facts(model) if known is None else known.facts
     unbound = {e.computed_by for e in enforced}.union(*(e.added for e in enforced))
     profiled = tuple(
         t
@@ -143,7 +156,8 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
         _require_operands(target)
         require_allowed_types(target, facts)
     terms = _Terms(demands, tuple(waivers), runtime)
-    nodes = _examine_in_order(model, profiled, facts, terms)
+    kept = {} if known is None else {node.target.node: node for node in known.nodes}
+    nodes = _examine_in_order(model, profiled, facts, terms, kept)
     general = _general_obligations(model, facts, nodes)
     graph = GRAPH in demands.operators
     rewritten = rewritten or bool(enforced)
@@ -159,8 +173,10 @@ def examine_model(  # noqa: PLR0913 - keyword arguments
     report = Report(
         demands,
         obligations,
-        findings=find_declarations(model, facts) if tells_all and not graph else (),
-        coverage=coverage(model, demands.operators),
+        findings=(
+            find_declarations(model, facts, rewritten=rewritten) if tells_all and not graph else ()
+        ),
+        coverage=coverage(model, demands.operators, enforced),
         identity=identity,
     )
     asked_for = tuple(node for node in nodes if _to_enforce(node.target, demands))
@@ -190,6 +206,7 @@ def _examine_in_order(
     profiled: Sequence[Target],
     facts: Facts,
     terms: _Terms,
+    kept: Mapping[ir.Node, ExaminedNode],
 ) -> tuple[ExaminedNode, ...]:
     """Examine the nodes in graph order, using the guards of earlier nodes for proofs."""
     by_node = {target.node: target for target in profiled}
@@ -200,7 +217,7 @@ def _examine_in_order(
             passed.follow(node)
             continue
         target = by_node[node]
-        examined = _examine_target(target, facts, terms, passed)
+        examined = kept.get(node) or _examine_target(target, facts, terms, passed)
         checked = _to_enforce(target, terms.demands) and target.operator.checked_in_runs
         if checked and not examined.waived:
             passed.record(examined)

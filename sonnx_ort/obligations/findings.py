@@ -1,6 +1,6 @@
 """Finds the places where a graph does not keep the rules on graphs."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -9,7 +9,7 @@ import onnx_ir as ir
 from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, declared_type
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.schemas import Assumption, assumptions, convertible_inputs
-from sonnx_ort.loading.traversal import defined_values
+from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Identity
 from sonnx_ort.obligations.targets import label_of, nodes_with_paths
@@ -61,11 +61,19 @@ class _Placed:
         return Finding(rule, self.node.op_type, label_of(self.node), detail, self.path)
 
 
-def find_declarations(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
-    """Find where a canonical model leaves implicit, or declares wrongly, what it should say."""
+def find_declarations(model: ir.Model, facts: Facts, *, rewritten: bool) -> tuple[Finding, ...]:
+    """Find where a canonical model leaves implicit, or declares wrongly, what it should say.
+
+    Args:
+        model: The model.
+        facts: What is known of its values.
+        rewritten: Whether `rewrite` made the model. It adds nodes whose values and attributes stand
+            in no file, so that the rules on what stands there bind the original alone.
+    """
     nodes = _placed(model)
     return tuple(
-        chain(
+        finding
+        for finding in chain(
             _wrong_declarations(model, facts),
             _unused_inputs(model),
             _dead_nodes(nodes),
@@ -73,6 +81,7 @@ def find_declarations(model: ir.Model, facts: Facts) -> tuple[Finding, ...]:
             chain.from_iterable(_conversions(node, facts) for node in nodes),
             _missing_declarations(model, facts),
         )
+        if not (rewritten and finding.rule in DECLARED_IN_FILE)
     )
 
 
@@ -85,20 +94,45 @@ def graph_obligations(
         model: The model.
         facts: What is known of its values.
         identity: What the file says of itself.
-        rewritten: Whether `rewrite` made the model. It adds nodes whose values and attributes stand
-            in no file, so that the rules on what stands there bind the original alone.
+        rewritten: As for `find_declarations`.
 
     Returns:
         One obligation for each place that violates a rule, and one for each rule that is kept.
     """
     nodes = _placed(model)
+    added = set(added_loops(placed.node for placed in nodes) if rewritten else ())
+    own = [placed for placed in nodes if placed.node not in added]
     found = [
-        *chain.from_iterable(map(_unsuitable, nodes)),
+        *chain.from_iterable(map(_unsuitable, own)),
         *_of_file(identity),
-        *find_declarations(model, facts),
+        *find_declarations(model, facts, rewritten=rewritten),
     ]
     rules = [rule for rule in GRAPH_RULES if not (rewritten and rule in DECLARED_IN_FILE)]
     return tuple(chain.from_iterable(_decided(rule, found) for rule in rules))
+
+
+_IN_ADDED_LOOPS = frozenset({"Identity", "SequenceEmpty"})
+
+
+def added_loops(nodes: Iterable[ir.Node]) -> Iterator[ir.Node]:
+    """The Loops without iterations, which pass one value on, with all that belongs to them.
+
+    `rewrite` adds them to hide the declared rank of inputs from ONNX Runtime.
+    """
+    for node in nodes:
+        if (node.domain, node.op_type, len(node.outputs)) != (STANDARD_DOMAIN, "Loop", 1):
+            continue
+        trips = None if node.inputs[0] is None else constant_tensor(node.inputs[0])
+        body = list(every_node(node.attributes["body"].as_graph()))
+        if (
+            trips is None
+            or trips.numpy().any()
+            or not _IN_ADDED_LOOPS.issuperset(inner.op_type for inner in body)
+        ):
+            continue
+        yield from (node, *body)
+        made = (value.producer() for value in node.inputs[:2] if value is not None)
+        yield from (each for each in made if each is not None and each.op_type == "Constant")
 
 
 def _decided(rule: Rule, found: Sequence[Finding]) -> Sequence[Obligation]:

@@ -2,24 +2,23 @@
 
 import dataclasses
 import enum
-import functools
-import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from html import escape
 
 import onnx
 
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import SonnxError, did_you_mean
+from sonnx_ort.obligations.notebook import causes_as_text, report_as_html
 from sonnx_ort.obligations.obligation import Finding, Obligation, obligation_document, rule_document
 from sonnx_ort.profile.catalog import RULES, OperatorStanding
 from sonnx_ort.profile.operand import Operand, has_known_sizes
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Status
+from sonnx_ort.versions import version_of
 
 
 def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
@@ -38,7 +37,7 @@ def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
         prefix = f"{name}.".lower()
         found = {rule for rule in RULES if f"{rule}.".lower().startswith(prefix)}
         if not found:
-            raise SonnxError(f"there is no rule '{name}'; {_available_rules(name)}")
+            raise SonnxError(f"there is no rule '{name}'{_available_rules(name)}")
         chosen |= found
     return frozenset(chosen)
 
@@ -64,9 +63,12 @@ def _available_rules(name: str) -> str:
     operator = name.lower().partition(".")[0]
     rules = sorted(rule for rule in RULES if rule.lower().startswith(f"{operator}."))
     if rules:
-        return f"choose some of {', '.join(rules)}, or what they begin with"
+        return f"; choose some of {', '.join(rules)}, or what they begin with"
     prefixes = sorted({rule.partition(".")[0] for rule in RULES})
-    return f"choose some of {', '.join(prefixes)}; `sonnx-ort explain` lists all rules"
+    return (
+        f"{did_you_mean(operator, prefixes)}; choose some of {', '.join(prefixes)}; "
+        "`sonnx-ort explain` lists all rules"
+    )
 
 
 class Extent(enum.StrEnum):
@@ -107,7 +109,7 @@ class Coverage:
             case Extent.ENFORCED:
                 return f"{standing}, {'enforced' if drafted else 'enforced by analogy'}"
             case Extent.NOT_ASKED_FOR:
-                return f"{standing}, not asked for"
+                return f"{standing}, not looked at"
             case Extent.NO_RULES:
                 general = self.standing is OperatorStanding.GENERAL
                 return f"{standing}: general restrictions only" if general else standing
@@ -142,7 +144,7 @@ def identify(sha256: str, proto: onnx.ModelProto) -> Identity:
     return Identity(
         sha256,
         {entry.domain: entry.version for entry in proto.opset_import},
-        {package: _version(package) for package in PACKAGES},
+        {package: version_of(package) for package in PACKAGES},
         tuple(domain for domain, count in repeated.items() if count > 1),
         bool(proto.training_info),
     )
@@ -150,11 +152,6 @@ def identify(sha256: str, proto: onnx.ModelProto) -> Identity:
 
 _DOMAINS = {"ai.onnx": STANDARD_DOMAIN}
 """The alias of the domain of the standard operators."""
-
-
-@functools.cache
-def _version(package: str) -> str:
-    return importlib.metadata.version(package)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +186,7 @@ FORMAT = "sonnx_ort.report/1"
 """Name and version of the JSON format; an incompatible change increments the version."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The result of the analysis of a model.
 
@@ -201,6 +198,7 @@ class Report:
         coverage: The number of nodes per operator, and whether rules cover it.
         identity: The model, and the package versions used.
         left_out: What `selected` excluded.
+        settings: The file with settings from which options are; empty if there is none.
     """
 
     demands: Demands
@@ -209,6 +207,7 @@ class Report:
     coverage: tuple[Coverage, ...]
     identity: Identity
     left_out: LeftOut = field(default_factory=LeftOut)
+    settings: str = ""
 
     @property
     def edition(self) -> Edition:
@@ -302,25 +301,17 @@ class Report:
             f"{_counted(len(self.enforced), 'obligation')}: {shown}{waived}; "
             f"{_counted(len(self.findings), 'finding')}; "
             f"{_counted(uncovered, 'node')} not covered by any rule"
-            + (f"; {_counted(not_asked_for, 'node')} not asked for" if not_asked_for else "")
+            + (f"; {_counted(not_asked_for, 'node')} not looked at" if not_asked_for else "")
             + (f"; {self.left_out}" if self.left_out.rules else "")
         )
 
+    def __repr__(self) -> str:
+        """Give the summary, for the obligations can be thousands."""
+        return f"<{type(self).__name__}: {self.summary()}>"
+
     def _repr_html_(self) -> str:
-        """Render the verdict, the counts and the violations for a notebook."""
-        counts = ", ".join(f"{count} {status}" for status, count in self.counts.items())
-        rows = "".join(
-            f"<tr><td>{escape(o.rule.id)}</td><td>{escape(o.place)}</td>"
-            f"<td>{escape(o.evidence)}</td><td>{escape(o.hint)}</td></tr>"
-            for o in self.violations
-        )
-        head = "<tr><th>Violated</th><th>Node</th><th>Evidence</th><th>To mend it</th></tr>"
-        verdict = "no violation before a run" if self.ok else "violated"
-        return (
-            f"<p><strong>SONNX profile, {self.edition} edition: {verdict}</strong><br>"
-            f"{_counted(len(self.enforced), 'obligation')}: {counts}</p>"
-            + (f"<table>{head}{rows}</table>" if rows else "")
-        )
+        """Render the verdict, the causes of violations and the next call for a notebook."""
+        return report_as_html(self)
 
     def to_json(self) -> str:
         """Serialize the report; `docs/report.md` documents the format."""
@@ -338,6 +329,7 @@ class Report:
             "edition": self.edition.value,
             "broadcast": self.broadcasting.value,
             "operators": sorted(self.demands.operators),
+            "settings": self.settings or None,
             "ok": self.ok,
             "counts": dict(self.counts),
             "waived": len(self.waived),
@@ -408,3 +400,10 @@ class ModelRejected(SonnxError):  # noqa: N818 - a public name of the interface
     def __init__(self, report: Report) -> None:
         super().__init__(report.describe_violations())
         self.report = report
+
+    def _repr_html_(self) -> str:
+        """Show the report in a notebook."""
+        return report_as_html(self.report)
+
+    def _in_notebook(self) -> str:
+        return causes_as_text(self.report)

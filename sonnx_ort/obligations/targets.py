@@ -153,6 +153,7 @@ class EnforcedNode:
             itself.
         path: The nodes whose subgraphs contain it, outermost first.
         added: The standard nodes that belong to it, and that no rule binds.
+        computes: Whether it computes what the node that it replaced computed.
     """
 
     node: ir.Node
@@ -163,6 +164,7 @@ class EnforcedNode:
     computed_by: ir.Node | None = None
     path: tuple[str, ...] = ()
     added: frozenset[ir.Node] = frozenset()
+    computes: bool = False
 
 
 def targets(model: ir.Model) -> Iterator[Target]:

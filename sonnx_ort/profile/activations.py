@@ -193,7 +193,7 @@ LEAKY_RELU = Operator(
         Results: alpha * x below zero, and the element itself otherwise: -0 stays -0, and NaN stays
         NaN. Every alpha is allowed, infinities and NaN too.
 
-        ONNX Runtime 1.32.0 takes 0.01 for an alpha that is left out, without a word. It has kernels
+        ONNX Runtime 1.32.0 takes 0.01 for an alpha that is left out silently. It has kernels
         for float16 and float, and for double from version 16 on. A product that is -0 it gives as
         +0 in float16 and double.
     """,
@@ -306,9 +306,9 @@ SOFTMAX = Operator(
         Results: e^(x - m) / sum of e^(x - m) along the axis, where m is the largest element there;
         NaN where a NaN lies on the line. They have X's shape and type.
 
-        ONNX Runtime 1.32.0 takes a negative axis, and one that is left out, without a word: for the
+        ONNX Runtime 1.32.0 takes a negative axis, and one that is left out, silently: for the
         last one, or before version 13 for axis 1. An axis that X does not have it refuses, but not
-        if X is empty. It gives NaN, without a word, for lines that hold an infinity or nothing but
+        if X is empty. It gives NaN, silently, for lines that hold an infinity or nothing but
         negative infinity. It has kernels for float16, float and double; in version 1 none for
         float16.
     """,

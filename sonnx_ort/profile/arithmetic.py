@@ -26,7 +26,7 @@ ADD = Operator(
 
         Results: IEEE 754 addition for floats, rounded to nearest even; modulo 2^n for integers.
 
-        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
+        ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with one
         symbol, in every numeric type but bfloat16, which it has no kernel for.
     """,
     operands=("A", "B"),
@@ -55,7 +55,7 @@ MUL = Operator(
         Results: IEEE 754 multiplication for floats, rounded to nearest even; modulo 2^n for
         integers.
 
-        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
+        ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with one
         symbol, in every numeric type but bfloat16, which it has no kernel for.
     """,
     operands=("A", "B"),
@@ -102,7 +102,7 @@ MOD = Operator(
         Runtime looks at in a run. A zero divisor of theirs gives NaN, as do an infinite dividend
         and NaN; without `fmod=1` an infinite divisor gives itself where the signs differ.
 
-        ONNX Runtime 1.32.0 broadcasts without a word, in every numeric type but bfloat16, which it
+        ONNX Runtime 1.32.0 broadcasts silently, in every numeric type but bfloat16, which it
         has no kernel for; it refuses zero divisors of all integer types, and gives 0 for the
         smallest value modulo -1. Versions up to 1.31.1 end the process there at int32 and int64,
         and with `fmod=1` compute int64 and uint64 by way of double, which is wrong where an operand
@@ -152,7 +152,7 @@ MAX = Operator(
         of them, by the place of the element in the tensor and the length of the tensor, and no
         guard in front can change that; both are zeros.
 
-        ONNX Runtime 1.32.0 broadcasts without a word. It has no kernels for bfloat16 and 16-bit
+        ONNX Runtime 1.32.0 broadcasts silently. It has no kernels for bfloat16 and 16-bit
         integers. Of int64 versions up to 1.31.1 compare the lower halves as signed numbers where
         the upper ones are equal: Max(3000000000, 0) is 0 there, but not in the last place of a
         tensor with an odd number of elements. `Max.int.C1` keeps such numbers out, for these
@@ -200,7 +200,7 @@ MIN = Operator(
         of them, by the place of the element in the tensor and the length of the tensor, and no
         guard in front can change that; both are zeros.
 
-        ONNX Runtime 1.32.0 broadcasts without a word. It has no kernels for bfloat16 and 16-bit
+        ONNX Runtime 1.32.0 broadcasts silently. It has no kernels for bfloat16 and 16-bit
         integers. Of int64 versions up to 1.31.1 compare the lower halves as signed numbers where
         the upper ones are equal: Min(3000000000, 0) is 3000000000 there, but not in the last place
         of a tensor with an odd number of elements. `Min.int.C1` keeps such numbers out, for these
@@ -235,7 +235,7 @@ P_RELU = Operator(
         Results: x where x is at least 0, slope * x where it is less, in the tensor's type.
 
         ONNX says that the slope can be broadcast to X; ONNX Runtime 1.32.0 broadcasts X to the
-        slope too, without a word. It has kernels for float16 and float; in versions 16 to 18 it
+        slope too silently. It has kernels for float16 and float; in versions 16 to 18 it
         makes Less, Mul and Where of PRelu in all types but float, which lose the sign of zeros.
     """,
     operands=("X", "slope"),

@@ -114,7 +114,7 @@ BATCH_NORMALIZATION = Operator(
         Results: scale * (X - input_mean) / sqrt(input_var + epsilon) + B, channel by channel, in
         X's type.
 
-        ONNX Runtime 1.32.0 gives NaN, without a word, where input_var + epsilon is negative, be it
+        ONNX Runtime 1.32.0 gives NaN, silently, where input_var + epsilon is negative, be it
         by a negative variance or by a negative epsilon, in float16, float and double; it has no
         kernel for bfloat16. That scale, B, mean and variance are vectors of the number of channels
         it holds to itself.

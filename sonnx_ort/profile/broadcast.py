@@ -48,8 +48,8 @@ BROADCAST = Operator(
         Step 1 prepends axes of size 1 until all ranks are equal; step 2 repeats each axis of size 1
         until all sizes are equal. Output m repeats the elements of input m, and has its type.
 
-        ONNX Runtime 1.32.0 has no operator of this name. Its own operators broadcast without a
-        word, and take a size of 0 against a size of 1 too.
+        ONNX Runtime 1.32.0 has no operator of this name. Its own operators broadcast
+        silently, and take a size of 0 against a size of 1 too.
     """,
     domain=DOMAIN,
     operands=(),

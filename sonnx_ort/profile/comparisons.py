@@ -30,7 +30,7 @@ def _comparison(  # noqa: PLR0913 - a row of a table, by name
             Results: conditions. NaN is neither equal to, less nor greater than anything; both zeros
             are equal.
 
-            ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with
+            ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with
             one symbol, {broadcast_types} but bfloat16, which it has no kernel for.
         """,
         operands=("A", "B"),

@@ -75,7 +75,7 @@ def _shape_of_w(attributes: Attributes) -> tuple[int | SizeOf, ...]:
     return SizeOf(1, 0), channels, SizeOf(1, 2), SizeOf(1, 3)
 
 
-_MORE_OR_NONE = "takes more of them, and none, without a word, if shapes are not declared."
+_MORE_OR_NONE = "takes more of them, and none, silently, if shapes are not declared."
 
 
 def convolution_rules(
@@ -108,7 +108,7 @@ def convolution_rules(
             "W",
             remark="The draft states it as R1.",
             later="X_0010",
-            unenforced="convolves along one and three axes as well, without a word. Versions up to "
+            unenforced="convolves along one and three axes as well silently. Versions up to "
             "1.31.1 take a rank of 2 too, and end the process at lower ones (SIGABRT).",
             survived=False,
         ),
@@ -142,7 +142,7 @@ def convolution_rules(
             "X",
             remark="The draft states it as R3.",
             later="GROUP_0030",
-            unenforced="convolves in any number of groups, without a word.",
+            unenforced="convolves in any number of groups silently.",
         ),
         rules.numbers(
             "strides",

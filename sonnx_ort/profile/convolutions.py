@@ -7,7 +7,7 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.elements import WithinInterval, WithinIntervalIf
-from sonnx_ort.profile.requirements.same_type import SameNumericType
+from sonnx_ort.profile.requirements.same_type import NotBoth, SameNumericType
 from sonnx_ort.profile.requirements.shapes import OwnRank
 from sonnx_ort.profile.requirements.sizes import ShapeFrom, SizeOf
 from sonnx_ort.profile.rule import Illustration, Standing
@@ -33,7 +33,7 @@ _CONV_RULES = (
         "optimizations are on; else they cut X.",
         empty="never returns from an empty kernel, if its sizes are not declared.",
         outputs="W_0050",
-        channels="takes channels that X lacks for 0, without a word, where W is constant and the "
+        channels="takes channels that X lacks for 0, silently, where W is constant and the "
         "optimizations are on; else it refuses them.",
     ),
     _CONV.rule(
@@ -105,11 +105,28 @@ _INTEGER_RULES = (
         later="W_0050",
         survived=False,
     ),
+    _INTEGER.rule(
+        "signs",
+        18,
+        "X is not int8 while W is uint8.",
+        NotBoth(
+            (ElementType.INT8, ElementType.UINT8),
+            Illustration(
+                "X int8, W int8", "X int8, W uint8", "store W as int8, and its zero point"
+            ),
+        ),
+        "X",
+        "W",
+        remark="The draft and ONNX admit it.",
+        unenforced="cuts the sum of two products to 16 bits, silently, on processors that "
+        "have AVX2 and no VNNI. Version 1.23 has no kernel for it.",
+        standing=Standing.OWN,
+    ),
     _INTEGER.dense(2),
     *convolution_rules(
         _INTEGER,
         negative_pads="Negative ones cut X.",
-        empty="gives 0 for an empty kernel, without a word, if its sizes are not declared.",
+        empty="gives 0 for an empty kernel, silently, if its sizes are not declared.",
         outputs="W_0040",
         channels="refuses others, with an error.",
     ),
@@ -185,9 +202,7 @@ CONV_INTEGER = Operator(
         Results: the sums of products of the elements less their zero points, in int32, modulo 2^32.
 
         ONNX Runtime 1.32.0 has kernels for each pair of types; version 1.23 for uint8 alone. It
-        refuses one zero point for each of several outputs, which the draft admits. Of an int8 X by
-        a uint8 W it cuts the sum of two products to 16 bits, without a word, on processors that
-        have AVX2 and no VNNI: take a W of int8.
+        refuses one zero point for each of several outputs, which the draft admits.
     """,
     operands=_INTEGER_OPERANDS,
     versions=(10,),

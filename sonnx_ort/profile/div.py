@@ -252,7 +252,7 @@ DIV = Operator(
         and 0/0 is NaN. Results (preliminary, floats): the same, but +inf wherever B is zero,
         whatever A is.
 
-        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
+        ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with one
         symbol, in every numeric type but bfloat16, which it has no kernel for. The smallest int32
         or int64 divided by -1 ends the process (SIGFPE); of int8 and int16 it wraps. A zero divisor
         of any integer type fails in the run; as a constant before all runs, without the node's

@@ -73,7 +73,7 @@ FINITE = Rule(
     ),
     finite_elements("output"),
     survived=True,
-    unenforced="ONNX Runtime 1.32.0 computes on with NaN and infinities, without a word.",
+    unenforced="ONNX Runtime 1.32.0 computes on with NaN and infinities silently.",
 )
 
 

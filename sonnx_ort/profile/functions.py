@@ -49,7 +49,7 @@ ABS = Operator(
         the magnitude, which the smallest value of a signed type has none of in its type.
 
         ONNX Runtime 1.32.0 gives the smallest value of int8, int16, int32 and int64 for itself,
-        which is negative, without a word. It has no kernel for bfloat16.
+        which is negative silently. It has no kernel for bfloat16.
     """,
     operands=_ABS_OPERANDS,
     versions=(1, 6, 13),
@@ -116,7 +116,7 @@ RECIPROCAL = Operator(
         Results: IEEE 754 division, rounded to nearest even: an infinity with the sign of a zero,
         and a zero with that of an infinity. There is no rule about elements.
 
-        ONNX Runtime 1.32.0 gives these infinities without a word, in float16, float and double. It
+        ONNX Runtime 1.32.0 gives these infinities, silently, in float16, float and double. It
         has no kernel for bfloat16.
     """,
     operands=("X",),
@@ -148,7 +148,7 @@ SQRT = Operator(
         Results: the root, rounded to nearest even; NaN below zero, and -0 of -0, as IEEE 754 says.
         The draft has a domain in its section on reals alone; there is no rule about elements.
 
-        ONNX Runtime 1.32.0 gives NaN of numbers below zero, without a word, in float16, float and
+        ONNX Runtime 1.32.0 gives NaN of numbers below zero, silently, in float16, float and
         double. It has no kernel for bfloat16.
     """,
     operands=("X",),
@@ -180,7 +180,7 @@ LOG = Operator(
         Results: NaN below zero, and negative infinity of zeros. The draft has a domain in its
         section on reals alone; there is no rule about elements.
 
-        ONNX Runtime 1.32.0 gives these without a word, in float16, float and double; it has no
+        ONNX Runtime 1.32.0 gives these, silently, in float16, float and double; it has no
         kernel for bfloat16. The last bit of what it gives depends on the place of the element in
         the tensor.
     """,
@@ -237,7 +237,7 @@ ACOS = Operator(
 
         Results: the angle between 0 and pi, in the operand's type; NaN of NaN, which is a result.
 
-        ONNX Runtime 1.32.0 gives NaN of what is no cosine, without a word. It has kernels for
+        ONNX Runtime 1.32.0 gives NaN of what is no cosine silently. It has kernels for
         float16 and float; the last bit of a result depends on the place of the element in the
         tensor. By the draft a result is the nearest number, which floats miss by up to 4 units in
         the last place.
@@ -307,9 +307,9 @@ POW = Operator(
         Results: the power in the operands' type. Floats follow IEEE 754: a negative base with an
         exponent that is no integer gives NaN, and 0 to a negative power an infinity.
 
-        ONNX Runtime 1.32.0 broadcasts without a word, and takes operands of two types. Integers it
-        computes by way of double: a power beyond the type is the type's smallest value, without a
-        word, as 0 to a negative power is; and int64 is not exact beyond 2^53: 3^39 ends in 256
+        ONNX Runtime 1.32.0 broadcasts silently, and takes operands of two types. Integers it
+        computes by way of double: a power beyond the type is the type's smallest value,
+        silently, as 0 to a negative power is; and int64 is not exact beyond 2^53: 3^39 ends in 256
         there, not in 267, and -1 to the power 2^53 + 1 is 1. Where the exponent is one element, 2
         or 3, it multiplies instead, and the last bits differ; `Pow.int.C2` makes no exception of
         that. It has kernels for float16, float, double, int32 and int64.
@@ -358,7 +358,7 @@ CLIP = Operator(
         Results: min(max, max(min, input)), in the operands' type; a NaN of the input is one of the
         result.
 
-        ONNX Runtime 1.32.0 takes bounds of one element of shape (1,) as well, without a word; it
+        ONNX Runtime 1.32.0 takes bounds of one element of shape (1,) as well silently; it
         refuses others. A bound that is left out is the largest or smallest finite number, so that
         infinity does not stay infinite. It has no kernels for bfloat16 and 16-bit integers.
         Versions up to 1.31.1 compare int64 as in Max: 3000000000 between 0 and 100 is 0, but in the

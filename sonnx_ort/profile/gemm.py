@@ -69,7 +69,7 @@ _CONTRACT = (
             ),
         ),
         remark=_TO_BE_CONFIRMED.format("R1"),
-        unenforced="takes a vector for A, without a word, if its rank is not declared.",
+        unenforced="takes a vector for A, silently, if its rank is not declared.",
     ),
     _standing_at(3, "alpha", 1, "multiply A with Mul"),
     _standing_at(4, "beta", 1, "multiply C with Mul"),
@@ -99,7 +99,7 @@ _CONTRACT = (
             ),
         ),
         remark=_TO_BE_CONFIRMED.format("R3"),
-        unenforced="broadcasts C, without a word.",
+        unenforced="broadcasts C silently.",
     ),
     _RULES.rule(
         "shapes",

@@ -43,7 +43,7 @@ CONSTANT = Operator(
         tensor in a file has one.
 
         ONNX Runtime 1.32.0 takes the other attributes of ONNX too, in every version, and makes
-        sparse tensors dense, without a word. If several are given, it takes the first one.
+        sparse tensors dense silently. If several are given, it takes the first one.
     """,
     operands=(),
     versions=(1, 9, 11, 12, 13, 19, 21, 23, 24, 25),
@@ -125,7 +125,7 @@ RANGE = Operator(
 
         Results: S + i * D for each i from 0 to before (L - S) / D, rounded up.
 
-        ONNX Runtime 1.32.0 takes vectors of one element for scalars, without a word, and refuses a
+        ONNX Runtime 1.32.0 takes vectors of one element for scalars, silently, and refuses a
         step of 0. Floats it sums up step by step, and rounds each sum: from 0 to 100000 in steps of
         0.1 the last element is 100958.24 in float, which is beyond the limit; the draft's formula
         gives 99999.9. It refuses NaN, an infinite start or limit, and more elements than int64

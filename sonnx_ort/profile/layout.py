@@ -73,7 +73,7 @@ CONCAT = Operator(
         Results: the elements, in the type of the operands.
 
         ONNX Runtime 1.32.0 passes over a tensor that holds nothing, whatever its other sizes are:
-        (2, 3) and (0, 5) along axis 0 give (2, 3), without a word, unless all sizes are declared.
+        (2, 3) and (0, 5) along axis 0 give (2, 3), silently, unless all sizes are declared.
         Of an empty tensor of another rank, such as (0,) and (2, 3), whose rank is not declared,
         versions up to 1.31.1 end the process (SIGABRT). All else that breaks the rules it refuses,
         but for a negative axis, which counts from the end. It has no kernel of version 1.
@@ -176,7 +176,7 @@ _RESHAPE_RULES = (
     _reshape(
         "allowzero.C3",
         10,
-        "If a size in S is -1, X holds something (allowzero=0), or no size is 0 (allowzero=1).",
+        "If a size in S is -1, X is not empty (allowzero=0), or no size is 0 (allowzero=1).",
         InferableSize(),
         survived=True,
         since=5,
@@ -193,7 +193,7 @@ RESHAPE = Operator(
 
         Results: the elements in the same order, the last axis first, in the type of X.
 
-        ONNX Runtime 1.32.0 gives an empty tensor, without a word, for a size of -1 where X holds
+        ONNX Runtime 1.32.0 gives an empty tensor, silently, for a size of -1 where X holds
         nothing: X (0, 3) with S [-1, 3] gives (0, 3). With `allowzero=1` it does so for [0, -1],
         unless S is constant; versions up to 1.31.1 refuse that. Other values of `allowzero` it
         takes for 0. All else that breaks the rules it refuses, also sizes whose product is beyond

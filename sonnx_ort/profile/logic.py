@@ -16,7 +16,7 @@ def _of_conditions(name: str, first_code: int, what: str) -> Operator:
 
             Results: true and false.
 
-            ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with
+            ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with
             one symbol.
         """,
         operands=("A", "B"),
@@ -34,7 +34,7 @@ def _of_bits(name: str, first_code: int, what: str) -> Operator:
 
             Results: bit by bit.
 
-            ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with
+            ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with
             one symbol, in all eight integer types.
         """,
         operands=("A", "B"),
@@ -93,7 +93,7 @@ BIT_SHIFT = Operator(
         sign.
 
         Of a shift by n or more ONNX says nothing before version 28: ONNX Runtime 1.32.0 gives 0,
-        and 1.23 shifts by y modulo n. Both broadcast without a word; versions up to 1.31.1 have no
+        and 1.23 shifts by y modulo n. Both broadcast silently; versions up to 1.31.1 have no
         kernel for uint16. In version 28 such a shift, and one by a negative number, gives what is
         left of the sign: -1 of a negative number to the right, else 0. So does ONNX Runtime 1.32.0
         in all types. The rule holds there too: C leaves such shifts undefined, and versions do not

@@ -44,6 +44,7 @@ class Operand:
         shape: One entry per dimension; None if the rank is unknown.
         sparse: Whether the value is a sparse tensor.
         constant: The elements of a constant.
+        sizes: The elements of a vector of sizes, with symbols as in shapes.
         bounds: An interval that contains its integer elements, if known.
         shared_symbols: Symbols of more than one dimension of the graph inputs that the node depends
             on. ONNX Runtime does not check that these sizes are equal, so equal symbols prove
@@ -59,6 +60,7 @@ class Operand:
     shape: Shape | None = None
     sparse: bool = False
     constant: npt.NDArray[Any] | None = None
+    sizes: Shape | None = None
     bounds: Bounds | None = None
     shared_symbols: frozenset[str] = frozenset()
     scalar_inputs: bool = False

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NoReturn
 
 from sonnx_ort.profile.element_type import ElementType, Family
@@ -45,7 +46,7 @@ Contract = Mapping[Family, tuple[Rule, ...]]
 """The rules of one edition by type family, in the order of their evaluation."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operator:
     """An operator with rules in the profile.
 
@@ -240,13 +241,13 @@ class Operator:
 
     def all_rules(self) -> Iterator[Rule]:
         """All rules of all editions, without duplicates."""
-        rules = (
-            rule
-            for contract in self.contracts.values()
-            for family_rules in contract.values()
-            for rule in family_rules
-        )
-        return iter(dict.fromkeys(rules))
+        return iter(self._distinct_rules)
+
+    @cached_property
+    def _distinct_rules(self) -> tuple[Rule, ...]:
+        contracts = self.contracts.values()
+        rules = (rule for contract in contracts for rules in contract.values() for rule in rules)
+        return tuple(dict.fromkeys(rules))
 
 
 def require_distinct(rules: Iterable[Rule]) -> None:

@@ -122,7 +122,7 @@ _OF_ALL_TYPES = (
             ),
         ),
         remark="The draft states it as R1; that of October 2026 takes any rank above 2.",
-        unenforced="pools along one and three axes as well, without a word. Versions up to 1.28 "
+        unenforced="pools along one and three axes as well silently. Versions up to 1.28 "
         "end the process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
         survived=False,
     ),
@@ -136,7 +136,7 @@ _OF_ALL_TYPES = (
         "ceil_mode",
         mended="pad X, so that every window is whole",
         since=10,
-        unenforced="adds windows that are not whole, without a word; it takes 2 for 0.",
+        unenforced="adds windows that are not whole silently; it takes 2 for 0.",
     ),
     _zero(
         "R5",
@@ -161,7 +161,7 @@ _OF_ALL_TYPES = (
         2,
         1,
         remark="The draft states it as C1 of strides.",
-        unenforced="takes none of them, without a word, if shapes are not declared, and refuses "
+        unenforced="takes none of them, silently, if shapes are not declared, and refuses "
         "others. Versions up to 1.25 end the process at a 0 (SIGFPE).",
     ),
     _RULES.numbers(
@@ -170,7 +170,7 @@ _OF_ALL_TYPES = (
         2,
         1,
         remark="The draft states it as C1 and C2 of dilations.",
-        unenforced="takes none of them, without a word, if shapes are not declared, and refuses "
+        unenforced="takes none of them, silently, if shapes are not declared, and refuses "
         "others. Versions up to 1.25 take 0 and negative numbers too.",
         survived=True,
         since=10,
@@ -181,7 +181,7 @@ _OF_ALL_TYPES = (
         4,
         0,
         remark="The draft states it as C1 and C2 of pads.",
-        unenforced="takes none of them, without a word, if shapes are not declared, and refuses "
+        unenforced="takes none of them, silently, if shapes are not declared, and refuses "
         "others. Versions up to 1.29 take negative numbers too.",
         survived=True,
     ),
@@ -218,7 +218,7 @@ _OF_ALL_TYPES = (
         "contradicts its examples; that of October 2026 divides by the stride and adds 1. By that "
         "one, what does not fit gives nothing.",
         unenforced="gives one result for a window of which less is missing than a stride, from the "
-        "rest of it, without a word.",
+        "rest of it silently.",
     ),
     _RULES.rule(
         "C1",
@@ -234,7 +234,7 @@ _OF_ALL_TYPES = (
             ),
         ),
         remark="A window could hold padding alone. The draft gives -inf for it.",
-        unenforced="gives the lowest finite number for a window of padding, without a word.",
+        unenforced="gives the lowest finite number for a window of padding silently.",
         standing=Standing.OWN,
     ),
 )
@@ -257,7 +257,7 @@ _NUMBERS = _RULES.rule(
     ),
     remark="The draft takes a NaN for -inf; that of October 2026 gives NaN for it.",
     unenforced="gives NaN or not for a window with a NaN, by its place and the type, and the "
-    "lowest finite number for a window of -inf, without a word.",
+    "lowest finite number for a window of -inf silently.",
     standing=Standing.OWN,
 )
 

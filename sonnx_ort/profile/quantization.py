@@ -154,7 +154,7 @@ QUANTIZE_LINEAR = Operator(
         Results: X / y_scale in float, rounded to the nearest integer and to an even one of two; to
         that y_zero_point is added, and what is beyond 0 and 255 becomes 0 or 255.
 
-        ONNX Runtime 1.32.0 gives that, and without a word takes scales and zero points of one
+        ONNX Runtime 1.32.0 gives that, and silently takes scales and zero points of one
         element for scalars, or of an axis for one scale each. By a scale of 0 it gives 0 and 255,
         and 0 for 0 / 0; NaN becomes 0. It quantizes to int8 as well, from version 19 on from
         float16 too, and from version 21 on to integers of 16 bits. Version 1.23 has no kernel for
@@ -212,7 +212,7 @@ DEQUANTIZE_LINEAR = Operator(
         Results: X - x_zero_point in int32, converted to float and multiplied by x_scale. A zero
         point that is left out is 0.
 
-        ONNX Runtime 1.32.0 takes the difference modulo 2^32, without a word; version 1.23 refuses
+        ONNX Runtime 1.32.0 takes the difference modulo 2^32 silently; version 1.23 refuses
         zero points of int32 other than 0. Scales and zero points of one element it takes for
         scalars, or of an axis for one scale each. It has kernels for X of int8 and uint8 too, from
         version 19 on for scales of float16, and from version 21 on for integers of 16 bits; for

@@ -137,7 +137,7 @@ _CONTRACT = (
         ),
         *_OPERANDS[1:],
         remark='The draft states it under "SONNX restrictions".',
-        unenforced="takes any input, without a word.",
+        unenforced="takes any input silently.",
     ),
     *(_given(name, 3 + number) for number, name in enumerate(_OPTIONAL)),
     _RULES.rule(
@@ -156,9 +156,9 @@ _CONTRACT = (
             given=True,
         ),
         remark='The draft states it under "SONNX restrictions", and what is to be given.',
-        unenforced="computes other activations too, without a word.",
+        unenforced="computes other activations too silently.",
     ),
-    _demanded("input_forget", 9, 0, "couples the gates, without a word."),
+    _demanded("input_forget", 9, 0, "couples the gates silently."),
     _demanded("layout", 10, 0, "refuses another layout.", since=14),
     _RULES.rule(
         "clip",
@@ -237,6 +237,21 @@ _CONTRACT = (
         remark="ONNX says nothing of it.",
         unenforced="ends the process at an empty batch (SIGABRT, or SIGSEGV if W is constant).",
         survived=False,
+        standing=Standing.OWN,
+    ),
+    _RULES.rule(
+        "sequences",
+        17,
+        "The sequences are not empty.",
+        SizesWithin(
+            (),
+            lambda _: {0: at_least(1)},
+            Illustration("X (1, 2, 4)", "X (0, 2, 4)", "keep empty sequences out"),
+        ),
+        "X",
+        remark="ONNX says nothing of it.",
+        unenforced="gives for Y_c what the memory holds, silently, and zeros for Y_h, "
+        "whatever the states begin with.",
         standing=Standing.OWN,
     ),
     _RULES.rule(

@@ -108,7 +108,7 @@ SLICE = Operator(
 
         Results: the elements, in the type of the operand.
 
-        ONNX Runtime 1.32.0 gives an empty tensor, without a word, where a start lies behind the
+        ONNX Runtime 1.32.0 gives an empty tensor, silently, where a start lies behind the
         last element or behind its end; an end beyond the axis it takes for the axis' own. It
         refuses steps of 0, axes that are not there or named twice, and starts, ends, axes and steps
         of different numbers.

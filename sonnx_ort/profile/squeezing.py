@@ -120,7 +120,7 @@ SQUEEZE = Operator(
         Results: the elements in the same order, in the type of X.
 
         ONNX Runtime 1.32.0 takes an axis that is named twice, such as [0, 0] or, of rank 3,
-        [0, -3], for one, without a word. If no axis is named, it removes all of size 1. It refuses
+        [0, -3], for one silently. If no axis is named, it removes all of size 1. It refuses
         axes that are not there, or of another size. Before version 13 an attribute names them.
     """,
     operands=("X", "A"),
@@ -181,7 +181,7 @@ UNSQUEEZE = Operator(
 
         Results: the elements in the same order, in the type of X.
 
-        ONNX Runtime 1.32.0 takes a scalar A for a list of one axis, without a word. It refuses axes
+        ONNX Runtime 1.32.0 takes a scalar A for a list of one axis silently. It refuses axes
         that are not there or named twice. Before version 13 an attribute names them.
     """,
     operands=("X", "A"),

@@ -91,7 +91,7 @@ SUB = Operator(
 
         Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
 
-        ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that are declared with one
+        ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with one
         symbol, in every numeric type but bfloat16, which it has no kernel for.
     """,
     operands=("A", "B"),

@@ -63,7 +63,7 @@ CAST = Operator(
         of them.
 
         ONNX leaves undefined what a float gives that the integer type cannot hold. ONNX Runtime
-        1.32.0 gives a number, without a word, and another one by type and machine. On x86-64, of
+        1.32.0 gives a number, silently, and another one by type and machine. On x86-64, of
         float and double: for NaN and for infinity the smallest value of int32 and int64, and 0 in
         the types of 8 and 16 bits; in uint64 9223372036854775808 for NaN, and 0 for infinity; in
         uint32 0 for infinity, and for NaN 0 or 2147483648, by its place in the tensor. Of a number
@@ -96,7 +96,7 @@ WHERE = Operator(
 
         Results: X where the condition is true, Y where it is false.
 
-        ONNX Runtime 1.32.0 broadcasts all three to each other without a word, and gives +0 for a -0
+        ONNX Runtime 1.32.0 broadcasts all three to each other, silently, and gives +0 for a -0
         of X. It has no kernels for bool, bfloat16, 16-bit integers and uint64.
     """,
     operands=("condition", "X", "Y"),
@@ -148,7 +148,7 @@ MAT_MUL = Operator(
         floats are summed up, and with how many roundings, depends on the implementation.
 
         ONNX Runtime 1.32.0 takes tensors of any rank from 1 on: it broadcasts stacks of matrices to
-        each other, and takes a vector for a row or a column, without a word. That A has as many
+        each other, and takes a vector for a row or a column silently. That A has as many
         columns as B has rows it holds to itself. Version 1.23 ends the process (SIGSEGV) at scalars
         whose rank is not declared, which this one refuses. It has no kernel for bfloat16, and ONNX
         takes no integers of 8 and 16 bits.
@@ -196,7 +196,7 @@ _FROM_THE_FRONT = Rule(
 _NOT_EMPTY = Rule(
     "ArgMax.R5",
     _ARG_MAX_FIRST_CODE + 9,
-    "X holds something along the axis.",
+    "The axis of X is not empty.",
     working_group("ArgMax"),
     AxisNotEmpty(),
     survived=True,

@@ -93,7 +93,7 @@ class DraftRules:
             if given
             else f"The draft states it as {tag}.",
             later=later,
-            unenforced="pads by itself, without a word.",
+            unenforced="pads by itself silently.",
         )
 
     def numbers(  # noqa: PLR0913 - a row of a table, by name

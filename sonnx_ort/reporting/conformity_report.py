@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sonnx_ort.conforming.change import Safety
-from sonnx_ort.conforming.fixpoint import Made
+from sonnx_ort.conforming.rounds import Made
 from sonnx_ort.conformity import Conformed
 
 _SHOWN = 5

@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from sonnx_ort.comparing.difference import Comparison, Mismatch
 from sonnx_ort.comparing.isolated_run import Array
-from sonnx_ort.comparing.trace import Stop
 
 _SHOWN = 8
 
@@ -60,9 +59,18 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
             yield f"    and {more} more: {others}{', ...' if more > 5 else ''}"
     if comparison.unshared_outputs:
         yield f"outputs of one model only: {', '.join(comparison.unshared_outputs)}"
+    one, other = comparison.stops
+    if one is not None and one == other:
+        if not (comparison.mismatches or comparison.unshared_outputs):
+            yield "no difference before both runs end"
+        yield "both break a rule:" if one.violated else f"both end at {one.node}:"
+        yield from _indented(one.reason)
+        return
     for letter, stop in zip(_LETTERS, comparison.stops, strict=True):
         if stop is not None:
-            yield from _stop(letter, stop)
+            # A violation names the original node; the failing node is its guard.
+            yield f"{letter} breaks a rule:" if stop.violated else f"{letter} ends at {stop.node}:"
+            yield from _indented(stop.reason)
 
 
 def _values(comparison: Comparison) -> Iterator[str]:
@@ -101,10 +109,8 @@ def _element(element: Any) -> str:
     return f"{element} (0x{int(bits):0{2 * number.dtype.itemsize}x})"
 
 
-def _stop(letter: str, stop: Stop) -> Iterator[str]:
-    # A violation names the original node; the failing node is its guard.
-    yield f"{letter} breaks a rule:" if stop.violated else f"{letter} ends at {stop.node}:"
-    yield from (f"    {line}" for line in stop.reason.splitlines())
+def _indented(text: str) -> Iterator[str]:
+    yield from (f"    {line}" for line in text.splitlines())
 
 
 def _compared(comparison: Comparison) -> Iterator[str]:

@@ -1,12 +1,12 @@
 """The texts of `explain` for a rule or an operator."""
 
 import inspect
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
-from sonnx_ort.errors import SonnxError
+from sonnx_ort.errors import SonnxError, did_you_mean
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.rule import Illustration, Rule, Source, Standing, Subject, Words
 
@@ -47,8 +47,8 @@ def describe_operator(name: str) -> OperatorDescription:
 _WHY: Mapping[Subject, str] = MappingProxyType(
     {
         Subject.TYPES: "ONNX Runtime 1.32.0 starts no session where these types differ.",
-        Subject.STORAGE: "ONNX Runtime 1.32.0 stores a sparse initializer densely, without a "
-        "word: an element that the file does not have is 0.",
+        Subject.STORAGE: "ONNX Runtime 1.32.0 stores a sparse initializer densely, silently: "
+        "an element that the file does not have is 0.",
         Subject.GRAPH: "A model that does not keep it computes the same, but what it means depends "
         "on more than the file and the profile.",
         Subject.HELD: "ONNX Runtime 1.32.0 refuses what breaks it, with an error.",
@@ -108,7 +108,10 @@ def explanation_of(identifier: str) -> Explanation:
     """
     name = _IDS.get(identifier.lower())
     if name is None:
-        raise SonnxError(f"there is no rule '{identifier}'; `sonnx-ort explain` lists all rules")
+        meant = did_you_mean(identifier, (*RULES, *OPERATORS))
+        raise SonnxError(
+            f"there is no rule '{identifier}'{meant}; `sonnx-ort explain` lists all rules"
+        )
     rule = RULES[name]
     source, example = rule.source, rule.requirement.example
     return Explanation(
@@ -123,13 +126,51 @@ def explanation_of(identifier: str) -> Explanation:
     )
 
 
-def explain(identifier: str) -> str:
-    """Explain one rule, given by its id in upper or lower case, as lines with labels.
+def explain(name: str) -> str:
+    """Explain a rule, or all rules of an operator, as lines with labels.
+
+    Args:
+        name: The id of a rule, or the name of an operator; capitals make no difference.
 
     Raises:
-        SonnxError: There is no such rule; the message says how to list them.
+        SonnxError: There is neither; the message has a similar name.
     """
-    return str(explanation_of(identifier))
+    operator = _OPERATOR_NAMES.get(name.lower())
+    if operator is None or name.lower() in _IDS:
+        return str(explanation_of(name))
+    description = describe_operator(operator)
+    return "\n\n".join(
+        [
+            description.summary,
+            *description.paragraphs,
+            *map(str, map(_together, explanations(operator))),
+        ]
+    )
+
+
+def explanations(operator: str) -> list[tuple[Explanation, ...]]:
+    """What is said of the rules of an operator, beside its description.
+
+    Rules that demand the same in the same words are together.
+    """
+    described = describe_operator(operator).unenforced
+    rules = [explanation_of(rule.id) for rule in OPERATORS[operator].all_rules()]
+    return alike(replace(r, why="" if r.why == described else r.why) for r in rules)
+
+
+def alike(rules: Iterable[Explanation]) -> list[tuple[Explanation, ...]]:
+    """Explanations, with those together that differ in their sources only."""
+    groups: dict[tuple[object, ...], list[Explanation]] = {}
+    for rule in rules:
+        groups.setdefault((rule.sentence, rule.why, rule.kernels, rule.example), []).append(rule)
+    return [tuple(group) for group in groups.values()]
+
+
+def _together(group: Sequence[Explanation]) -> Explanation:
+    """One explanation for several rules, with the sources of each."""
+    sources = f"\n{' ' * 11}".join(f"{rule.source}; {rule.stated}" for rule in group)
+    ids = ", ".join(rule.id for rule in group)
+    return replace(group[0], id=ids, source=sources, stated="", later="")
 
 
 def list_rules() -> str:
@@ -181,6 +222,8 @@ def _statement(source: Source) -> str:
             }[standing]
     return f"{statement}. {source.remark}" if source.remark else statement
 
+
+_OPERATOR_NAMES = {name.lower(): name for name in OPERATORS}
 
 _IDS = {identifier.lower(): identifier for identifier in RULES}
 

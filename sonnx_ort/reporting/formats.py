@@ -10,9 +10,10 @@ from xml.etree import ElementTree as ET
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
+from sonnx_ort.reporting.github_report import github_report
 from sonnx_ort.reporting.html_report import html_page
+from sonnx_ort.reporting.overview import overviews
 from sonnx_ort.reporting.sarif_report import sarif_report
-from sonnx_ort.reporting.text_report import text_reports
 
 FORMAT = "sonnx_ort.reports/1"
 """The format and version of a list of reports; a single report has its own."""
@@ -78,6 +79,7 @@ def _properties(report: Report) -> ET.Element:
         "edition": report.edition.value,
         "broadcast": report.broadcasting.value,
         "operators": ",".join(sorted(report.demands.operators)),
+        "settings": report.settings,
         "summary": report.summary(),
     }
     for name, value in entries.items():
@@ -114,15 +116,17 @@ class ReportFormat(enum.StrEnum):
     SARIF = "sarif"
     JUNIT = "junit"
     HTML = "html"
+    GITHUB = "github"
 
 
 WRITERS: Mapping[ReportFormat, Callable[[Check], str]] = MappingProxyType(
     {
-        ReportFormat.TEXT: text_reports,
+        ReportFormat.TEXT: overviews,
         ReportFormat.JSON: json_report,
         ReportFormat.SARIF: sarif_report,
         ReportFormat.JUNIT: junit_report,
         ReportFormat.HTML: html_page,
+        ReportFormat.GITHUB: github_report,
     }
 )
 """The function that writes each format, without a final line break."""

@@ -39,10 +39,10 @@ def text_width(text: str) -> float:
 
 _TOLD = {
     NodeState.VIOLATED: "violated in every run",
-    NodeState.RUNTIME: "decided in each run",
+    NodeState.RUNTIME: "checked in each run",
     NodeState.PROVED: "proved",
-    NodeState.NOT_ASKED_FOR: "in the profile, not asked for",
-    None: "no rule speaks of it",
+    NodeState.NOT_ASKED_FOR: "in the profile, not looked at",
+    None: "no rules",
 }
 
 _WORDS = {

@@ -10,14 +10,19 @@ import json
 from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.resources import files
+from pathlib import PurePath
 from string import Template
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.obligations.obligation import Finding
+from sonnx_ort.obligations.causes import causes
+from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Extent, Report
+from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
 from sonnx_ort.reporting.graph_drawing import SIGNS, draw
+from sonnx_ort.reporting.remedies import in_commands, next_command
+from sonnx_ort.reporting.symbols import symbols_of
 from sonnx_ort.reporting.text_report import reach
 from sonnx_ort.reporting.verdict import NodeState, counted, node_states, verdict
 
@@ -25,15 +30,15 @@ _PAGE = files("sonnx_ort.reporting") / "page"
 
 _WORDS = {
     Status.VIOLATED: "violated",
-    Status.RUNTIME: "decided in runs",
+    Status.RUNTIME: "checked in each run",
     Status.PROVED: "proved",
 }
 
 _LEGEND = {
     NodeState.VIOLATED: "violated in every run",
-    NodeState.RUNTIME: "enforced: decided in each run",
+    NodeState.RUNTIME: "checked in each run",
     NodeState.PROVED: "proved",
-    NodeState.NOT_ASKED_FOR: "in the profile, not asked for",
+    NodeState.NOT_ASKED_FOR: "in the profile, not looked at",
 }
 
 
@@ -49,21 +54,29 @@ def html_page(check: Check) -> str:
             f"a page is for one model, and these are {len(check.models)}; write a page for each, "
             "or choose another --format"
         )
-    return html_report(model.report, model.graph)
+    return html_report(model.report, model.graph, model.name)
 
 
-def html_report(report: Report, graph: GraphOutline) -> str:
+def html_report(report: Report, graph: GraphOutline, name: str) -> str:
     """A report and its graph as a page in one file.
 
+    Args:
+        report: The report.
+        graph: Its graph.
+        name: The file of the model; "-" is standard input.
+
     Returns:
-        HTML: the verdict, the graph, every obligation with a filter, the coverage of each operator
-        and the findings. The page contains the report in JSON.
+        HTML: the verdict and the next command, the graph, every obligation by its cause with a
+        filter, the coverage of each operator and the findings. The page contains the report in
+        JSON.
     """
     style, script = _asset("report.css"), _asset("report.js")
     result = verdict(report)
+    file, folder = _names(name)
     return Template(_asset("report.html")).substitute(
-        title=f"{result.word}: {escape(graph.name)}",
-        name=f"'{escape(graph.name)}'" if graph.name else "without a name",
+        title=escape(f"{result.word}: {file}{f' in {folder}' if folder else ''}"),
+        name=escape(file),
+        folder=f'<p class="folder">in <bdi>{escape(folder)}</bdi></p>' if folder else "",
         style=style,
         script=script,
         style_digest=_digest(style),
@@ -72,18 +85,29 @@ def html_report(report: Report, graph: GraphOutline) -> str:
         verdict_class=result.state,
         verdict_sign=_sign(result.state),
         verdict_detail=result.detail,
+        next_command=escape(next_command(report, name)),
         counts=_counts(report),
         reach=_not_covered(report),
-        facts="".join(_facts(report)),
+        facts="".join(_facts(report, graph.name)),
         legend=_legend(),
         drawing=draw(graph, node_states(report)),
         status_filters=_status_filters(),
+        symbols=_symbols(report),
         coverage=_coverage(report),
         findings=_findings(report.findings),
-        violations=escape(report.describe_violations()),
+        violations=escape(in_commands(report.describe_violations())),
         sign_templates=_sign_templates(),
-        report=_as_data(report),
+        report=_as_data(report.to_document()),
+        view=_as_data({"groups": _groups(report), "hints": _hints(report)}),
     )
+
+
+def _names(name: str) -> tuple[str, str]:
+    """The name of a file, and the folder that it is in; empty if it is given without one."""
+    if name == "-":
+        return "standard input", ""
+    path = PurePath(name)
+    return path.name, "" if path.name == name else str(path.parent)
 
 
 def _asset(name: str) -> str:
@@ -96,11 +120,30 @@ def _digest(content: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _as_data(report: Report) -> str:
-    """The JSON of the report, escaped so that nothing in it can end its element."""
-    document = json.loads(report.to_json())
+def _as_data(document: object) -> str:
+    """JSON, escaped so that nothing in it can end its element."""
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")
+
+
+def _groups(report: Report) -> list[list[int]]:
+    """The obligations of each cause, as their positions in the report, worst first."""
+    order = [Status.VIOLATED, Status.RUNTIME, Status.PROVED]
+    positions = {id(obligation): at for at, obligation in enumerate(report.obligations)}
+    by_standing: dict[tuple[int, bool, bool], list[Obligation]] = {}
+    for each in report.obligations:
+        standing = (order.index(each.status), not each.enforced, each.waived)
+        by_standing.setdefault(standing, []).append(each)
+    return [
+        [positions[id(obligation)] for obligation in alike]
+        for standing in sorted(by_standing)
+        for alike in causes(by_standing[standing])
+    ]
+
+
+def _hints(report: Report) -> dict[int, str]:
+    """The remedies in the words of the command, by the positions of the obligations."""
+    return {at: in_commands(o.hint) for at, o in enumerate(report.obligations) if o.hint}
 
 
 def _sign(state: NodeState) -> str:
@@ -130,38 +173,38 @@ def _not_covered(report: Report) -> str:
     not_requested = sum(c.nodes for c in report.coverage if c.extent is Extent.NOT_ASKED_FOR)
     parts = []
     if not_covered:
-        parts.append(
-            f"{not_covered:,} of operators that no rule speaks of (nothing is checked there)"
-        )
+        parts.append(f"{not_covered:,} of operators without rules (nothing is checked there)")
     if not_requested:
         parts.append(
-            f"{not_requested:,} of operators with rules that are not asked for (what these find "
-            "changes no verdict)"
+            f"{not_requested:,} not looked at for the verdict (--operators {PROFILE} looks at all)"
         )
     nodes = f"{counted(total, 'node')}{': ' if parts else ''}{', '.join(parts)}."
     return f"{nodes} Of some rules only; {report.left_out}." if report.left_out.rules else nodes
 
 
-def _facts(report: Report) -> Iterator[str]:
+def _facts(report: Report, graph: str) -> Iterator[str]:
     known, identity = report.operands, report.identity
     opsets = (f"{domain or 'default'} {version}" for domain, version in identity.opsets.items())
     facts = {
         "Edition": report.edition.value,
-        "Broadcasting": report.broadcasting.value,
-        "Enforced operators": ", ".join(sorted(report.demands.operators)),
+        "Broadcast": report.broadcasting.value,
+        "Operators": name_operators(report.demands.operators),
+        "Settings": report.settings,
+        "Graph": graph,
         "Operands": f"the rank of {known.known_rank:,} of {known.count:,} is known, all sizes of "
         f"{known.known_sizes:,}",
         "SHA-256 of the model": identity.sha256,
-        "Operator sets": ", ".join(opsets),
+        "Opsets": ", ".join(opsets),
         "Versions": ", ".join(f"{name} {version}" for name, version in identity.versions.items()),
     }
     for name, value in facts.items():
-        yield f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>"
+        if value:
+            yield f"<div><dt>{name}</dt><dd><bdi>{escape(value)}</bdi></dd></div>"
 
 
 def _legend() -> str:
     rows = (f'<li class="{s}">{_sign(s)} {words}</li>' for s, words in _LEGEND.items())
-    return "".join([*rows, "<li>without a sign: no rule speaks of it</li>"])
+    return "".join([*rows, "<li>without a sign: no rules</li>"])
 
 
 def _status_filters() -> str:
@@ -169,6 +212,16 @@ def _status_filters() -> str:
         f'<label><input type="checkbox" name="status" value="{status}" checked> {word}</label>'
         for status, word in _WORDS.items()
     )
+
+
+def _symbols(report: Report) -> str:
+    """What the symbols in shapes mean; empty if there are none."""
+    rows = "".join(
+        f'<div><dt data-pattern="{escape(symbol.pattern)}"><code>{escape(symbol.form)}</code></dt>'
+        f"<dd>{escape(symbol.meaning)}</dd></div>"
+        for symbol in symbols_of(report)
+    )
+    return f'<dl id="symbols" aria-label="Symbols in shapes">{rows}</dl>' if rows else ""
 
 
 def _coverage(report: Report) -> str:

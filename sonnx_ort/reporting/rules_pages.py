@@ -5,7 +5,7 @@ There is an index, a page for each operator, and one for the rules of whole grap
 
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sonnx_ort.profile.catalog import OPERATORS, RULES
@@ -14,7 +14,13 @@ from sonnx_ort.profile.graph import GENERAL_RULES
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
-from sonnx_ort.reporting.explanation import Explanation, describe_operator, explanation_of
+from sonnx_ort.reporting.explanation import (
+    Explanation,
+    alike,
+    describe_operator,
+    explanation_of,
+    explanations,
+)
 
 _INDEX = "rules.md"
 _FOLDER = "rules"
@@ -84,8 +90,9 @@ verdict. `{FINITE.id}` is none of them: it has names of its own, and runs decide
 def rules_pages() -> dict[str, str]:
     """All pages in Markdown, by their paths in the documentation."""
     of_graph = [rule.id for rule in GENERAL_RULES]
-    graph = [_section(explanation_of(rule), "every graph, in both editions") for rule in of_graph]
-    graph.append(_section(explanation_of(FINITE.id), "where it is asked for, in both editions"))
+    bound = dict.fromkeys(of_graph, "every graph, in both editions")
+    bound[FINITE.id] = "where it is asked for, in both editions"
+    graph = [_section(group, bound) for group in alike(map(explanation_of, bound))]
     pages = {_path(name): _operator_page(operator) for name, operator in OPERATORS.items()}
     pages[_path(_GRAPH)] = "\n".join([_GRAPH_HEAD, *graph])
     rows = [_row(name, _ids(operator)) for name, operator in OPERATORS.items()]
@@ -128,9 +135,8 @@ def _operator_page(operator: Operator) -> str:
     head = [f"# {operator.name}", description.summary, *description.paragraphs]
     versions = ", ".join(map(str, operator.versions))
     named = f"Versions of the operator: {versions}. [All rules](../{_INDEX}). {_MADE_BY}"
-    sections = (
-        _section(explanation_of(rule.id), _bound(operator, rule)) for rule in operator.all_rules()
-    )
+    bound = {rule.id: _bound(operator, rule) for rule in operator.all_rules()}
+    sections = (_section(group, bound) for group in explanations(operator.name))
     return "\n".join([*(f"{text}\n" for text in (*head, named)), *sections])
 
 
@@ -145,20 +151,27 @@ def _bound(operator: Operator, rule: Rule) -> str:
     return "; ".join(f"{edition} edition, {names}" for edition, names in families.items() if names)
 
 
-def _section(rule: Explanation, bound: str) -> str:
-    parts = {
-        "Binds": bound,
-        "Why": rule.why,
-        "Keeps it": f"`{rule.example.kept}`",
-        "Breaks it": f"`{rule.example.broken}`",
-        "To mend it": rule.example.mended,
-        "Source": rule.source,
-        "Stated": rule.stated,
-        "In later drafts": f"`{rule.later}`" if rule.later else "",
-        "Against kernels": rule.kernels,
+def _section(group: Sequence[Explanation], bound: Mapping[str, str]) -> str:
+    """What rules demand that share their words, and where each is written."""
+    first, *others = group
+    anchors = "".join(f'<a id="{_anchor(each.id)}"></a>' for each in group)
+    # The heading of a single rule is its anchor.
+    anchors = f"{anchors}\n\n" if others else ""
+    shared = {
+        "Keeps it": f"`{first.example.kept}`",
+        "Breaks it": f"`{first.example.broken}`",
+        "To mend it": first.example.mended,
+        "Why": first.why,
+        "Against kernels": first.kernels,
     }
-    rows = "".join(f"- **{name}:** {text}\n" for name, text in parts.items() if text)
-    return f"## {rule.id}\n\n{rule.sentence}\n\n{rows}"
+    rows = "".join(f"- **{name}:** {text}\n" for name, text in shared.items() if text)
+    for each in group:
+        later = f" In later drafts: `{each.later}`." if each.later else ""
+        name = f"`{each.id}`" if others else "Source"
+        stated = each.stated.removesuffix(".")
+        rows += f"- **{name}:** {bound[each.id]}. {each.source}; {stated}.{later}\n"
+    ids = ", ".join(each.id for each in group)
+    return f"## {ids}\n\n{anchors}{first.sentence}\n\n{rows}"
 
 
 if __name__ == "__main__":

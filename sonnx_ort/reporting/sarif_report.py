@@ -103,6 +103,7 @@ def _artifact(model: CheckedModel) -> Json:
             "edition": report.edition.value,
             "broadcast": report.broadcasting.value,
             "operators": sorted(report.demands.operators),
+            "settings": report.settings or None,
             "counts": dict(report.counts),
             "waived": len(report.waived),
             "summary": report.summary(),

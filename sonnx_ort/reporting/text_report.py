@@ -1,18 +1,16 @@
-"""A report as text, for a terminal."""
+"""All of a report as text, for a terminal."""
 
-import enum
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-from rich.color import ColorSystem
-from rich.style import Style
 
 from sonnx_ort.obligations.obligation import Finding, Obligation
 from sonnx_ort.obligations.report import Coverage, Extent, KnownOperands, LeftOut, Report
 from sonnx_ort.profile.rule import Status, Subject
 from sonnx_ort.reporting.checked_models import Check, CheckedModel
+from sonnx_ort.reporting.overview import MENDABLE
+from sonnx_ort.reporting.remedies import in_commands
+from sonnx_ort.reporting.terminal import Colour, Paint, paint_of, wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,49 +39,21 @@ def reach(report: Report) -> Iterator[Reach]:
             yield Reach(coverage, shown if counts else "")
 
 
-WIDTH = 100
-
-MENDABLE = "[*]"
-"""The mark of a violation that `conform` can mend."""
-
 _FINDINGS_SHOWN = 5
-
-
-class Colour(enum.StrEnum):
-    """The colours of lines on a terminal."""
-
-    NAME = "cyan"
-    VIOLATED = "red"
-    OPEN = "yellow"
-    PROVED = "green"
-
-
-Paint = Callable[[str, Colour], str]
-"""Colours a line, or returns it unchanged."""
-
-
-def _in_colour(line: str, colour: Colour) -> str:
-    style = Style(color=colour.value, bold=colour is Colour.VIOLATED)
-    return style.render(line, color_system=ColorSystem.STANDARD)
-
-
-def _plain(line: str, colour: Colour) -> str:
-    del colour
-    return line
 
 
 def text_reports(check: Check, *, coloured: bool = False) -> str:
     """A check as text: the report of a single model, or each report under its name."""
     if check.alone and check.models[0].report is not None:
         return text_report(check.models[0].report, coloured=coloured)
-    paint = _in_colour if coloured else _plain
+    paint = paint_of(coloured=coloured)
     return "\n\n\n".join(_under_its_name(model, paint) for model in check.models)
 
 
 def _under_its_name(model: CheckedModel, paint: Paint) -> str:
     name = paint(f"== {model.name}", Colour.NAME)
     if model.report is None:
-        lines = _wrapped(f"cannot be used: {model.error}", "")
+        lines = wrapped(f"cannot be used: {model.error}", "")
         return "\n".join([name, *(paint(line, Colour.VIOLATED) for line in lines)])
     return f"{name}\n{_text(model.report, paint)}"
 
@@ -99,15 +69,15 @@ def text_report(report: Report, *, coloured: bool = False) -> str:
         Lines of at most 100 columns: the summary, the obligations by status with their evidence,
         the findings, the coverage of each operator, and how much `conform` can mend.
     """
-    return _text(report, _in_colour if coloured else _plain)
+    return _text(report, paint_of(coloured=coloured))
 
 
 def _text(report: Report, paint: Paint) -> str:
     sections = [
         [
-            *_wrapped(report.summary(), ""),
+            *wrapped(report.summary(), ""),
             *_left_out(report.left_out),
-            *_wrapped(f"model {report.identity.sha256}", ""),
+            *wrapped(f"model {report.identity.sha256}", ""),
             *_operands(report.operands),
         ],
         _obligations(
@@ -138,7 +108,7 @@ def _text(report: Report, paint: Paint) -> str:
 def _left_out(left_out: LeftOut) -> list[str]:
     if not left_out.rules:
         return []
-    return _wrapped(f"rules left out: {', '.join(sorted(left_out.rules))}", "")
+    return wrapped(f"rules left out: {', '.join(sorted(left_out.rules))}", "")
 
 
 def _operands(known: KnownOperands) -> list[str]:
@@ -172,16 +142,16 @@ def _obligations(
 
 def _obligation(obligation: Obligation, paint: Callable[[str], str]) -> Iterator[str]:
     mark = f" {MENDABLE}" if obligation.mendable else ""
-    yield from map(paint, _wrapped(f"{obligation.rule.id} at {obligation.place}{mark}", "  "))
-    yield from _wrapped(obligation.evidence, "      ")
+    yield from map(paint, wrapped(f"{obligation.rule.id} at {obligation.place}{mark}", "  "))
+    yield from wrapped(obligation.evidence, "      ")
     if obligation.status is Status.PROVED:
         return
     for operand in obligation.operands:
-        yield from _wrapped(str(operand), "      ")
+        yield from wrapped(str(operand), "      ")
     if obligation.hint:
-        yield from _wrapped(f"to mend it: {obligation.hint}", "      ")
+        yield from wrapped(f"to mend it: {in_commands(obligation.hint)}", "      ")
     if obligation.waiver is not None:
-        yield from _wrapped(f"{obligation.waiver_standing} {obligation.waiver}", "      ")
+        yield from wrapped(f"{obligation.waiver_standing} {obligation.waiver}", "      ")
 
 
 def _findings(findings: Iterable[Finding]) -> list[str]:
@@ -193,9 +163,9 @@ def _findings(findings: Iterable[Finding]) -> list[str]:
     lines = ["findings: they change no result"]
     for identifier, found in by_rule.items():
         sentence = found[0].rule.sentence
-        lines.extend(_wrapped(f"{identifier} ({len(found)}): {sentence}", "  "))
+        lines.extend(wrapped(f"{identifier} ({len(found)}): {sentence}", "  "))
         for finding in found[:_FINDINGS_SHOWN]:
-            lines.extend(_wrapped(f"{finding.place}: {finding.detail}", "      "))
+            lines.extend(wrapped(f"{finding.place}: {finding.detail}", "      "))
         if len(found) > _FINDINGS_SHOWN:
             lines.append(f"      and {len(found) - _FINDINGS_SHOWN} more; --format json has all")
     return lines
@@ -209,11 +179,11 @@ def _coverage(report: Report) -> list[str]:
     digits = max(len(str(coverage.nodes)) for coverage in report.coverage)
     lines = ["operators of the model, and how many nodes there are of each"]
     standings = ", ".join(f"{count} {words}" for words, count in report.standings.items())
-    lines.extend(_wrapped(f"nodes by what the profile has for their operators: {standings}", "  "))
+    lines.extend(wrapped(f"nodes by what the profile has for their operators: {standings}", "  "))
     for each in reach(report):
         own = each.coverage
         row = f"{own.operator:{width}}  {own.nodes:{digits}}  {own.words}"
-        lines.extend(_wrapped(f"{row}: {each.found}" if each.found else row, "  "))
+        lines.extend(wrapped(f"{row}: {each.found}" if each.found else row, "  "))
     return lines
 
 
@@ -225,13 +195,3 @@ def _mendable(report: Report) -> list[str]:
     at_least = "" if mendable == violations else "at least "
     text = f"{MENDABLE} {at_least}{mendable} of {violations} {noun} can be mended"
     return [f"{text} by `sonnx-ort conform`"]
-
-
-def _wrapped(text: str, indent: str) -> list[str]:
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=indent + "  ",
-        break_on_hyphens=False,
-    )

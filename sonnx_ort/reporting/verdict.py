@@ -98,7 +98,7 @@ def verdict(report: Report) -> Verdict:
         )
     return Verdict(
         NodeState.RUNTIME,
-        f"Kept, with {runtime:,} decided in runs",
+        f"Kept, with {counted(runtime, 'check')} in each run",
         f"{counted(total, 'obligation')}: none is violated in every run, "
         f"{report.counts['proved']:,} proved{_rewritten(report)}. "
         f"The enforced model checks the other {runtime:,} in each run, and fails with an error "

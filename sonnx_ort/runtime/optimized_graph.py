@@ -12,6 +12,7 @@ from onnx_ir.passes import InvariantError, PassError
 from onnx_ir.passes.common import InlinePass
 
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.runtime.optimized_nodes import compare, guards_by_output
 from sonnx_ort.runtime.session_options import (
@@ -92,7 +93,7 @@ class RecordedOptimization:
         """
         if self._optimized is None:
             raise SonnxError("ONNX Runtime wrote no optimized model; make the session first")
-        optimized = ir.from_proto(self._optimized)
+        optimized = deserialize(self._optimized)
         enforced = _inlined(model)
         guards = guards_by_output(enforced)
         found = compare(enforced, optimized, guards)
@@ -101,7 +102,7 @@ class RecordedOptimization:
                 simplified = self._simplified_somehow(content)
             except Exception as error:
                 raise SonnxError(_message(found.losses)) from error
-            found = compare(ir.from_proto(simplified), optimized, guards)
+            found = compare(deserialize(simplified), optimized, guards)
         if found.losses:
             raise SonnxError(_message(found.losses))
         return found.guards

@@ -1,7 +1,6 @@
 """`register`: adds the custom operators to session options, and switches optimizers off."""
 
 import threading
-import weakref
 from collections.abc import Container, Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import onnxruntime
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.operator import Optimizer
+from sonnx_ort.runtime.extensions import register_library
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
     OPTIMIZERS_OF_GUARDS,
@@ -86,14 +86,13 @@ def _named_nodes(model: onnx.ModelProto, operators: Container[str]) -> set[tuple
     return {(node.op_type, node.name) for node in nodes}
 
 
-_registered: "weakref.WeakSet[onnxruntime.SessionOptions]" = weakref.WeakSet()
-_lock = threading.Lock()
-
-
 def register(
     options: onnxruntime.SessionOptions | None = None,
 ) -> onnxruntime.SessionOptions:
     """Register the custom operators on session options.
+
+    The library that holds them also has those of onnxruntime-extensions and those that a program
+    defined by `onnx_op` before; it can be registered only once.
 
     Also switches off the graph optimizers that undo enforcement, in models of every backend, and
     verifies once per process that they are off; this is not needed if the options disable all
@@ -106,8 +105,9 @@ def register(
         The same options.
 
     Raises:
-        SonnxError: The options flush denormal numbers to zero, which changes results, or ONNX
-            Runtime still applies an optimizer that is switched off.
+        SonnxError: The options flush denormal numbers to zero, which changes results, have
+            onnxruntime-extensions without the custom operators, or ONNX Runtime still applies an
+            optimizer that is switched off.
     """
     chosen = onnxruntime.SessionOptions() if options is None else options
     _register_operators(chosen)
@@ -148,13 +148,8 @@ def _register_operators(options: onnxruntime.SessionOptions) -> None:
     """Register only the custom operators.
 
     Raises:
-        SonnxError: The options flush denormal numbers to zero, which changes results.
+        SonnxError: The options flush denormal numbers to zero, which changes results, or have the
+            library of the operators already, so that they cannot take it.
     """
-    # Imported late: it loads onnxruntime-extensions, and torch if that is installed.
-    from sonnx_ort.custom_ops.registration import LIBRARY_PATH  # noqa: PLC0415
-
     require_exact_arithmetic(options)
-    with _lock:
-        if options not in _registered:
-            options.register_custom_ops_library(LIBRARY_PATH)
-            _registered.add(options)
+    register_library(options)

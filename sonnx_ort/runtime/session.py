@@ -8,9 +8,17 @@ import onnx_ir as ir
 import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.loading.serialization import deserialize
 from sonnx_ort.loading.source import ModelSource, collector_paused
 from sonnx_ort.options import DEFAULT, Backend, Choices, Waivers
 from sonnx_ort.pipeline import Enforced, enforce, require_serializable
+from sonnx_ort.runtime.extensions import second_registration_explained
+from sonnx_ort.runtime.feeds import (
+    graph_inputs,
+    require_bound,
+    what_is_wrong,
+    wrong_feeds_named,
+)
 from sonnx_ort.runtime.optimized_graph import recorded_optimization
 from sonnx_ort.runtime.reference_run import ReferenceRun, Run
 from sonnx_ort.runtime.registration import prepare
@@ -25,7 +33,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     """Behaves like `onnxruntime.InferenceSession`, on the rewritten model.
 
     A model that is not rewritten yet is rewritten first. A violated rule raises `ContractViolation`
-    in a run; all other errors, such as wrong inputs, are those of ONNX Runtime.
+    in a run; all other errors are those of ONNX Runtime. Of wrong inputs the message says which
+    they are and what the model wants; its type is that of ONNX Runtime's own error.
     """
 
     def __init__(  # noqa: PLR0913 - options, by name
@@ -61,8 +70,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         Raises:
             ModelRejected: The model violates the profile in every run.
             InvalidModel: It is not a readable, valid ONNX model.
-            SonnxError: An option is unknown, a waiver has expired or has no effect, or ONNX
-                Runtime's optimizer undid the enforcement.
+            SonnxError: An option is unknown, a waiver has expired or has no effect, the session
+                options have a library of operators twice, or ONNX Runtime's optimizer undid the
+                enforcement.
         """
         choices = Choices.of(
             edition,
@@ -85,6 +95,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         if self._own_options is not prepared:
             prepare(self._own_options, enforced.backend)
         self._content = require_serializable(proto)
+        self.graph_inputs = graph_inputs(proto)
         native = enforced.backend is Backend.NATIVE
         self._reference = (
             ReferenceRun(self._content, self._own_options, self._weights) if native else None
@@ -100,7 +111,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             SonnxError: ONNX Runtime's optimizer undid the enforcement; the session is unusable.
         """
         restart = super().set_providers
-        model = ir.from_proto(onnx.load_model_from_string(self._content))
+        model = deserialize(onnx.load_model_from_string(self._content))
         try:
             self._start(model, lambda: restart(providers, provider_options))
         except SonnxError:
@@ -111,32 +122,42 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
     def _start(self, model: ir.Model, start: Callable[[], None]) -> None:
         """Start the session, and check the graph that it runs."""
         if self._reference is None:
-            with violations_raised():
+            with second_registration_explained(), violations_raised():
                 start()
             self._weights.require_unchanged()
             return
-        with violations_raised(), recorded_optimization(self._own_options) as record:
+        with (
+            second_registration_explained(),
+            violations_raised(),
+            recorded_optimization(self._own_options) as record,
+        ):
             start()
         self._weights.require_unchanged()
         self._renamed = record.require_enforced(model, self._content)
 
-    def run(self, *args: Any, **kwargs: Any) -> Any:
+    def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> Any:
         """Compute the outputs, as `onnxruntime.InferenceSession.run` does.
 
         Raises:
             ContractViolation: A rule of the profile is violated.
         """
-        return self._translated(onnxruntime.InferenceSession.run, args, kwargs)
+        args = (output_names, input_feed, run_options)
+        with wrong_feeds_named(self.graph_inputs, input_feed):
+            return self._translated(onnxruntime.InferenceSession.run, args)
 
-    def run_with_ort_values(self, *args: Any, **kwargs: Any) -> Any:
+    def run_with_ort_values(
+        self, output_names: Any, input_dict_ort_values: Any, run_options: Any = None
+    ) -> Any:
         """Compute the outputs as `OrtValue`s.
 
         Raises:
             ContractViolation: A rule of the profile is violated.
         """
-        return self._translated(onnxruntime.InferenceSession.run_with_ort_values, args, kwargs)
+        args = (output_names, input_dict_ort_values, run_options)
+        with wrong_feeds_named(self.graph_inputs, input_dict_ort_values):
+            return self._translated(onnxruntime.InferenceSession.run_with_ort_values, args)
 
-    def run_with_iobinding(self, *args: Any, **kwargs: Any) -> None:
+    def run_with_iobinding(self, iobinding: Any, run_options: Any = None) -> None:
         """Compute into bound outputs.
 
         Raises:
@@ -148,9 +169,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 "verify_proofs=True: a binding belongs to one session, so that the python backend "
                 "cannot do the same run; use run or run_with_ort_values"
             )
+        require_bound(self.graph_inputs, iobinding)
         method = onnxruntime.InferenceSession.run_with_iobinding
         # A binding belongs to one session, so the reference cannot repeat the run.
-        self._translated(method, args, kwargs, repeatable=False)
+        self._translated(method, (iobinding, run_options), repeatable=False)
 
     def run_async(
         self,
@@ -171,27 +193,28 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
                 found, lambda other: other.run(output_names, input_feed), message
             )
             if cause is None:
-                callback(results, data, message)
+                wrong = what_is_wrong(self.graph_inputs, input_feed) if message else ""
+                callback(results, data, wrong or message)
             else:
                 callback([], data, str(cause))
 
-        super().run_async(output_names, input_feed, translated, user_data, run_options)
+        with wrong_feeds_named(self.graph_inputs, input_feed):
+            super().run_async(output_names, input_feed, translated, user_data, run_options)
 
     def _translated(
         self,
         method: Callable[..., Any],
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],
         *,
         repeatable: bool = True,
     ) -> Any:
         """Call a method of ONNX Runtime's session; raise the violation that caused its error."""
         if self._reference is None:
             with violations_raised():
-                return method(self, *args, **kwargs)
+                return method(self, *args)
 
         def run(other: onnxruntime.InferenceSession) -> Any:
-            return method(other, *args, **kwargs)
+            return method(other, *args)
 
         try:
             results = run(self)

@@ -5,8 +5,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType, MappingProxyType
+from typing import Any
 
-from sonnx_ort.custom_ops.failure_channel import FailedGuard, failed_guards
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.custom_ops.failure_channel import CODE_BASE, FailedGuard, failed_guards
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation
 from sonnx_ort.profile.catalog import RULES
@@ -87,6 +91,11 @@ def violation_behind(
         if error is not None:
             return error
     return None
+
+
+def without_ticket(shape: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The shape that a kernel returns, the same in each run: of a ticket only the code is left."""
+    return np.where(shape < 0, -(-shape % CODE_BASE), shape)
 
 
 def _from_message(guard: FailedGuard) -> ContractViolation | None:

@@ -13,7 +13,7 @@ from onnx.external_data_helper import load_external_data_for_tensor
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import LARGE, detached, external_tensors
-from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.loading.source import LARGEST, ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER, attribute, locked, write_weights_apart
@@ -218,6 +218,8 @@ def separate(model: ModelSource) -> SeparatedModel:
 
 def _separate_file(path: Path) -> SeparatedModel | None:
     try:
+        if path.stat().st_size > LARGEST:
+            return None
         separated = _separate_bytes(path.read_bytes())
     except OSError:
         return None

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.cli.check import check_models, find_models, with_waivers
+from sonnx_ort.cli.batch import ModelToCheck, check_models, find_models, with_waivers
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.options import Choices, choose_demands
 from support.graphs import binary_model
@@ -45,7 +45,8 @@ def test_folder_without_a_model_is_an_error(folder: Path) -> None:
 def test_every_model_is_checked_whatever_becomes_of_the_others(folder: Path) -> None:
     names = find_models([str(folder)])
     seen: list[str] = []
-    bad, broken, kept = check_models(names, CHOICES, before_each=seen.append)
+    models = [ModelToCheck(name, CHOICES) for name in names]
+    bad, broken, kept = check_models(models, before_each=seen.append)
     assert seen == names
     assert bad.report is None
     assert bad.error.startswith(f"'{folder / 'bad.onnx'}' is no ONNX model")
@@ -58,16 +59,22 @@ def test_every_model_is_checked_whatever_becomes_of_the_others(folder: Path) -> 
 def test_waivers_are_for_one_violation_of_all_models(folder: Path) -> None:
     waiver = sonnx_ort.Waiver("Div.float.R1", "the_node", "reason", "who", dt.date.max)
     names = [str(folder / "kept.onnx"), str(folder / "inner/broken.onnx")]
-    kept, broken = with_waivers(check_models(names, CHOICES), waivers=[waiver])
+    models = [ModelToCheck(name, CHOICES) for name in names]
+    kept, broken = with_waivers(models, check_models(models), [waiver])
     assert broken.report is not None
     assert (len(broken.report.waived), broken.report.ok) == (1, True)
     assert kept.report is not None
     assert kept.report.waived == ()
 
 
-def test_rules_are_chosen_for_all_models(folder: Path) -> None:
-    names = [str(folder / "kept.onnx"), str(folder / "inner/broken.onnx")]
-    for model in with_waivers(check_models(names, CHOICES), rules=["Div.float.R2"]):
+def test_rules_are_chosen_for_each_model(folder: Path) -> None:
+    chosen = {"kept.onnx": "Div.float.R1", "inner/broken.onnx": "Div.float.R2"}
+    models = [
+        ModelToCheck(str(folder / name), CHOICES, frozenset({rule}))
+        for name, rule in chosen.items()
+    ]
+    checked = with_waivers(models, check_models(models))
+    for model, rule in zip(checked, chosen.values(), strict=True):
         assert model.report is not None
-        assert [o.rule.id for o in model.report.obligations] == ["Div.float.R2"]
+        assert [o.rule.id for o in model.report.obligations] == [rule]
         assert sum(model.report.left_out.counts.values()) == 2

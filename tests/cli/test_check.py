@@ -8,9 +8,11 @@ import onnx
 import pytest
 
 import sonnx_ort
+from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.reporting.explanation import explain, list_rules
 from sonnx_ort.reporting.formats import ReportFormat
 from sonnx_ort.reporting.html_report import html_report
+from sonnx_ort.reporting.overview import overview
 from sonnx_ort.reporting.text_report import text_report
 from support.checks import MENDING, mendable
 from support.command import command
@@ -64,9 +66,9 @@ def test_exit_status(models: dict[str, Path], name: str, options: list[str], sta
 def test_json_is_the_documented_form(models: dict[str, Path]) -> None:
     report = json.loads(command("check", models["violated"], "--format", "json").stdout)
     assert list(report) == [
-        *("format", "model", "versions", "edition", "broadcast", "operators", "ok", "counts"),
-        *("waived", "operands", "rules", "obligations", "findings", "coverage", "not_covered"),
-        *("standings", "left_out"),
+        *("format", "model", "versions", "edition", "broadcast", "operators", "settings"),
+        *("ok", "counts", "waived", "operands", "rules", "obligations", "findings"),
+        *("coverage", "not_covered", "standings", "left_out"),
     ]
     assert report["format"] == "sonnx_ort.report/1"
     assert report["counts"] == {"proved": 2, "runtime": 0, "violated": 1}
@@ -105,7 +107,8 @@ def test_json_on_standard_output_is_that_of_the_report(models: dict[str, Path], 
 @pytest.mark.parametrize("name", ["proved", "runtime", "violated"])
 def test_html_on_standard_output_is_that_of_the_report(models: dict[str, Path], name: str) -> None:
     done = command("check", models[name], "--format", "html", "--edition", "preliminary")
-    expected = html_report(*check_with_outline(models[name], edition="preliminary"))
+    checked = check_with_outline(models[name], edition="preliminary")
+    expected = html_report(*checked, str(models[name]))
     assert (done.stdout, done.stderr) == (f"{expected}\n", "")
 
 
@@ -119,13 +122,33 @@ def test_page_is_for_one_model(models: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--broadcast", "explicit"], ["--format", "text"]])
-def test_text_on_standard_output_is_that_of_the_report(
+def test_text_is_an_overview_unless_all_of_it_is_asked_for(
     models: dict[str, Path], options: list[str]
 ) -> None:
-    done = command("check", models["violated"], *options)
     broadcast = "explicit" if "explicit" in options else "reject"
     report = sonnx_ort.check(models["violated"], broadcast=broadcast)
-    assert (done.stdout, done.stderr) == (f"{text_report(report)}\n", "")
+    name = str(models["violated"])
+    shown = command("check", name, *options)
+    assert (shown.stdout, shown.stderr) == (f"{overview(report, name)}\n", "")
+    whole = command("check", name, *options, "-v")
+    assert (whole.stdout, whole.stderr) == (f"{text_report(report)}\n", "")
+
+
+def test_statistics_take_the_place_of_the_report(models: dict[str, Path]) -> None:
+    done = command("check", models["violated"].parent, "--statistics")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [line.split("  ")[0] for line in done.stdout.splitlines()] == [
+        *("rule", "Div.float.R1", "Div.float.R2", "Div.float.RG1")
+    ]
+
+
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_models_that_are_checked_at_once_give_the_same(models: dict[str, Path], jobs: int) -> None:
+    names = [*models.values(), models["proved"].parent / "none.onnx"]
+    one_by_one = command("check", *names, "--format", "json")
+    at_once = command("check", *names, "--format", "json", "--jobs", jobs)
+    assert at_once.stdout == one_by_one.stdout
+    assert (at_once.returncode, at_once.stderr) == (2, one_by_one.stderr)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +171,7 @@ def test_unknown_option(models: dict[str, Path], option: str, value: str) -> Non
         ),
         ("", "there is no rule ''; choose some of Abs, Acos, Add, "),
         ("Div,Foo", "there is no rule 'Foo'; choose some of Abs, Acos, Add, "),
+        ("sofmax", "there is no rule 'sofmax' (did you mean 'Softmax'?); choose some of Abs, "),
     ],
 )
 def test_unknown_rule(models: dict[str, Path], option: str, names: str, message: str) -> None:
@@ -235,6 +259,15 @@ def test_explain() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{explain('Div.int.C2')}\n", "")
 
 
+def test_explain_an_operator_tells_each_rule_once() -> None:
+    done = command("explain", "div")
+    assert (done.returncode, done.stderr) == (0, "")
+    told = [line for line in done.stdout.splitlines() if line.startswith("Div.")]
+    rules = [rule for line in told for rule in line.partition(":")[0].split(", ")]
+    assert sorted(rules) == sorted(rule for rule in RULES if rule.startswith("Div."))
+    assert done.stdout.count("Sparse tensors are not supported.") == 1
+
+
 def test_explain_lists_all_rules() -> None:
     done = command("explain")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{list_rules()}\n", "")
@@ -245,7 +278,10 @@ def test_explain_an_unknown_rule() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (
         2,
         "",
-        "sonnx-ort: there is no rule 'Div.R9'; `sonnx-ort explain` lists all rules\n",
+        (
+            "sonnx-ort: there is no rule 'Div.R9' (did you mean 'Div.R5'?); `sonnx-ort explain` "
+            "lists all rules\n"
+        ),
     )
 
 
@@ -275,4 +311,4 @@ def test_every_format_tells_what_can_be_mended(tmp_path: Path, report_format: st
         *("--format", report_format),
     )
     assert (done.returncode, done.stderr) == (1, "")
-    assert ("[*] at least 1 of 2 violations" if report_format == "text" else MENDING) in done.stdout
+    assert ("[*] sonnx-ort conform mends" if report_format == "text" else MENDING) in done.stdout

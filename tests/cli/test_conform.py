@@ -92,7 +92,9 @@ WRONG = {
     "'none/c.onnx' cannot be written: there is no folder 'none'": [
         *("model.onnx", "-o", "none/c.onnx")
     ],
-    "there is no rule 'Slicing'; choose some of": ["model.onnx", "--diff", "--select", "Slicing"],
+    "there is no rule 'Slicing' (did you mean 'Slice'?); choose some of": [
+        *("model.onnx", "--diff", "--select", "Slicing")
+    ],
     "--input x: write NAME=FILE.npy": ["model.onnx", "--diff", "--verify", "--input", "x"],
     "there is no input 'z'; the model's inputs are x": [
         *("model.onnx", "--diff", "--verify", "--input", "z=x.npy")

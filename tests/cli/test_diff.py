@@ -69,3 +69,20 @@ def test_unusable_arguments(folder: Path, arguments: list[str], message: str) ->
     done = command("diff", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"sonnx-ort: {message}")
+
+
+def test_violation_in_both_runs_is_told_once(folder: Path) -> None:
+    np.save(folder / "zero.npy", np.array([3, 0], np.int32))
+    command("rewrite", "Div.onnx", "-o", "enforced.onnx")
+    inputs = ("--input", "A=a.npy", "--input", "B=zero.npy")
+    done = command("diff", "enforced.onnx", "enforced.onnx", *inputs)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == (
+        "A: enforced.onnx\nB: enforced.onnx\n"
+        "input A: int32 (2,) [6, 9]\ninput B: int32 (2,) [3, 0]\n\n"
+        "no difference before both runs end\n"
+        "both break a rule:\n"
+        "    Div 'the_node' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (2,), "
+        "B (2,). The rule: No element of B is zero.\n\n"
+        "values of a name in both: 2 the same, 0 different; 0 only in A, 0 only in B\n"
+    )

@@ -32,7 +32,7 @@ def test_rewrite_says_what_it_does_not_enforce(model: Path, waivers: Path, backe
     done = command("rewrite", model, "-o", target, "--waivers", waivers, "--backend", backend)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        f"{target}: written; it enforces the profile on itself, but for what '{waivers}' "
+        f"{target}: written; it enforces the profile in every run, but for what '{waivers}' "
         "tolerates\n"
     )
 

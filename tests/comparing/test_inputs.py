@@ -23,6 +23,12 @@ def test_random_inputs_have_the_declared_type_and_shape(element_type: str) -> No
     assert made.shape == (2, 3, 3)
 
 
+def test_negative_size_is_an_open_one() -> None:
+    model = parse("(float[2, n] x) => (float[2, n] y) { y = Identity(x) }")
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = -1
+    assert complete(model, {}, 0)["x"].shape == (2, 3)
+
+
 def two() -> object:
     return parse("(float[4] x, int32[50] y) => (float[4] z) { z = Identity(x) }")
 

@@ -132,7 +132,11 @@ BREACHES = (
 
 # One test, for all look at the same runs, which take minutes, and tests may go to many processes.
 @pytest.mark.parametrize(
-    "function", ["attempt_in_sample", pytest.param("attempt", marks=pytest.mark.thorough)]
+    "function",
+    [
+        pytest.param("attempt_in_sample", marks=pytest.mark.sample),
+        pytest.param("attempt", marks=pytest.mark.thorough),
+    ],
 )
 def test_case_gives_the_bits_of_onnx_runtime_or_breaks_a_rule(function, tmp_path, monkeypatch):
     # Where the onnx package copies small models to.

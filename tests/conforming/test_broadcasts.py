@@ -230,6 +230,67 @@ def test_a_where_that_takes_apart_in_full_keeps_the_bits(
         require_same_bits(model, made, feeds)
 
 
+ONE_PART = [
+    (("bool[a,b]", "float[c,d]", "float[1]"), 1),
+    (("bool[b]", "float[c,d]", "float[a,1]"), 2),
+    (("bool[a,1]", "float[c,d]", "float[1]"), 1),
+    (("bool[1]", "float[c,d]", "float[a,1]"), 1),
+]
+
+
+@pytest.mark.parametrize(("operands", "expanded"), ONE_PART, ids=str)
+def test_a_where_of_a_part_in_its_shape_keeps_the_bits_and_leaves_the_rest_to_a_run(
+    operands: tuple[str, str, str], expanded: int
+) -> None:
+    model = model_of("Where", *operands, result="float[r,s]")
+    assert rank(violated(model))
+    made = conformed(model)
+    assert not violated(made)
+    assert operators(made).count("Expand") == expanded
+    for seed, sizes in enumerate(product((1, 2, 3), repeat=4)):
+        given = dict(zip("abcd", sizes, strict=True)) | {"1": 1}
+        shapes = [
+            tuple(given[size] for size in operand.partition("[")[2].rstrip("]").split(",") if size)
+            for operand in operands
+        ]
+        kinds = ("bool", "float", "float")
+        feeds = {
+            f"X{index}": random(kind, shape, seed)
+            for index, (kind, shape) in enumerate(zip(kinds, shapes, strict=True))
+        }
+        first, second = ran(model, feeds), ran(made, feeds)
+        assert (first is None) == (second is None), shapes
+        if first is not None:
+            require_same_bits(model, made, feeds)
+
+
+@pytest.mark.parametrize("given", ["Log", "Abs"])
+def test_a_where_of_operands_without_minus_zero_is_written_out(given: str) -> None:
+    model = parse(
+        f"(bool[b] C, float[a,b] X) => (float[a,b] Y) {{ P = {given}(X)  Y = Where(C, P, Z) }}",
+        constants={"Z": np.array(0, np.float32)},
+    )
+    made = conformed(model)
+    assert not violated(made)
+    for rows, columns in product((0, 1, 2, 9), repeat=2):
+        feeds = {"C": random("bool", (columns,)), "X": random("float", (rows, columns))}
+        require_same_bits(model, made, feeds)
+
+
+@pytest.mark.parametrize("operator", ["Max", "Min"])
+def test_largest_and_smallest_of_operands_without_minus_zero_keep_the_bits(operator: str) -> None:
+    model = parse(
+        f"(float[a,b] X, float[b] Z) => (float[a,b] Y)"
+        f" {{ P = Log(X)  Q = Sub(Z, E)  Y = {operator}(P, Q, N) }}",
+        constants={"E": np.array(8, np.float32), "N": np.array([0], np.float32)},
+    )
+    made = conformed(model)
+    assert not violated(made)
+    for rows, columns in product((0, 1, 2, 33), repeat=2):
+        feeds = {"X": random("float", (rows, columns)), "Z": random("float", (columns,)) + 8}
+        require_same_bits(model, made, feeds)
+
+
 def test_a_where_whose_kernel_keeps_minus_zero_stays() -> None:
     model = model_of("Where", "bool[b]", "float[a,b]", "float[1]", result="float[a,b]")
     assert reason_of(model).startswith(MINUS_ZERO)

@@ -7,9 +7,8 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-import sonnx_ort
 from models.example import same_elements
-from support.conformed import conformed, require_same_bits, violated
+from support.conformed import conformed, reasons, require_same_bits, violated
 from support.graphs import parse
 from support.sessions import LEVELS, quiet
 
@@ -27,10 +26,6 @@ def with_special_values(rng: np.random.Generator, array: np.ndarray) -> np.ndarr
     for value in (np.nan, np.inf, -np.inf, -0.0, 1e-40):
         special.flat[rng.integers(special.size)] = value
     return special
-
-
-def reasons(model: onnx.ModelProto, **choices: object) -> dict[str, str]:
-    return {o.rule.id: reason for o, reason in sonnx_ort.conform(model, **choices).remaining}
 
 
 def made_of(model: onnx.ModelProto, operator: str) -> onnx.NodeProto:

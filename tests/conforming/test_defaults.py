@@ -36,6 +36,8 @@ ATTRIBUTES: dict[str, tuple[str, dict[str, object], tuple[int, ...]]] = {
         },
         (1, 2, 5, 5),
     ),
+    "ReduceMax": ("ReduceMax(x)", {"axes": [0, 1, 2, 3], "keepdims": 1}, (1, 2, 5, 5)),
+    "ReduceMean": ("ReduceMean(x)", {"axes": [0, 1, 2, 3], "keepdims": 1}, (2, 3, 40, 50)),
     "Shape": ("Cast <to = 1> (s) s = Shape(x)", {"start": 0, "end": 4}, (1, 2, 5, 5)),
 }
 
@@ -69,6 +71,10 @@ def test_attributes_change_no_result(operator: str) -> None:
 INPUTS = {
     "Pad": ("Pad(x, p)", {"constant_value": 0.0}, 13),
     "Pad of version 18": ("Pad(x, p)", {"constant_value": 0.0, "axes": [0, 1]}, 18),
+    "Pad of the edge": ('Pad <mode = "edge"> (x, p)', {"constant_value": 0.0}, 11),
+    "Pad by reflection": ('Pad <mode = "reflect"> (x, p)', {"constant_value": 0.0}, 17),
+    "Split": ("Split <axis = 1> (x)", {"split": [3]}, 13),
+    "Split of version 18": ("Split <axis = 0, num_outputs = 1> (x)", {"split": [2]}, 18),
     "Clip": ("Clip(x)", {"min": np.finfo(np.float32).min, "max": np.finfo(np.float32).max}, 13),
     "Clip from below": ("Clip(x, lowest)", {"max": np.finfo(np.float32).max}, 13),
     "ReduceSum": ("ReduceSum <keepdims = 0> (x)", {"axes": [0, 1]}, 13),
@@ -102,6 +108,92 @@ def test_inputs_change_no_result(case: str) -> None:
     before = with_inputs(case)
     x = np.array([[np.inf, -np.inf, np.nan], [-0.0, 3.4e38, 1]], np.float32)
     require_same_bits(before, sonnx_ort.conform(before).model, {"x": x})
+
+
+PARTS = {
+    "as an attribute": (11, 6, "", [2, 2, 2]),
+    "as an input": (13, 6, "", [2, 2, 2]),
+    "of a smaller last one": (18, 7, ", num_outputs = 3", [3, 3, 1]),
+    "of an empty last one": (18, 4, ", num_outputs = 3", [2, 2, 0]),
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_parts_of_a_split_are_given(case: str) -> None:
+    opset, size, number, expected = PARTS[case]
+    model = parse(
+        f"(float[2,{size}] x) => (float[] a, float[] b, float[] c)"
+        f" {{ a, b, c = Split<axis = -1{number}>(x) }}",
+        opset=opset,
+    )
+    made = sonnx_ort.conform(model).model
+    attributes = written(made, "Split")
+    stored = [onnx.numpy_helper.to_array(t).tolist() for t in made.graph.initializer]
+    assert [attributes.get("split", *stored), set(attributes) - {"split"}] == [expected, {"axis"}]
+    x = np.random.default_rng(0).normal(size=(2, size)).astype(np.float32)
+    require_same_bits(model, made, {"x": x})
+
+
+def test_parts_of_a_split_stay_open_if_a_run_tells_the_size() -> None:
+    model = parse("(float[n] x) => (float[] a, float[] b) { a, b = Split<axis = 0>(x) }")
+    assert "GR4" in {o.rule.id for o, _ in sonnx_ort.conform(model).remaining}
+
+
+def test_frame_of_a_spectrum_is_as_long_as_its_window() -> None:
+    model = parse(
+        "(float[b,n] x) => (float[b,f,k,2] y) { y = STFT(x, step, window) }",
+        constants={"step": np.array(3, np.int32), "window": np.ones(8, np.float32)},
+    )
+    made = sonnx_ort.conform(model).model
+    (length,) = {t.name for t in made.graph.initializer} - {"step", "window"}
+    (stored,) = [t for t in made.graph.initializer if t.name == length]
+    assert onnx.numpy_helper.to_array(stored) == np.array(8, np.int32)
+    x = np.random.default_rng(0).normal(size=(2, 50)).astype(np.float32)
+    require_same_bits(model, made, {"x": x}, {"x": x[:0]}, {"x": x[:, :8]})
+
+
+LAYERS = {
+    "LSTM": (4, "", ["Sigmoid", "Tanh", "Tanh"]),
+    "LSTM of two directions": (4, ', direction = "bidirectional"', ["Sigmoid", "Tanh", "Tanh"] * 2),
+    "GRU": (3, "", ["Sigmoid", "Tanh"]),
+}
+
+
+@pytest.mark.parametrize("case", LAYERS)
+@pytest.mark.parametrize("opset", [7, 14])
+def test_activations_are_written_with_no_scales_where_they_have_none(case: str, opset: int) -> None:
+    gates, direction, activations = LAYERS[case]
+    directions = 2 if direction else 1
+    operator = case.split(maxsplit=1)[0]
+    rng = np.random.default_rng(0)
+    model = parse(
+        f"(float[5,2,3] x) => (float[] y)"
+        f" {{ y = {operator}<hidden_size = 4{direction}>(x, w, r) }}",
+        constants={
+            "w": rng.normal(size=(directions, 4 * gates, 3)).astype(np.float32),
+            "r": rng.normal(size=(directions, 4 * gates, 4)).astype(np.float32),
+        },
+        opset=opset,
+    )
+    conformed = sonnx_ort.conform(model, ignore="LSTM")
+    attributes = written(conformed.model, operator)
+    assert [name.decode() for name in attributes["activations"]] == activations
+    assert attributes["activation_alpha"] == attributes["activation_beta"] == []
+    assert "clip" not in attributes
+    assert not [
+        o for o, _ in conformed.remaining if "activation" in o.evidence or "clip" in o.evidence
+    ]
+    x = rng.normal(size=(5, 2, 3)).astype(np.float32)
+    require_same_bits(model, conformed.model, {"x": x})
+
+
+def test_scales_of_other_activations_stay_open() -> None:
+    model = parse(
+        "(float[5,2,3] x, float[1,12,3] w, float[1,12,4] r) => (float[] y)"
+        ' { y = GRU<hidden_size = 4, activations = ["HardSigmoid", "Tanh"]>(x, w, r) }'
+    )
+    left = [o.evidence for o, _ in sonnx_ort.conform(model).remaining if o.rule.id == "GR4"]
+    assert len([evidence for evidence in left if "activation_" in evidence]) == 2
 
 
 def test_types_and_shapes_are_written() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import onnx
@@ -10,9 +11,11 @@ import pytest
 from onnx import numpy_helper
 
 import sonnx_ort
-from sonnx_ort.conforming import fixpoint
+from sonnx_ort.conforming import fixpoint, rounds
 from sonnx_ort.conforming.catalog import CHANGES
-from sonnx_ort.conforming.change import Change, Safety, Site
+from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.options import Choices
+from sonnx_ort.pipeline import examine, load
 from sonnx_ort.profile.catalog import RULES
 from support.graphs import parse
 
@@ -107,7 +110,7 @@ def test_session_conforms_on_request(backend: str) -> None:
 
 def with_change(monkeypatch: pytest.MonkeyPatch, make: Callable[[Site], bool]) -> None:
     rules = frozenset({"Softmax.R4"})
-    monkeypatch.setattr(fixpoint, "CHANGES", (Change("break it", rules, make), *CHANGES))
+    monkeypatch.setattr(rounds, "CHANGES", (Change("break it", rules, make), *CHANGES))
 
 
 def test_change_that_changes_a_bit_is_left_out_if_verified(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,11 +165,76 @@ def test_unsafe_change_is_made_on_request_alone(monkeypatch: pytest.MonkeyPatch)
         return True
 
     change = Change("count it", frozenset({"Softmax.R4"}), count, Safety.UNSAFE)
-    monkeypatch.setattr(fixpoint, "CHANGES", (change,))
+    monkeypatch.setattr(rounds, "CHANGES", (change,))
     options = {"operators": "Softmax"}
     (remaining,) = sonnx_ort.conform(parse(CUT), **options).remaining
     assert remaining[1] == "an unsafe change may mend it: count it"
     assert sonnx_ort.conform(parse(CUT), unsafe=True, **options).remaining == ()
+
+
+@pytest.mark.parametrize("reason", ["", "there is nothing to count"])
+def test_unsafe_change_is_named_where_it_would_be_made(
+    monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    def count(_: Site) -> bool:
+        if reason:
+            raise NoChangeError(reason)
+        return False
+
+    change = Change("count it", frozenset({"Softmax.R4"}), count, Safety.UNSAFE)
+    monkeypatch.setattr(rounds, "CHANGES", (change,))
+    (remaining,) = sonnx_ort.conform(parse(CUT), operators="Softmax").remaining
+    assert remaining[1] == (reason or f"no change mends it: {remaining[0].hint}")
+
+
+def test_unsafe_change_that_is_tried_leaves_the_graph_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def edit(site: Site) -> bool:
+        site.set_attribute("axis", 1)
+        site.remove_attribute("axis")
+        site.set_input(0, site.add("Add", [site.operand(0), site.constant([1], "one")], "sum"))
+        site.replace_by(site.add("Neg", [site.operand(0)], "negative", name="other"))
+        return True
+
+    change = Change("count it", frozenset({"Softmax.R4"}), edit, Safety.UNSAFE)
+    monkeypatch.setattr(rounds, "CHANGES", (change,))
+    model = parse(CUT)
+    conformed = sonnx_ort.conform(model, operators="Softmax")
+    assert (conformed.changes, conformed.model) == ((), model)
+
+
+GEMM = """(float[n,3] a, float[4,3] b) => (float[] y) <float[4] c = {1,2,3,4}> {
+    [product] y = Gemm <alpha = 1.0, beta = 1.0, transA = 0, transB = 1> (a, b, c)
+}"""
+
+
+def test_only_what_is_mended_is_told() -> None:
+    """C gets the shape of the product, which the rule compares with the shape of B."""
+    conformed = sonnx_ort.conform(parse(GEMM), operators="Gemm")
+    mended = {rule for change in conformed.changes for rule in change.rules}
+    left = {obligation.rule.id for obligation, _ in conformed.remaining}
+    assert "Gemm.R1" in mended
+    assert "Gemm.R3" in left
+    assert not mended & left
+    marked = sonnx_ort.check(parse(GEMM), operators="Gemm").mendable
+    assert {obligation.rule.id for obligation in marked} == mended
+
+
+def test_nothing_is_examined_again_where_nothing_is_written_down() -> None:
+    loaded = load(
+        parse("(float[2] x) => (float[2] y) { y = Selu <alpha = 1.0, gamma = 1.0> (x) }"),
+        Choices.of(operators="profile"),
+    )
+    examination = examine(loaded, complete=True).examination
+
+    def again(_: object) -> NoReturn:
+        raise AssertionError
+
+    graph = fixpoint.conform_graph(
+        loaded.model.graph_model, examination, again, rounds.Selection(frozenset(RULES))
+    )
+    assert graph.examination is examination
 
 
 def test_external_data_is_loaded_into_the_model(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.conforming import fixpoint, preview
+from sonnx_ort.conforming import preview, rounds
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report
@@ -89,9 +89,9 @@ def test_what_holds_is_not_marked() -> None:
 
 def test_unsafe_changes_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     unsafe = tuple(
-        dataclasses.replace(change, safety=fixpoint.Safety.UNSAFE) for change in fixpoint.CHANGES
+        dataclasses.replace(change, safety=rounds.Safety.UNSAFE) for change in rounds.CHANGES
     )
-    monkeypatch.setattr(fixpoint, "CHANGES", unsafe)
+    monkeypatch.setattr(rounds, "CHANGES", unsafe)
     assert mendable(NEGATIVE_AXIS) == set()
 
 
@@ -156,10 +156,10 @@ def test_nothing_is_marked_in_a_model_that_the_native_backend_made() -> None:
 def test_violations_are_reported_also_if_the_preview_fails(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fail(_: object) -> None:
+    def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(preview.Round, "make_changes", fail)
+    monkeypatch.setattr(preview, "first_changes", fail)
     report = sonnx_ort.check(parse(NEGATIVE_AXIS), operators=ON_OPERATORS)
     assert [(o.rule.id, o.mendable) for o in report.violations] == [("Concat.R1", "")]
 

@@ -5,20 +5,14 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-import sonnx_ort
 from models.example import same_elements
-from support.conformed import conformed, require_same_bits, violated
+from support.conformed import conformed, reasons, require_same_bits, violated
 from support.graphs import parse
 from support.sessions import LEVELS, quiet
 
 OPTIONAL = ("B", "sequence_lens", "initial_h", "initial_c", "P")
 HIDDEN, INPUTS = 3, 4
 SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 1e-40, 3e38)
-
-
-def reasons(model: onnx.ModelProto, **choices: object) -> dict[str, str]:
-    remaining = sonnx_ort.conform(model, **choices).remaining
-    return {o.rule.id: reason for o, reason in remaining if o.rule.id.startswith("LSTM.")}
 
 
 def stored(
@@ -146,7 +140,7 @@ def test_peepholes_of_cells_that_may_become_infinite_are_unsafe(element: float) 
     reason = (
         f"the state of the cell is not proved to stay finite; an unsafe change may mend it: {title}"
     )
-    assert reasons(model) == {"LSTM.P": reason}
+    assert reasons(model, operators="LSTM") == {"LSTM.P": reason}
     assert violated(conformed(model, unsafe=True)) == set()
 
 
@@ -175,7 +169,7 @@ def test_activations_that_are_written_down_are_the_assumed_ones() -> None:
 def test_bias_is_unsafe() -> None:
     model = lstm("B")
     title = "give a bias of zeros, with which NaN becomes a number"
-    assert reasons(model) == {"LSTM.B": f"an unsafe change may mend it: {title}"}
+    assert reasons(model, operators="LSTM") == {"LSTM.B": f"an unsafe change may mend it: {title}"}
 
 
 def test_bias_changes_no_number() -> None:
@@ -187,7 +181,7 @@ def test_bias_changes_no_number() -> None:
 
 def test_lengths_that_a_run_knows_cannot_be_constant() -> None:
     model = lstm("sequence_lens", length="n")
-    assert reasons(model) == {
+    assert reasons(model, operators="LSTM") == {
         "LSTM.sequence_lens": "sequence_lens has to be constant, and the length of the sequences "
         "of 'X' is known only in a run"
     }
@@ -196,7 +190,7 @@ def test_lengths_that_a_run_knows_cannot_be_constant() -> None:
 @pytest.mark.parametrize("name", ["sequence_lens", "initial_h", "initial_c"])
 def test_sequences_that_a_run_counts_cannot_be_constant(name: str) -> None:
     model = lstm(*OPTIONAL[1:4], batch="n")
-    assert reasons(model)[f"LSTM.{name}"] == (
+    assert reasons(model, operators="LSTM")[f"LSTM.{name}"] == (
         f"{name} has to be constant, and the number of the sequences of 'X' is known only in a run"
     )
 

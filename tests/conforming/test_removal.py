@@ -104,8 +104,23 @@ def test_false_declaration_of_an_output_of_a_body_is_corrected() -> None:
     assert list(bodies["then_branch"].output) == [tensor("p", "float", [2, 3])]
 
 
-def test_declaration_of_an_output_stays() -> None:
-    before = parse("(float[2,3] x) => (float[3,2] y) { y = Neg(x) }")
+FALSE_OUTPUTS = {
+    "of another size": ("float[n,3]", ["m", 2], ["m", 3]),
+    "of another rank": ("float[2,n]", [2, "m", 3], [2, None]),
+}
+
+
+@pytest.mark.parametrize("case", FALSE_OUTPUTS)
+def test_false_shape_of_an_output_is_corrected(case: str) -> None:
+    """No run gives it; the name and the type, and what may be so, stay."""
+    operand, claimed, expected = FALSE_OUTPUTS[case]
+    before = parse(f"({operand} x) => (float[] y) {{ y = Neg(x) }}")
+    del before.graph.output[:]
+    before.graph.output.append(tensor("y", "float", claimed))
     conformed = sonnx_ort.conform(before)
-    assert conformed.model.graph.output[0] == before.graph.output[0]
-    assert "Graph.false_claim" in {o.rule.id for o, _ in conformed.remaining}
+    assert list(conformed.model.graph.output) == [tensor("y", "float", expected)]
+    assert "Graph.false_claim" not in {o.rule.id for o, _ in conformed.remaining}
+    assert [str(change) for change in conformed.changes if "Graph.false_claim" in change.rules] == [
+        "value 'y': correct the declaration"
+    ]
+    require_same_bits(before, conformed.model, {"x": np.ones((2, 3), np.float32)})

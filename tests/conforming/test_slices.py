@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 import sonnx_ort
 from support.conformed import conformed, require_same_bits, violated
@@ -54,6 +55,47 @@ def test_no_rule_is_violated_and_the_same_is_selected(case: tuple) -> None:
     assert not violated(after) & RULES
     x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     require_same_bits(before, after, {"x": x})
+
+
+ORDERED = {
+    "by constants": ("4,5,6", "s = Constant<value_ints=[1]>() e = Constant<value_ints=[3]>()"),
+    "to an end of the run": ("n,m,k", "s = Constant<value_ints=[1]>() e = Shape<start=0,end=1>(z)"),
+}
+
+
+@pytest.mark.parametrize("case", ORDERED.values(), ids=list(ORDERED))
+def test_axes_are_named_in_their_order(case: tuple[str, str]) -> None:
+    shape, indices = case
+    before = parse(
+        f"(float[{shape}] x, float[c] z) => (float[?,?,?] y) <int64[1] a = {{1}}>"
+        f" {{ {indices} y = Slice(x, s, e, a) }}"
+    )
+    after = conformed(before)
+    assert constant_read(after, 3) == [0, 1, 2]
+    assert constant_read(after, 1) == [0, 1, 0]
+    runs = (
+        {"x": np.ones((4, 5, 6), np.float32), "z": np.ones(size, np.float32)} for size in (2, 4)
+    )
+    require_same_bits(before, after, *runs)
+
+
+def test_several_ends_of_a_run_stay_together() -> None:
+    before = parse(
+        "(float[n,m,k] x, float[c,d] z) => (float[?,?,?] y)"
+        " <int64[2] s = {0, 1}, int64[2] a = {2, 1}> { e = Shape(z) y = Slice(x, s, e, a) }"
+    )
+    after = conformed(before)
+    assert constant_read(after, 3) == [2, 1, 0]
+    feeds = {"x": np.ones((4, 5, 6), np.float32), "z": np.ones((3, 4), np.float32)}
+    require_same_bits(before, after, feeds)
+
+
+def constant_read(model: onnx.ModelProto, position: int) -> list[int]:
+    """The elements of a constant that the Slice in front of the result reads."""
+    cut = model.graph.node[-1]
+    stored = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    elements: list[int] = stored[cut.input[position]].tolist()
+    return elements
 
 
 INDICES = (-FAR, -6, -5, -4, -1, 0, 1, 3, 4, 5, FAR - 1)

@@ -69,7 +69,10 @@ def test_outputs_are_int64_whatever_comes_of_it(shapes):
         (
             [(0,), ()],
             ["batch", "scale"],
-            "axis 0 has size 0 in X0 and 1 in X1; shapes X0 'batch' (0,), X1 'scale' ()",
+            (
+                "axis 0 has size 0 in X0 and 1 in X1 (which has no such axis); shapes X0 'batch' "
+                "(0,), X1 'scale' ()"
+            ),
         ),
         (
             [(1,), (4, 2), (4, 3)],

@@ -12,8 +12,13 @@ DOCUMENTATION = sorted((REPOSITORY / "docs").rglob("*.md"))
 PAGES = (REPOSITORY / "README.md", REPOSITORY / "models" / "README.md", *DOCUMENTATION)
 WITH_BLOCKS = [page for page in PAGES if any(blocks(page))]
 
-REASONS = {"it installs packages", "it measures times", "it needs a GPU"}
-"""Why a block may be left out."""
+REASONS = {
+    "it installs packages",
+    "it measures times",
+    "it needs a GPU",
+    *(f"see examples/{script.name}" for script in (REPOSITORY / "examples").glob("*.py")),
+}
+"""Why a block may be left out. tests/examples looks at those of the scripts."""
 
 ELSEWHERE = {"cpp", "javascript"}
 """Languages whose blocks tests/end_to_end/test_documented_examples.py looks at."""
@@ -63,7 +68,7 @@ def test_block_that_is_not_run_says_why(page):
 @each_page
 def test_block_is_of_a_kind_that_the_tests_know(page):
     kinds = {block.language for block in blocks(page)}
-    assert kinds <= {"python", "sh", "text", "toml"} | ELSEWHERE
+    assert kinds <= {"python", "sh", "text", "toml", "yaml"} | ELSEWHERE
 
 
 def test_block_that_prints_something_else_is_noticed(tmp_path):

@@ -18,9 +18,11 @@ LINKING = [*PAGES, *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.m
 
 
 def anchors(page: Path) -> set[str]:
-    """What links can point to in a page: its headings, as renderers name them."""
-    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+    """What links can point to in a page: its headings, as renderers name them, and anchors."""
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    own = set(re.findall(r'<a id="([^"]+)"></a>', text))
+    return own | {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 def test_site_leads_to_every_page():

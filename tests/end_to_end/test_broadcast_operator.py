@@ -128,7 +128,7 @@ def test_violation_fails_the_run_whichever_output_is_read(read, level):
     [
         ([(3,), (2,)], "axis 0 has size 3 in X0 and 2 in X1"),
         ([(0,), (1,)], "axis 0 has size 0 in X0 and 1 in X1"),
-        ([(0,), ()], "axis 0 has size 0 in X0 and 1 in X1"),
+        ([(0,), ()], "axis 0 has size 0 in X0 and 1 in X1 (which has no such axis)"),
         ([(2, 3), (4,)], "axis 1 has size 3 in X0 and 4 in X1"),
         ([(1,), (5, 2), (5, 3)], "axis 1 has size 2 in X1 and 3 in X2"),
     ],

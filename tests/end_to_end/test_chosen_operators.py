@@ -103,9 +103,9 @@ class TestReport:
         lines = text_report(self.report()).splitlines()
         assert lines[-2:] == [
             "  Sub  1  in the profile, enforced",
-            "  Div  1  in the profile, not asked for: 2 proved, 0 runtime, 1 violated",
+            "  Div  1  in the profile, not looked at: 2 proved, 0 runtime, 1 violated",
         ]
-        assert "1 node not asked for" in " ".join(lines[:2])
+        assert "1 node not looked at" in " ".join(lines[:2])
 
     def test_of_an_enforced_model_is_that_of_the_original(self) -> None:
         native = sonnx_ort.rewrite(parse(MADE), operators="Sub", backend="native")

@@ -160,3 +160,12 @@ def test_names_inside_a_function_do_not_collide_with_names_of_the_graph() -> Non
     )
     (result,) = sonnx_ort.InferenceSession(made).run(None, FEEDS | {"p": np.array(True)})
     np.testing.assert_array_equal(result, [2, 3])
+
+
+def test_nodes_without_names_get_one_each() -> None:
+    nodes = "p = Div(a, b) q = Div(p, b) c = Add(q, q)"
+    made = calling("w = local.f(x, y) z = local.f(w, y)", function("f", nodes))
+    (result,) = sonnx_ort.InferenceSession(made).run(None, FEEDS)
+    np.testing.assert_array_equal(result, [0.25, 0.03125])
+    named = {each.node for each in sonnx_ort.check(made).obligations if each.operator == "Div"}
+    assert named == {"f/Div", "f/Div (2)", "f/Div (3)", "f/Div (4)"}

@@ -5,19 +5,24 @@ import os
 import re
 import shlex
 import sys
+import textwrap
 from pathlib import Path
 
 import onnx
 import pytest
+from real_models.packages import CACHE
 
 import sonnx_ort
 from sonnx_ort import models
 from support.child import TESTS, ChildResult, run_program, run_python
 from support.graphs import binary_model
+from support.pages import blocks
 
 EXAMPLES = TESTS.parent / "examples"
 HOOKS = TESTS.parent / ".pre-commit-hooks.yaml"
 WORKFLOW = EXAMPLES / "github_actions.yml"
+WALK_THROUGH = TESTS.parent / "docs" / "how-to" / "conform.md"
+OCR_MODEL = TESTS.parent / CACHE / "rapidocr-onnxruntime" / "ch_ppocr_mobile_v2.0_cls_infer.onnx"
 CONFORMING, VIOLATING = "div_example_1_float32", "div_constant_zero_divisor"
 
 ROW_TOO_FEW = (
@@ -34,9 +39,28 @@ OUTPUTS = {
         "enforced: [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]",
         f"refused: {ROW_TOO_FEW}",
     ],
+    "pytorch_transformer": [
+        "the layer of PyTorch: 4 violations left",
+        "  Graph.operator_set at LayerNormalization",
+        "  Graph.operator_set at LayerNormalization",
+        "  MatMul.C1 at MatMul",
+        "  MatMul.C1 at MatMul",
+        "for one sequence: 0 violations left",
+        "the numbers of PyTorch: True",
+    ],
+    "ocr_model": [
+        "1289 violations",
+        "9 left, at HardSigmoid",
+        "the bits of ONNX Runtime: True",
+    ],
     "scikit_learn_pipeline": [
-        "Div and Sub that broadcast: 2",
-        "broadcast by the profile's operator, the profile is kept: True",
+        "with Scaler: 22 violations left",
+        "with Sub and Div: 5 violations left",
+        "  Graph.operator_set at ReduceLogSumExp 'ReduceLogSumExp'",
+        "  Graph.operator_set at ArrayFeatureExtractor 'ArrayFeatureExtractor'",
+        "  Graph.operator_set at ZipMap 'ZipMap'",
+        "  Graph.implicit_shape at value 'array_feature_extractor_result'",
+        "  Graph.implicit_shape at value 'cast2_result'",
         "the labels of scikit-learn: True",
         "the bits of ONNX Runtime: True",
     ],
@@ -54,6 +78,8 @@ OUTPUTS = {
 }
 FRAMEWORKS = {
     "pytorch_export": ["torch", "onnxscript"],
+    "pytorch_transformer": ["torch", "onnxscript"],
+    "ocr_model": [],
     "scikit_learn_pipeline": ["sklearn", "skl2onnx"],
     "onnxscript_broadcast": ["onnxscript"],
 }
@@ -82,9 +108,32 @@ def test_example_writes_what_it_shows(example, tmp_path):
         if importlib.util.find_spec(framework) is None:
             pytest.skip(f"{framework} is not installed")
     script = str(EXAMPLES / f"{example}.py")
-    done = run_program([sys.executable, script], folder=str(tmp_path), timeout=300)
+    done = run_program(
+        [sys.executable, script, *arguments_of(example)], folder=str(tmp_path), timeout=300
+    )
     assert done.exit_status == 0, done
     assert done.stdout.splitlines() == OUTPUTS[example]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("onnxscript") is None, reason="onnxscript is not installed"
+)
+def test_refused_run_is_told_once(tmp_path):
+    done = run_program(
+        [sys.executable, str(EXAMPLES / "onnxscript_broadcast.py")],
+        folder=str(tmp_path),
+        timeout=300,
+    )
+    assert not done.stderr, done
+
+
+def arguments_of(example: str) -> list[str]:
+    """What the example is called with: a published model, if it is about one."""
+    if example != "ocr_model":
+        return []
+    if not OCR_MODEL.is_file():
+        pytest.skip(f"{OCR_MODEL} is not there; scripts/test.py --models downloads it")
+    return [str(OCR_MODEL)]
 
 
 def test_every_script_is_among_those_that_are_run():
@@ -96,6 +145,18 @@ def test_page_shows_what_an_example_writes():
     page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     [shown] = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
     assert shown.splitlines() == OUTPUTS["pytorch_export"]
+
+
+@pytest.mark.parametrize("example", ["pytorch_transformer", "scikit_learn_pipeline", "ocr_model"])
+def test_walk_through_shows_the_example(example):
+    script = (EXAMPLES / f"{example}.py").read_text(encoding="utf-8")
+    about_it = [block for block in blocks(WALK_THROUGH) if f"examples/{example}.py" in block.title]
+    [shown] = [block.text for block in about_it if block.language == "text"]
+    assert shown.splitlines() == OUTPUTS[example]
+    codes = [block.text for block in about_it if block.language == "python"]
+    assert codes
+    for code in codes:
+        assert any(textwrap.indent(code, " " * depth) in script for depth in (0, 4, 8)), code
 
 
 def test_fixture_passes_a_model_that_keeps_the_profile(folder):

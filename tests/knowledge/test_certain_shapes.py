@@ -258,7 +258,7 @@ def test_node_that_no_rule_can_read_is_logged_and_ends_nothing(
     model = ir.from_proto(made)
     inference = Inference(model)
     with caplog.at_level(logging.DEBUG, "sonnx_ort"):
-        found = certain_shapes(model, inference)
+        found = certain_shapes(model, inference).shapes
     assert {value.name: shape for value, shape in found.items()} == {"x": (2, 3), "z": (2, 3)}
     (record,) = caplog.records
     assert record.getMessage() == "the shapes of Flatten are unknown"

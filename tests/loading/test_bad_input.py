@@ -30,7 +30,9 @@ def test_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"hello world", b"\x00" * 100, b"PK\x03\x04 a zip archive"], ids=repr
+    "content",
+    [b"", b"hi", b"\n", b"hello world", b"\x00" * 100, b"PK\x03\x04 a zip archive"],
+    ids=repr,
 )
 def test_file_that_is_no_model(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.onnx"
@@ -38,6 +40,13 @@ def test_file_that_is_no_model(tmp_path: Path, content: bytes) -> None:
     message = refusal(path)
     assert message.startswith(f"'{path}' is no ONNX model, or not all of one (")
     assert message.endswith("); export it again")
+
+
+def test_file_that_is_too_large_for_a_model_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    with path.open("wb") as file:
+        file.truncate(1 << 31)
+    assert refusal(path) == f"'{path}' is no ONNX model: it is larger than 2 GiB"
 
 
 @pytest.mark.parametrize("kept", [1, 20, 60, -1])
@@ -48,9 +57,7 @@ def test_truncated_file(tmp_path: Path, kept: int) -> None:
 
 
 def test_empty_bytes() -> None:
-    assert refusal(b"") == (
-        "the model is not valid ONNX: The model does not have an ir_version set properly."
-    )
+    assert refusal(b"") == ("the bytes are no ONNX model, or not all of one: there is no graph")
 
 
 def test_bytes_that_are_no_model() -> None:

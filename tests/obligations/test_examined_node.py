@@ -192,7 +192,12 @@ def test_one_element_is_read_where_it_is_proved_that_the_shapes_fit_then(
             "[0,3] [1]",
             f"R1 violated: rank 2 is not rank 1; {_NOT_LINED_UP}",
             "(0, 3) (1,), expanded -x, lined up by 0, Div.float.R1 proved, fits: False",
-            [f"R1 {_BROADCAST}", _MISFIT.format(0, 0, 1, "(0, 3)", "(1,)")],
+            [
+                f"R1 {_BROADCAST}",
+                _MISFIT.format(0, 0, 1, "(0, 3)", "(1,)").replace(
+                    "in B", "in B (which has no such axis)"
+                ),
+            ],
         ),
     ],
 )

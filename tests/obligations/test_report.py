@@ -155,6 +155,7 @@ class TestJson:
             "edition": "typed",
             "broadcast": "reject",
             "operators": ["Broadcast", "Div", "Sub"],
+            "settings": None,
             "ok": False,
             "counts": {"proved": 8, "runtime": 0, "violated": 1},
             "waived": 0,
@@ -310,7 +311,7 @@ class TestTellingViolations:
     def test_counts_what_was_not_asked_for(self, broken: Report) -> None:
         assert broken.summary() == (
             "edition typed, broadcast reject: 6 obligations: 4 proved, 0 runtime, 2 violated; "
-            "3 findings; 0 nodes not covered by any rule; 1 node not asked for"
+            "3 findings; 0 nodes not covered by any rule; 1 node not looked at"
         )
 
     def test_as_text(self, broken: Report) -> None:
@@ -336,31 +337,6 @@ class TestTellingViolations:
         made = parse("(float[2] x, float[1] z) => (int32[2] y) { y = Div(x, z) }")
         (head, *_) = sonnx_ort.check(made).describe_violations().splitlines()
         assert head.endswith(": 2 violations at 1 node")
-
-    def test_in_a_notebook(self, broken: Report) -> None:
-        cells = [
-            ("Div &#x27;&lt;a&gt; &amp; b&#x27;", "axis 0 has size 2 in A and 1 in B"),
-            ("Div &#x27;e&#x27;", "axis 0 has size 2 in A and 3 in B"),
-        ]
-        first, second = (
-            f"<tr><td>Div.float.R1</td><td>{place}</td><td>{evidence}</td>"
-            for place, evidence in cells
-        )
-        to_expand = self.TO_EXPAND.replace('"', "&quot;")
-        assert broken._repr_html_() == (
-            "<p><strong>SONNX profile, typed edition: violated</strong><br>"
-            "6 obligations: 4 proved, 0 runtime, 2 violated</p><table>"
-            "<tr><th>Violated</th><th>Node</th><th>Evidence</th><th>To mend it</th></tr>"
-            f"{first}<td>{to_expand}</td></tr>{second}<td>{self.NO_COMMON}</td></tr></table>"
-        )
-
-
-def test_notebook_is_told_that_nothing_is_violated() -> None:
-    made = parse("(float[2] x) => (float[2] y) { y = Div(x, x) }")
-    assert sonnx_ort.check(made)._repr_html_() == (
-        "<p><strong>SONNX profile, typed edition: no violation before a run</strong><br>"
-        "3 obligations: 3 proved, 0 runtime, 0 violated</p>"
-    )
 
 
 def test_json_is_indented_and_keeps_letters() -> None:

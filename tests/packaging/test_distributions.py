@@ -1,6 +1,8 @@
 """What the files of a release hold; scripts/release.py installs and tries them."""
 
 import email
+import json
+import re
 import sys
 import tarfile
 import tomllib
@@ -9,11 +11,16 @@ from pathlib import Path
 
 import pytest
 import release
+import sbom
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 from distributions import build_distributions, build_wheel
+from environment import PYTHONS
 from packaging.metadata import Metadata
 from packaging.requirements import Requirement
 
 import sonnx_ort
+from sonnx_ort import models
 from sonnx_ort.reporting.formats import ReportFormat
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +55,7 @@ def test_source_distribution_holds_what_makes_the_wheel_and_no_test(built):
         names = [Path(*Path(file.name).parts[1:]) for file in archive if file.isfile()]
     assert {name.parts[0] for name in names} == {
         "CHANGELOG.md",
+        "CITATION.cff",
         "LICENSE",
         "MANIFEST.in",
         "PKG-INFO",
@@ -56,7 +64,9 @@ def test_source_distribution_holds_what_makes_the_wheel_and_no_test(built):
         "models",
         "pyproject.toml",
         "setup.cfg",
+        "setup.py",
         "sonnx_ort",
+        "sonnx_ort.cdx.json",
     }
 
 
@@ -67,13 +77,60 @@ def test_wheel_holds_the_license(built):
     assert license_file == (ROOT / "LICENSE").read_bytes()
 
 
+def test_wheel_holds_the_bill_of_materials(built):
+    files = contents(built.wheel)
+    [bill] = [name for name in files if "/sboms/" in name]
+    assert bill == f"sonnx_ort-{sonnx_ort.__version__}.dist-info/sboms/sonnx_ort.cdx.json"
+    assert files[bill] == sbom.BILL.read_bytes()
+
+
+def test_bill_of_materials_is_what_the_script_writes():
+    assert sbom.BILL.read_text(encoding="utf-8") == sbom.bill_of_materials()
+
+
+def test_bill_of_materials_keeps_to_the_schema():
+    error = JsonStrictValidator(SchemaVersion.V1_6).validate_str(sbom.bill_of_materials())
+    assert error is None
+
+
+def test_bill_of_materials_has_each_file_whose_licence_the_manifest_names(built):
+    stated = {entry["name"]: entry for entry in json.loads(sbom.bill_of_materials())["components"]}
+    licensed = {e.name for e in models.examples() if any(source.licence for source in e.sources)}
+    files = {
+        name.removeprefix("sonnx_ort/")
+        for name in contents(built.wheel)
+        if name.startswith("sonnx_ort/models/data/") and Path(name).stem in licensed
+    }
+    assert files == {name for name in stated if name.startswith("models/")} != set()
+
+
+def test_citation_names_the_project_and_its_licence():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    named = dict(line.split(": ", 1) for line in citation.splitlines() if ": " in line)
+    assert (named["title"], named["license"]) == (PROJECT["name"], PROJECT["license"])
+    assert PROJECT["description"] in " ".join(citation.split())
+
+
+def test_classifiers_name_the_versions_of_python_that_are_tried():
+    prefix = "Programming Language :: Python :: "
+    named = [c.removeprefix(prefix) for c in PROJECT["classifiers"] if c.startswith(prefix)]
+    assert tuple(named) == PYTHONS
+
+
+def test_release_waits_for_the_tests_with_each_python():
+    workflow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    [pythons] = re.findall(r"^ +python: (\[.*\])$", workflow, re.MULTILINE)
+    assert tuple(json.loads(pythons)) == PYTHONS
+    assert "needs: [test, build]" in workflow
+
+
 def test_wheel_serves_every_platform(built):
     assert built.wheel.name.endswith("-py3-none-any.whl")
 
 
 def test_wheel_names_what_the_project_names(metadata):
     assert metadata.name == PROJECT["name"]
-    assert str(metadata.version) == PROJECT["version"] == sonnx_ort.__version__
+    assert str(metadata.version) == sonnx_ort.__version__
     assert metadata.license_expression == PROJECT["license"]
     needed = {str(need) for need in metadata.requires_dist if "extra ==" not in str(need)}
     assert needed == {str(Requirement(need)) for need in PROJECT["dependencies"]}
@@ -83,6 +140,16 @@ def test_readme_is_the_description_as_markdown(metadata):
     content_type = email.message_from_string(f"Content-Type: {metadata.description_content_type}")
     assert content_type.get_content_type() == "text/markdown"
     assert metadata.description == (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("tag", ["0.1.0", "v9.9"])
+def test_tag_of_another_version_is_refused(built, monkeypatch, capsys, tag):
+    monkeypatch.setattr(sys, "argv", ["release.py", "--tag", tag])
+    monkeypatch.setattr(release, "build_distributions", lambda *_: built)
+    monkeypatch.setattr(release.Environment, "prepare", lambda _: None)
+    assert release.main() == 2
+    refusal = f"The tag {tag} is not that of version {sonnx_ort.__version__}.\n"
+    assert capsys.readouterr() == ("", refusal)
 
 
 def test_release_is_tried_with_every_form_of_a_report():

@@ -155,6 +155,18 @@ def test_sparse_tensor_that_no_enforced_operator_reads() -> None:
     assert violations(made) == [("GR1", "", "tensor 'w' is sparse")]
 
 
+@pytest.mark.parametrize("attribute", ["one", "many", "sparse_value"])
+def test_sparse_tensor_of_a_node(attribute: str) -> None:
+    made = parse("(float[3] a) => (float[3] c) { [own] c = own.Add(a) }", domains={"own": 1})
+    held = [_sparse("w")] if attribute == "many" else _sparse("w")
+    made.graph.node[0].attribute.append(helper.make_attribute(attribute, held))
+    with pytest.raises(sonnx_ort.InvalidModel) as refused:
+        sonnx_ort.check(made)
+    assert str(refused.value) == (
+        "Add 'own' holds a sparse tensor, which GR1 does not allow; store it densely"
+    )
+
+
 @pytest.mark.parametrize("opset", [1, 6])
 def test_legacy_broadcasting(opset: int) -> None:
     made = binary_model("Div", "float", [2, 3], [3], opset=opset)

@@ -85,8 +85,14 @@ def test_data_in_the_same_folder_can_be_referred_to(source: Path) -> None:
     np.testing.assert_array_equal(run(target), X / WEIGHTS)
 
 
-def test_target_may_be_the_source(source: Path) -> None:
-    sonnx_ort.rewrite_file(source, source)
+def test_target_replaces_the_source_by_force_alone(source: Path) -> None:
+    with pytest.raises(sonnx_ort.SonnxError) as caught:
+        sonnx_ort.rewrite_file(source, source)
+    assert str(caught.value) == (
+        f"'{source}' cannot be written: it would replace the input '{source}'; name another file, "
+        "or add --force (in Python, force=True)"
+    )
+    sonnx_ort.rewrite_file(source, source, force=True)
     np.testing.assert_array_equal(run(source), X / WEIGHTS)
 
 

@@ -80,8 +80,8 @@ def test_two_unknown_sizes_prove_nothing():
 CLASHES = [
     ([(3,), (2,)], "axis 0 has size 3 in X0 and 2 in X1"),
     ([(0,), (1,)], "axis 0 has size 0 in X0 and 1 in X1"),
-    ([(), (0,)], "axis 0 has size 1 in X0 and 0 in X1"),
-    ([(0, 3), (3,)], "axis 0 has size 0 in X0 and 1 in X1"),
+    ([(), (0,)], "axis 0 has size 1 in X0 (which has no such axis) and 0 in X1"),
+    ([(0, 3), (3,)], "axis 0 has size 0 in X0 and 1 in X1 (which has no such axis)"),
     ([(0,), (3,)], "axis 0 has size 0 in X0 and 3 in X1"),
     ([(4, 3), (2,)], "axis 1 has size 3 in X0 and 2 in X1"),
     ([(2,), (5, 3)], "axis 1 has size 2 in X0 and 3 in X1"),

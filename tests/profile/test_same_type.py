@@ -15,6 +15,17 @@ SAME_TYPE = ["Div.float.R2", "Div.int.R2", "Div.R3", "Sub.float.R2", "Sub.int.R2
 OPEN = "is unknown; a session of other types does not start"
 
 
+def test_pair_of_types_that_is_not_admitted():
+    rule = RULES["ConvInteger.signs"].requirement
+    decided = {
+        (x, w): rule.judge((Operand("X", "x", "input", x), Operand("W", "w", "input", w))).status
+        for x in ("int8", "uint8", None)
+        for w in ("int8", "uint8", None)
+    }
+    refused = {("int8", "uint8"), ("int8", None), (None, "uint8"), (None, None)}
+    assert {pair for pair, status in decided.items() if status is Status.VIOLATED} == refused
+
+
 def operands(a_type, b_type):
     return Operand("A", "a", "input", a_type), Operand("B", "b", "input", b_type)
 

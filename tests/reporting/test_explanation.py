@@ -21,7 +21,7 @@ LABELS = ["source", "stated", "later", "kernels", "why", "keeps", "breaks", "to 
                 "  source:  SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1]\n"
                 "  stated:  in these words\n"
                 "  later:   E_DIV_FLOAT_CONSTR_A_0010\n"
-                "  why:     ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that "
+                "  why:     ONNX Runtime 1.32.0 broadcasts silently, also two inputs that "
                 "are declared with one symbol, in every numeric type but bfloat16, which it has no "
                 "kernel for. The smallest int32 or int64 divided by -1 ends the process (SIGFPE); "
                 "of int8 and int16 it wraps. A zero divisor of any integer type fails in the run; "
@@ -41,7 +41,7 @@ LABELS = ["source", "stated", "later", "kernels", "why", "keeps", "breaks", "to 
                 "  stated:  no, our own. The section is still to be completed. It is applied to "
                 "all eight integer types.\n"
                 "  later:   E_DIV_INT_CONSTR_B_0030\n"
-                "  why:     ONNX Runtime 1.32.0 broadcasts without a word, also two inputs that "
+                "  why:     ONNX Runtime 1.32.0 broadcasts silently, also two inputs that "
                 "are declared with one symbol, in every numeric type but bfloat16, which it has no "
                 "kernel for. The smallest int32 or int64 divided by -1 ends the process (SIGFPE); "
                 "of int8 and int16 it wraps. A zero divisor of any integer type fails in the run; "
@@ -59,8 +59,8 @@ LABELS = ["source", "stated", "later", "kernels", "why", "keeps", "breaks", "to 
                 "  stated:  in substance, the words are ours. The typed document of Div says so of "
                 "its operator, as RG1.\n"
                 "  later:   GR1\n"
-                "  why:     ONNX Runtime 1.32.0 stores a sparse initializer densely, without a "
-                "word: an element that the file does not have is 0.\n"
+                "  why:     ONNX Runtime 1.32.0 stores a sparse initializer densely, silently: "
+                "an element that the file does not have is 0.\n"
                 "  keeps:   B an initializer\n"
                 "  breaks:  B a sparse_initializer\n"
                 "  to mend: store the tensor densely"
@@ -105,12 +105,16 @@ def test_case_of_an_id_is_no_matter(spelling: str) -> None:
     assert explain(spelling) == explain("Div.int.C1")
 
 
-@pytest.mark.parametrize("identifier", ["Div.R9", "", "Div", "Div.int.C1 ", "*"])
-def test_unknown_rule(identifier: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("Div.R9", "Div.R5"), ("", ""), ("Divide", "Div"), ("Div.int.C1 ", "Div.int.C1"), ("*", "")],
+)
+def test_unknown_name_is_answered_with_a_similar_one(name: str, meant: str) -> None:
     with pytest.raises(SonnxError) as caught:
-        explain(identifier)
+        explain(name)
+    question = f" (did you mean '{meant}'?)" if meant else ""
     assert str(caught.value) == (
-        f"there is no rule '{identifier}'; `sonnx-ort explain` lists all rules"
+        f"there is no rule '{name}'{question}; `sonnx-ort explain` lists all rules"
     )
 
 

@@ -4,6 +4,7 @@ import datetime as dt
 import html
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import onnx
@@ -11,6 +12,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.reporting.html_report import html_report
+from sonnx_ort.reporting.remedies import next_command
 from support.checks import mendable
 from support.examined import check_with_outline
 from support.graphs import binary_model, model, parse, tensor
@@ -61,7 +63,7 @@ class Page(HTMLParser):
 
 
 def written(made: onnx.ModelProto, **choices: str) -> str:
-    return html_report(*check_with_outline(made, **choices))
+    return html_report(*check_with_outline(made, **choices), "model.onnx")
 
 
 def hostile(name: str) -> onnx.ModelProto:
@@ -89,7 +91,7 @@ def test_page_of_a_waived_violation_does_not_say_that_it_is_kept() -> None:
     made = binary_model("Div", "float", [3], [1])
     waiver = sonnx_ort.Waiver("Div.float.R1", "the_node", "looked at", "a board", dt.date.max)
     _, graph = check_with_outline(made)
-    page = html_report(sonnx_ort.check(made, waivers=[waiver]), graph)
+    page = html_report(sonnx_ort.check(made, waivers=[waiver]), graph, "model.onnx")
     assert "Violated, and waived" in page
     assert (
         "1 of 3 obligations, each with a waiver. It is rewritten without what these are for, if "
@@ -101,7 +103,7 @@ def test_page_of_a_waived_violation_does_not_say_that_it_is_kept() -> None:
 def test_page_of_some_rules_says_so() -> None:
     made = binary_model("Div", "float", [3], [1])
     _, graph = check_with_outline(made)
-    page = html_report(sonnx_ort.check(made).selected(ignore="Div.float.R1"), graph)
+    page = html_report(sonnx_ort.check(made).selected(ignore="Div.float.R1"), graph, "model.onnx")
     assert "Of some rules only; left out: 0 proved, 0 runtime, 1 violated, 0 findings" in page
 
 
@@ -118,7 +120,7 @@ def test_every_element_is_closed(page: Page) -> None:
     ("shapes", "broadcast", "word"),
     [
         (([3], [3]), "reject", "Kept"),
-        ((["n"], ["m"]), "reject", "Kept, with 1 decided in runs"),
+        ((["n"], ["m"]), "reject", "Kept, with 1 check in each run"),
         (([3], [1]), "reject", "Violated"),
         (([3], [1]), "explicit", "Kept"),
     ],
@@ -140,13 +142,13 @@ def test_with_explicit_broadcasting_the_verdict_is_said_of_the_rewritten_model()
 def test_a_model_without_obligations_is_not_said_to_keep_anything() -> None:
     page = written(parse("(float[n] x) => (float[n] y) { y = Softplus(x) }"))
     assert '<p class="word">Nothing to keep</p>' in page
-    assert "1 node: 1 of operators that no rule speaks of (nothing is checked there)." in page
+    assert "1 node: 1 of operators without rules (nothing is checked there)." in page
 
 
 def test_what_the_verdict_does_not_speak_of_stands_beside_it(page: Page) -> None:
     assert (
-        "5 nodes: 1 of operators that no rule speaks of (nothing is checked there), "
-        "1 of operators with rules that are not asked for (what these find changes no verdict)."
+        "5 nodes: 1 of operators without rules (nothing is checked there), "
+        "1 not looked at for the verdict (--operators profile looks at all)."
     ) in page.data["p"]
 
 
@@ -155,8 +157,46 @@ def test_head_says_what_was_looked_at_and_with_what() -> None:
     report = sonnx_ort.check(made)
     facts = html.unescape(written(made))
     versions = (f"{name} {version}" for name, version in report.identity.versions.items())
-    for told in (report.identity.sha256, "typed", "reject", "Broadcast, Div, Sub", *versions):
-        assert f"{told}" in facts
+    for told in (report.identity.sha256, "typed", "reject", "default", "graph", *versions):
+        assert re.search(rf"(<bdi>|, ){re.escape(told)}(</bdi>|,)", facts)
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "heading"),
+    [
+        ("made.onnx", "Violated: made.onnx", ["made.onnx"]),
+        ("a/<b>.onnx", "Violated: <b>.onnx in a", ["<b>.onnx", "a"]),
+        ("-", "Violated: standard input", ["standard input"]),
+    ],
+)
+def test_title_and_heading_name_the_file(name: str, title: str, heading: list[str]) -> None:
+    page = html_report(*check_with_outline(parse(MADE)), name)
+    told, *_ = re.findall("<title>(.*?)</title>", page)
+    assert html.unescape(told) == title
+    head = page[page.index("<h1>") : page.index('<div class="verdict')]
+    assert list(map(html.unescape, re.findall("<bdi>(.*?)</bdi>", head))) == heading
+
+
+def test_verdict_has_the_next_command() -> None:
+    page = html_report(*check_with_outline(parse(MADE)), "a 'b'.onnx")
+    (command,) = re.findall(r'<code id="next">(.*?)</code>', page)
+    expected = next_command(sonnx_ort.check(parse(MADE)), "a 'b'.onnx")
+    assert html.unescape(command) == expected
+
+
+def test_settings_are_told_if_there_are_any() -> None:
+    report, graph = check_with_outline(parse(MADE))
+    assert "Settings" not in html_report(report, graph, "made.onnx")
+    page = html_report(replace(report, settings="<a>/pyproject.toml"), graph, "made.onnx")
+    assert "<dt>Settings</dt><dd><bdi>&lt;a&gt;/pyproject.toml</bdi></dd>" in page
+
+
+def test_remedies_are_in_the_words_of_the_command(page: Page) -> None:
+    hints = json.loads(re.findall(r'id="view">(.*?)</script>', written(parse(MADE)))[0])["hints"]
+    assert list(hints.values()) == [
+        "rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)"
+    ]
+    assert "--broadcast explicit" in page.data["pre"]
 
 
 def test_page_holds_the_report_in_its_documented_form() -> None:
@@ -250,32 +290,14 @@ def test_every_bundled_model_has_a_page(name: str, form: str) -> None:
     assert Page(written(sonnx_ort.models.load(name), edition=form)).open == []
 
 
-def test_notebooks_show_verdict_counts_and_violations() -> None:
-    shown = sonnx_ort.check(parse(MADE))._repr_html_()
-    assert shown == (
-        "<p><strong>SONNX profile, typed edition: violated</strong><br>"
-        "11 obligations: 8 proved, 2 runtime, 1 violated</p>"
-        "<table><tr><th>Violated</th><th>Node</th><th>Evidence</th><th>To mend it</th></tr>"
-        "<tr><td>Div.float.R1</td><td>Div &#x27;ratio&#x27;</td><td>rank 2 is not rank 1</td>"
-        "<td>rewrite with broadcast=&quot;explicit&quot;, which inserts a Broadcast of B from "
-        "(3,) to (n, 3)</td></tr></table>"
-    )
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_notebooks_show_names_as_text(name: str) -> None:
-    made = binary_model("Div", "float", [3], [1], node=name)
-    assert html.escape(name) in sonnx_ort.check(made)._repr_html_()
-
-
 def test_verdict_says_how_much_conform_can_mend() -> None:
-    page = html_report(*check_with_outline(mendable(), operators="profile,-Graph"))
+    page = written(mendable(), operators="profile,-Graph")
     assert "Such a model is not rewritten. sonnx-ort conform can mend 1 of these.</p>" in page
 
 
 def test_verdict_says_nothing_of_mending_where_nothing_can_be_mended() -> None:
     made = parse("(float[2] x) => (float[2] y) { y = Softmax<axis = 5>(x) }")
-    page = html_report(*check_with_outline(made, operators="profile,-Graph"))
+    page = written(made, operators="profile,-Graph")
     assert "Such a model is not rewritten.</p>" in page
 
 

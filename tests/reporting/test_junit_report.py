@@ -88,6 +88,7 @@ def test_suite_says_what_the_model_was_held_to() -> None:
         "edition": "typed",
         "broadcast": "reject",
         "operators": "Broadcast,Div,Sub",
+        "settings": "",
         "summary": report.summary(),
     }
 

@@ -6,8 +6,8 @@ import time
 import pytest
 from rich.console import Console
 
-from sonnx_ort.cli import check as module
-from sonnx_ort.cli.check import progress
+from sonnx_ort.cli import batch as module
+from sonnx_ort.cli.batch import progress
 
 
 def shown(*, terminal: bool, delay: float, monkeypatch: pytest.MonkeyPatch) -> str:

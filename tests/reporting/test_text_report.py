@@ -7,7 +7,8 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.reporting.text_report import WIDTH, text_report
+from sonnx_ort.reporting.terminal import WIDTH
+from sonnx_ort.reporting.text_report import text_report
 from support.checks import mendable
 from support.graphs import model, parse, tensor
 
@@ -34,7 +35,7 @@ violated: these fail in every run (1)
       rank 2 is not rank 1
       A 'r' float (n, 3) [Softplus 'relu']
       B 'y' float (3,) [input]
-      to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of B from (3,) to (n,
+      to mend it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n,
         3)
 
 decided in each run, by the enforced model or by ONNX Runtime itself (2)

@@ -113,6 +113,20 @@ def test_other_versions_are_tried_by_some_tests(monkeypatch, versions, called):
     assert commands == called
 
 
+@pytest.mark.parametrize(
+    ("versions", "thorough", "graphs"),
+    [("locked", True, None), ("locked", False, "16"), ("lowest", True, "16")],
+)
+def test_many_random_trials_are_made_with_the_packages_of_the_lock_file_alone(
+    monkeypatch, versions, thorough, graphs
+):
+    variables = {}
+    monkeypatch.setattr(Environment, "call", lambda *_, **given: variables.update(given))
+    *_, check = choose_checks(Environment(versions=versions), [], thorough=thorough).values()
+    check()
+    assert variables.get("SONNX_ORT_GRAPHS") == graphs
+
+
 def test_commit_is_checked_by_the_commands_of_the_project():
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     assert re.findall(r"entry: (.*)", hooks) == ["python3 scripts/test.py --static"]

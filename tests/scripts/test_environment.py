@@ -9,7 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from environment import Environment, EnvironmentNotMade, exit_status
+from environment import (
+    PYTHONS,
+    THIS_PYTHON,
+    Environment,
+    EnvironmentNotMade,
+    exit_status,
+    find_python,
+)
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
@@ -150,6 +157,59 @@ def test_python_that_is_not_supported_is_refused_in_a_sentence(version):
     )
 
 
+@pytest.fixture
+def pythons(tmp_path, monkeypatch):
+    """Puts stand-ins for Python where they are looked for; there are no others."""
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+
+    def put(folder, name, version):
+        put_command(tmp_path / folder, name, f"echo {version}")
+        return str(tmp_path / folder / name)
+
+    return put
+
+
+OTHER = next(version for version in PYTHONS if version != THIS_PYTHON)
+IN_PYENV = f"pyenv/versions/{OTHER}.1/bin"
+
+
+def test_other_python_makes_an_environment_of_its_own(environment, commands, pythons):
+    program = pythons("path", f"python{OTHER}", OTHER)
+    other = Environment(environment.root, python=OTHER)
+    other.prepare()
+    assert commands[0] == [program, "-I", "-m", "venv", "--clear", str(other.folder)]
+    assert other.folder.name == f".venv-{OTHER}"
+    assert Environment(versions="lowest", python=OTHER).folder.name == f".venv-lowest-{OTHER}"
+
+
+def test_python_of_this_process_makes_the_environment_of_that_version(environment):
+    assert Environment(environment.root, python=THIS_PYTHON) == environment
+    assert find_python(THIS_PYTHON) == sys.executable
+
+
+def test_python_is_found_where_pyenv_keeps_it_behind_a_name_without_one(pythons):
+    pythons("path", f"python{OTHER}", "'pyenv: command not found'")
+    program = pythons(IN_PYENV, "python", OTHER)
+    assert find_python(OTHER) == program
+
+
+def test_python_is_found_where_uv_keeps_it(pythons, tmp_path):
+    program = pythons("uv", "python", OTHER)
+    put_command(tmp_path / "path", "uv", f"echo {program}")
+    assert find_python(OTHER) == program
+
+
+def test_python_that_is_not_there_is_said_with_what_to_do(pythons):
+    pythons(IN_PYENV, "python", THIS_PYTHON)
+    with pytest.raises(EnvironmentNotMade) as caught:
+        find_python(OTHER)
+    assert str(caught.value) == (
+        f"There is no Python {OTHER}, neither on the PATH nor one of uv or pyenv. Install it, for "
+        f"example by: uv python install {OTHER}"
+    )
+
+
 NO_WHEEL = 'test "$1" = -I && exit 1'
 
 
@@ -201,7 +261,7 @@ def test_script_is_called_in_the_environment_where_this_python_has_no_package(ca
     ("options", "marked"),
     [
         ([], "not models and not thorough"),
-        (["--thorough"], "not models"),
+        (["--thorough"], "not models and not sample"),
         (["--models", "--thorough"], "models"),
     ],
 )

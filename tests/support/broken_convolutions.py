@@ -63,6 +63,8 @@ def _zero_points() -> Iterator[Case]:
         yield (*point, [*operands, zero_point])
         points = "ConvInteger.w_zero_point", "ConvInteger (a_, b_, c_, d_)"
         yield (*points, [*operands, *_ones("uint8", ()), zero_point])
+    pair = [*_ones("int8", _X), *_ones("uint8", _W)]
+    yield "ConvInteger.signs", "ConvInteger (a_, b_)", pair
     padded = "ConvInteger.C1", "ConvInteger <pads = [1, 0, 0, 2]> (a_, b_, c_)"
     yield (*padded, [*operands, *_ones("uint8", ())])
 
@@ -155,6 +157,7 @@ def _recurrences(kind: str) -> Iterator[Case]:
     for first in ("Tanh", "LeakyRelu", "Affine", "tanh", "Some"):
         yield case("activations", f', activations = ["{first}", "Tanh", "Tanh"]')
     yield case("activations", ', activations = ["Sigmoid"]')
+    yield case("sequences", X=(0, 2, 4))
     for clip in ("3.0", "0.0", "-1.0"):
         yield case("clip", f", clip = {clip}")
     for value in (1, 2, -1):

@@ -10,6 +10,25 @@ import sonnx_ort
 from sonnx_ort.models.example import differing_elements
 from support.sessions import on_one_thread
 
+TYPES = {
+    "float": np.float32,
+    "double": np.float64,
+    "float16": np.float16,
+    "int32": np.int32,
+    "int64": np.int64,
+}
+
+
+def random(element_type: str, *shape: int) -> np.ndarray:
+    """Numbers of a type, small and large, and what is special of floats."""
+    rng = np.random.default_rng((7, *shape))
+    if element_type.startswith("int"):
+        return rng.integers(-9, 9, shape).astype(TYPES[element_type])
+    scale = rng.choice([1, 1, 100, 0.01], shape)
+    numbers = (rng.standard_normal(shape) * scale).astype(TYPES[element_type])
+    special = rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0], shape)
+    return np.where(rng.random(shape) < 0.05, special, numbers).astype(TYPES[element_type])
+
 
 def violated(model: onnx.ModelProto, **choices: object) -> set[str]:
     """The ids of the rules on operators that a model violates."""
@@ -42,3 +61,8 @@ def require_same_bits(
         ):
             assert (one.dtype, one.shape) == (other.dtype, other.shape), name
             assert not differing_elements(one, other).any(), name
+
+
+def reasons(model: onnx.ModelProto, **choices: object) -> dict[str, str]:
+    """Why each rule that stays violated does."""
+    return {o.rule.id: reason for o, reason in sonnx_ort.conform(model, **choices).remaining}

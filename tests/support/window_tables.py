@@ -163,6 +163,7 @@ WINDOW_TABLES: Mapping[str, Table] = {
             ("W", _fed((3, 2, 3))),
             ("W", _fed((3, 0, 3))),
             ("batch", _fed((3, 0, 2))),
+            ("sequences", _fed((0, 2, 2))),
         ],
         SIZES,
     ),

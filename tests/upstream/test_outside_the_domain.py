@@ -7,6 +7,9 @@ import json
 import platform
 import signal
 
+import numpy as np
+import onnx.parser
+import onnxruntime as ort
 import pytest
 
 from support.bare_nodes import RUN
@@ -85,6 +88,19 @@ SILENT = {
         "[0.0]",
     ),
     "LeakyRelu without alpha": ("float LeakyRelu(a)", [one("float", -100)], "[-1.0]"),
+    **{
+        f"Slice in negative steps to {end}": (
+            "float Slice(a, b, c, d, e)",
+            [one("float", 0, 1, 2), *(one("int64", number) for number in (1, end, 0, -1))],
+            taken,
+        )
+        for end, taken in (
+            (2**31 - 2, "[]"),
+            (2**31 - 1, "[1.0, 0.0]"),
+            (2**63 - 2, "[]"),
+            (2**63 - 1, "[1.0, 0.0]"),
+        )
+    },
     "QuantizeLinear by 0": (
         "uint8 QuantizeLinear(a, b, c)",
         [one("float", 1, -1, 0), ("float[]", 0.0), ("uint8[]", 10)],
@@ -343,3 +359,26 @@ for level in (levels.ORT_DISABLE_ALL, levels.ORT_ENABLE_ALL):
 def test_conv_takes_channels_that_are_missing_for_zero():
     child = run_python(MISSING_CHANNELS)
     assert child.stdout.splitlines() == ["refused", "(1, 16, 1, 1) 108.0 108.0"], child
+
+
+EMPTY_SEQUENCES = """
+<ir_version: 8, opset_import: ["": 17]>
+g (float[s,1,2] x, float[1,4,2] w, float[1,4,1] r) => (float[1,1,1] h, float[1,1,1] c) {
+    , h, c = LSTM <hidden_size = 1> (x, w, r)
+}
+"""
+
+
+@pytest.mark.parametrize(("length", "written"), [(0, [True, False]), (1, [True, True])])
+def test_lstm_of_empty_sequences_does_not_write_the_state_of_its_cells(length, written):
+    """Once it does, `LSTM.sequences` may go, and its finding."""
+    model = onnx.parser.parse_model(EMPTY_SEQUENCES)
+    session = ort.InferenceSession(model.SerializeToString())
+    binding = session.io_binding()
+    for name, shape in {"x": (length, 1, 2), "w": (1, 4, 2), "r": (1, 4, 1)}.items():
+        binding.bind_cpu_input(name, np.ones(shape, np.float32))
+    memory = [ort.OrtValue.ortvalue_from_numpy(np.full((1, 1, 1), 7, np.float32)) for _ in "hc"]
+    for name, value in zip("hc", memory, strict=True):
+        binding.bind_ortvalue_output(name, value)
+    session.run_with_iobinding(binding)
+    assert [value.numpy().item() != 7 for value in memory] == written

@@ -25,7 +25,7 @@ from sonnx_ort.enforcing.native.guard import (
 )
 from sonnx_ort.enforcing.nodes import StandardNodes
 from sonnx_ort.obligations.examined_node import ExaminedNode
-from sonnx_ort.profile.operand import has_known_sizes
+from sonnx_ort.profile.operand import Operand, has_known_sizes
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
 from sonnx_ort.profile.requirements.slicing import EveryAxis, SliceDemand, Slicing
 from sonnx_ort.profile.rule import Rule, Status
@@ -170,46 +170,71 @@ def slice_guard(requirement: Slicing) -> DecidingGuard:
 
     def look(nodes: StandardNodes, operands: Operands, node: GuardedNode) -> Flag:
         """Check each sliced axis."""
-        broken = _Comparison(nodes, operands, node).breaking(requirement.demand)
+        in_place = _names_axes_in_order(node)
+        broken = _Comparison(nodes, operands, node, in_place=in_place).breaking(requirement.demand)
+        if in_place:
+            return Flag(broken, when_kept=False)
         return Flag(any_true(nodes, broken, "any_beyond"), when_kept=False)
 
     return DecidingGuard(look, lambda _: True, Precondition.NOTHING)
 
 
 class _Comparison:
-    """Compares the indices of a Slice with the sizes of its axes."""
+    """Compares the indices of a Slice with the sizes of its axes.
 
-    def __init__(self, nodes: StandardNodes, operands: Operands, node: GuardedNode) -> None:
-        """Compute the sizes of the axes."""
+    Constant starts from the front and steps forwards, which most Slices have, need the fewest
+    nodes.
+    """
+
+    def __init__(
+        self, nodes: StandardNodes, operands: Operands, node: GuardedNode, *, in_place: bool
+    ) -> None:
+        """Compute the sizes of the axes; these are the whole shape if they are named in order."""
         data, *indices = operands
         self._nodes = nodes
+        _, starts, _, _, steps = node.examined.operands
+        self._forwards = _none_below(steps, 1)
+        self._first = starts.constant if self._forwards and _none_below(starts, 0) else None
         types = (operand.element_type for operand in node.examined.operands[1:])
-        self._starts, self._ends, axes, steps = (
+        self._starts, self._ends, axes, steps_in_run = (
             index if known == "int64" else nodes.cast(index, ir.DataType.INT64, "index")
             for index, known in zip(indices, types, strict=True)
         )
         shape = nodes.shape(data)
         if not _every_axis_is_proved(node):
             shape, axes = _always_gatherable(nodes, shape, axes)
-        self._sizes = nodes.add("Gather", [shape, axes], "sizes", {"axis": 0})
+        self._sizes = shape
+        if not in_place:
+            self._sizes = nodes.add("Gather", [shape, axes], "sizes", {"axis": 0})
         self._zero = nodes.constant(0, "zero")
-        self._downwards = self._less(steps, self._zero)
+        if not self._forwards:
+            self._downwards = self._less(steps_in_run, self._zero)
 
     def breaking(self, demand: SliceDemand) -> ir.Value:
         """Which axes violate a demand."""
         match demand:
+            case SliceDemand.START_WITHIN if self._first is not None:
+                behind = self._nodes.constant([int(first) + 1 for first in self._first], "behind")
+                return self._less(self._sizes, behind)
             case SliceDemand.START_WITHIN:
                 lowest = self._nodes.add("Neg", [self._sizes], "negative")
                 beyond = self._nodes.add("Not", [self._less(self._starts, self._sizes)], "beyond")
                 return self._either(self._less(self._starts, lowest), beyond)
             case SliceDemand.END_WITHIN:
-                shift = self._nodes.cast(self._downwards, ir.DataType.INT64, "shift")
-                negative = self._nodes.add("Neg", [self._sizes], "negative")
-                lowest = self._nodes.add("Sub", [negative, shift], "lowest")
-                highest = self._nodes.add("Sub", [self._sizes, shift], "highest")
+                lowest = self._nodes.add("Neg", [self._sizes], "negative")
+                highest = self._sizes
+                if not self._forwards:
+                    shift = self._nodes.cast(self._downwards, ir.DataType.INT64, "shift")
+                    lowest = self._nodes.add("Sub", [lowest, shift], "lowest")
+                    highest = self._nodes.add("Sub", [self._sizes, shift], "highest")
                 return self._either(self._less(self._ends, lowest), self._less(highest, self._ends))
             case SliceDemand.IN_ORDER:
-                start, end = self._from_the_front(self._starts), self._from_the_front(self._ends)
+                end = self._from_the_front(self._ends)
+                if self._first is not None:
+                    return self._less(end, self._starts)
+                start = self._from_the_front(self._starts)
+                if self._forwards:
+                    return self._less(end, start)
                 # ONNX Runtime implements Where for numbers, but not for booleans.
                 first = self._nodes.add("Where", [self._downwards, end, start], "lowest")
                 last = self._nodes.add("Where", [self._downwards, start, end], "highest")
@@ -225,6 +250,18 @@ class _Comparison:
 
     def _either(self, one: ir.Value, other: ir.Value) -> ir.Value:
         return self._nodes.add("Or", [one, other], "is_either")
+
+
+def _none_below(operand: Operand, least: int) -> bool:
+    return operand.constant is not None and bool((operand.constant >= least).all())
+
+
+def _names_axes_in_order(node: GuardedNode) -> bool:
+    """Whether the Slice certainly names all axes, from the first to the last."""
+    data, axes = node.examined.operands[0], node.examined.operands[3]
+    if data.shape is None or data.scalar_inputs or axes.constant is None:
+        return False
+    return bool(data.shape) and axes.constant.tolist() == list(range(len(data.shape)))
 
 
 def _every_axis_is_proved(node: GuardedNode) -> bool:

@@ -88,6 +88,8 @@ def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
         None if enforced is None else edition,
         _computing_node(node, guard, operator, decided, version),
         added=_added_nodes(node, guard),
+        computes=isinstance(custom := _CUSTOM_BY_NAME.get(node.op_type), CustomOperator)
+        and custom.arithmetic is not None,
     )
 
 
@@ -100,10 +102,12 @@ def _added_nodes(node: ir.Node, guard: ir.Node) -> frozenset[ir.Node]:
         if custom.operator.repeated_operand is None:
             return frozenset(added)
         elements = inputs.pop(0)
-        added |= _producers([elements], "Concat") | _producers(_concatenated(elements), "Reshape")
+        reshapes = _producers(_concatenated(elements), "Reshape")
+        flat = _producers((reshape.inputs[1] for reshape in reshapes), "Constant")
+        added |= _producers([elements], "Concat") | reshapes | flat
     else:
         readers = (use.node for use in guard.outputs[0].uses() if use.idx == 1)
-        added.update(reader for reader in readers if reader.op_type == "Reshape")
+        added.update(reader for reader in readers if reader.op_type in {"Expand", "Reshape"})
     if isinstance(custom, Inspection) and custom.operator.repeated_operand is None:
         names = zip(custom.operator.checked_operands, inputs, strict=True)
         inputs = [value for name, value in names if name in custom.operator.by_shape]

@@ -3,7 +3,8 @@
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar, cast
 
 import onnx_ir as ir
@@ -44,7 +45,20 @@ _RANGES = {
 """The types of tensors that can hold sizes, and their ranges."""
 
 
-def certain_shapes(model: ir.Model, inference: Inference) -> dict[ir.Value, Shape]:
+@dataclass(frozen=True, slots=True)
+class CertainShapes:
+    """What is certain of shapes, with symbols for open sizes.
+
+    Attributes:
+        shapes: The shapes of values.
+        elements: The elements of vectors and scalars that hold sizes.
+    """
+
+    shapes: Mapping[ir.Value, Shape]
+    elements: Mapping[ir.Value, Shape]
+
+
+def certain_shapes(model: ir.Model, inference: Inference) -> CertainShapes:
     """Compute the certain shapes of a canonical model's values, if their rank is known.
 
     They follow from the declarations of graph inputs, from initializers and from operators with
@@ -54,12 +68,14 @@ def certain_shapes(model: ir.Model, inference: Inference) -> dict[ir.Value, Shap
     """
     propagation = _Propagation(model, inference)
     propagation.follow(model.graph)
-    return {value: dimensions(sizes) for value, sizes in propagation.shapes.items()}
+    shapes = {value: dimensions(sizes) for value, sizes in propagation.shapes.items()}
+    elements = {value: dimensions(sizes) for value, sizes in propagation.contents.items()}
+    return CertainShapes(shapes, elements)
 
 
-def dimensions(sizes: Sizes) -> Shape:
+def dimensions(sizes: PartialSizes) -> Shape:
     """A shape with its open sizes as text."""
-    return tuple(size if isinstance(size, int) else str(size) for size in sizes)
+    return tuple(s if s is None or isinstance(s, int) else str(s) for s in sizes)
 
 
 _KERNELS = {custom.name: custom for custom in CUSTOM_OPERATORS.values()}
@@ -74,7 +90,7 @@ class _Propagation:
 
     def __init__(self, model: ir.Model, inference: Inference) -> None:
         self.shapes: dict[ir.Value, Sizes] = {}
-        self._contents: dict[ir.Value, PartialSizes] = {}
+        self.contents: dict[ir.Value, PartialSizes] = {}
         self._version = model.opset_imports[STANDARD_DOMAIN]
         self._inference = inference
         self._open_sizes = 0
@@ -106,7 +122,7 @@ class _Propagation:
         self._record(value, [int(size) for size in value.const_value.shape.numpy()])
         contents = constant_sizes(value)
         if contents is not None:
-            self._contents[value] = contents
+            self.contents[value] = contents
 
     def _iterate(self, iteration: Iteration) -> None:
         """Traverse a loop body until its shapes no longer change.
@@ -160,7 +176,7 @@ class _Propagation:
         for value in defined_values(body):
             if value not in given or value in taken:
                 self.shapes.pop(value, None)
-                self._contents.pop(value, None)
+                self.contents.pop(value, None)
 
     def _results(self, node: ir.Node) -> Sequence[PartialSizes | None]:
         if node.domain == DOMAIN:
@@ -209,7 +225,7 @@ class _Propagation:
         if custom.operator.repeated_operand is None:
             return self.shapes.get(inputs[0])
         # Elements come first, if the kernel reads them.
-        *_, sizes, ranks = map(self._contents.get, inputs)
+        *_, sizes, ranks = map(self.contents.get, inputs)
         if sizes is None or not ranks or not isinstance(ranks[0], int):
             return None
         return sizes[: ranks[0]]
@@ -237,7 +253,7 @@ class _Propagation:
         contents = self._contents_of(node, output)
         if contents is None or dtype not in _RANGES or math.prod(shape) != len(contents):
             return
-        self._contents[output] = tuple(_in_range(element, dtype) for element in contents)
+        self.contents[output] = tuple(_in_range(element, dtype) for element in contents)
 
     def _propagate_kernel_contents(self, node: ir.Node) -> None:
         """A kernel also outputs the shape of its result; the result may be a shape itself."""
@@ -246,12 +262,12 @@ class _Propagation:
         if not known or node.outputs[0] not in self.shapes:
             return
         result, shape = node.outputs
-        self._contents[shape] = self.shapes[result]
+        self.contents[shape] = self.shapes[result]
         if node.op_type == _FINITE:
-            self._contents[result] = self.shapes[cast(ir.Value, node.inputs[0])]
-        given = self._contents.get(cast(ir.Value, node.inputs[0]))
+            self.contents[result] = self.shapes[cast(ir.Value, node.inputs[0])]
+        given = self.contents.get(cast(ir.Value, node.inputs[0]))
         if isinstance(custom, Inspection) and given is not None:
-            self._contents[result] = given
+            self.contents[result] = given
 
     def _contents_of(self, node: ir.Node, output: ir.Value) -> PartialSizes | None:
         if node.op_type == "Constant":
@@ -274,7 +290,7 @@ class _Propagation:
 
     def _known_inputs(self, node: ir.Node) -> KnownInputs:
         version = operator_version(node.op_type, self._version)
-        return KnownInputs(node, version, self.shapes, self._contents, self._shared)
+        return KnownInputs(node, version, self.shapes, self.contents, self._shared)
 
     def _record(self, value: ir.Value, sizes: Sequence[Size | None]) -> None:
         if not any(isinstance(size, int) and size < 0 for size in sizes):

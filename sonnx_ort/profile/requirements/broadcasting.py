@@ -117,11 +117,11 @@ class Broadcastable:
         if unknown:
             return at_run_time(f"the rank of {unknown} is unknown")
         open_axis: str | None = None
-        for axis, sizes in aligned_axes([o.shape or () for o in operands]):
+        shapes = [o.shape or () for o in operands]
+        for axis, sizes in aligned_axes(shapes):
             misfit = _misfit(sizes)
             if misfit is not None:
-                one, other = (operands[index].name for index in misfit)
-                return violated(_clash(axis, one, sizes[misfit[0]], other, sizes[misfit[1]]))
+                return violated(_clash(axis, misfit, [o.name for o in operands], shapes))
             if not fit_in_every_run(operands, sizes):
                 open_axis = open_axis or f"axis {axis} is " + " against ".join(map(_size, sizes))
         if open_axis is not None:
@@ -142,8 +142,8 @@ class Broadcastable:
         for sizes in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True):
             largest = max(sizes)
             if not {1, largest}.issuperset(sizes) and (misfit := _misfit(sizes)) is not None:
-                axis, (one, other) = len(common), misfit
-                return Violation(_clash(axis, f"X{one}", sizes[one], f"X{other}", sizes[other]))
+                names = [f"X{index}" for index in range(len(shapes))]
+                return Violation(_clash(len(common), misfit, names, shapes))
             common.append(largest)
         return tuple(common)
 
@@ -210,5 +210,15 @@ def _size(size: Dimension) -> str:
     return "unknown" if size is None else str(size)
 
 
-def _clash(axis: int, one: str, size: Dimension, other: str, other_size: Dimension) -> str:
-    return f"axis {axis} has size {size} in {one} and {other_size} in {other}"
+def _clash(
+    axis: int, misfit: tuple[int, int], names: Sequence[str], shapes: Sequence[Shape]
+) -> str:
+    """The sizes of two operands on an axis of the common shape, which one of them may not have."""
+    rank = max(map(len, shapes))
+    told = [
+        f"{shapes[index][own]} in {names[index]}"
+        if (own := axis - rank + len(shapes[index])) >= 0
+        else f"1 in {names[index]} (which has no such axis)"
+        for index in misfit
+    ]
+    return f"axis {axis} has size {' and '.join(told)}"

@@ -21,6 +21,7 @@ from sonnx_ort.profile.rule import (
     Subject,
     Violation,
     at_run_time,
+    proved,
     violated,
 )
 
@@ -63,6 +64,8 @@ class EqualButOnAxis(DependsOnAttributes, HintByExample):
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
         """Compare the known shapes."""
+        if len(operands) == 1:
+            return proved("there is one operand alone")
         known = [operand for operand in operands if operand.shape is not None]
         other = next((o for o in known if rank_of(o) != rank_of(known[0])), None)
         if other is not None:

@@ -153,7 +153,7 @@ def _without_common(
 class InferableSize(DependsOnAttributes, HintByExample):
     """A size of -1 follows from the others.
 
-    With `allowzero=0` the first operand holds something then; with `allowzero=1` no size is 0.
+    With `allowzero=0` the first operand is not empty then; with `allowzero=1` no size is 0.
 
     Attributes:
         attributes: The attribute that says what a 0 means.
@@ -182,7 +182,7 @@ class InferableSize(DependsOnAttributes, HintByExample):
         if _at_least(sizes, 0) or (numbers is not None and _INFERRED not in numbers):
             return proved("no size is -1")
         if self.copies_zeros and data.shape is not None and _holds_something(data.shape):
-            return certain(data, f"{data.name} {format_shape(data.shape)} holds something")
+            return certain(data, f"{data.name} {format_shape(data.shape)} is not empty")
         if numbers is None:
             return _unknown(sizes)
         return self._judge_inferred(data) if self.copies_zeros else _judge_beside(numbers)

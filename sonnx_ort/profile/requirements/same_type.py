@@ -11,6 +11,7 @@ from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import OF_THE_NODE
 from sonnx_ort.profile.rule import (
+    DecidedBeforeRuns,
     Illustration,
     Judgement,
     Subject,
@@ -86,6 +87,27 @@ class SameNumericType:
         del operands
         kinds = "one type" if self.kinds is None else f"one of {', '.join(self.kinds)}"
         return f"convert with Cast, explicitly, to {kinds}"
+
+
+@dataclass(frozen=True, slots=True)
+class NotBoth(DecidedBeforeRuns):
+    """The first operand is not of one type while the second is of another.
+
+    Attributes:
+        types: The two types.
+    """
+
+    types: tuple[ElementType, ElementType]
+    example: Illustration
+
+    subject: ClassVar = Subject.TYPES
+
+    def judge(self, operands: Sequence[Operand]) -> Judgement:
+        """Look at both types; where one is unknown that might not be admitted, it is refused."""
+        told = " and ".join(f"{o.name} is {o.element_type or 'of unknown type'}" for o in operands)
+        known = [operand.element_type for operand in operands]
+        may_be = all(found in (None, kind) for found, kind in zip(known, self.types, strict=True))
+        return violated(told) if may_be else proved(told)
 
 
 def differing_types(operand: Operand, result: Operand) -> str:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.operand import Dimension, Operand
 from sonnx_ort.profile.rule import (
     HintByExample,
     Illustration,
@@ -84,6 +84,8 @@ class Slicing(HintByExample):
         data, *others = operands
         if len(others) < 4:
             return at_run_time("not all that decides it is given")
+        if self._is_kept_by_sizes(data, *others):
+            return proved("each end is the size of its axis, or as the constants are")
         constants = [o.constant for o in others if o.constant is not None]
         unknown = " and ".join(o.name for o in others if o.constant is None)
         if unknown:
@@ -96,6 +98,39 @@ class Slicing(HintByExample):
             return at_run_time(f"the sizes of {data.name} are known only in a run")
         reason = self._reason(cut)
         return proved("the constants are within the sizes") if reason is None else violated(reason)
+
+    def _is_kept_by_sizes(
+        self, data: Operand, starts: Operand, ends: Operand, axes: Operand, steps: Operand
+    ) -> bool:
+        """Whether each axis keeps it in every run, some of whose sizes only that run knows.
+
+        A Slice forwards from 0 to the size of the axis is in order, and ends next to the last
+        element, even if the axis has none.
+        """
+        constants = starts.constant, axes.constant, steps.constant
+        if self.demand is SliceDemand.START_WITHIN or any(c is None for c in constants):
+            return False
+        if data.shape is None or data.scalar_inputs or ends.sizes is None:
+            return False
+        first, named, by = (np.asarray(c, np.int64) for c in constants)
+        numbers = {first.shape, named.shape, by.shape, (len(ends.sizes),)}
+        if len(numbers) > 1 or (np.abs(named + 0.5) > len(data.shape)).any():
+            return False
+        return all(
+            self._is_kept_on_axis(data.shape[axis], data, start, end, step)
+            for axis, start, end, step in zip(
+                named.tolist(), first.tolist(), ends.sizes, by.tolist(), strict=True
+            )
+        )
+
+    def _is_kept_on_axis(
+        self, size: Dimension, data: Operand, start: int, end: Dimension, step: int
+    ) -> bool:
+        if isinstance(size, int) and isinstance(end, int):
+            cut = _Cut(*(np.asarray([number]) for number in (size, start, end, step)))
+            return not cut.breaking(self.demand).any()
+        to_the_end = end == size and data.certain(size) and step > 0
+        return to_the_end and (self.demand is SliceDemand.END_WITHIN or start == 0)
 
     def violation(self, arrays: Sequence[Array]) -> Violation | None:
         """Compare elements with sizes."""

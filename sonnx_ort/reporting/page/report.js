@@ -2,12 +2,15 @@
 
 // What a model says becomes text and never markup: all of it goes through textContent or append.
 
-const report = JSON.parse(document.getElementById("report").textContent);
-const STEP = 200;
-const ORDER = ["violated", "runtime", "proved"];
-const WORDS = { violated: "violated", runtime: "decided in runs", proved: "proved" };
-
 const byId = (id) => document.getElementById(id);
+const data = (id) => JSON.parse(byId(id).textContent);
+
+const report = data("report");
+const { groups, hints } = data("view");
+const NODES_SHOWN = 3;
+const MENDABLE = "[*]";
+const WORDS = { violated: "violated", runtime: "checked in each run", proved: "proved" };
+
 const keyOf = (obligation) => JSON.stringify([obligation.node, ...obligation.path]);
 const narrow = () => matchMedia("(max-width: 1149px)").matches;
 
@@ -26,11 +29,9 @@ const form = byId("filter");
 const body = document.querySelector("#obligations tbody");
 let selected = null; // the key of a node
 let only = false; // whether the table shows that node alone
-let matching = [];
-let shown = 0;
 
-const texts = report.obligations.map((o) =>
-  [o.rule, o.operator, o.node, ...o.path, o.evidence, o.hint, o.mendable ?? "", o.waiver?.who ?? "", o.waiver?.reason ?? "", ...o.operands.flatMap((p) => [p.value, p.origin])]
+const texts = report.obligations.map((o, index) =>
+  [o.rule, o.operator, o.node, ...o.path, o.evidence, hints[index] ?? "", o.mendable ?? "", o.waiver?.who ?? "", o.waiver?.reason ?? "", ...o.operands.flatMap((p) => [p.value, p.origin])]
     .join("\n")
     .toLowerCase(),
 );
@@ -41,11 +42,23 @@ function shapeOf(shape) {
   return sizes.length === 1 ? `(${sizes[0]},)` : `(${sizes.join(", ")})`;
 }
 
+const symbols = [...document.querySelectorAll("#symbols dt")].map((term) => ({
+  pattern: new RegExp(term.dataset.pattern),
+  meaning: `${term.textContent}: ${term.nextElementSibling.textContent}`,
+}));
+
+function shapeElement(shape) {
+  const text = shapeOf(shape);
+  const meanings = shape === null ? [] : symbols.filter(({ pattern }) => pattern.test(text));
+  if (!meanings.length) return text;
+  return make("span", { className: "shape", title: meanings.map(({ meaning }) => meaning).join("\n") }, text);
+}
+
 function operandItem(operand) {
   const constant = operand.constant ? ", constant" : "";
-  const told = ` ${operand.element_type ?? "unknown type"} ${shapeOf(operand.shape)} [`;
   const value = make("bdi", { className: "value-name" }, `'${operand.value}'`);
-  return make("li", {}, `${operand.letter} `, value, told, isolated(operand.origin), `${constant}]`);
+  const type = ` ${operand.element_type ?? "unknown type"} `;
+  return make("li", {}, `${operand.letter} `, value, type, shapeElement(operand.shape), " [", isolated(operand.origin), `${constant}]`);
 }
 
 function sourceOf(rule) {
@@ -66,12 +79,14 @@ function explanation(obligation) {
   return [operands, make("details", {}, make("summary", {}, "rule and source"), ...told)];
 }
 
-function nodeCell(obligation) {
-  if (!obligation.operator) return make("td", {}, "the graph");
+function place(obligation) {
+  if (!obligation.operator) return make("div", {}, "the graph");
   const button = make("button", { type: "button", title: "Show in the graph" });
   button.append(`${obligation.operator} `, isolated(`'${obligation.node}'`));
   const inside = obligation.path.toReversed().map((step) => make("span", { className: "remark" }, "in ", isolated(step)));
-  return make("td", {}, button, ...inside);
+  const made = make("div", {}, button, ...inside);
+  made.dataset.key = keyOf(obligation);
+  return made;
 }
 
 function waived(waiver) {
@@ -80,33 +95,72 @@ function waived(waiver) {
   return make("p", { className: "hint" }, make("b", {}, standing), isolated(`by ${waiver.who} until ${waiver.until}${inAll}: ${waiver.reason}`));
 }
 
-function row(obligation) {
+function statusCell(obligation, ...more) {
   const status = make("td", {}, make("span", { className: `status ${obligation.status}` }, sign(obligation.status), WORDS[obligation.status]));
   status.append(make("code", {}, obligation.rule));
-  if (obligation.mendable) status.append(" ", make("span", { className: "mendable", title: obligation.mendable }, "[*]"));
-  if (!obligation.enforced) status.append(make("span", { className: "remark" }, "not asked for"));
-  const evidence = make("td", {}, isolated(obligation.evidence));
-  if (obligation.hint) evidence.append(make("p", { className: "hint" }, make("b", {}, "To mend it: "), isolated(obligation.hint)));
-  if (obligation.mendable) evidence.append(make("p", { className: "hint" }, make("b", {}, "sonnx-ort conform can mend it: "), isolated(obligation.mendable)));
-  if (obligation.waiver) evidence.append(waived(obligation.waiver));
-  evidence.append(...explanation(obligation));
-  const made = make("tr", {}, status, nodeCell(obligation), evidence);
+  if (obligation.mendable) status.append(" ", make("span", { className: "mendable", title: `${MENDABLE}: sonnx-ort conform can mend it` }, MENDABLE));
+  if (!obligation.enforced) status.append(make("span", { className: "remark" }, "not looked at"));
+  status.append(...more);
+  return status;
+}
+
+const hint = (title, text) => make("p", { className: "hint" }, make("b", {}, title), isolated(text));
+
+function remedies(index, whole = "it") {
+  const obligation = report.obligations[index];
+  const made = [];
+  if (hints[index]) made.push(hint("To mend it: ", hints[index]));
+  if (obligation.mendable) made.push(hint(`${MENDABLE} sonnx-ort conform can mend ${whole}: `, obligation.mendable));
+  if (obligation.waiver) made.push(waived(obligation.waiver));
+  return made;
+}
+
+function row(index) {
+  const obligation = report.obligations[index];
+  const evidence = make("td", {}, isolated(obligation.evidence), ...remedies(index), ...explanation(obligation));
+  const made = make("tr", {}, statusCell(obligation), make("td", {}, place(obligation)), evidence);
   made.dataset.key = keyOf(obligation);
   return made;
 }
 
-function showMore(count) {
-  const rows = matching.slice(shown, shown + count).map((index) => row(report.obligations[index]));
-  body.append(...rows);
-  shown += rows.length;
-  const left = matching.length - shown;
-  byId("more").hidden = left === 0;
-  byId("more").textContent = `Show ${Math.min(left, STEP)} more of ${left}`;
-  markRows();
+// Obligations of one cause: an entry with the first nodes, which unfolds to a row for each.
+function entry(indices) {
+  const members = indices.map((index) => report.obligations[index]);
+  const [first] = members;
+  const count = make("span", { className: "remark" }, `${members.length} places`);
+  const places = make("td", {}, ...members.slice(0, NODES_SHOWN).map(place));
+  const unfold = make("button", { type: "button", className: "unfold" });
+  places.append(unfold);
+  const same = members.every(({ evidence }) => evidence === first.evidence);
+  const shown = same ? [isolated(first.evidence)] : members.slice(0, NODES_SHOWN).map(({ node, evidence }) => make("div", {}, isolated(`'${node}'`), ": ", isolated(evidence)));
+  const mendable = members.filter((member) => member.mendable).length;
+  const whole = mendable === members.length ? "them" : `${mendable} of ${members.length}`;
+  const example = make("p", { className: "remark" }, "At ", isolated(`'${first.node}'`), ":");
+  const evidence = make("td", {}, ...shown, ...remedies(indices[0], whole), ...(first.operands.length && first.status !== "proved" ? [example] : []), ...explanation(first));
+  const made = make("tr", { className: "entry" }, statusCell(first, count), places, evidence);
+  let rows = [];
+  const label = () => {
+    unfold.textContent = rows.length ? "Fold" : `Show all ${members.length}`;
+    unfold.setAttribute("aria-expanded", rows.length > 0);
+  };
+  unfold.addEventListener("click", () => {
+    rows.forEach((each) => each.remove());
+    rows = rows.length ? [] : indices.map(row);
+    rows.forEach((each) => each.classList.add("member"));
+    made.after(...rows);
+    label();
+    markRows();
+  });
+  label();
+  return made;
 }
 
 function markRows() {
-  for (const each of body.rows) each.classList.toggle("selected", !only && selected !== null && each.dataset.key === selected);
+  for (const each of body.querySelectorAll("[data-key]")) each.classList.toggle("selected", !only && selected !== null && each.dataset.key === selected);
+}
+
+function unfoldAll() {
+  for (const button of body.querySelectorAll('.unfold[aria-expanded="false"]')) button.click();
 }
 
 function passes(obligation, index, wanted, words) {
@@ -123,18 +177,15 @@ function passes(obligation, index, wanted, words) {
 function refresh() {
   const wanted = new FormData(form);
   const words = wanted.get("text").toLowerCase().split(/\s+/).filter(Boolean);
-  matching = [];
-  report.obligations.forEach((obligation, index) => {
-    if (passes(obligation, index, wanted, words)) matching.push(index);
-  });
-  const place = (index) => ORDER.indexOf(report.obligations[index].status);
-  matching.sort((one, other) => place(one) - place(other));
-  byId("shown").textContent = `${matching.length} of ${report.obligations.length} obligations`;
+  const matching = groups
+    .map((group) => group.filter((index) => passes(report.obligations[index], index, wanted, words)))
+    .filter((group) => group.length);
+  const count = matching.reduce((sum, group) => sum + group.length, 0);
+  byId("shown").textContent = `${count} of ${report.obligations.length} obligations`;
   byId("chosen").hidden = !only;
   form.hidden = only;
-  body.replaceChildren();
-  shown = 0;
-  showMore(STEP);
+  body.replaceChildren(...matching.map((group) => (group.length > 1 ? entry(group) : row(group[0]))));
+  markRows();
 }
 
 function fillChoices(name) {
@@ -189,9 +240,9 @@ function zoomTo(wanted, x = canvas.clientWidth / 2, y = canvas.clientHeight / 2)
   byId("zoom").textContent = `${Math.round(scale * 100)}%`;
 }
 
-function centre(vertex) {
+function centre(vertex, room = canvas.clientHeight) {
   const [x, y, w, h] = ["x", "y", "width", "height"].map((name) => Number(vertex.querySelector("rect").getAttribute(name)));
-  canvas.scrollTo((x + w / 2) * scale - canvas.clientWidth / 2, (y + Math.min(h, 60) / 2) * scale - canvas.clientHeight / 2);
+  canvas.scrollTo((x + w / 2) * scale - canvas.clientWidth / 2, (y + Math.min(h, 60) / 2) * scale - room / 2);
 }
 
 function markLines(vertex, near) {
@@ -300,17 +351,23 @@ function wheel(event) {
   zoomTo(scale * Math.exp(-event.deltaY / 300), event.clientX - box.left, event.clientY - box.top);
 }
 
+function copyCommand() {
+  getSelection().selectAllChildren(byId("next"));
+  // The newer interface is missing where a page comes over plain HTTP.
+  byId("copy").textContent = document.execCommand("copy") ? "Copied" : "Selected";
+}
+
 fillChoices("rule");
 fillChoices("operator");
 form.addEventListener("input", refresh);
 form.addEventListener("submit", (event) => event.preventDefault());
 byId("chosen").querySelector("button").addEventListener("click", showAll);
-byId("more").addEventListener("click", () => showMore(STEP));
 body.addEventListener("click", (event) => {
   const chosen = event.target.closest("button, summary");
+  const key = event.target.closest("[data-key]")?.dataset.key;
   // A click that opens what is folded, or ends a selection of text, asks for no node.
-  if (chosen?.matches("summary") || (!chosen && getSelection().toString())) return;
-  showInGraph(event.target.closest("tr").dataset.key);
+  if (!key || chosen?.matches("summary") || (!chosen && getSelection().toString())) return;
+  showInGraph(key);
 });
 canvas.addEventListener("click", (event) => {
   const vertex = event.target.closest(".node");
@@ -325,11 +382,14 @@ addEventListener("pointercancel", up);
 byId("zoom-in").addEventListener("click", () => zoomTo(scale * 1.25));
 byId("zoom-out").addEventListener("click", () => zoomTo(scale * 0.8));
 byId("zoom-fit").addEventListener("click", () => zoomTo(wholeScale()));
-addEventListener("beforeprint", () => showMore(Infinity));
+addEventListener("beforeprint", unfoldAll);
+byId("copy").addEventListener("click", copyCommand);
 
 if (!report.obligations.some((obligation) => obligation.enforced)) form.elements.enforced.value = "";
 refresh();
 zoomTo(wholeScale() > 0.6 ? wholeScale() : 1);
 const first = graph.querySelector(".violated") ?? graph.querySelector(".runtime") ?? graph.querySelector(".vertex");
-if (first) centre(first);
+// The lower part of the drawing may be below the edge of the window.
+const visible = innerHeight - canvas.getBoundingClientRect().top;
+if (first) centre(first, visible > 160 ? Math.min(canvas.clientHeight, visible) : undefined);
 if (nodes.length) enter(first.matches(".node") ? first : nodes[0]);

@@ -12,6 +12,7 @@ import onnx
 import onnxruntime as ort
 
 import sonnx_ort
+from sonnx_ort.conforming.rounds import place_of
 from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.models.example import differing_elements
 from support.sessions import on_one_thread
@@ -43,6 +44,7 @@ def _conformed(sample: Sample, broadcast: str) -> Counter[str]:
     again = sonnx_ort.conform(made.model, **options)
     assert again.changes == (), f"conformed again: {again.changes[0]}"
     assert len(made.remaining) <= len(made.before.violations)
+    _require_true_reports(sample.model, made, broadcast)
     tally["mended"] += len(made.before.violations) - len(made.remaining)
     for feeds in sample.runs:
         # An integer division may end the process.
@@ -61,6 +63,21 @@ def _conformed(sample: Sample, broadcast: str) -> Counter[str]:
             assert any(_differing(expected, each) for each in repeated), other
         tally["runs that repeat otherwise without a change"] += 1
     return tally
+
+
+def _require_true_reports(
+    model: onnx.ModelProto, made: sonnx_ort.Conformed, broadcast: str
+) -> None:
+    """Nothing that `check` marks is left, and the conformed model is as the last report says."""
+    options = {"operators": "profile", "backend": "native", "broadcast": broadcast}
+    marked = {place_of(o) for o in sonnx_ort.check(model, **options).mendable}
+    wrong = marked & {place_of(o) for o, _ in made.remaining}
+    assert not wrong, f"marked, and not mended: {wrong}"
+    told, found = (
+        [(*place_of(o), o.status) for o in report.obligations]
+        for report in (made.report, sonnx_ort.check(made.model, **options))
+    )
+    assert told == found, f"only in one report: {set(told) ^ set(found)}"
 
 
 _REPETITIONS = 8

@@ -1,9 +1,10 @@
 """Calls functions of which any call may end the process, in forks of this one or of another.
 
-    python -m support.soundness.isolated MODULE:FUNCTION < NUMBERS
+    python -m support.soundness.isolated MODULE:FUNCTION < LISTS OF NUMBERS
 
-calls the function with each number of a JSON list, and writes one line for each. A fork is made of
-a process that has imported everything but started nothing.
+calls the function with each number of some lists, as JSON has them, and writes one line for each;
+the lists at the same time. A fork is made of a process that has imported everything, once for all
+lists, but started nothing.
 """
 
 import faulthandler
@@ -12,12 +13,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import ExitStack
 from pkgutil import resolve_name
-from typing import Any
+from typing import IO, Any
 
 from support.child import run_program
 
@@ -65,10 +66,8 @@ def run_often_enough(
 
 def run_attempts(function: str, numbers: Sequence[int], processes: int = 1) -> list[Line]:
     """Call a function with numbers, in child processes."""
-    run = partial(_run, function, seconds=_SECONDS_PER_CALL)
-    with ThreadPoolExecutor(processes) as threads:
-        parts = threads.map(run, (numbers[first::processes] for first in range(processes)))
-        return [line for part in parts for line in part]
+    parts = [list(numbers[first::processes]) for first in range(processes)]
+    return _run(function, parts, seconds=_SECONDS_PER_CALL)
 
 
 def failures_of(lines: Iterable[Line], shrunk: str, most: int = 3) -> list[str]:
@@ -84,7 +83,7 @@ def failures_of(lines: Iterable[Line], shrunk: str, most: int = 3) -> list[str]:
     found = [f"{line['number']}: {line.get('error') or line}" for line in failed]
     for index, line in enumerate(failed[:most]):
         try:
-            (smallest,) = _run(shrunk, [line["number"]], seconds=_SECONDS_TO_SHRINK)
+            (smallest,) = _run(shrunk, [[line["number"]]], seconds=_SECONDS_TO_SHRINK)
         except subprocess.TimeoutExpired as error:
             found[index] += f"\nIt was not shrunk: {error}"
             continue
@@ -111,29 +110,53 @@ def how_it_ends(
     return f"status {line['death']}" if "death" in line else line.get("raised", "")
 
 
-def _run(function: str, numbers: Sequence[int], *, seconds: float) -> list[Line]:
+def _run(function: str, parts: Sequence[Sequence[int]], *, seconds: float) -> list[Line]:
+    numbers = [number for part in parts for number in part]
     if not numbers:
         return []
     # Sets of names have one order in all runs with a seed.
     ended = run_program(
         [sys.executable, "-m", "support.soundness.isolated", function],
-        given=json.dumps(list(numbers)),
-        timeout=_SECONDS_TO_START + seconds * len(numbers),
+        given=json.dumps(parts),
+        timeout=_SECONDS_TO_START + seconds * max(map(len, parts)),
         PYTHONHASHSEED="0",
     )
     assert ended.exit_status == 0, ended
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
-    assert [line["number"] for line in lines] == list(numbers), ended
+    assert [line["number"] for line in lines] == numbers, ended
     return lines
 
 
 def main() -> None:
-    """Call the function, and write what came of each number."""
+    """Call the function, and write what came of each number, list by list."""
     function = resolve_name(sys.argv[1])
-    pending = json.load(sys.stdin)
-    while pending:
-        for line in _forked(function, tuple(pending)):
-            print(json.dumps({"number": pending.pop(0)} | line), flush=True)
+    with ExitStack() as files:
+        working: list[tuple[int, IO[str]]] = []
+        for part in json.load(sys.stdin):
+            found = files.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
+            child = os.fork()
+            if child == 0:
+                _call_with_each(function, part, found)
+            working.append((child, found))
+        for child, found in working:
+            _, status = os.waitpid(child, 0)
+            if status != 0:
+                sys.exit(f"The process of a list ended with status {status}.")
+            found.seek(0)
+            sys.stdout.write(found.read())
+
+
+def _call_with_each(function: Callable[[Any], object], pending: list[Any], found: IO[str]) -> None:
+    """Write what comes of each number, and end this process."""
+    try:
+        while pending:
+            for line in _forked(function, tuple(pending)):
+                found.write(json.dumps({"number": pending.pop(0)} | line) + "\n")
+        found.flush()
+    except BaseException:  # noqa: BLE001 - a fork must not go on with what its parent does
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
 
 def _forked(function: Callable[[Any], object], arguments: Sequence[Any]) -> Iterator[Line]:

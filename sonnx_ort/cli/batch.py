@@ -1,0 +1,188 @@
+"""Checks models one after the other, or in several processes."""
+
+import copyreg
+import datetime as dt
+import functools
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.files import is_folder
+from sonnx_ort.loading.source import collector_paused
+from sonnx_ort.obligations.waivers import Waiver
+from sonnx_ort.obligations.waiving import waive
+from sonnx_ort.options import Choices
+from sonnx_ort.pipeline import examine, load, preview
+from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.rule import Rule
+from sonnx_ort.reporting.checked_models import CheckedModel, check_with_outline
+
+DELAY = 2.0
+"""The delay in seconds before the progress is shown."""
+
+
+@contextmanager
+def progress(total: int, console: Console) -> Iterator[Callable[[str], None]]:
+    """Show the progress of a loop until the block ends.
+
+    Args:
+        total: The number of steps.
+        console: The console; nothing is shown if it is not a terminal.
+
+    Yields:
+        A function to call with the name of each step before it is done.
+    """
+    if not console.is_interactive:
+        yield lambda _: None
+        return
+    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task("", total=total, completed=-1)
+    timer = threading.Timer(DELAY, bar.start)
+    timer.start()
+    try:
+        yield lambda name: bar.update(task, description=name, advance=1)
+    finally:
+        timer.cancel()
+        # The timer may be starting the display at this moment.
+        timer.join()
+        bar.stop()
+
+
+@contextmanager
+def working_on(name: str, *, quiet: bool) -> Iterator[None]:
+    """Show that one model is worked on until the block ends, if it takes long."""
+    with progress(1, Console(stderr=True, quiet=quiet)) as step:
+        step(name)
+        yield
+
+
+STANDARD_INPUT = "-"
+"""The name of the model on standard input."""
+
+
+def find_models(given: Iterable[str]) -> list[str]:
+    """Find the files of models.
+
+    Args:
+        given: Files, which need not exist; folders, which stand for all `.onnx` files in or below
+            them, sorted by name; or "-".
+
+    Returns:
+        The files without repetitions.
+
+    Raises:
+        SonnxError: A folder has no such file.
+    """
+    found: list[str] = []
+    for name in given:
+        folder = Path(name)
+        if not is_folder(folder):
+            found.append(name)
+            continue
+        inside = sorted(str(path) for path in folder.rglob("*.onnx") if path.is_file())
+        if not inside:
+            raise SonnxError(f"there is no .onnx file in the folder '{name}'")
+        found.extend(inside)
+    return list(dict.fromkeys(found))
+
+
+@dataclass(frozen=True, slots=True)
+class ModelToCheck:
+    """A model to be checked.
+
+    Attributes:
+        name: Its file, or "-" for standard input.
+        choices: What is demanded of it.
+        rules: The ids of the rules to be reported.
+        settings: The file with settings that was used; empty if there is none.
+    """
+
+    name: str
+    choices: Choices
+    rules: frozenset[str] = frozenset(RULES)
+    settings: str = ""
+
+
+def check_models(
+    models: Sequence[ModelToCheck],
+    *,
+    before_each: Callable[[str], None] = lambda _: None,
+    drawn: bool = False,
+    jobs: int = 1,
+) -> tuple[CheckedModel, ...]:
+    """Check models.
+
+    Args:
+        models: The models.
+        before_each: Called with each name, before its model is checked if there is one process.
+        drawn: Whether the graphs are needed as well.
+        jobs: The number of processes; 0 for one on each processor.
+    """
+    check_one = functools.partial(_check, drawn=drawn)
+    processes = min(jobs or os.cpu_count() or 1, len(models))
+    checked: list[CheckedModel] = []
+    if processes < 2 or any(model.name == STANDARD_INPUT for model in models):
+        for wanted in models:
+            before_each(wanted.name)
+            checked.append(check_one(wanted))
+        return tuple(checked)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, context, _pickle_rules_by_id) as pool:
+        for model in pool.map(check_one, models):
+            before_each(model.name)
+            checked.append(model)
+    return tuple(checked)
+
+
+def _pickle_rules_by_id() -> None:
+    """Let a process send rules, which hold functions, by their ids."""
+    copyreg.pickle(Rule, lambda rule: (_rule, (rule.id,)))
+
+
+def _rule(identifier: str) -> Rule:
+    return RULES[identifier]
+
+
+def with_waivers(
+    models: Sequence[ModelToCheck],
+    checked: Sequence[CheckedModel],
+    waivers: Iterable[Waiver] = (),
+) -> tuple[CheckedModel, ...]:
+    """Apply waivers to checked models, and select the reported rules of each.
+
+    Raises:
+        SonnxError: A waiver does not match exactly the violations that it covers.
+    """
+    reports = [model.report for model in checked if model.report is not None]
+    waived = iter(waive(reports, waivers, dt.date.today()))
+    return tuple(
+        model
+        if model.report is None
+        else replace(model, report=next(waived).selected(wanted.rules))
+        for wanted, model in zip(models, checked, strict=True)
+    )
+
+
+def _check(wanted: ModelToCheck, *, drawn: bool) -> CheckedModel:
+    name, graph = wanted.name, None
+    try:
+        source = sys.stdin.buffer.read() if name == STANDARD_INPUT else name
+        if drawn:
+            report, graph = check_with_outline(source, wanted.choices)
+        else:
+            with collector_paused():
+                report = preview(examine(load(source, wanted.choices), complete=True))
+    except SonnxError as error:
+        return CheckedModel(name, None, str(error))
+    return CheckedModel(name, replace(report, settings=wanted.settings), graph=graph)

@@ -1,0 +1,238 @@
+"""Settings from a file: `sonnx-ort.toml`, or the table `[tool.sonnx-ort]` of a `pyproject.toml`.
+
+The nearest file upwards from a model is read. What the command line gives wins.
+"""
+
+import fnmatch
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from sonnx_ort.cli.options import errors_as_sentences
+from sonnx_ort.cli.settings_file import PROJECT_FILE, TABLE, nearest, read_document
+from sonnx_ort.errors import SonnxError, did_you_mean
+
+PER_FILE = "per-file"
+"""The name of the tables that are for some files only."""
+
+_FILES = "files"
+"""The key of such a table that has the patterns of its files."""
+
+
+def _readers() -> Mapping[str, Callable[[str, object, Path], object]]:
+    """The settings, and what reads each."""
+    # The choices need the analysis, and `--version` does not.
+    from sonnx_ort.options import Backend, choose
+    from sonnx_ort.profile.options import Broadcasting, Edition
+    from sonnx_ort.reporting.checked_models import FailOn
+
+    def choice(kind: Any, name: str, value: object, folder: Path) -> object:
+        del folder
+        return choose(kind, name, str(value))
+
+    return {
+        "edition": partial(choice, Edition),
+        "broadcast": partial(choice, Broadcasting),
+        "operators": _names,
+        "backend": partial(choice, Backend),
+        "select": _names,
+        "ignore": _names,
+        "waivers": _path,
+        "fail-on": partial(choice, FailOn),
+    }
+
+
+_FOR_ALL_FILES = frozenset({"waivers", "fail-on"})
+
+
+def _names(name: str, value: object, folder: Path) -> str:
+    """Names as a text with commas in between, from such a text or from a list."""
+    del folder
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        raise SonnxError(f"{name}={value!r} are no names; write a text, or a list of texts")
+    return ",".join(names)
+
+
+def _path(name: str, value: object, folder: Path) -> Path:
+    if not isinstance(value, str):
+        raise SonnxError(f"{name}={value!r} is no file; write its path as a text")
+    return folder / value
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a file.
+
+    Attributes:
+        path: The file; None if there is none.
+        values: Those for all models.
+        per_file: Those for some models, with the patterns of their files; later ones win.
+    """
+
+    path: Path | None = None
+    values: Mapping[str, object] = field(default_factory=dict)
+    per_file: tuple[tuple[tuple[str, ...], Mapping[str, object]], ...] = ()
+
+    def of(self, model: str) -> dict[str, object]:
+        """The settings for a model."""
+        values = dict(self.values)
+        for patterns, own in self.per_file:
+            if any(fnmatch.fnmatch(self._relative(model), pattern) for pattern in patterns):
+                values |= own
+        return values
+
+    def _relative(self, model: str) -> str:
+        path, folder = Path(model).resolve(), Path(self.path or "").parent.resolve()
+        return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The settings of a command, and the options that its command line leaves to them.
+
+    Attributes:
+        settings: The settings.
+        open: The names of the options that the command line does not give.
+    """
+
+    settings: Settings
+    open: frozenset[str]
+
+    def of(self, model: str) -> dict[str, Any]:
+        """The values of options that settings give for a model, by the names of parameters."""
+        values = {_parameter(name): value for name, value in self.settings.of(model).items()}
+        return {name: value for name, value in values.items() if name in self.open}
+
+
+def _parameter(setting: str) -> str:
+    return setting.replace("-", "_")
+
+
+_SHOW = "sonnx_ort.show_settings"
+
+
+def _remember(ctx: typer.Context, value: bool) -> None:
+    ctx.meta[_SHOW] = value
+
+
+ShowSettingsOption = Annotated[
+    bool,
+    typer.Option(
+        "--show-settings",
+        expose_value=False,
+        callback=_remember,
+        help="Show the value of each option and where it is from, and end.",
+    ),
+]
+"""The option of a `CommandWithSettings` that shows its settings; the command does not see it."""
+
+
+class CommandWithSettings(TyperCommand):
+    """A command whose options, if they are not given, are those of a file with settings.
+
+    The parameter that names the model is `model`, or `models` for several. A command that has a
+    context finds what is `Given` in its `obj`.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Give the parameters their values, and run the command."""
+        models = [str(name) for name in ctx.params.get("models") or [ctx.params["model"]]]
+        with errors_as_sentences():
+            settings = find_settings(models)
+        unset = (name for name in ctx.params if ctx.get_parameter_source(name).name == "DEFAULT")
+        given = ctx.obj = Given(settings, frozenset(unset))
+        from_file = given.of(models[0])
+        ctx.params.update({name: from_file[name] for name in from_file if name in ctx.params})
+        if ctx.meta.get(_SHOW):
+            for line in _described(ctx.params, given, from_file):
+                typer.echo(line)
+            return None
+        return super().invoke(ctx)
+
+
+def _described(
+    values: Mapping[str, Any], given: Given, from_file: Mapping[str, Any]
+) -> Iterator[str]:
+    """Each option that settings may give, with its value and its origin."""
+    shown = {_parameter(name): name for name in _readers() if _parameter(name) in values}
+    width = max(map(len, shown.values()))
+    for parameter, name in shown.items():
+        origin = "default" if parameter in given.open else "command line"
+        if parameter in from_file:
+            origin = f"'{given.settings.path}'"
+        value = values[parameter]
+        yield f"{name:{width}}  {'-' if value is None else value}  ({origin})"
+
+
+def find_settings(models: Sequence[str]) -> Settings:
+    """Read the nearest file with settings, upwards from the models.
+
+    Args:
+        models: Files or folders; "-" counts as a file in the current folder.
+
+    Raises:
+        SonnxError: The file cannot be used, or the models have several ones.
+    """
+    found = dict.fromkeys(nearest(Path("." if name == "-" else name)) for name in models)
+    files = [path for path in found if path is not None]
+    if len(found) > 1 and files:
+        raise SonnxError(
+            f"the models do not have the same settings: {' and '.join(map(str, files))} apply to "
+            "some of them; check these by themselves"
+        )
+    return read_settings(files[0]) if files else Settings()
+
+
+def read_settings(path: Path) -> Settings:
+    """Read settings from a file.
+
+    Raises:
+        SonnxError: It is no TOML, or has an unknown setting or value.
+    """
+    document = read_document(path)
+    table = document["tool"][TABLE] if path.name == PROJECT_FILE else document
+    try:
+        return _settings(path, table)
+    except SonnxError as error:
+        raise SonnxError(f"settings in '{path}': {error}") from None
+
+
+def _settings(path: Path, table: object) -> Settings:
+    if not isinstance(table, dict):
+        raise SonnxError(f"'{TABLE}' is no table")
+    per_file = table.get(PER_FILE, [])
+    if not isinstance(per_file, list) or not all(isinstance(own, dict) for own in per_file):
+        raise SonnxError(f"'{PER_FILE}' is no list of tables; write [[{PER_FILE}]] above each")
+    values = {name: value for name, value in table.items() if name != PER_FILE}
+    return Settings(
+        path,
+        _values(values, path.parent),
+        tuple(_of_files(own, path.parent) for own in per_file),
+    )
+
+
+def _of_files(
+    table: Mapping[str, object], folder: Path
+) -> tuple[tuple[str, ...], Mapping[str, object]]:
+    patterns = table.get(_FILES)
+    if not patterns:
+        raise SonnxError(f"a table '{PER_FILE}' has no '{_FILES}', patterns such as 'old/*.onnx'")
+    own = {name: value for name, value in table.items() if name != _FILES}
+    for name in own.keys() & _FOR_ALL_FILES:
+        raise SonnxError(f"'{name}' is for all files; write it above '{PER_FILE}'")
+    return tuple(_names(_FILES, patterns, folder).split(",")), _values(own, folder)
+
+
+def _values(table: Mapping[str, object], folder: Path) -> dict[str, object]:
+    readers = _readers()
+    for name in table:
+        if name not in readers:
+            meant = did_you_mean(name, readers)
+            raise SonnxError(f"'{name}' is no setting{meant}; choose some of {', '.join(readers)}")
+    return {name: readers[name](name, value, folder) for name, value in table.items()}

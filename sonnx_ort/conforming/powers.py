@@ -1,0 +1,186 @@
+"""Powers: exponents of the type of their base, and products in their place.
+
+In ONNX Runtime, Pow of two types computes as C++ does: in double, unless both are float; that of
+two integers in double too. So an exponent that is converted to the type of the base gives the same
+bits if the base is double, whatever the exponent is, and if it is an integer, provided that the
+exponent is the same number in its type. An exponent of float16 it converts to float itself. Of a
+base of float the power would be computed in float, and rounded otherwise, but for an exponent of
+one element for whole rows, 2 or 3: it multiplies then, whatever the type of the exponent is.
+
+Rows of one element it takes for a tensor of the shape of the exponent, and computes powers. Where
+a run tells the length of the rows, both are computed, and Where takes the one that the kernel would
+have computed: of squares, for no square is -0, which Where may make 0.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.profile.operand import Dimension
+
+Array = npt.NDArray[Any]
+
+_X, _Y = 0, 1
+_WITH_TYPES = 12
+"""The first version of Pow whose exponents may be of another type."""
+
+_WITH_SLICED_SHAPES = 10
+"""The first version of Slice whose starts and ends are inputs."""
+
+_SQUARE = 2
+_MULTIPLIED = (_SQUARE, 3)
+_INTEGERS = frozenset({"int32", "int64"})
+_TYPES = _INTEGERS | {"float16", "float", "double"}
+"""The types of which ONNX Runtime has kernels of Pow."""
+
+_OTHERWISE = "of floats the power may be rounded otherwise"
+
+
+def convert_exponent(site: Site, *, exact: bool) -> bool:
+    """Convert the exponent of a Pow to the type of the base: a constant, or by Cast.
+
+    Args:
+        site: The node.
+        exact: Whether only what keeps the bits is admitted.
+    """
+    base, given = _types(site)
+    if base == given:
+        return False
+    constant = _converted(site, base)
+    if exact and not _keeps_bits(site, base, given):
+        raise NoChangeError(_OTHERWISE)
+    if constant is not None:
+        site.set_input(_Y, site.constant(constant, "exponent"))
+    else:
+        to = ir.DataType[base.upper()].value
+        site.set_input(_Y, site.add("Cast", [site.operand(_Y)], "exponent", {"to": to}))
+    return True
+
+
+def _types(site: Site) -> tuple[str, str]:
+    base, given = (site.facts.element_type(site.operand(p)) for p in (_X, _Y))
+    if base is None or given is None:
+        raise NoChangeError("the types of its operands are not known")
+    if site.opset < _WITH_TYPES or base not in _TYPES or given not in _TYPES:
+        raise NoChangeError(f"it has no kernel for {base} and {given}")
+    return base, given
+
+
+def _converted(site: Site, base: str) -> Array | None:
+    """The exponents of a constant in the type of the base; None if only a run knows them.
+
+    Raises:
+        NoChangeError: An exponent is no number of that type, or might be none.
+    """
+    elements = site.facts.constant(site.operand(_Y))
+    if elements is None:
+        if base in _INTEGERS and (base, site.facts.element_type(site.operand(_Y))) != (
+            "int64",
+            "int32",
+        ):
+            raise NoChangeError(f"an exponent may be no number of {base}")
+        return None
+    with np.errstate(all="ignore"):
+        converted = np.asarray(elements).astype(ir.DataType[base.upper()].numpy())
+        same = bool(np.all(converted.astype(np.float64) == elements.astype(np.float64)))
+    if base in _INTEGERS and not same:
+        raise NoChangeError(f"an exponent is no number of {base}")
+    return converted
+
+
+def _keeps_bits(site: Site, base: str, given: str) -> bool:
+    if base in _INTEGERS or base == "double":
+        return True
+    return base == "float" and (given == "float16" or _multiplies(site))
+
+
+def _multiplies(site: Site) -> bool:
+    """Whether Pow multiplies in every run: its only exponent is 2 or 3, for rows of X."""
+    row = _row(site)
+    # One row of one element it takes for two tensors of one shape, and computes a power.
+    return isinstance(row, int) and row > 1
+
+
+def _row(site: Site) -> Dimension:
+    """The length of the rows of X for which an exponent of 2 or 3 is alone; 0 if it is not."""
+    elements = site.facts.constant(site.operand(_Y))
+    shape = site.facts.shape(site.operand(_X))
+    if elements is None or elements.size != 1 or elements.item() not in _MULTIPLIED:
+        return 0
+    if not shape or site.facts.depends_on_scalar_inputs(site.operand(_X)):
+        return 0
+    return shape[-1] if elements.ndim <= len(shape) else 0
+
+
+def multiply_instead(site: Site) -> bool:
+    """Make products of the powers of which Pow makes products itself.
+
+    Where one exponent of 2 or 3 is for whole rows of X, the kernel multiplies: x * x, or x * x * x
+    from the left. A Mul of x by itself rounds the same products, and has operands of one shape. Of
+    float16 the kernel rounds once behind the products, and Mul behind each.
+    """
+    if not _multiplies(site) or site.facts.element_type(site.operand(_X)) == "float16":
+        return False
+    x = site.operand(_X)
+    exponent = int(site.elements(_Y).item())
+    square = site.node.name if exponent == _SQUARE else None
+    product = site.add("Mul", [x, x], "square", name=square)
+    if exponent != _SQUARE:
+        product = site.add("Mul", [product, x], "cube", name=site.node.name)
+    site.replace_by(product)
+    return True
+
+
+def multiply_longer_rows(site: Site) -> bool:
+    """Make squares by Mul of rows of several elements, and by Pow of rows of one, as Pow does.
+
+    An exponent of two axes or more is alone for more than the rows, so that others decide.
+    """
+    x, y = site.operand(_X), site.operand(_Y)
+    row, exponent, base = _row(site), site.facts.constant(y), site.facts.element_type(x)
+    if isinstance(row, int) or exponent is None or exponent.item() != _SQUARE or exponent.ndim > 1:
+        return False
+    if site.opset < _WITH_SLICED_SHAPES or base == "float16" or site.facts.element_type(y) != base:
+        return False
+    length = site.size(x, len(site.shape(x)) - 1)
+    is_one = site.add("Equal", [length, site.constant([1], "one")], "is_one")
+    shape = site.add("Shape", [x], "common_shape")
+    alone = site.add("Expand", [is_one, shape], "alone")
+    exponents = site.add("Expand", [y, shape], "exponents")
+    power = site.add("Pow", [x, exponents], "power", name=site.node.name)
+    square = site.add("Mul", [x, x], "square")
+    site.replace_by(site.add("Where", [alone, power, square], "either"))
+    return True
+
+
+_EQUAL_SHAPES = frozenset({"Pow.float.R1", "Pow.int.R1"})
+_POW_TYPES = frozenset({"Pow.float.R2", "Pow.int.R2", "GR3"})
+
+CHANGES = (
+    Change(
+        "multiply in place of a power of 2 or 3",
+        _EQUAL_SHAPES,
+        multiply_instead,
+    ),
+    Change(
+        "multiply in place of a square of rows of several elements",
+        _EQUAL_SHAPES,
+        multiply_longer_rows,
+    ),
+    Change(
+        "convert the exponent to the type of the base",
+        _POW_TYPES,
+        partial(convert_exponent, exact=True),
+    ),
+    Change(
+        "convert the exponent, and compute in the type of the base",
+        _POW_TYPES,
+        partial(convert_exponent, exact=False),
+        Safety.UNSAFE,
+    ),
+)
+"""The changes of powers."""

@@ -1,0 +1,184 @@
+"""Converts models to the graph library and back, with the types that it does not know.
+
+onnx_ir knows tensors, sparse tensors, sequences and optionals. For another type, such as the map
+that a classifier gives, the graph has an optional of its values. The denotation of that holds the
+type of the file, which takes its place again when the model is serialized.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+
+import onnx
+import onnx_ir as ir
+
+from sonnx_ort.errors import InvalidModel
+from sonnx_ort.loading.source import silenced
+from sonnx_ort.loading.traversal import all_graphs, all_nodes
+
+_HELD = "sonnx_ort.type:"
+"""How the denotation of an optional begins that stands for another type."""
+
+_CHARACTERS = "latin-1"
+"""Has one character for each byte."""
+
+
+def deserialize(proto: onnx.ModelProto) -> ir.Model:
+    """Convert a model to the graph library.
+
+    Args:
+        proto: The model. It is not modified, but the result shares its tensors if it has no type
+            that the library does not know.
+
+    Raises:
+        InvalidModel: It cannot be read.
+    """
+    try:
+        with silenced("onnx_ir"):
+            return ir.from_proto(_readable(proto))
+    except InvalidModel:
+        raise
+    except Exception as error:
+        raise InvalidModel(f"the model cannot be read: {_innermost(error)}") from error
+
+
+def deserialize_type(proto: onnx.TypeProto) -> ir.TypeAndShape:
+    """Convert a type to the graph library.
+
+    Args:
+        proto: The type; not modified.
+    """
+    readable = onnx.TypeProto()
+    readable.CopyFrom(proto)
+    _hold(readable)
+    return ir.TypeAndShape(
+        ir.serde.deserialize_type_proto_for_type(readable),
+        ir.serde.deserialize_type_proto_for_shape(readable),
+    )
+
+
+def serialize(model: ir.Model) -> onnx.ModelProto:
+    """Convert a model of the graph library.
+
+    Args:
+        model: The model.
+
+    Raises:
+        InvalidModel: It has a part that onnx_ir reads but cannot write, such as a broken string.
+    """
+    with serializable():
+        proto = ir.to_proto(model)
+    restore_types(proto)
+    return proto
+
+
+@contextmanager
+def serializable() -> Iterator[None]:
+    """Report a part that onnx_ir reads but cannot write, such as a broken string.
+
+    Raises:
+        InvalidModel: The block failed to serialize a model.
+    """
+    try:
+        yield
+    except ir.serde.SerdeError as error:
+        raise InvalidModel(f"the model cannot be written: {_innermost(error)}") from error
+
+
+def restore_types(proto: onnx.ModelProto) -> None:
+    """Give a model, in place, the types that the graph library does not know.
+
+    Args:
+        proto: The model, serialized by the graph library.
+    """
+    for declared in _types(proto):
+        for layer in _layers(declared):
+            if layer.denotation.startswith(_HELD):
+                layer.ParseFromString(layer.denotation.removeprefix(_HELD).encode(_CHARACTERS))
+
+
+def _innermost(error: BaseException) -> str:
+    """The message of the first error in a chain of causes."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error)
+
+
+def _readable(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, or a copy with only those types that the library knows."""
+    layers = [layer for declared in _types(proto) for layer in _layers(declared)]
+    if any(layer.denotation.startswith(_HELD) for layer in layers):
+        raise InvalidModel(
+            f"the denotation of a type begins with '{_HELD}', which has a meaning in this package; "
+            "give it another"
+        )
+    if not any(map(_is_unknown, layers)):
+        return proto
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    for declared in _types(copy):
+        _hold(declared)
+    return copy
+
+
+def _types(proto: onnx.ModelProto) -> Iterator[onnx.TypeProto]:
+    """Every type that a model declares of a value, or has as an attribute, but plain tensors."""
+    return (
+        kind for kind in _all_types(proto) if kind.denotation or not kind.HasField("tensor_type")
+    )
+
+
+def _all_types(proto: onnx.ModelProto) -> Iterator[onnx.TypeProto]:
+    for graph in all_graphs(proto):
+        for value in chain(graph.input, graph.output, graph.value_info):
+            yield value.type
+    attributes = [attribute for node in all_nodes(proto) for attribute in node.attribute]
+    for function in proto.functions:
+        yield from (value.type for value in function.value_info)
+        attributes += function.attribute_proto
+    for attribute in attributes:
+        if attribute.HasField("tp"):
+            yield attribute.tp
+        yield from attribute.type_protos
+
+
+def _layers(declared: onnx.TypeProto) -> Iterator[onnx.TypeProto]:
+    """A type, the type of its elements or values, and so on."""
+    while True:
+        yield declared
+        match declared.WhichOneof("value"):
+            case "sequence_type":
+                declared = declared.sequence_type.elem_type
+            case "optional_type":
+                declared = declared.optional_type.elem_type
+            case "map_type":
+                declared = declared.map_type.value_type
+            case _:
+                return
+
+
+def _is_unknown(layer: onnx.TypeProto) -> bool:
+    return layer.WhichOneof("value") in ("map_type", "opaque_type")
+
+
+def _hold(declared: onnx.TypeProto) -> None:
+    """Replace, in place, what the library does not know, the innermost first."""
+    for layer in reversed(list(_layers(declared))):
+        if _is_unknown(layer):
+            held = layer.SerializeToString().decode(_CHARACTERS)
+            values = onnx.TypeProto()
+            if layer.HasField("map_type"):
+                values.CopyFrom(layer.map_type.value_type)
+                _drop_shape(values)
+            else:
+                values.tensor_type.elem_type = onnx.TensorProto.UNDEFINED
+            layer.optional_type.elem_type.CopyFrom(values)
+            layer.denotation = _HELD + held
+
+
+def _drop_shape(values: onnx.TypeProto) -> None:
+    """Remove the shape of a map's values, which is not that of the map."""
+    for layer in _layers(values):
+        for field in ("tensor_type", "sparse_tensor_type"):
+            if layer.HasField(field):
+                getattr(layer, field).ClearField("shape")

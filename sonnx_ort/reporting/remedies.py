@@ -1,0 +1,74 @@
+"""What to do about a report: remedies in the words of the command, and the next command."""
+
+import shlex
+from pathlib import PurePath
+
+from sonnx_ort.obligations.causes import NextStep, next_step
+from sonnx_ort.obligations.report import Report
+from sonnx_ort.options import DEFAULT, PROFILE, name_operators
+from sonnx_ort.profile.options import Broadcasting, Edition
+
+_IN_COMMANDS = {
+    'broadcast="explicit"': "--broadcast explicit",
+    "make_explicit=True": "--make-explicit",
+}
+"""Options of the functions, and the same ones of the command."""
+
+
+def in_commands(remedy: str) -> str:
+    """A remedy, with the options of the command in place of those of the functions."""
+    for option, same in _IN_COMMANDS.items():
+        remedy = remedy.replace(option, same)
+    return remedy
+
+
+def next_command(report: Report, name: str) -> str:
+    """The command that takes a user on from the report of a model.
+
+    Violations ask for `rewrite` or `conform` if one of these mends any, else for an explanation.
+
+    Args:
+        report: The report; its options become those of the command.
+        name: The file of the model; "-" is standard input, whose file has another name.
+    """
+    if name == "-":
+        name = "model.onnx"
+    match next_step(report):
+        case NextStep.CHECK_ALL:
+            return _command(report, "check", name, operators=PROFILE)
+        case NextStep.REWRITE:
+            return _command(report, "rewrite", name, output="enforced")
+        case NextStep.EXPAND:
+            explicit = Broadcasting.EXPLICIT
+            return _command(report, "rewrite", name, output="enforced", broadcast=explicit)
+        case NextStep.CONFORM:
+            return _command(report, "conform", name, output="conforming")
+        case NextStep.EXPLAIN:
+            return f"sonnx-ort explain {report.violations[0].rule.id}"
+
+
+def _command(  # noqa: PLR0913 - the options of the commands
+    report: Report,
+    verb: str,
+    name: str,
+    *,
+    output: str = "",
+    operators: str = "",
+    broadcast: Broadcasting | None = None,
+) -> str:
+    options = {
+        "--edition": (report.edition, Edition.TYPED),
+        "--broadcast": (broadcast or report.broadcasting, Broadcasting.REJECT),
+        "--operators": (
+            operators or name_operators(report.demands.operators),
+            PROFILE if verb == "conform" else DEFAULT,
+        ),
+    }
+    words = ["sonnx-ort", verb, name]
+    if output:
+        path = PurePath(name)
+        words += ["-o", str(path.with_name(f"{path.stem}.{output}.onnx"))]
+    for option, (value, default) in options.items():
+        if value != default:
+            words += [option, value]
+    return shlex.join(words)

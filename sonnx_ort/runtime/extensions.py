@@ -1,0 +1,100 @@
+"""The library of onnxruntime-extensions on session options, which takes it only once.
+
+It holds the custom operators of this package, those of onnxruntime-extensions, and those that a
+program defines by `onnx_op`. Session options that have it twice start no session, and they do not
+tell what they have: only a session does.
+"""
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import onnx.parser
+import onnxruntime
+
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.runtime.session_options import attribute, locked
+
+_TRIAL = onnx.parser.parse_model(
+    """<ir_version: 9, opset_import: ["ai.onnx.contrib": 1, "sonnx": 1, "unknown": 1]>
+    trial (string[n] texts) => (int64[m] y) {
+        lengths = ai.onnx.contrib.StringLength(texts)
+        shape, count = sonnx.AlignedShape(lengths, lengths)
+        y = unknown.Unknown(shape)
+    }"""
+).SerializeToString()
+"""A model that never starts: the error names the first operator that the options do not have."""
+
+_WITHOUT_LIBRARY = "ai.onnx.contrib:StringLength"
+_WITHOUT_OURS = "sonnx:AlignedShape"
+_COMPLETE = "unknown:Unknown"
+_TWICE = "Conflicting with a registered kernel"
+
+_FATAL_ONLY = 4
+
+_REMEDY = (
+    "leave out options.register_custom_ops_library(onnxruntime_extensions.get_library_path()): "
+    "sonnx_ort registers this library, with all its operators and those defined by onnx_op"
+)
+
+_registered: "weakref.WeakSet[onnxruntime.SessionOptions]" = weakref.WeakSet()
+_lock = threading.Lock()
+
+
+def register_library(options: onnxruntime.SessionOptions) -> None:
+    """Register the library with the custom operators, unless the options have it.
+
+    Raises:
+        SonnxError: The options have it twice, or from before the operators were added to it.
+    """
+    # Imported late: it loads onnxruntime-extensions, and torch if that is installed.
+    from sonnx_ort.custom_ops.registration import LIBRARY_PATH  # noqa: PLC0415
+
+    with _lock:
+        if options in _registered:
+            return
+        error = _error_of_trial(options)
+        if _TWICE in error:
+            raise _registered_twice()
+        if _WITHOUT_OURS in error:
+            raise SonnxError(
+                "onnxruntime-extensions was registered on these session options before sonnx_ort "
+                f"added its operators to it; {_REMEDY}"
+            )
+        if _COMPLETE not in error:
+            options.register_custom_ops_library(LIBRARY_PATH)
+        _registered.add(options)
+
+
+@contextmanager
+def second_registration_explained() -> Iterator[None]:
+    """Say what to leave out if a session does not start because operators conflict.
+
+    Raises:
+        SonnxError: They do.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _TWICE not in str(error):
+            raise
+        raise _registered_twice() from error
+
+
+def _registered_twice() -> SonnxError:
+    return SonnxError(f"a library is registered twice on these session options; {_REMEDY}")
+
+
+def _error_of_trial(options: onnxruntime.SessionOptions) -> str:
+    """The error of a session on these options, which ends before it has set anything up."""
+    with (
+        locked(options),
+        attribute(options, "enable_profiling", value=False),  # it would write a file
+        attribute(options, "log_severity_level", _FATAL_ONLY),
+    ):
+        try:
+            onnxruntime.InferenceSession(_TRIAL, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # noqa: BLE001 - ONNX Runtime has one for each status
+            return str(error)
+    return ""

@@ -1,0 +1,183 @@
+"""Says what is wrong with the inputs of a run: ONNX Runtime does not always name them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+
+from sonnx_ort.errors import did_you_mean
+from sonnx_ort.profile.operand import Shape, format_shape
+
+_DTYPES = {
+    onnx.TensorProto.DataType.Value(name.upper()): {"float": "float32", "double": "float64"}.get(
+        name, name
+    )
+    for name in (
+        *("bool", "string", "float16", "float", "double"),
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    )
+}
+"""The dtypes that numpy has, by their number in a model."""
+
+_REFUSALS = (InvalidArgument, ValueError, RuntimeError)
+"""The types of ONNX Runtime's errors if it refuses an input."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphInput:
+    """What a model wants of an input.
+
+    Attributes:
+        name: Its name.
+        dtype: The name of its dtype in numpy; None if numpy has none, or it is no tensor.
+        shape: The declared shape; None if there is none.
+        required: Whether a run needs it.
+    """
+
+    name: str
+    dtype: str | None
+    shape: Shape | None
+    required: bool
+
+
+def graph_inputs(model: onnx.ModelProto) -> tuple[GraphInput, ...]:
+    """The inputs of a model, in their order."""
+    with_default = {tensor.name for tensor in model.graph.initializer}
+    return tuple(_graph_input(value, with_default) for value in model.graph.input)
+
+
+def _graph_input(value: onnx.ValueInfoProto, with_default: set[str]) -> GraphInput:
+    declared = value.type.tensor_type
+    shape = None
+    if declared.HasField("shape"):
+        shape = tuple(
+            d.dim_value if d.HasField("dim_value") else d.dim_param or None
+            for d in declared.shape.dim
+        )
+    required = value.name not in with_default and not value.type.HasField("optional_type")
+    return GraphInput(value.name, _DTYPES.get(declared.elem_type), shape, required)
+
+
+@contextmanager
+def wrong_feeds_named(inputs: Sequence[GraphInput], feeds: Any) -> Iterator[None]:
+    """Say of inputs that a run refuses what is wrong with them, in an error of the same type.
+
+    Raises:
+        InvalidArgument: An input is None, which ends the process in a custom operator.
+    """
+    if not isinstance(feeds, Mapping):
+        yield
+        return
+    if any(_is_absent(feeds[i.name]) for i in inputs if i.required and i.name in feeds):
+        raise InvalidArgument(what_is_wrong(inputs, feeds))
+    try:
+        yield
+    except _REFUSALS as error:
+        wrong = what_is_wrong(inputs, feeds)
+        if not wrong or type(error) not in _REFUSALS:
+            raise
+        raise type(error)(wrong) from error
+
+
+def require_bound(inputs: Sequence[GraphInput], binding: Any) -> None:
+    """Check that a binding has all inputs, as far as this version of ONNX Runtime tells.
+
+    Raises:
+        ValueError: An input is not bound, which ends the process in a custom operator.
+    """
+    bound = getattr(binding, "_bound_inputs", None)
+    missing = [] if bound is None else [i for i in inputs if i.required and i.name not in bound]
+    if missing:
+        raise ValueError("\n".join(_is_missing(declared.name, inputs) for declared in missing))
+
+
+def what_is_wrong(inputs: Sequence[GraphInput], feeds: Mapping[str, object]) -> str:
+    """What is wrong with the inputs of a run, a line for each; empty if nothing is."""
+    by_name = {declared.name: declared for declared in inputs}
+    lines = [
+        f"there is no input '{name}'{did_you_mean(name, by_name)}; {_names(inputs)}"
+        for name in feeds
+        if name not in by_name
+    ]
+    lines += [
+        _is_missing(declared.name, inputs)
+        for declared in inputs
+        if declared.required and declared.name not in feeds
+    ]
+    given = [
+        _wrong(declared, feeds[declared.name]) for declared in inputs if declared.name in feeds
+    ]
+    return "\n".join([*lines, *filter(None, given)])
+
+
+def _names(inputs: Sequence[GraphInput]) -> str:
+    return f"the model's inputs are {', '.join(declared.name for declared in inputs) or 'none'}"
+
+
+def _is_missing(name: str, inputs: Sequence[GraphInput]) -> str:
+    return f"the input '{name}' is missing; {_names(inputs)}"
+
+
+def _is_absent(value: object) -> bool:
+    return value is None or (isinstance(value, onnxruntime.OrtValue) and not value.has_value())
+
+
+def _wrong(declared: GraphInput, value: object) -> str:
+    """What is wrong with an input that is given; empty if nothing is known to be."""
+    if declared.dtype is None or (_is_absent(value) and not declared.required):
+        return ""
+    dtype, shape = _dtype(value), _shape(value)
+    remedies = []
+    if _is_absent(value):
+        remedies.append("give it an array")
+    elif dtype not in {None, declared.dtype}:
+        remedies.append(f"convert it, for example with astype('{declared.dtype}')")
+    # ONNX Runtime takes any shape for a declared scalar.
+    if shape is not None and declared.shape:
+        remedies += _reshaped(declared.shape, shape)
+    if not remedies:
+        return ""
+    given = dtype or ("None" if value is None else f"of type {type(value).__name__}")
+    return (
+        f"the input '{declared.name}' is {_in_words(given, shape)}, but the model wants "
+        f"{_in_words(declared.dtype, declared.shape)}; {' and '.join(remedies)}"
+    )
+
+
+def _in_words(dtype: str, shape: Shape | None) -> str:
+    return dtype if shape is None else f"{dtype} of shape {format_shape(shape)}"
+
+
+def _reshaped(declared: Shape, given: Shape) -> list[str]:
+    if len(given) != len(declared):
+        return [f"give it {len(declared)} {'axis' if len(declared) == 1 else 'axes'}"]
+    return [
+        f"give axis {axis} size {size}"
+        for axis, (size, found) in enumerate(zip(declared, given, strict=True))
+        if isinstance(size, int) and size >= 0 and size != found
+    ]
+
+
+def _dtype(value: object) -> str | None:
+    """The name of its dtype in numpy; None if it has none of its own, as a list."""
+    if isinstance(value, onnxruntime.OrtValue):
+        found = _DTYPES.get(value.element_type()) if value.is_tensor() else None
+        return found or value.data_type()
+    if not isinstance(value, np.ndarray):
+        return None
+    return "string" if value.dtype.kind in "USO" else value.dtype.name
+
+
+def _shape(value: object) -> Shape | None:
+    if isinstance(value, onnxruntime.OrtValue):
+        return tuple(value.shape()) if value.is_tensor() else None
+    try:
+        return None if value is None else np.shape(cast(Any, value))
+    except ValueError:
+        # A list of lists of different lengths.
+        return None

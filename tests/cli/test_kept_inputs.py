@@ -1,0 +1,106 @@
+"""No command replaces a file that it reads."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from support.command import command
+from support.graphs import parse
+
+MODEL = "(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { a = Neg(x) y = Div(a, w) }"
+OTHER = "name another file"
+FORCE = "name another file, or add --force (in Python, force=True)"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    model = parse(MODEL)
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.ones(2, np.float32), "w"))
+    monkeypatch.chdir(tmp_path)
+    onnx.save(model, "m.onnx", save_as_external_data=True, location="w", size_threshold=0)
+    np.save("x.npy", np.ones(2, np.float32))
+    np.save("y.npy", np.ones(2, np.float32))
+    Path("waivers.toml").write_text("", encoding="utf-8")
+    Path("there").mkdir()
+    Path("symbolic.onnx").symlink_to("m.onnx")
+    os.link("m.onnx", "hard.onnx")
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+REFUSED = {
+    "rewrite m.onnx -o m.onnx": f"the input 'm.onnx'; {FORCE}",
+    "rewrite m.onnx -o there/../m.onnx": f"the input 'm.onnx'; {FORCE}",
+    "rewrite m.onnx -o symbolic.onnx": f"the input 'm.onnx'; {FORCE}",
+    "rewrite symbolic.onnx -o m.onnx": f"the input 'symbolic.onnx'; {FORCE}",
+    "rewrite m.onnx -o hard.onnx": f"the input 'm.onnx'; {FORCE}",
+    "rewrite m.onnx -o w": f"the model's external data; {OTHER}",
+    "rewrite m.onnx --force -o w": f"the model's external data; {OTHER}",
+    "rewrite m.onnx -o there/w": f"the model's external data; {OTHER}",
+    "rewrite m.onnx --waivers waivers.toml -o waivers.toml": f"the input 'waivers.toml'; {OTHER}",
+    "rewrite m.onnx -o e.onnx --waivers waivers.toml --record waivers.toml": (
+        f"the input 'waivers.toml'; {OTHER}"
+    ),
+    "conform m.onnx -o m.onnx": f"the input 'm.onnx'; {FORCE}",
+    "conform m.onnx -o w": f"the model's external data; {OTHER}",
+    "conform m.onnx --verify --input x=x.npy -o x.npy": f"the input 'x.npy'; {OTHER}",
+    "check m.onnx -o m.onnx": f"the input 'm.onnx'; {OTHER}",
+    "check there/../m.onnx -o hard.onnx": f"the input 'there/../m.onnx'; {OTHER}",
+    "check m.onnx -o w": f"the model's external data; {OTHER}",
+    "check m.onnx --waivers waivers.toml -o waivers.toml": f"the input 'waivers.toml'; {OTHER}",
+    "check m.onnx --waivers waivers.toml --record waivers.toml": (
+        f"the input 'waivers.toml'; {OTHER}"
+    ),
+    "run m.onnx --input x=y.npy --output-dir .": f"the input 'y.npy'; {OTHER}",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_output_that_is_an_input_is_refused(line: str, folder: Path) -> None:
+    before = contents(folder)
+    done = command(*line.split())
+    name = "y.npy" if line.startswith("run") else line.rsplit(maxsplit=1)[-1]
+    assert done.stderr == (
+        f"sonnx-ort: '{name}' cannot be written: it would replace {REFUSED[line]}\n"
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert contents(folder) == before
+
+
+def test_report_and_record_are_two_files() -> None:
+    done = command("check", "m.onnx", "-o", "both.json", "--record", "both.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "sonnx-ort: 'both.json' is the report's file; give the record one of its own\n"
+    )
+
+
+def test_record_by_another_name_of_the_model(folder: Path) -> None:
+    before = contents(folder)
+    done = command("rewrite", "m.onnx", "-o", "e.onnx", "--record", "hard.onnx")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "sonnx-ort: 'hard.onnx' is a file of the model; give the record one of its own\n"
+    )
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("name", ["rewrite", "conform"])
+def test_model_is_replaced_by_force(name: str) -> None:
+    done = command(name, "m.onnx", "-o", "m.onnx", "--force", "--operators", "default")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1].startswith("m.onnx: written")
+
+
+def test_report_replaces_an_older_one() -> None:
+    Path("report.txt").write_text("old", encoding="utf-8")
+    done = command("check", "m.onnx", "broken", "-o", "report.txt", "--operators", "default")
+    assert done.stderr == "sonnx-ort: broken: there is no file 'broken'\n"
+    assert Path("report.txt").read_text(encoding="utf-8") != "old"

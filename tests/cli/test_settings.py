@@ -1,0 +1,164 @@
+"""Settings from a file: found upwards from the model, below the command line, and never guessed."""
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from sonnx_ort.cli.settings import find_settings, read_settings
+from sonnx_ort.errors import SonnxError
+from support.command import command
+from support.graphs import binary_model
+
+SETTINGS = """\
+broadcast = "explicit"
+operators = ["Div", "Add"]
+fail-on = "runtime"
+
+[[per-file]]
+files = ["old/*.onnx", "legacy.onnx"]
+edition = "preliminary"
+
+[[per-file]]
+files = ["old/b.onnx"]
+edition = "typed"
+select = "Div"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "old").mkdir()
+    for name in ("a.onnx", "legacy.onnx", "old/a.onnx", "old/b.onnx"):
+        onnx.save(binary_model("Div", "float", [3], [1], c_shape=[3]), tmp_path / name)
+    (tmp_path / "sonnx-ort.toml").write_text(SETTINGS, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "edition"),
+    [
+        ("a.onnx", None),
+        ("legacy.onnx", "preliminary"),
+        ("old/a.onnx", "preliminary"),
+        ("old/b.onnx", "typed"),
+    ],
+)
+def test_later_tables_for_files_win(folder: Path, name: str, edition: str | None) -> None:
+    settings = find_settings([str(folder / name)])
+    assert settings.path == folder / "sonnx-ort.toml"
+    own = settings.of(str(folder / name))
+    assert own.get("edition") == edition
+    assert (own["broadcast"], own["operators"]) == ("explicit", "Div,Add")
+
+
+def test_project_file_counts_if_it_has_the_table(folder: Path) -> None:
+    project = folder / "old" / "pyproject.toml"
+    project.write_text('[project]\nname = "x"\n', encoding="utf-8")
+    model = str(folder / "old" / "a.onnx")
+    assert find_settings([model]).path == folder / "sonnx-ort.toml"
+    project.write_text('[tool.sonnx-ort]\nedition = "preliminary"\n', encoding="utf-8")
+    settings = find_settings([model])
+    assert settings.path == project
+    assert settings.of(model) == {"edition": "preliminary"}
+
+
+def test_models_with_several_files_are_refused(folder: Path) -> None:
+    (folder / "old" / "sonnx-ort.toml").write_text('edition = "typed"\n', encoding="utf-8")
+    with pytest.raises(SonnxError) as caught:
+        find_settings([str(folder / "a.onnx"), str(folder / "old" / "a.onnx")])
+    assert str(caught.value) == (
+        f"the models do not have the same settings: {folder}/sonnx-ort.toml and "
+        f"{folder}/old/sonnx-ort.toml apply to some of them; check these by themselves"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            'brodcast = "explicit"',
+            (
+                "'brodcast' is no setting (did you mean 'broadcast'?); choose some of edition, "
+                "broadcast, operators, backend, select, ignore, waivers, fail-on"
+            ),
+        ),
+        ('edition = "final"', "edition='final' is unknown; choose 'typed' or 'preliminary'"),
+        ("operators = 3", "operators=3 are no names; write a text, or a list of texts"),
+        ("waivers = 3", "waivers=3 is no file; write its path as a text"),
+        ("per-file = 3", "'per-file' is no list of tables; write [[per-file]] above each"),
+        (
+            '[[per-file]]\nedition = "typed"',
+            "a table 'per-file' has no 'files', patterns such as 'old/*.onnx'",
+        ),
+        (
+            '[[per-file]]\nfiles = "a.onnx"\nwaivers = "w.toml"',
+            "'waivers' is for all files; write it above 'per-file'",
+        ),
+    ],
+)
+def test_wrong_settings_are_errors_that_name_the_file(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "sonnx-ort.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SonnxError) as caught:
+        read_settings(path)
+    assert str(caught.value) == f"settings in '{path}': {message}"
+
+
+def test_file_that_is_no_toml_is_an_error_of_the_command(folder: Path) -> None:
+    path = folder / "sonnx-ort.toml"
+    path.write_text("broadcast =", encoding="utf-8")
+    done = command("check", folder / "a.onnx")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"sonnx-ort: settings in '{path}' cannot be read: ")
+
+
+def test_settings_are_the_options_of_a_command_unless_it_gives_them(folder: Path) -> None:
+    model = folder / "a.onnx"
+    assert command("check", model).returncode == 0
+    assert command("check", model, "--broadcast", "reject").returncode == 1
+    assert command("rewrite", model, "-o", folder / "enforced.onnx").returncode == 0
+
+
+def test_each_model_of_a_folder_has_its_own_settings(folder: Path) -> None:
+    (folder / "sonnx-ort.toml").write_text(
+        '[[per-file]]\nfiles = "old/*"\nbroadcast = "explicit"\n', encoding="utf-8"
+    )
+    done = command("check", folder)
+    verdicts = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines()[:4]}
+    assert verdicts == {
+        str(folder / "a.onnx"): "violated",
+        str(folder / "legacy.onnx"): "violated",
+        str(folder / "old/a.onnx"): "kept",
+        str(folder / "old/b.onnx"): "kept",
+    }
+
+
+def test_settings_are_shown_with_their_origin(folder: Path) -> None:
+    done = command("check", folder / "old" / "b.onnx", "--show-settings", "--backend", "native")
+    path = folder / "sonnx-ort.toml"
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"edition    typed  ('{path}')",
+        f"broadcast  explicit  ('{path}')",
+        f"operators  Div,Add  ('{path}')",
+        "backend    native  (command line)",
+        f"select     Div  ('{path}')",
+        "ignore     -  (default)",
+        "waivers    -  (default)",
+        f"fail-on    runtime  ('{path}')",
+    ]
+
+
+def test_reports_and_the_version_name_the_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = folder / "sonnx-ort.toml"
+    monkeypatch.chdir(folder)
+    assert "  settings from sonnx-ort.toml\n" in command("check", "a.onnx").stdout
+    monkeypatch.chdir(folder / "old")
+    assert command("--version").stdout.splitlines()[1] == f"settings: {path}"
+    monkeypatch.chdir(folder)
+    assert command("--version").stdout.splitlines()[1] == "settings: sonnx-ort.toml"

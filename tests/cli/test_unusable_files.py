@@ -1,0 +1,133 @@
+"""Files that cannot be used are named, with what to do; no command ends with a traceback."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from support.command import command
+from support.graphs import parse
+
+MODEL = """(int32[n] A, int32[n] B) => (int32[n] C, float[n] s) {
+    C = Div(A, B)
+    f = Cast <to = 1> (A)
+    s = Softmax <axis = -1> (f)
+}"""
+RUN = "run model.onnx --input B=b.npy --input A="
+DIFF = "diff model.onnx model.onnx --input A="
+CONFORM = "conform model.onnx -o o.onnx --verify --input A="
+
+NO_NUMBERS = (
+    "is no .npy file of numbers or text, or not all of one; write an array to it with numpy.save"
+)
+FEEDS = {
+    "none.npy": "there is no file 'none.npy'",
+    "folder": "'folder' cannot be read: Is a directory",
+    "empty": f"'empty' {NO_NUMBERS}",
+    "text": f"'text' {NO_NUMBERS}",
+    "zip": f"'zip' {NO_NUMBERS}",
+    "pickled.npy": f"'pickled.npy' {NO_NUMBERS}",
+    "cut.npy": f"'cut.npy' {NO_NUMBERS}",
+    "float.npy": (
+        "the input 'A' is float32 of shape (3,), but the model wants int32 of shape (n,); convert "
+        "it, for example with astype('int32')"
+    ),
+    "matrix.npy": (
+        "the input 'A' is int32 of shape (1, 3), but the model wants int32 of shape (n,); give it "
+        "1 axis"
+    ),
+}
+
+LONG = "x" * 300
+MODELS = {
+    LONG: f"'{LONG}' cannot be read: File name too long",
+    "none": "there is no file 'none'",
+    "folder": "'folder' is a folder; give the model's file",
+    **{
+        name: f"'{name}' is no ONNX model, or not all of one (" for name in ("empty", "text", "cut")
+    },
+    "large": "'large' is no ONNX model: it is larger than 2 GiB",
+}
+COMMANDS = [
+    "check {}",
+    "rewrite {} -o o.onnx",
+    "conform {} -o o.onnx",
+    "conform {} --diff",
+    "run {}",
+    "diff {} model.onnx",
+    "diff model.onnx {}",
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(parse(MODEL), "model.onnx")
+    Path("folder").mkdir()
+    Path("empty").write_bytes(b"")
+    Path("text").write_text("this is no model", encoding="utf-8")
+    Path("zip").write_bytes(b"PK\x03\x04")
+    Path("cut").write_bytes(Path("model.onnx").read_bytes()[:60])
+    with Path("large").open("wb") as large:
+        large.truncate(1 << 31)
+    a = np.array([6, 9, 35], np.int32)
+    np.save("b.npy", a)
+    np.save("float.npy", a.astype(np.float32))
+    np.save("matrix.npy", a[None])
+    np.save("pickled.npy", np.array([{}], object))
+    Path("cut.npy").write_bytes(Path("b.npy").read_bytes()[:-4])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rewrite model.onnx -o {}",
+        "rewrite model.onnx -o o.onnx --record {}",
+        "conform model.onnx -o {}",
+        "check model.onnx -o {}",
+        "check model.onnx --record {}",
+    ],
+)
+def test_name_that_no_file_can_have(line: str) -> None:
+    done = command(*line.format(LONG).split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"sonnx-ort: '{LONG}' cannot be written: File name too long\n"
+    assert not Path("o.onnx").exists()
+
+
+@pytest.mark.parametrize("line", [RUN, DIFF, CONFORM])
+@pytest.mark.parametrize("name", FEEDS)
+def test_unusable_input(line: str, name: str) -> None:
+    done = command(*f"{line}{name}".split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"sonnx-ort: {FEEDS[name]}\n"
+    assert not Path("o.onnx").exists()
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+@pytest.mark.parametrize("name", MODELS)
+def test_unusable_model(line: str, name: str) -> None:
+    done = command(*line.format(name).split())
+    told = MODELS[name]
+    if (line, name) == ("check {}", "folder"):
+        told = "there is no .onnx file in the folder 'folder'"
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"sonnx-ort: {told}")
+    assert done.stderr.count("\n") == 1
+    assert not Path("o.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "told"),
+    [
+        ("none", 2, "sonnx-ort: 'none' cannot be read: No such file or directory\n"),
+        ("folder", 2, "sonnx-ort: 'folder' cannot be read: Is a directory\n"),
+        ("cut", 1, "no model of this record\n"),
+    ],
+)
+def test_verified_model(name: str, status: int, told: str) -> None:
+    command("check", "model.onnx", "--record", "record.json")
+    done = command("verify", name, "record.json")
+    assert done.returncode == status
+    assert f"{done.stderr}{done.stdout}".startswith(told)

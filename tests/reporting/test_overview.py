@@ -1,0 +1,137 @@
+"""The overview of a check: what a person reads first."""
+
+import datetime as dt
+import re
+
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort.obligations.causes import causes
+from sonnx_ort.reporting.checked_models import Check, CheckedModel
+from sonnx_ort.reporting.overview import overview, overview_of_models, statistics
+from sonnx_ort.reporting.terminal import WIDTH
+from support.checks import alone, mendable, mixed, together
+from support.graphs import binary_model, parse
+
+MANY = """
+    (float[n, 3] x, float[3] y, float[m] a) => (float[?, ?] z) {
+        [first] p = Div(x, y)
+        [second] q = Div(p, y)
+        [third] r = Div(q, y)
+        [fourth] s = Div(r, y)
+        [open] o = Sub(a, a)
+        [last] z = Softplus(s)
+    }"""
+
+TEXT = """\
+many.onnx: violated
+  4 of 15 obligations fail in every run that reaches the node. Such a model is not rewritten.
+    sonnx-ort conform can mend 4 of these.
+  edition typed, broadcast reject, operators default
+
+Div.float.R1 at 4 places: Tensors A, B and C must have the same shape.
+  Div 'first': rank 2 is not rank 1
+      A 'x' float (n, 3) [input]
+      B 'y' float (3,) [input]
+  Div 'second': rank 2 is not rank 1
+  Div 'third': rank 2 is not rank 1
+  and 1 more
+  to mend it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)
+  [*] sonnx-ort conform mends it
+
+proved for every run: 11 obligations
+nodes not looked at: 1; --operators profile looks at all
+findings, which change no result: 5 GR2, 5 Graph.implicit_shape, 1 Graph.dead_node
+-v shows all of it, --statistics a table of rules
+
+next: sonnx-ort rewrite many.onnx -o many.enforced.onnx --broadcast explicit"""
+
+
+def test_violations_of_one_cause_are_one_paragraph() -> None:
+    assert overview(sonnx_ort.check(parse(MANY)), "many.onnx") == TEXT
+
+
+def test_rules_that_runs_decide_are_a_table() -> None:
+    report = sonnx_ort.check(parse("(int32[n] a, int32[n] b) => (int32[n] c) { c = Div(a, b) }"))
+    lines = overview(report, "open.onnx").splitlines()
+    assert lines[0] == "open.onnx: kept, with 3 checks in each run"
+    start = lines.index("checked in each run, at 3 places:")
+    assert [line.split()[:2] for line in lines[start + 1 : start + 4]] == [
+        ["1", "Div.int.R1"],
+        ["1", "Div.int.C1"],
+        ["1", "Div.int.C2"],
+    ]
+
+
+def test_rules_on_graphs_come_behind_those_on_operators() -> None:
+    report = sonnx_ort.check(parse(MANY), operators="profile")
+    subjects = [alike[0].rule.id.startswith("G") for alike in causes(report.violations)]
+    assert subjects == sorted(subjects)
+    assert len({alike[0].rule.id for alike in causes(report.violations)}) == len(subjects)
+
+
+def test_waived_violations_are_told_with_the_waiver() -> None:
+    waiver = sonnx_ort.Waiver(
+        "Div.float.R1", None, "measured", "a board", dt.date.max, operator="Div", count=4
+    )
+    report = sonnx_ort.check(parse(MANY), waivers=[waiver])
+    text = overview(report, "many.onnx")
+    assert text.startswith("many.onnx: violated, and waived\n")
+    assert text.count("      waived by a board until 9999-12-31, 4 in all: measured\n") == 3
+    assert "to mend it" not in text
+
+
+def test_several_models_have_a_line_each_and_a_summary() -> None:
+    assert overview_of_models(together()).splitlines() == [
+        "kept.onnx           kept      0 violated, 0 in runs, 3 proved",
+        "folder/broken.onnx  violated  2 violated ([*] 2), 2 in runs, 7 proved",
+        "none.onnx           unusable  there is no file 'none.onnx'",
+        "",
+        "3 models: 1 kept, 1 violated, 1 unusable",
+        "violated most:",
+        "  2  Div.float.R1  Tensors A, B and C must have the same shape.",
+        "",
+        (
+            "next: sonnx-ort rewrite folder/broken.onnx -o folder/broken.enforced.onnx "
+            "--broadcast explicit"
+        ),
+    ]
+
+
+def test_statistics_count_by_rule() -> None:
+    check = alone(mendable(), operators="profile,-Graph")
+    lines = [line.split() for line in statistics(check).splitlines()]
+    assert lines[0] == ["rule", "violated", "[*]", "in", "runs", "proved", "findings", "models"]
+    assert ["Concat.R1", "1", "1", "0", "0", "0", "1"] in lines
+    assert ["Softmax.C2", "1", "0", "0", "0", "0", "1"] in lines
+
+
+def test_colours_change_nothing_but_colours() -> None:
+    for check in (alone(mixed()), together()):
+        report = check.models[0].report
+        assert report is not None
+        for coloured, plain in (
+            (overview(report, "x", coloured=True), overview(report, "x")),
+            (overview_of_models(check, coloured=True), overview_of_models(check)),
+        ):
+            assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+            assert coloured != plain
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a/very/long/path/" * 20, "two\nlines", "ümläut" * 40])
+def test_lines_stay_within_the_width_whatever_the_names_of_nodes(name: str) -> None:
+    made = binary_model("Div", "float", [3], [1], node=name)
+    lines = overview(sonnx_ort.check(made), "m.onnx").splitlines()
+    assert max(map(len, lines)) <= WIDTH
+
+
+def test_model_without_a_node_of_the_operators_is_told_so() -> None:
+    made = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
+    )
+    check = Check((CheckedModel("m.onnx", sonnx_ort.check(made)),))
+    assert check.models[0].report is not None
+    text = overview(check.models[0].report, "m.onnx")
+    assert text.startswith("m.onnx: nothing to keep\n")
+    assert text.endswith("\n\nnext: sonnx-ort check m.onnx --operators profile")
