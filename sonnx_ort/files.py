@@ -85,14 +85,6 @@ def external_locations(proto: onnx.ModelProto) -> list[str]:
     return sorted({entry.value for entry in entries if entry.key == "location"})
 
 
-def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; False if it cannot even be looked at, as a name too long."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
 def write_text(target: Path, text: str) -> None:
     """Write a text file in UTF-8; an existing one is replaced.
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
+from sonnx_ort.cli.settings_file import is_folder
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import is_folder
 from sonnx_ort.loading.source import collector_paused
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import waive

@@ -14,7 +14,13 @@ import typer
 from typer.core import TyperCommand
 
 from sonnx_ort.cli.options import errors_as_sentences
-from sonnx_ort.cli.settings_file import PROJECT_FILE, TABLE, nearest, read_document
+from sonnx_ort.cli.settings_file import (
+    PROJECT_FILE,
+    TABLE,
+    is_folder,
+    nearest,
+    read_document,
+)
 from sonnx_ort.errors import SonnxError, did_you_mean
 
 PER_FILE = "per-file"
@@ -79,9 +85,11 @@ class Settings:
     values: Mapping[str, object] = field(default_factory=dict)
     per_file: tuple[tuple[tuple[str, ...], Mapping[str, object]], ...] = ()
 
-    def of(self, model: str) -> dict[str, object]:
-        """The settings for a model."""
+    def of(self, model: str | None) -> dict[str, object]:
+        """The settings for a model, or those for all if it is None."""
         values = dict(self.values)
+        if model is None:
+            return values
         for patterns, own in self.per_file:
             if any(fnmatch.fnmatch(self._relative(model), pattern) for pattern in patterns):
                 values |= own
@@ -104,8 +112,11 @@ class Given:
     settings: Settings
     open: frozenset[str]
 
-    def of(self, model: str) -> dict[str, Any]:
-        """The values of options that settings give for a model, by the names of parameters."""
+    def of(self, model: str | None) -> dict[str, Any]:
+        """The values of options that settings give for a model, by the names of parameters.
+
+        None stands for all models.
+        """
         values = {_parameter(name): value for name, value in self.settings.of(model).items()}
         return {name: value for name, value in values.items() if name in self.open}
 
@@ -147,7 +158,9 @@ class CommandWithSettings(TyperCommand):
             settings = find_settings(models)
         unset = (name for name in ctx.params if ctx.get_parameter_source(name).name == "DEFAULT")
         given = ctx.obj = Given(settings, frozenset(unset))
-        from_file = given.of(models[0])
+        # Of several models each has its own, which must not become those of the others.
+        alone = models[0] if len(models) == 1 and not is_folder(models[0]) else None
+        from_file = given.of(alone)
         ctx.params.update({name: from_file[name] for name in from_file if name in ctx.params})
         if ctx.meta.get(_SHOW):
             for line in _described(ctx.params, given, from_file):

@@ -19,9 +19,7 @@ def nearest(model: Path) -> Path | None:
     """The nearest file with settings, upwards from a model or a folder; None if there is none."""
     start = model.resolve()
     current = Path.cwd()
-    # Path.is_dir raises an error where a name is too long.
-    is_folder = os.path.isdir(start)  # noqa: PTH112
-    for folder in (start, *start.parents) if is_folder else start.parents:
+    for folder in (start, *start.parents) if is_folder(start) else start.parents:
         near = folder.relative_to(current) if folder.is_relative_to(current) else folder
         own, project = near / OWN_FILE, near / PROJECT_FILE
         if own.is_file():
@@ -29,6 +27,12 @@ def nearest(model: Path) -> Path | None:
         if project.is_file() and TABLE in read_document(project).get("tool", {}):
             return project
     return None
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether a path is a folder; False if it cannot even be looked at, as a name too long."""
+    # Path.is_dir raises an error then.
+    return os.path.isdir(path)  # noqa: PTH112
 
 
 def read_document(path: Path) -> dict[str, Any]:

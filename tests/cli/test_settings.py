@@ -136,6 +136,21 @@ def test_each_model_of_a_folder_has_its_own_settings(folder: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("others", [["legacy.onnx"], ["old"]])
+def test_settings_of_the_first_model_are_not_those_of_the_others(
+    folder: Path, others: list[str]
+) -> None:
+    (folder / "sonnx-ort.toml").write_text(
+        '[[per-file]]\nfiles = ["a.onnx", "old"]\nbroadcast = "explicit"\n', encoding="utf-8"
+    )
+    names = ["a.onnx", *others]
+    done = command("check", *(folder / name for name in names))
+    lines = [line for line in done.stdout.splitlines() if line.startswith(str(folder))]
+    verdicts = [line.split()[1] for line in lines]
+    assert (verdicts[0], set(verdicts[1:])) == ("kept", {"violated"})
+    assert command("check", folder / "old").returncode == 1
+
+
 def test_settings_are_shown_with_their_origin(folder: Path) -> None:
     done = command("check", folder / "old" / "b.onnx", "--show-settings", "--backend", "native")
     path = folder / "sonnx-ort.toml"
