@@ -34,7 +34,8 @@ from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.serialization import serializable, serialize
 from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.obligations.examination import Examination, examine_model
-from sonnx_ort.obligations.report import Report, identify
+from sonnx_ort.obligations.identity import identify
+from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.targets import EnforcedNode
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import (

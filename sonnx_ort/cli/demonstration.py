@@ -32,8 +32,7 @@ from sonnx_ort.models import (
 from sonnx_ort.obligations.report import ModelRejected
 from sonnx_ort.options import Backend
 from sonnx_ort.runtime.session import InferenceSession
-
-_FATAL = 4
+from sonnx_ort.runtime.session_options import FATAL
 
 Array = npt.NDArray[Any]
 
@@ -198,7 +197,7 @@ def _options(case: Case) -> onnxruntime.SessionOptions:
         # Optimizers round differently where they fuse, so there are no same bits to compare.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     # Violations are expected; ONNX Runtime would print each to standard error.
-    options.log_severity_level = _FATAL
+    options.log_severity_level = FATAL
     return options
 
 

@@ -31,10 +31,9 @@ from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.runtime.feeds import what_is_wrong
 from sonnx_ort.runtime.session import InferenceSession
+from sonnx_ort.runtime.session_options import FATAL
 
 Tensors = dict[str, npt.NDArray[Any]]
-
-_FATAL = 4
 
 
 def run_once(
@@ -66,7 +65,7 @@ def run_once(
     tensors = read_feeds(feeds)
     options = onnxruntime.SessionOptions()
     # The error has the full message; ONNX Runtime would log it again.
-    options.log_severity_level = _FATAL
+    options.log_severity_level = FATAL
     with silenced("sonnx_ort"):
         try:
             session = InferenceSession(

@@ -22,7 +22,7 @@ from sonnx_ort.loading.source import silenced
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.runtime.registration import prepare
-from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER
+from sonnx_ort.runtime.session_options import FATAL, WEIGHTS_FOLDER
 from sonnx_ort.runtime.violations import violations_raised, without_ticket
 
 Array = npt.NDArray[Any]
@@ -49,8 +49,6 @@ def to_array(value: onnxruntime.OrtValue) -> Array | None:
     bits = ctypes.string_at(value.data_ptr(), _BFLOAT16.itemsize * size) if size else b""
     return np.frombuffer(bits, _BFLOAT16).reshape(value.shape()).copy()
 
-
-_FATAL = 4
 
 _RUNNING = "while running"
 """A phrase in ONNX Runtime's message if a node failed."""
@@ -167,7 +165,7 @@ def _outcome(model: bytes, folder: Path | None, feeds: Mapping[str, Array]) -> O
 
 def _run(model: bytes, folder: Path | None, feeds: Mapping[str, Array]) -> Results:
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = _FATAL
+    options.log_severity_level = FATAL
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if folder is not None:
         options.add_session_config_entry(WEIGHTS_FOLDER, str(folder.resolve()))

@@ -14,12 +14,12 @@ from sonnx_ort.loading.traversal import defined_values, every_node
 from sonnx_ort.obligations.examined_node import ExaminedNode, examine_node
 from sonnx_ort.obligations.findings import added_loops, find_declarations, graph_obligations
 from sonnx_ort.obligations.finite import FiniteValue, finite_values
+from sonnx_ort.obligations.identity import Identity
 from sonnx_ort.obligations.obligation import Obligation, judged_for, waiver_of
 from sonnx_ort.obligations.passed_guards import PassedGuards
 from sonnx_ort.obligations.report import (
     Coverage,
     Extent,
-    Identity,
     Report,
 )
 from sonnx_ort.obligations.targets import (

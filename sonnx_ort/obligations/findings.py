@@ -10,8 +10,8 @@ from sonnx_ort.knowledge.declarations import constant_tensor, declared_shape, de
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.schemas import Assumption, assumptions, convertible_inputs
 from sonnx_ort.loading.traversal import defined_values, every_node
+from sonnx_ort.obligations.identity import Identity
 from sonnx_ort.obligations.obligation import Finding, Obligation
-from sonnx_ort.obligations.report import Identity
 from sonnx_ort.obligations.targets import label_of, nodes_with_paths
 from sonnx_ort.profile.catalog import OperatorStanding, standing_of
 from sonnx_ort.profile.graph import (

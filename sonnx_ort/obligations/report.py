@@ -8,17 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import onnx
-
 from sonnx_ort.errors import SonnxError, did_you_mean
+from sonnx_ort.obligations.identity import Identity
 from sonnx_ort.obligations.notebook import causes_as_text, report_as_html
 from sonnx_ort.obligations.obligation import Finding, Obligation, obligation_document, rule_document
 from sonnx_ort.profile.catalog import RULES, OperatorStanding
 from sonnx_ort.profile.operand import Operand, has_known_sizes
-from sonnx_ort.profile.operator import STANDARD_DOMAIN
 from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from sonnx_ort.profile.rule import Status
-from sonnx_ort.versions import version_of
 
 
 def choose_rules(names: str | Iterable[str]) -> frozenset[str]:
@@ -113,45 +110,6 @@ class Coverage:
             case Extent.NO_RULES:
                 general = self.standing is OperatorStanding.GENERAL
                 return f"{standing}: general restrictions only" if general else standing
-
-
-PACKAGES = ("sonnx_ort", "onnx", "onnx-ir", "onnxruntime")
-"""The packages whose versions a report contains."""
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """The analyzed model and the versions of the packages used.
-
-    Attributes:
-        sha256: Hash of the file, without external data; of the serialized model if there is no
-            file.
-        ambiguous_domains: The domains that the file imports in more than one version.
-        has_training_info: Whether the file has training information.
-    """
-
-    sha256: str
-    opsets: Mapping[str, int]
-    versions: Mapping[str, str]
-    ambiguous_domains: tuple[str, ...] = ()
-    has_training_info: bool = False
-
-
-def identify(sha256: str, proto: onnx.ModelProto) -> Identity:
-    """Identify a model by the hash of its file, its opsets and the package versions."""
-    imports = {(_DOMAINS.get(e.domain, e.domain), e.version) for e in proto.opset_import}
-    repeated = Counter(domain for domain, _ in imports)
-    return Identity(
-        sha256,
-        {entry.domain: entry.version for entry in proto.opset_import},
-        {package: version_of(package) for package in PACKAGES},
-        tuple(domain for domain, count in repeated.items() if count > 1),
-        bool(proto.training_info),
-    )
-
-
-_DOMAINS = {"ai.onnx": STANDARD_DOMAIN}
-"""The alias of the domain of the standard operators."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import onnx.parser
 import onnxruntime
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.runtime.session_options import attribute, locked
+from sonnx_ort.runtime.session_options import FATAL, attribute, locked
 
 _TRIAL = onnx.parser.parse_model(
     """<ir_version: 9, opset_import: ["ai.onnx.contrib": 1, "sonnx": 1, "unknown": 1]>
@@ -30,8 +30,6 @@ _WITHOUT_LIBRARY = "ai.onnx.contrib:StringLength"
 _WITHOUT_OURS = "sonnx:AlignedShape"
 _COMPLETE = "unknown:Unknown"
 _TWICE = "Conflicting with a registered kernel"
-
-_FATAL_ONLY = 4
 
 _REMEDY = (
     "leave out options.register_custom_ops_library(onnxruntime_extensions.get_library_path()): "
@@ -91,7 +89,7 @@ def _error_of_trial(options: onnxruntime.SessionOptions) -> str:
     with (
         locked(options),
         attribute(options, "enable_profiling", value=False),  # it would write a file
-        attribute(options, "log_severity_level", _FATAL_ONLY),
+        attribute(options, "log_severity_level", FATAL),
     ):
         try:
             onnxruntime.InferenceSession(_TRIAL, options, providers=["CPUExecutionProvider"])

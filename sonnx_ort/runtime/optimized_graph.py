@@ -17,6 +17,7 @@ from sonnx_ort.loading.traversal import all_graphs
 from sonnx_ort.runtime.optimized_nodes import compare, guards_by_output
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
+    FATAL,
     OPTIMIZED_WEIGHTS,
     WEIGHTS_FOLDER,
     attribute,
@@ -28,7 +29,6 @@ from sonnx_ort.runtime.session_options import (
 
 _FORMAT = "session.save_model_format"
 _ERRORS_ONLY = 3
-_FATAL_ONLY = 4
 _NAMED_LOSSES = 5
 
 _Level = onnxruntime.GraphOptimizationLevel
@@ -122,7 +122,7 @@ class RecordedOptimization:
             locked(options),
             temporary_folder() as folder,
             attribute(options, "graph_optimization_level", _Level.ORT_ENABLE_BASIC),
-            attribute(options, "log_severity_level", _FATAL_ONLY),
+            attribute(options, "log_severity_level", FATAL),
             _written(options, folder) as path,
         ):
             onnxruntime.InferenceSession(

@@ -12,12 +12,11 @@ import onnxruntime
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.pipeline import reference_of, require_serializable
 from sonnx_ort.runtime.registration import register
+from sonnx_ort.runtime.session_options import FATAL
 from sonnx_ort.runtime.violations import interrupts_deferred, violation_behind
 from sonnx_ort.runtime.weights import INSIDE, Weights
 
 Run = Callable[[onnxruntime.InferenceSession], object]
-
-_FATAL = 4
 
 
 class ReferenceRun:
@@ -90,7 +89,7 @@ class ReferenceRun:
         with self._lock:
             if self._session is None:
                 options = onnxruntime.SessionOptions()
-                options.log_severity_level = _FATAL
+                options.log_severity_level = FATAL
                 options.graph_optimization_level = self._level
                 register(options)
                 content = require_serializable(reference_of(self._model))

@@ -14,14 +14,13 @@ from sonnx_ort.profile.operator import Optimizer
 from sonnx_ort.runtime.extensions import register_library
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
+    FATAL,
     OPTIMIZERS_OF_GUARDS,
     UNWANTED_OPTIMIZERS,
     require_exact_arithmetic,
     switch_off_optimizers,
     temporary_folder,
 )
-
-_FATAL_ONLY = 4
 
 _REMEDY = "set options.graph_optimization_level to ORT_DISABLE_ALL first"
 
@@ -72,7 +71,7 @@ def _optimized(
 ) -> onnx.ModelProto:
     options.optimized_model_filepath = str(path)
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    options.log_severity_level = _FATAL_ONLY
+    options.log_severity_level = FATAL
     # Nothing is run, so threads are not needed.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     onnxruntime.InferenceSession(

@@ -13,6 +13,9 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import Optimizer
 
+FATAL = 4
+"""The severity at which ONNX Runtime logs nothing of a run that fails: its error says it."""
+
 _FLUSH_DENORMALS = "session.set_denormal_as_zero"
 
 WEIGHTS_FOLDER = "session.model_external_initializers_file_folder_path"

@@ -17,8 +17,8 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.obligations.examination import Examination, examine_model
+from sonnx_ort.obligations.identity import identify
 from sonnx_ort.obligations.obligation import Obligation, waiver_of
-from sonnx_ort.obligations.report import identify
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
 from sonnx_ort.options import Backend, Choices, Enforcement
