@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import chain
 from math import floor
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sonnx_ort.oracle.arithmetic import multiply_floats
 from sonnx_ort.oracle.elements import encoded_elements
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
-from sonnx_ort.oracle.functions import closely
+from sonnx_ort.oracle.functions import closely, enclosed
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import (
     NAN,
@@ -31,6 +32,7 @@ from sonnx_ort.oracle.numbers import (
     infinity,
     largest,
     power_of_two,
+    upper_bound,
 )
 from sonnx_ort.oracle.results import (
     EXACT,
@@ -44,6 +46,9 @@ from sonnx_ort.oracle.results import (
     point,
     tensor,
 )
+
+if TYPE_CHECKING:
+    from flint import arb
 
 _ZERO, _ONE = (number(Fraction(k)) for k in (0, 1))
 _FAR = 2048
@@ -181,19 +186,28 @@ def error_of_logistic(x: Number, made: Enclosed, binary: BinaryFormat) -> Fracti
     """
     del x
     roundings = relative_error(2 * ULPS_OF_EXP * 2 + 2, binary)
-    return roundings * made.upper.magnitude + 6 * half_a_subnormal(binary)
+    return roundings * upper_bound(made.upper.magnitude) + 6 * half_a_subnormal(binary)
 
 
 def error_of_tangent(x: Number, made: Enclosed, binary: BinaryFormat) -> Fraction:
     """The error of Tanh: the general formula of `tanh_acc.md`, "non-optimised Exp"."""
-    u, distance = power_of_two(-binary.precision), min(x.magnitude, Fraction(_FAR))
-    power = exponential(number(-2 * distance)).upper.value
+    distance = min(x.magnitude, Fraction(_FAR))
     doublings = max(0, floor_log2(2 * distance) + 1) if distance else 0
-    accuracy = (2 + Fraction(doublings, 2)) * 2 * u
+    tangent = max(made.lower.magnitude, made.upper.magnitude)
+
+    def bound(distance: "arb", tangent: "arb", u: "arb") -> "arb":
+        return bound_of_tangent((-2 * distance).exp(), doublings, tangent, u)
+
+    unit = power_of_two(-binary.precision)
+    return enclosed(bound, 64, distance, tangent, unit)[1] + half_a_subnormal(binary)
+
+
+def bound_of_tangent(power: "arb", doublings: int, tangent: "arb", u: "arb") -> "arb":
+    """The formula itself: `power` is e^-2|x|, and u the unit roundoff."""
+    accuracy = (4 + doublings) * u
     above = accuracy * 2 * power * (1 + u) + 2 * u * (1 - power**2)
     below = (1 + power) * ((1 + power) * (1 - u) - accuracy * power * (1 + u))
-    tangent = made.upper.magnitude or made.lower.magnitude
-    return above / below * (1 + u) + u * tangent + half_a_subnormal(binary)
+    return above / below * (1 + u) + u * tangent
 
 
 Error = Callable[[Number, Enclosed, BinaryFormat], Fraction]
@@ -272,7 +286,7 @@ def _quotients(
         return
     errors = [_error_of_weight(*pair, binary) for pair in zip(weights, depths, strict=True)]
     missed = sum(errors, Fraction(0))
-    missed += relative_error(len(weights), binary) * (upper + missed)
+    missed = upper_bound(missed + relative_error(len(weights), binary) * (upper + missed))
     if missed >= lower:
         yield from (Enclosed(NAN, NAN, reach=_ANYTHING) for _ in weights)
         return
@@ -298,4 +312,5 @@ def _error_of_weight(weight: Enclosed, depth: Fraction | None, binary: BinaryFor
         return power_of_two(-min(floor(depth), _FAR))
     # e^t - 1 is below 1.72 t for t up to 1; the rest of 1.75 t covers the product of both errors.
     relative = Fraction(7, 4) * turned + 2 * ULPS_OF_EXP * power_of_two(-binary.precision)
-    return relative * weight.upper.value + 2 * ULPS_OF_EXP * half_a_subnormal(binary)
+    underflow = 2 * ULPS_OF_EXP * half_a_subnormal(binary)
+    return relative * upper_bound(weight.upper.value) + underflow

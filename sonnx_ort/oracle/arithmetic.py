@@ -28,7 +28,7 @@ from sonnx_ort.oracle.numbers import (
     finite,
     floor_log2,
     infinity,
-    power_of_two,
+    scaled,
 )
 from sonnx_ort.profile.element_type import ElementType
 
@@ -145,10 +145,11 @@ def square_root_of_float(x: Number) -> Number:
         return x
     # Scaling by an even power of two makes the radicand an integer with twice the bits.
     exponent = 2 * _ROOT_BITS - 2 * (floor_log2(x.magnitude) // 2)
-    radicand = x.magnitude * power_of_two(exponent)
-    root = isqrt(trunc(radicand))
-    inexact = Fraction(root) ** 2 != radicand
-    return finite((root + Fraction(int(inexact), 2)) * power_of_two(-exponent // 2), negative=False)
+    numerator, denominator = scaled(x.magnitude.numerator, x.magnitude.denominator, exponent)
+    root = isqrt(numerator // denominator)
+    inexact = root * root * denominator != numerator
+    magnitude = Fraction(*scaled(2 * root + inexact, 2, -exponent // 2))
+    return finite(magnitude, negative=False)
 
 
 def remainder_of_floats(a: Number, b: Number) -> Number:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import INTEGER_FORMATS, IntegerFormat
 from sonnx_ort.oracle.numbers import Kind, Number
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 
 
@@ -38,6 +38,26 @@ Elements = tuple[Any, ...]
 
 Offends = Callable[[Elements, IntegerFormat], bool]
 """Whether elements violate a rule; the format is that of the integers, or of the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElementRule:
+    """A rule on the elements at one index.
+
+    Attributes:
+        id: Its id in the typed edition.
+        offends: Whether elements violate it.
+        told: The indices of the operands whose elements a violation reports.
+    """
+
+    id: str
+    offends: Offends
+    told: Sequence[int] = (0,)
+
+    def named(self, edition: Edition) -> str:
+        """Its id in an edition."""
+        return _PRELIMINARY.get(self.id, self.id) if edition is Edition.PRELIMINARY else self.id
+
 
 _BOTH = (0, 1)
 _WIDE = 64
@@ -92,84 +112,90 @@ def _not_held(elements: Elements, limits: IntegerFormat) -> bool:
     return x.kind is not Kind.FINITE or not limits.smallest <= trunc(x.value) <= limits.largest
 
 
-_ON_INTEGERS: Mapping[str, Sequence[tuple[str, Offends, Sequence[int]]]] = MappingProxyType(
+def _beyond_int32(position: int) -> Offends:
+    return lambda elements, _: not -(1 << 31) <= elements[position] < 1 << 31
+
+
+_RULES: Mapping[tuple[str, Family], Sequence[ElementRule]] = MappingProxyType(
     {
-        "Div": [
-            ("Div.int.C1", _zero_divisor, _BOTH),
-            ("Div.int.C2", _smallest_by_minus_one, _BOTH),
+        ("Div", Family.INTEGER): [
+            ElementRule("Div.int.C1", _zero_divisor, _BOTH),
+            ElementRule("Div.int.C2", _smallest_by_minus_one, _BOTH),
         ],
-        "Mod": [
-            ("Mod.int.C1", _zero_divisor, _BOTH),
-            ("Mod.int.C2", _smallest_by_minus_one, _BOTH),
+        ("Mod", Family.INTEGER): [
+            ElementRule("Mod.int.C1", _zero_divisor, _BOTH),
+            ElementRule("Mod.int.C2", _smallest_by_minus_one, _BOTH),
         ],
-        "BitShift": [("BitShift.int.C1", _beyond_the_width, _BOTH)],
-        "Abs": [("Abs.int.C1", _smallest, [0])],
-        "Pow": [
-            ("Pow.int.C1", _negative_exponent, _BOTH),
-            ("Pow.int.C2", _inexact_power, _BOTH),
+        ("BitShift", Family.INTEGER): [ElementRule("BitShift.int.C1", _beyond_the_width, _BOTH)],
+        ("Abs", Family.INTEGER): [ElementRule("Abs.int.C1", _smallest)],
+        ("Pow", Family.INTEGER): [
+            ElementRule("Pow.int.C1", _negative_exponent, _BOTH),
+            ElementRule("Pow.int.C2", _inexact_power, _BOTH),
         ],
+        ("Acos", Family.FLOAT): [ElementRule("Acos.float.C1", _no_cosine)],
+        ("Cast", Family.FLOAT): [ElementRule("Cast.float.C1", _not_held)],
     }
 )
-"""Per operator, the rules on integers in order, and the indices of the reported operands."""
-
-_ON_FLOATS: Mapping[str, tuple[str, Offends]] = MappingProxyType(
-    {"Acos": ("Acos.float.C1", _no_cosine), "Cast": ("Cast.float.C1", _not_held)}
-)
-"""Per operator, the rule on floats, which reports the element."""
+"""The rules on elements of a family, in order."""
 
 _PRELIMINARY = {"Div.int.C1": "Div.R5"}
 _COMPARED_IN_HALVES = frozenset({"Max", "Min"})
 _ANY_INTEGER = IntegerFormat(_WIDE, signed=True)
 
 
-def violation_of_integers(
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Where an operator has results: the rules on elements, and the format that they read."""
+
+    rules: Sequence[ElementRule]
+    limits: IntegerFormat
+
+    def broken(self, elements: Elements) -> ElementRule | None:
+        """The first rule that the elements at one index violate."""
+        return next((rule for rule in self.rules if rule.offends(elements, self.limits)), None)
+
+
+def domain(
     operator: str,
-    operands: Sequence[Array],
     element_type: ElementType,
-    edition: Edition,
-    *,
-    unneeded: Container[str] = frozenset(),
-) -> Violation | None:
-    """Find the first integers, in operands of one shape, for which an operator has no result.
+    result_type: ElementType,
+    operands: int,
+    unneeded: Container[str],
+) -> Domain:
+    """The domain of an operator.
 
-    What breaks one of the rules in `unneeded` has one.
+    Args:
+        operator: Its name.
+        element_type: The type of its operands.
+        result_type: The type of its results; a Cast to integers must be able to represent them.
+        operands: How many operands it has.
+        unneeded: Rules that do not count, because what breaks them has a result.
     """
-    limits = INTEGER_FORMATS[element_type]
-    if operator in _COMPARED_IN_HALVES and limits.signed and limits.bits == _WIDE:
-        rule = f"{operator}.int.C1"
-        return None if rule in unneeded else _beyond_int32(rule, operands)
-    for rule, offends, positions in _ON_INTEGERS.get(operator, ()):
-        if rule in unneeded:
-            continue
-        for index in np.ndindex(operands[0].shape):
-            elements = tuple(int(operand[index]) for operand in operands)
-            if offends(elements, limits):
-                broken = _PRELIMINARY.get(rule, rule) if edition is Edition.PRELIMINARY else rule
-                return Violation(broken, index, tuple(elements[position] for position in positions))
-    return None
-
-
-def violation_of_floats(
-    operator: str, operand: Array, numbers: Sequence[Number], result_type: ElementType
-) -> Violation | None:
-    """Find the first float, in row-major order, for which a unary operator has no result.
-
-    A Cast to integers must be able to represent it in the result type.
-    """
-    if operator not in _ON_FLOATS or (operator == "Cast" and result_type not in INTEGER_FORMATS):
-        return None
-    rule, offends = _ON_FLOATS[operator]
+    rules = _RULES.get((operator, element_type.family), ())
     limits = INTEGER_FORMATS.get(result_type, _ANY_INTEGER)
-    for index, number in zip(np.ndindex(operand.shape), numbers, strict=True):
-        if offends((number,), limits):
-            return Violation(rule, index, (float(operand[index]),))
+    if operator == "Cast" and result_type not in INTEGER_FORMATS:
+        rules = ()
+    if operator in _COMPARED_IN_HALVES and element_type is ElementType.INT64:
+        halves = f"{operator}.int.C1"
+        rules = [ElementRule(halves, _beyond_int32(k), (k,)) for k in range(operands)]
+    return Domain([rule for rule in rules if rule.id not in unneeded], limits)
+
+
+def violation_of_elements(
+    bounds: Domain, operands: Sequence[Array], decoded: Sequence[Sequence[Any]], edition: Edition
+) -> Violation | None:
+    """Find the first rule, and the first elements that violate it in row-major order.
+
+    The operands have one shape, and `decoded` are their exact elements.
+    """
+    for rule in bounds.rules:
+        places = zip(np.ndindex(operands[0].shape), zip(*decoded, strict=True), strict=True)
+        for index, elements in places:
+            if rule.offends(elements, bounds.limits):
+                values = tuple(_plain(operands[position][index]) for position in rule.told)
+                return Violation(rule.named(edition), index, values)
     return None
 
 
-def _beyond_int32(rule: str, operands: Sequence[Array]) -> Violation | None:
-    for operand in operands:
-        for index in np.ndindex(operand.shape):
-            number = int(operand[index])
-            if not -(1 << 31) <= number < 1 << 31:
-                return Violation(rule, index, (number,))
-    return None
+def _plain(element: Any) -> int | float:
+    return int(element) if element.dtype.kind in "iu" else float(element)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
-from sonnx_ort.oracle.numbers import Kind, Number, decode, encode, finite
+from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, decode, encode, finite
 from sonnx_ort.profile.element_type import ElementType, Family
 
 Datum = Number | int | bool
@@ -41,6 +41,17 @@ TYPES: Mapping[int, ElementType] = MappingProxyType(
 """The types by their ONNX numbers."""
 
 
+def type_numbered(number: int) -> ElementType:
+    """The type with an ONNX number.
+
+    Raises:
+        ValueError: It is none of the profile's.
+    """
+    if number not in TYPES:
+        raise ValueError(f"type {number} of ONNX has no meaning")
+    return TYPES[number]
+
+
 def converted(datum: Datum, target: ElementType) -> Datum:
     """Convert an element to another type, before rounding or modulo 2^n.
 
@@ -52,7 +63,7 @@ def converted(datum: Datum, target: ElementType) -> Datum:
         case Family.INTEGER:
             return trunc(finite_value(datum))
         case Family.FLOAT:
-            return datum if isinstance(datum, Number) else _as_number(int(datum))
+            return as_number(datum)
 
 
 def finite_value(datum: Datum) -> Fraction:
@@ -68,8 +79,11 @@ def finite_value(datum: Datum) -> Fraction:
     return datum.value
 
 
-def _as_number(value: int) -> Number:
-    return finite(Fraction(abs(value)), negative=value < 0)
+def as_number(datum: Datum) -> Number:
+    """A float as it is, and the float of an integer or bool, not yet rounded."""
+    if isinstance(datum, Number):
+        return datum
+    return finite(Fraction(abs(datum)), negative=datum < 0)
 
 
 Array = npt.NDArray[Any]
@@ -92,8 +106,34 @@ def decoded_elements(array: Array, element_type: ElementType) -> list[Any]:
     if array.dtype.kind == "b" or element_type.family is not Family.FLOAT:
         elements: list[Any] = array.ravel().tolist()
         return elements
+    return decoded_floats(array, FLOAT_FORMATS[element_type])
+
+
+def decoded_floats(array: Array, binary: BinaryFormat) -> list[Number]:
+    """The numbers of an array in row-major order."""
     bits = array.view(f"u{array.dtype.itemsize}").ravel().tolist()
-    return [decode(pattern, FLOAT_FORMATS[element_type]) for pattern in bits]
+    return [decode(pattern, binary) for pattern in bits]
+
+
+def significands_of(array: Array, binary: BinaryFormat) -> tuple[Array, Array, Array]:
+    """Floats as signed integers times powers of two: integers, exponents, and what is not finite.
+
+    The integers of infinities and NaNs are 0.
+    """
+    fraction_bits, all_ones = binary.precision - 1, (1 << binary.exponent_bits) - 1
+    bits = array.view(f"u{array.dtype.itemsize}").astype(np.uint64)
+    fractions = (bits & np.uint64((1 << fraction_bits) - 1)).astype(np.int64)
+    upper = (bits >> np.uint64(fraction_bits)).astype(np.int64)
+    exponents, negative = upper & all_ones, upper > all_ones
+    special = exponents == all_ones
+    magnitudes = np.where(exponents == 0, fractions, fractions | 1 << fraction_bits)
+    magnitudes[special] = 0
+    least = binary.smallest_exponent - fraction_bits
+    return (
+        np.where(negative, -magnitudes, magnitudes),
+        np.maximum(exponents, 1) - 1 + least,
+        special,
+    )
 
 
 def exact_elements(array: Array, element_type: ElementType) -> Exact:

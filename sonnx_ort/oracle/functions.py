@@ -25,6 +25,7 @@ from sonnx_ort.oracle.numbers import (
     floor_log2,
     infinity,
     power_of_two,
+    scaled,
 )
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ Ends = tuple[Fraction, Fraction]
 
 def logarithm(x: Fraction, bits: int) -> Ends:
     """Enclose the natural logarithm of a positive number, computed with this precision in bits."""
-    return _ends(lambda ball: ball.log(), bits, x)
+    return enclosed(lambda x: x.log(), bits, x)
 
 
 def angle(x: Fraction, bits: int) -> Ends:
     """Enclose the arc cosine of x in [-1, 1], computed with this precision in bits."""
-    return _ends(lambda ball: ball.acos(), bits, x)
+    return enclosed(lambda x: x.acos(), bits, x)
 
 
 def power(x: Fraction, y: Fraction, bits: int) -> Ends:
@@ -49,7 +50,7 @@ def power(x: Fraction, y: Fraction, bits: int) -> Ends:
 
     x is positive, and the binary logarithm of the power must not be large.
     """
-    return _ends(lambda base, exponent: base**exponent, bits, x, y)
+    return enclosed(lambda base, exponent: base**exponent, bits, x, y)
 
 
 def closely(function: "Callable[[arb], arb]", x: Fraction) -> Ends:
@@ -57,28 +58,41 @@ def closely(function: "Callable[[arb], arb]", x: Fraction) -> Ends:
 
     The value must not be zero.
     """
-    bits = 2 * _BITS
+    import flint  # noqa: PLC0415 - an optional dependency
+
+    bits = _BITS + 64
     while True:
-        lower, upper = ends = _ends(function, bits, x)
-        if lower * upper > 0 and upper - lower <= abs(lower) * power_of_two(-_BITS):
-            return ends
+        with flint.ctx.workprec(bits):
+            found = _computed(function, x)
+            # The accuracy is that of the radius, and the ends are two radii apart.
+            if found.rel_accuracy_bits() >= _BITS + 2:
+                return _ends(found)
         bits *= 2
 
 
-def _ends(compute: "Callable[..., arb]", bits: int, *numbers: Fraction) -> Ends:
-    """The ends of the ball computed from the smallest balls around some numbers."""
+def enclosed(compute: "Callable[..., arb]", bits: int, *numbers: Fraction) -> Ends:
+    """Enclose what is computed of some numbers with this precision in bits."""
     import flint  # noqa: PLC0415 - an optional dependency
 
     with flint.ctx.workprec(bits):
-        quotients = [flint.fmpq(number.numerator, number.denominator) for number in numbers]
-        ball = compute(*map(flint.arb, quotients))
-        return exact_end(ball.lower()), exact_end(ball.upper())
+        return _ends(_computed(compute, *numbers))
+
+
+def _computed(compute: "Callable[..., arb]", *numbers: Fraction) -> "arb":
+    """The ball computed from the smallest balls around some numbers."""
+    from flint import arb, fmpq  # noqa: PLC0415 - an optional dependency
+
+    return compute(*(arb(fmpq(each.numerator, each.denominator)) for each in numbers))
+
+
+def _ends(ball: "arb") -> Ends:
+    return exact_end(ball.lower()), exact_end(ball.upper())
 
 
 def exact_end(end: "arb") -> Fraction:
     """The end of a ball, which is a dyadic number."""
     significand, exponent = end.man_exp()
-    return Fraction(int(significand)) * power_of_two(int(exponent))
+    return Fraction(*scaled(int(significand), 1, int(exponent)))
 
 
 Enclose = Callable[[int], tuple[Fraction, Fraction]]

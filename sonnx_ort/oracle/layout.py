@@ -1,8 +1,9 @@
-"""Operators that only move elements: Reshape, Flatten, Squeeze, Unsqueeze, Concat, Shape, Constant.
+"""Operators that only move elements, from Reshape to Slice, and Shape and Constant.
 
 Sources: the drafts of the working group of these names, sections "Informal specification" and
 constraints. Squeeze has no draft: ONNX Squeeze, version 25; so have the versions that take shapes
-and axes as attributes. Elements keep their bits; numpy is only used for indexing.
+and axes as attributes. A Slice without axes or steps, or beyond the ends: ONNX Slice, version 13.
+Elements keep their bits; numpy is only used for indexing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -132,6 +133,44 @@ def concat(node: Node) -> tuple[Result, ...]:
     if len({each.shape[:axis] + each.shape[axis + 1 :] for each in tensors}) > 1:
         raise NotDefinedError(f"the sizes differ on other axes than {axis}")
     return (copied(np.concatenate(tensors, axis)),)
+
+
+def cut(node: Node) -> tuple[Result, ...]:
+    """Slice: the elements from start to before end, with a step, along the named axes.
+
+    Negative places count from the end; those beyond an end are moved to it. Without axes the first
+    ones are meant, without steps each is 1.
+
+    Raises:
+        NotDefinedError: Axes that do not exist or are named twice, a step of 0, or lists of several
+            lengths.
+    """
+    x = node.operand(0)
+    starts, ends, named, by = (_list_of_slice(node, *each) for each in enumerate(_OF_A_SLICE, 1))
+    starts, ends = starts or [], ends or []
+    axes = list(range(len(starts))) if named is None else named
+    steps = [1] * len(starts) if by is None else by
+    if len({len(each) for each in (starts, ends, axes, steps)}) > 1:
+        raise NotDefinedError("starts, ends, axes and steps differ in their lengths")
+    _places(axes, x.ndim)
+    if 0 in steps:
+        raise NotDefinedError("a step is 0")
+    # Python moves places to the ends as ONNX does.
+    chosen = [slice(None)] * x.ndim
+    for axis, *along in zip(axes, starts, ends, steps, strict=True):
+        chosen[axis] = slice(*along)
+    return (copied(x[tuple(chosen)]),)
+
+
+_OF_A_SLICE = ("starts", "ends", "axes", "steps")
+"""The lists of a Slice, which are attributes before version 10."""
+
+
+def _list_of_slice(node: Node, place: int, name: str) -> list[int] | None:
+    if node.version < 10:
+        return node.integers(name, []) if name in node.attributes else None
+    operand = node.optional(place)
+    return None if operand is None else operand.ravel().tolist()
 
 
 def shape(node: Node) -> tuple[Result, ...]:

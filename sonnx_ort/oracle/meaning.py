@@ -9,30 +9,31 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from sonnx_ort.oracle import activations, layout, products, quantization, ranges, recurrent, windows
-from sonnx_ort.oracle.domains import AGAINST_KERNELS, Violation
-from sonnx_ort.oracle.elements import Exact, Operands
-from sonnx_ort.oracle.enclosure import UNITS, enclosure
-from sonnx_ort.oracle.node import ELEMENT_TYPES, Node
-from sonnx_ort.oracle.operators import OPERATORS, outcome
-from sonnx_ort.oracle.results import (
-    EXACT,
-    Elements,
-    NotDefinedError,
-    Result,
-    Undefined,
-    tensor,
+from sonnx_ort.oracle import (
+    activations,
+    layout,
+    products,
+    quantization,
+    ranges,
+    recurrent,
+    tensors,
+    windows,
 )
+from sonnx_ort.oracle.elements import Exact, Operands
+from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
+from sonnx_ort.oracle.elementwise import elementwise
+from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.results import Elements, NotDefinedError, Result, Undefined, tensor
 from sonnx_ort.profile.options import Edition
 
-Array = npt.NDArray[Any]
 Compute = Callable[[Node], Sequence[Elements | Result]]
 
 _COMPUTED: Mapping[str, tuple[int, Compute]] = MappingProxyType(
     {
+        **{operator: (7, elementwise(operator)) for operator in ELEMENTWISE},
+        "ArgMax": (1, tensors.arg_max),
+        "BatchNormalization": (7, tensors.batch_normalization),
+        "Clip": (6, tensors.clip),
         "Concat": (1, layout.concat),
         "Constant": (1, layout.constant),
         "Conv": (1, products.convolve),
@@ -43,6 +44,7 @@ _COMPUTED: Mapping[str, tuple[int, Compute]] = MappingProxyType(
         "Gemm": (7, products.gemm),
         "LSTM": (7, recurrent.lstm),
         "LeakyRelu": (6, activations.leaky_relu),
+        "MatMul": (1, products.matmul),
         "MaxPool": (1, windows.max_pool),
         "QuantizeLinear": (10, quantization.quantize_linear),
         "Range": (11, ranges.range_of),
@@ -51,6 +53,7 @@ _COMPUTED: Mapping[str, tuple[int, Compute]] = MappingProxyType(
         "Shape": (1, layout.shape),
         "Sigmoid": (6, activations.function("Sigmoid")),
         "Sin": (7, activations.function("Sin")),
+        "Slice": (1, layout.cut),
         "Softmax": (1, activations.softmax),
         "Squeeze": (1, layout.squeeze),
         "Tanh": (6, activations.function("Tanh")),
@@ -59,16 +62,13 @@ _COMPUTED: Mapping[str, tuple[int, Compute]] = MappingProxyType(
 )
 """What computes an operator, and the oldest version with this meaning."""
 
-_OLDEST = MappingProxyType({"Slice": 10, "Clip": 11, "BatchNormalization": 9, "Acos": 7})
-"""The oldest versions of other operators with their meaning; 7 otherwise."""
-
 _REAL = frozenset(
-    {"Conv", "Exp", "Gemm", "LSTM", "LeakyRelu", "MaxPool", "Range", "Relu"}
+    {"Conv", "Exp", "Gemm", "LSTM", "LeakyRelu", "MatMul", "MaxPool", "Range", "Relu"}
     | {"Sigmoid", "Sin", "Softmax", "Tanh"}
 )
 """The operators that are computed over the reals too."""
 
-COMPUTED = frozenset(_COMPUTED) | OPERATORS
+COMPUTED = frozenset(_COMPUTED)
 """The operators that have a meaning here."""
 
 
@@ -96,13 +96,11 @@ def meaning(
     """
     if operator not in COMPUTED:
         raise ValueError(f"{operator} has no meaning here")
-    oldest = _COMPUTED[operator][0] if operator in _COMPUTED else _OLDEST.get(operator, 7)
+    oldest, compute = _COMPUTED[operator]
     if version < oldest:
         raise ValueError(f"{operator} has no meaning here before version {oldest}")
-    if operator in OPERATORS:
-        return _by_outcome(operator, attributes, operands, edition)
     try:
-        made = _COMPUTED[operator][1](Node(version, attributes, tuple(operands)))
+        made = compute(Node(version, attributes, tuple(operands), edition))
         return tuple(each.rounded() if isinstance(each, Elements) else each for each in made)
     except NotDefinedError as error:
         return Undefined(str(error))
@@ -140,26 +138,3 @@ def _over_the_reals(made: Elements | Result) -> Exact:
     if isinstance(made, Result):
         return made.nearest.astype(object)
     return tensor((each.ends for each in made.elements.ravel()), made.elements.shape)
-
-
-def _by_outcome(
-    operator: str, attributes: Mapping[str, Any], operands: Operands, edition: Edition
-) -> tuple[Result, ...] | Undefined:
-    """Ask `outcome` and `enclosure`, which compute the operators that have had rules first."""
-    present = [operand for operand in operands if operand is not None]
-    # The first operand of a Where is the condition.
-    element_type = ELEMENT_TYPES[present[1 if operator == "Where" else 0].dtype]
-    asked = operator, operands, element_type, edition, attributes
-    nearest = outcome(*asked, unneeded=AGAINST_KERNELS)
-    if isinstance(nearest, Violation):
-        place = "" if nearest.index is None else f" at {list(nearest.index)}"
-        return Undefined(f"the operands break {nearest.rule}{place}")
-    admitted = enclosure(*asked, unneeded=AGAINST_KERNELS)
-    if isinstance(admitted, Violation):  # It asks for the outcome first.
-        raise TypeError(f"{operator} has an outcome and breaks {admitted.rule}")
-    alone = np.array_equal(admitted.lowest, admitted.highest) and not admitted.anything.any()
-    units = UNITS.get((operator, element_type))
-    bound = EXACT if alone else "any order of summation, or rounding twice (ours)"
-    if units is not None:
-        bound = f"{units} units in the last place, measured of ONNX Runtime (ours)"
-    return (Result(nearest, admitted, np.zeros(nearest.shape, np.bool_), bound),)

@@ -13,6 +13,7 @@ from sonnx_ort.oracle.elements import Exact, exact_elements
 from sonnx_ort.oracle.numbers import BinaryFormat, Number, decode
 from sonnx_ort.oracle.results import number, tensor
 from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
 
@@ -29,11 +30,13 @@ class Node:
         attributes: The attributes that it has; lists are sequences of numbers, tensors arrays.
         operands: All operands, None for omitted ones. Those over the reals are arrays of
             `Fraction`; others have the dtype of an element type.
+        edition: The edition of the profile, which some operators depend on.
     """
 
     version: int
     attributes: Mapping[str, Any]
     operands: tuple[Array | None, ...]
+    edition: Edition = Edition.TYPED
 
     def operand(self, place: int) -> Array:
         """An operand that cannot be omitted.
@@ -78,6 +81,17 @@ class Node:
         if dtype not in ELEMENT_TYPES:
             raise ValueError(f"operand {place} has dtype {dtype}, which no element type has")
         return ELEMENT_TYPES[dtype]
+
+    def common_type(self, *places: int) -> ElementType | None:
+        """The type that some operands have in common; None over the reals.
+
+        Raises:
+            ValueError: They have several, or one that is none of the profile's.
+        """
+        kinds = {self.element_type(k): None for k in places if self.optional(k) is not None}
+        if len(kinds) > 1:
+            raise ValueError(f"operands of {' and '.join(map(str, kinds))} have no meaning")
+        return next(iter(kinds), None)
 
     def is_of_integers(self, place: int = 0) -> bool:
         """Whether an operand has an integer type."""

@@ -8,6 +8,7 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Final
 
 
@@ -81,34 +82,45 @@ class BinaryFormat:
         return 1 - self.largest_exponent
 
 
-def round_to_nearest_even(magnitude: Fraction, binary_format: BinaryFormat) -> Fraction | None:
-    """Round a nonnegative number to nearest, ties to even; None if it overflows to infinity."""
-    if magnitude == 0:
-        return magnitude
-    exponent = max(floor_log2(magnitude), binary_format.smallest_exponent)
-    spacing = power_of_two(exponent - binary_format.precision + 1)
-    rounded = nearest_integer(magnitude / spacing) * spacing
-    beyond = power_of_two(binary_format.largest_exponent + 1)
-    return None if rounded >= beyond else rounded
-
-
 def floor_log2(value: Fraction) -> int:
     """The exponent e with 2^e <= value < 2^(e + 1), for a positive value."""
-    exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    return exponent if power_of_two(exponent) <= value else exponent - 1
+    numerator, denominator = value.numerator, value.denominator
+    exponent = numerator.bit_length() - denominator.bit_length()
+    above, below = scaled(numerator, denominator, -exponent)
+    return exponent if below <= above else exponent - 1
 
 
+@cache
 def power_of_two(exponent: int) -> Fraction:
     """2^exponent, for any integer exponent."""
     return Fraction(1 << exponent) if exponent >= 0 else Fraction(1, 1 << -exponent)
 
 
+def upper_bound(value: Fraction) -> Fraction:
+    """A dyadic number of 64 bits that is not below a nonnegative one, for bounds of errors."""
+    if value == 0:
+        return value
+    exponent = floor_log2(value) - 63
+    above, below = scaled(value.numerator, value.denominator, -exponent)
+    return Fraction(*scaled(-(-above // below), 1, exponent))
+
+
 def nearest_integer(value: Fraction) -> int:
     """The integer nearest to a nonnegative number, ties to even."""
-    floor, remainder = divmod(value.numerator, value.denominator)
+    return _nearest_quotient(value.numerator, value.denominator)
+
+
+def _nearest_quotient(numerator: int, denominator: int) -> int:
+    floor, remainder = divmod(numerator, denominator)
     doubled = 2 * remainder
-    round_up = doubled > value.denominator or (doubled == value.denominator and floor % 2 == 1)
-    return floor + round_up
+    return floor + (doubled > denominator or (doubled == denominator and floor % 2 == 1))
+
+
+def scaled(numerator: int, denominator: int, exponent: int) -> tuple[int, int]:
+    """A fraction times 2^exponent, not reduced."""
+    if exponent < 0:
+        return numerator, denominator << -exponent
+    return numerator << exponent, denominator
 
 
 def decode(bits: int, binary_format: BinaryFormat) -> Number:
@@ -121,33 +133,35 @@ def decode(bits: int, binary_format: BinaryFormat) -> Number:
         return NAN if fraction else infinity(negative=negative)
     significand = fraction if exponent == 0 else fraction | (1 << fraction_bits)
     power = max(exponent, 1) - binary_format.largest_exponent - fraction_bits
-    return finite(Fraction(significand) * power_of_two(power), negative=negative)
+    return finite(Fraction(*scaled(significand, 1, power)), negative=negative)
 
 
 def encode(number: Number, binary_format: BinaryFormat) -> int:
     """The bit pattern of a datum, rounded to nearest even; NaN is the positive quiet one."""
     fraction_bits = binary_format.precision - 1
     sign = int(number.negative) << (fraction_bits + binary_format.exponent_bits)
-    infinite = sign | (_all_ones(binary_format) << fraction_bits)
+    infinite = _all_ones(binary_format) << fraction_bits
     match number.kind:
         case Kind.NAN:
             return infinite | (1 << (fraction_bits - 1))
         case Kind.INFINITE:
-            return infinite
+            return sign | infinite
         case Kind.FINITE:
-            rounded = round_to_nearest_even(number.magnitude, binary_format)
-            return infinite if rounded is None else sign | _magnitude_bits(rounded, binary_format)
+            return sign | min(infinite, _rounded_bits(number.magnitude, binary_format))
 
 
-def _magnitude_bits(magnitude: Fraction, binary_format: BinaryFormat) -> int:
-    """The exponent and fraction fields of a representable number."""
+def _rounded_bits(magnitude: Fraction, binary_format: BinaryFormat) -> int:
+    """The exponent and fraction fields of a magnitude rounded to nearest, ties to even.
+
+    A significand that is rounded up to the next power of two carries into the exponent.
+    """
+    if magnitude == 0:
+        return 0
     fraction_bits = binary_format.precision - 1
-    smallest = power_of_two(binary_format.smallest_exponent)
-    if magnitude < smallest:
-        return int(magnitude / smallest * (1 << fraction_bits))
-    exponent = floor_log2(magnitude)
-    fraction = int((magnitude / power_of_two(exponent) - 1) * (1 << fraction_bits))
-    return ((exponent + binary_format.largest_exponent) << fraction_bits) | fraction
+    exponent = max(floor_log2(magnitude), binary_format.smallest_exponent)
+    ends = scaled(magnitude.numerator, magnitude.denominator, fraction_bits - exponent)
+    place = exponent - binary_format.smallest_exponent
+    return (place << fraction_bits) + _nearest_quotient(*ends)
 
 
 def _all_ones(binary_format: BinaryFormat) -> int:

@@ -1,9 +1,8 @@
-"""The profile's operators on arrays: the result, or the first violated rule.
+"""The profile's rules on operands: the first that is violated, or what comes of the operands.
 
 Sources: the two editions of SONNX Div and the preliminary edition of SONNX Sub, "Restrictions":
 equal shapes (R1). For other operators the shape rule is the same in both editions. `domains` has
-the rules on elements, `single_operands` those of operators that are not element-wise, which
-`tensors` computes.
+the rules on elements, `single_operands` those of operators that are not element-wise.
 """
 
 from collections.abc import Container
@@ -13,10 +12,11 @@ from typing import Any
 import numpy.typing as npt
 
 from sonnx_ort.oracle import elementwise, single_operands
-from sonnx_ort.oracle.domains import Violation, violation_of_floats, violation_of_integers
-from sonnx_ort.oracle.elements import Attributes, Operands, decoded_elements, encoded_elements
-from sonnx_ort.oracle.tensors import tensor_result
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.oracle.domains import Violation, domain, violation_of_elements
+from sonnx_ort.oracle.elements import Attributes, Operands, decoded_elements
+from sonnx_ort.oracle.meaning import meaning
+from sonnx_ort.oracle.results import Undefined
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 
 Array = npt.NDArray[Any]
@@ -27,11 +27,14 @@ NO_ATTRIBUTES: Attributes = MappingProxyType({})
 ZEROS_OF_EITHER_SIGN = frozenset({"Max", "Min", "Clip", "MatMul", "BatchNormalization"})
 """Operators that may return a zero of either sign for zeros of both signs.
 
-Compare their results by value. `outcome` considers 0 larger than -0, as IEEE 754-2019 does (9.6).
+Compare their results by value. The oracle considers 0 larger than -0, as IEEE 754-2019 does (9.6).
 """
 
 OPERATORS = elementwise.OPERATORS | single_operands.OPERATORS
-"""The operators that the oracle computes."""
+"""The operators that have an `outcome`."""
+
+_NEWEST = 1 << 10
+"""A version in which all operators have their newest meaning."""
 
 
 def outcome(  # noqa: PLR0913 - what a node has
@@ -46,8 +49,8 @@ def outcome(  # noqa: PLR0913 - what a node has
     """The exact results of an operator, each rounded once, or the first violated rule.
 
     For a NaN result, any quiet NaN is correct; for some operators a zero of either sign is, see
-    `ZEROS_OF_EITHER_SIGN`. For operators without a finite exact computation, `enclosure` gives
-    other correct results.
+    `ZEROS_OF_EITHER_SIGN`. For operators without a finite exact computation, `meaning` admits
+    other results too.
 
     Args:
         operator: Its name.
@@ -59,26 +62,43 @@ def outcome(  # noqa: PLR0913 - what a node has
         unneeded: Rules of `AGAINST_KERNELS` that do not count, because no kernel is wrong there.
 
     Raises:
+        ValueError: The operator does not support the type, or the operands do not fit each other.
+    """
+    broken = violation(operator, operands, element_type, edition, attributes, unneeded=unneeded)
+    if broken is not None:
+        return broken
+    found = meaning(operator, _NEWEST, attributes, operands, edition)
+    if not isinstance(found, Undefined):
+        return found[0].nearest
+    raise ValueError(f"{operator} has no result: {found.reason}")
+
+
+def violation(  # noqa: PLR0913 - what a node has
+    operator: str,
+    operands: Operands,
+    element_type: ElementType,
+    edition: Edition,
+    attributes: Attributes = NO_ATTRIBUTES,
+    *,
+    unneeded: Container[str] = frozenset(),
+) -> Violation | None:
+    """The first rule that operands violate; the arguments are those of `outcome`.
+
+    Raises:
         ValueError: The operator does not support the type.
     """
     if operator in single_operands.OPERATORS:
-        broken = single_operands.single_operand_violation(operator, operands, attributes)
-        return broken or tensor_result(operator, operands, element_type, attributes)
+        return single_operands.single_operand_violation(operator, operands, attributes)
+    elementwise.computation(operator, element_type, edition, attributes)
     present = [operand for operand in operands if operand is not None]
-    compute = elementwise.computation(operator, element_type, edition, attributes)
     if len({operand.shape for operand in present}) > 1:
         return Violation(_shape_rule(operator, element_type, edition))
     result_type = elementwise.result_type(operator, element_type, attributes)
+    bounds = domain(operator, element_type, result_type, len(present), unneeded)
+    if not bounds.rules:
+        return None
     decoded = [decoded_elements(operand, element_type) for operand in present]
-    broken = None
-    if element_type.family is Family.INTEGER:
-        broken = violation_of_integers(operator, present, element_type, edition, unneeded=unneeded)
-    elif element_type.family is Family.FLOAT:
-        broken = violation_of_floats(operator, present[0], decoded[0], result_type)
-    if broken is not None:
-        return broken
-    results = [compute(*place) for place in zip(*decoded, strict=True)]
-    return encoded_elements(results, result_type).reshape(present[0].shape)
+    return violation_of_elements(bounds, present, decoded, edition)
 
 
 def _shape_rule(operator: str, element_type: ElementType, edition: Edition) -> str:

@@ -1,8 +1,8 @@
-"""Sums of products: Gemm, Conv and ConvInteger.
+"""Sums of products: MatMul, Gemm, Conv and ConvInteger.
 
-Sources: the drafts of the working group of these names. The draft of Gemm has neither factors nor
-transposition nor broadcasting, that of Conv two spatial axes and no text on floats; for these ONNX
-Gemm, version 13, and Conv, version 22.
+Sources: the drafts of the working group of these names. The draft of MatMul has matrices only, that
+of Gemm neither factors nor transposition nor broadcasting, that of Conv two spatial axes and no
+text on floats; for these ONNX MatMul and Gemm, version 13, and Conv, version 22.
 
 Over the reals a sum is exact. In a type a kernel may add in any order, with fused operations or
 without; `relative_error` bounds what n roundings do to a sum, relative to the sum of magnitudes.
@@ -18,14 +18,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.arithmetic import (
-    add_floats,
-    multiply_floats,
+from sonnx_ort.oracle.arithmetic import add_floats, multiply_floats
+from sonnx_ort.oracle.elements import (
+    Exact,
+    decoded_floats,
+    encoded_elements,
+    exact_elements,
+    significands_of,
 )
-from sonnx_ort.oracle.elements import Exact, encoded_elements
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number
+from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, power_of_two
 from sonnx_ort.oracle.results import (
     Elements,
     Enclosed,
@@ -48,25 +51,39 @@ _ZERO, _ONE = (number(Fraction(k)) for k in (0, 1))
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A matrix of integers that are multiples of 1 / denominator; zero where `special` is set."""
+    """A matrix of integers that are multiples of a unit; zero where a number is not finite.
 
+    Attributes:
+        source: The matrix in its type.
+        integers: The integers.
+        unit: The unit.
+        special: Which numbers are not finite.
+    """
+
+    source: Array
     integers: Exact
-    denominator: int
+    unit: Fraction
     special: npt.NDArray[np.bool_]
 
 
-def scaled(matrix: Exact) -> Scaled:
-    """Scale finite numbers to integers, so that sums of products need no fractions."""
-    flat = matrix.ravel().tolist()
-    special = np.array([n.kind is not Kind.FINITE for n in flat], np.bool_).reshape(matrix.shape)
-    denominator = lcm(*(n.magnitude.denominator for n in flat))
-    integers = [n.value.numerator * (denominator // n.magnitude.denominator) for n in flat]
-    return Scaled(tensor(integers, matrix.shape), denominator, special)
+def scaled(matrix: Array, binary: BinaryFormat | None) -> Scaled:
+    """Scale numbers to integers, so that sums of products need no fractions."""
+    if binary is None:
+        flat = [Fraction(each) for each in matrix.ravel().tolist()]
+        unit = Fraction(1, lcm(*(each.denominator for each in flat)))
+        integers = tensor((int(each / unit) for each in flat), matrix.shape)
+        return Scaled(matrix, integers, unit, np.zeros(matrix.shape, np.bool_))
+    significands, exponents, special = significands_of(matrix, binary)
+    places = exponents[significands != 0]
+    least = int(places.min()) if places.size else 0
+    shifts = np.maximum(exponents - least, 0)
+    integers = significands.astype(object) << shifts.astype(object)
+    return Scaled(matrix, integers, power_of_two(least), special)
 
 
 def sums_of_products(
-    rows: Exact,
-    columns: Exact,
+    rows: Array,
+    columns: Array,
     addends: Exact | None,
     binary: BinaryFormat | None,
     factor: Number = _ONE,
@@ -74,19 +91,19 @@ def sums_of_products(
     """The product of two matrices times a factor, plus a third one, as `Enclosed`.
 
     Args:
-        rows: The first matrix.
+        rows: The first matrix, of `Fraction` over the reals.
         columns: The second one.
-        addends: What is added, of the shape of the product.
+        addends: What is added, exact elements in the shape of the product.
         binary: The format of a kernel; None over the reals.
         factor: The factor, by which a kernel may multiply before it adds, or behind.
     """
-    left, right = scaled(rows), scaled(columns)
+    left, right = scaled(rows, binary), scaled(columns, binary)
     totals = left.integers @ right.integers
     magnitudes = abs(left.integers) @ abs(right.integers)
-    unit = Fraction(1, left.denominator * right.denominator)
+    unit = left.unit * right.unit
     special = np.logical_or.outer(left.special.any(1), right.special.any(0))
-    # One for each product or sum in it, two for factors, one for the last sum.
-    roundings = rows.shape[1] + 3
+    # One for each product or sum of products, one for another summand, two for factors.
+    roundings = rows.shape[1] + (addends is not None) + 2 * (factor != _ONE)
     relative = Fraction(0) if binary is None else relative_error(roundings, binary)
     underflow = Fraction(0) if binary is None else 2 * roundings * half_a_subnormal(binary)
     underflow *= max(factor.magnitude, Fraction(1))
@@ -95,16 +112,63 @@ def sums_of_products(
         addend = _ZERO if addends is None else addends.item(i, j)
         plain = unit * magnitudes[i, j]
         magnitude = factor.magnitude * plain + addend.magnitude
-        error = relative * magnitude + underflow
+        error = relative * magnitude + underflow if magnitude else Fraction(0)
         reach = max(plain * (1 + relative), magnitude + error)
-        if special[i, j] or addend.kind is not Kind.FINITE or factor.kind is not Kind.FINITE:
-            total = reduce(add_floats, map(multiply_floats, rows[i], columns[:, j]), _ZERO)
-            total = add_floats(multiply_floats(factor, total), addend)
-            result[i, j] = Enclosed(total, total, reach=reach)
-        else:
-            total = number(factor.value * unit * totals[i, j] + addend.value)
-            result[i, j] = Enclosed(total, total, error, reach)
+        finite = not special[i, j] and {addend.kind, factor.kind} == {Kind.FINITE}
+        total = number(unit * totals[i, j])
+        if special[i, j] and binary is not None:
+            total = _special_sum(left, right, (i, j), binary)
+        total = add_floats(multiply_floats(factor, total), addend)
+        result[i, j] = Enclosed(total, total, error if finite else Fraction(0), reach)
     return result
+
+
+def _special_sum(
+    left: Scaled, right: Scaled, place: tuple[int, int], binary: BinaryFormat
+) -> Number:
+    """The infinity or NaN that a row by a column is, by the products that are not finite."""
+    i, j = place
+    chosen = left.special[i] | right.special[:, j]
+    pairs = (
+        decoded_floats(line, binary) for line in (left.source[i, chosen], right.source[chosen, j])
+    )
+    return reduce(add_floats, map(multiply_floats, *pairs))
+
+
+def matmul(node: Node) -> tuple[Elements | Result, ...]:
+    """MatMul: the products of the matrices in the last two axes; the axes before are broadcast.
+
+    A vector is a row of A or a column of B, without an axis in the result.
+
+    Raises:
+        NotDefinedError: The shapes do not fit each other.
+    """
+    element_type, integers = node.common_type(0, 1), node.is_of_integers()
+    a, b = (node.exact(k) if integers else node.operand(k) for k in (0, 1))
+    if not a.ndim or not b.ndim:
+        raise NotDefinedError(f"A {a.shape} or B {b.shape} has no axis")
+    left, right = (a if a.ndim > 1 else a[None]), (b if b.ndim > 1 else b[:, None])
+    try:
+        batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    except ValueError:
+        batch = None
+    if batch is None or left.shape[-1] != right.shape[-2]:
+        raise NotDefinedError(f"{a.shape} and {b.shape} have no product")
+    left, right = (np.broadcast_to(m, (*batch, *m.shape[-2:])) for m in (left, right))
+    sums = np.empty((*batch, left.shape[-2], right.shape[-1]), object)
+    for index in np.ndindex(*batch):
+        one, other = left[index], right[index]
+        sums[index] = one @ other if integers else sums_of_products(one, other, None, node.format())
+    kept = (left.shape[-2:-1] if a.ndim > 1 else ()), (right.shape[-1:] if b.ndim > 1 else ())
+    sums = sums.reshape((*batch, *kept[0], *kept[1]))
+    if element_type is not None and integers:
+        return (_encoded(sums, element_type),)
+    return (Elements(sums, element_type, _ANY_ORDER),)
+
+
+def _encoded(sums: Exact, element_type: ElementType) -> Result:
+    """Exact integers modulo the width of a type."""
+    return exactly(encoded_elements(sums.ravel().tolist(), element_type).reshape(sums.shape))
 
 
 def gemm(node: Node) -> tuple[Elements | Result, ...]:
@@ -113,7 +177,7 @@ def gemm(node: Node) -> tuple[Elements | Result, ...]:
     Raises:
         NotDefinedError: The shapes do not fit each other.
     """
-    a, b = node.exact(0), node.exact(1)
+    a, b = node.operand(0), node.operand(1)
     if a.ndim != 2 or b.ndim != 2:
         raise NotDefinedError(f"A {a.shape} and B {b.shape} do not both have two axes")
     a, b = (m.T if node.integer(s, 0) else m for m, s in ((a, "transA"), (b, "transB")))
@@ -126,13 +190,13 @@ def gemm(node: Node) -> tuple[Elements | Result, ...]:
             c = np.broadcast_to(c, shape)
         except ValueError as error:
             raise NotDefinedError(f"C {c.shape} cannot be broadcast to {shape}") from error
-    element_type = node.element_type()
+    element_type = node.common_type(0, 1, 2)
     alpha, beta = node.factor("alpha", 1), node.factor("beta", 1)
     if element_type is not None and node.is_of_integers():
         if {alpha, beta} != {_ONE}:
             raise NotDefinedError("no document says what alpha and beta do to integers")
-        total = (a @ b) + (0 if c is None else c)
-        return (exactly(encoded_elements(total.ravel().tolist(), element_type).reshape(shape)),)
+        exact = (exact_elements(each, element_type) for each in (a, b))
+        return (_encoded(np.matmul(*exact) + (0 if c is None else c), element_type),)
     if c is not None and beta != _ONE:
         c = tensor((multiply_floats(beta, each) for each in c.ravel()), shape)
     sums = sums_of_products(a, b, c, node.format(), alpha)
@@ -148,20 +212,20 @@ def convolve(node: Node) -> tuple[Elements, ...]:
     Raises:
         NotDefinedError: Attributes and shapes do not fit each other.
     """
-    x, w = node.exact(0), node.exact(1)
+    x, w = node.operand(0), node.operand(1)
     bias = node.exact(2) if node.optional(2) is not None else None
     if bias is not None and bias.shape != w.shape[:1]:
         raise NotDefinedError(f"B {bias.shape} has not one element for each of {w.shape[0]}")
-    binary = node.format()
+    element_type, binary = node.common_type(0, 1, 2), node.format()
 
-    def compute(rows: Exact, columns: Exact, outputs: slice) -> Exact:
+    def compute(rows: Array, columns: Array, outputs: slice) -> Exact:
         if bias is None:
             addends = None
         else:
             addends = np.broadcast_to(bias[outputs], (rows.shape[0], columns.shape[1]))
         return sums_of_products(rows, columns, addends, binary)
 
-    return (Elements(_convolution(node, x, w, _ZERO, compute), node.element_type(), _ANY_ORDER),)
+    return (Elements(convolution(node, x, w, 0, compute), element_type, _ANY_ORDER),)
 
 
 def convolve_integers(node: Node) -> tuple[Result, ...]:
@@ -178,13 +242,12 @@ def convolve_integers(node: Node) -> tuple[Result, ...]:
     if zeros.ndim > 1 or zeros.size not in (1, w.shape[0]):
         raise NotDefinedError(f"w_zero_point {zeros.shape} is no scalar, nor one for each output")
     along = zeros.reshape(-1, *[1] * (w.ndim - 1))
-    sums = _convolution(node, x - zero, w - along, 0 - zero, lambda a, b, _: a @ b)
-    encoded = encoded_elements(sums.ravel().tolist(), ElementType.INT32)
-    return (exactly(encoded.reshape(sums.shape)),)
+    sums = convolution(node, x - zero, w - along, 0 - zero, lambda a, b, _: a @ b)
+    return (_encoded(sums, ElementType.INT32),)
 
 
-def _convolution(
-    node: Node, x: Exact, w: Exact, padding: Any, compute: Callable[[Exact, Exact, slice], Exact]
+def convolution(
+    node: Node, x: Array, w: Array, padding: int, compute: Callable[[Array, Array, slice], Exact]
 ) -> Exact:
     """Convolve group by group; `compute` gets windows as rows, kernels as columns, and outputs."""
     group = node.integer("group", 1)

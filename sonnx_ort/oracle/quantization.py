@@ -19,9 +19,9 @@ from sonnx_ort.oracle.arithmetic import (
     divide_floats,
     multiply_floats,
 )
-from sonnx_ort.oracle.elements import TYPES, Exact, encoded_elements
+from sonnx_ort.oracle.elements import Exact, encoded_elements, type_numbered
 from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
-from sonnx_ort.oracle.node import ELEMENT_TYPES, Node
+from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import (
     BinaryFormat,
     Kind,
@@ -66,9 +66,10 @@ def quantize_linear(node: Node) -> tuple[Result, ...]:
     x, scales = node.exact(0), node.exact(1)
     if any(scale.is_zero for scale in scales.ravel().tolist()):
         raise NotDefinedError("y_scale is 0")
-    limits = INTEGER_FORMATS.get(_quantized_type(node))
+    quantized_type = _result_type(node, 2, ElementType.UINT8)
+    limits = INTEGER_FORMATS.get(quantized_type)
     if limits is None:
-        raise NotDefinedError(f"{_quantized_type(node)} is no integer type")
+        raise NotDefinedError(f"{quantized_type} is no integer type")
     binary = _precision(node)
     place = _scale_of(node)
     zeros = _zero_points(node, scales.shape)
@@ -79,7 +80,7 @@ def quantize_linear(node: Node) -> tuple[Result, ...]:
         for index in np.ndindex(x.shape)
     ]
     undefined = np.array([each is None for each in quantized], np.bool_).reshape(x.shape)
-    encoded = encoded_elements([each or 0 for each in quantized], _quantized_type(node))
+    encoded = encoded_elements([each or 0 for each in quantized], quantized_type)
     return (exactly(encoded.reshape(x.shape), undefined, _NEITHER),)
 
 
@@ -103,16 +104,17 @@ def _rounded(datum: Number, binary: BinaryFormat | None) -> Number:
     return datum if binary is None else decode(encode(datum, binary), binary)
 
 
-def _quantized_type(node: Node) -> ElementType:
-    if node.optional(2) is not None:
-        return ELEMENT_TYPES[node.operand(2).dtype]
+def _result_type(node: Node, place: int, otherwise: ElementType) -> ElementType:
+    """The type that the node says, else that of an operand, or another if this is left out."""
     chosen = node.integer("output_dtype", 0)
-    return TYPES[chosen] if chosen else ElementType.UINT8
+    if chosen:
+        return type_numbered(chosen)
+    return (node.element_type(place) if node.optional(place) is not None else None) or otherwise
 
 
 def _precision(node: Node) -> BinaryFormat | None:
     chosen = node.integer("precision", 0)
-    return FLOAT_FORMATS[TYPES[chosen]] if chosen else node.format(1)
+    return FLOAT_FORMATS[type_numbered(chosen)] if chosen else node.format(1)
 
 
 def _scale_of(node: Node) -> Callable[[Indices], Indices]:
@@ -152,8 +154,7 @@ def dequantize_linear(node: Node) -> tuple[Elements, ...]:
     """
     x, scales, place = node.exact(0), node.exact(1), _scale_of(node)
     zeros = _zero_points(node, scales.shape)
-    chosen = node.integer("output_dtype", 0)
-    result_type = TYPES[chosen] if chosen else ELEMENT_TYPES[node.operand(1).dtype]
+    result_type = _result_type(node, 1, ElementType.FLOAT)
     binary = FLOAT_FORMATS[result_type]
     wraps = node.element_type(0) is ElementType.INT32
     elements = []

@@ -304,12 +304,14 @@ def _state(node: Node, place: int, way: int, sizes: Sizes) -> Exact:
     return tensor(_balls(found[way].ravel().tolist()), found.shape[1:])
 
 
-def _balls(numbers: Iterable[Number]) -> Iterator["arb"]:
-    """The balls that are these numbers; NaN for infinities."""
+def _balls(numbers: "Iterable[Number | arb]") -> Iterator["arb"]:
+    """The balls that are these numbers; NaN for infinities. Balls stay what they are."""
     from flint import arb, fmpq  # noqa: PLC0415 - an optional dependency
 
     for each in numbers:
-        if each.kind is Kind.FINITE:
+        if not isinstance(each, Number):
+            yield each
+        elif each.kind is Kind.FINITE:
             yield arb(fmpq(each.value.numerator, each.value.denominator))
         else:
             yield arb("nan")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
 from sonnx_ort.oracle.elements import Exact, encoded_elements
-from sonnx_ort.oracle.enclosure import Enclosure
+from sonnx_ort.oracle.enclosure import Enclosure, alike, assert_alike, between
 from sonnx_ort.oracle.numbers import Kind, Number, finite, power_of_two
 from sonnx_ort.profile.element_type import ElementType
 
@@ -61,12 +61,11 @@ class Copies:
 
     def admits(self, found: Array) -> Mask:
         """Which results have these bits."""
-        _assert_alike(found, self.elements)
+        assert_alike(found, self.elements)
         if found.dtype.kind in "OUS":
-            return np.asarray(found == self.elements, np.bool_)
-        width = f"u{found.dtype.itemsize}"
-        bits = [np.ascontiguousarray(each).view(width) for each in (found, self.elements)]
-        return np.asarray(bits[0] == bits[1], np.bool_).reshape(found.shape)
+            return alike(found, self.elements)
+        bits = [_bits(each) for each in (found, self.elements)]
+        return np.asarray(bits[0] == bits[1], np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class Choices:
 
     def admits(self, found: Array) -> Mask:
         """Which results are among the integers."""
-        _assert_alike(found, self.nearest)
+        assert_alike(found, self.nearest)
         among = [e in chosen for e, chosen in zip(found.ravel().tolist(), self.sets, strict=True)]
         return np.array(among, np.bool_).reshape(found.shape)
 
@@ -110,35 +109,76 @@ class Result:
     bound: str = EXACT
     reason: str = ""
 
-    def verdicts(self, found: Array) -> npt.NDArray[np.object_]:
-        """The verdict on each computed element; zeros of both signs are equal, and so are NaNs.
+    def exact(self, found: Array) -> Mask:
+        """Which computed elements are the nearest ones; none of those that are undefined.
+
+        Zeros of both signs are equal, and so are NaNs; elements that are moved keep their bits.
 
         Raises:
             ValueError: The results have another type or shape.
         """
-        verdicts = np.full(found.shape, Verdict.OUTSIDE, object)
-        verdicts[self.admitted.admits(found)] = Verdict.ADMITTED
-        if isinstance(self.admitted, Copies):
-            verdicts[verdicts == Verdict.ADMITTED] = Verdict.EXACT
-        else:
-            verdicts[_equal(found, self.nearest)] = Verdict.EXACT
+        assert_alike(found, self.nearest)
+        moved = isinstance(self.admitted, Copies)
+        equal = self.admitted.admits(found) if moved else alike(found, self.nearest)
+        return equal & ~self.undefined
+
+    def outside(self, found: Array) -> Mask:
+        """Which computed elements are not admitted; none of those that are undefined.
+
+        Raises:
+            ValueError: The results have another type or shape.
+        """
+        return ~(self.admitted.admits(found) | self.undefined)
+
+    def verdicts(self, found: Array) -> npt.NDArray[np.object_]:
+        """The verdict on each computed element.
+
+        Raises:
+            ValueError: The results have another type or shape.
+        """
+        verdicts = np.full(found.shape, Verdict.ADMITTED, object)
+        verdicts[self.outside(found)] = Verdict.OUTSIDE
+        verdicts[self.exact(found)] = Verdict.EXACT
         verdicts[self.undefined] = Verdict.UNDEFINED
         return verdicts
 
+    def units(self, found: Array) -> npt.NDArray[Any]:
+        """How many representable numbers each computed element is away from the nearest one.
 
-def _equal(found: Array, expected: Array) -> Mask:
-    # Reading a signaling NaN raises the invalid-operation flag.
-    with np.errstate(invalid="ignore"):
-        equal = found == expected
-        if found.dtype.kind not in "biu":
-            equal |= np.isnan(found) & np.isnan(expected)
-    return np.asarray(equal)
+        Of integers and bools it is the difference. Elements that are equal are 0 away; -1 stands
+        for no distance: of a NaN or an infinity to something else, and of unequal texts.
+
+        Raises:
+            ValueError: The results have another type or shape.
+        """
+        assert_alike(found, self.nearest)
+        equal = alike(found, self.nearest)
+        if found.dtype.kind in "OUS":
+            return np.where(equal, 0, -1)
+        if found.dtype.kind in "biu":
+            places = [_wide(each) for each in (found, self.nearest)]
+            return np.asarray(abs(places[0] - places[1]))
+        away = abs(_place(found) - _place(self.nearest))
+        with np.errstate(invalid="ignore"):
+            apart = ~equal & ~(np.isfinite(found) & np.isfinite(self.nearest))
+        return np.where(equal, 0, np.where(apart, -1, away))
 
 
-def _assert_alike(found: Array, expected: Array) -> None:
-    if (found.dtype, found.shape) != (expected.dtype, expected.shape):
-        description = f"{found.dtype} {found.shape}, not {expected.dtype} {expected.shape}"
-        raise ValueError(f"results are {description}")
+def _place(floats: Array) -> npt.NDArray[Any]:
+    """The place of each float in the order of a format's numbers; 0 for both zeros."""
+    sign = 1 << (8 * floats.dtype.itemsize - 1)
+    bits = _wide(_bits(floats))
+    return np.where(bits < sign, bits, sign - bits)
+
+
+def _wide(integers: Array) -> npt.NDArray[Any]:
+    """Integers whose differences do not wrap."""
+    return integers.astype(np.int64 if integers.dtype.itemsize < 8 else object)
+
+
+def _bits(elements: Array) -> Array:
+    width = f"u{elements.dtype.itemsize}"
+    return np.ascontiguousarray(elements).view(width).reshape(elements.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +199,6 @@ class Enclosed:
     error: Fraction = Fraction(0)
     reach: Fraction = Fraction(0)
     defined: bool = True
-
-    @property
-    def middle(self) -> Number:
-        """The number itself if both ends are the same, else one between them."""
-        if self.lower == self.upper or self.upper.kind is not Kind.FINITE:
-            return self.upper
-        return number((self.lower.value + self.upper.value) / 2)
 
     @property
     def ends(self) -> Ends | None:
@@ -202,32 +235,37 @@ class Elements:
     reason: str = ""
 
     def rounded(self) -> Result:
-        """The result in its type.
+        """The result in its type, in which both ends of each enclosure are taken to round alike.
 
         Raises:
             ValueError: The elements are real.
         """
         if self.element_type is None:
             raise ValueError("real elements have no type to round them to")
-        element_type, shape, flat = (
-            self.element_type,
-            self.elements.shape,
-            self.elements.ravel().tolist(),
-        )
-        limit = power_of_two(FLOAT_FORMATS[element_type].largest_exponent)
+        element_type, shape = self.element_type, self.elements.shape
+        flat: list[Enclosed] = self.elements.ravel().tolist()
 
         def encoded(numbers: Iterable[Number]) -> Array:
             return encoded_elements(list(numbers), element_type).reshape(shape)
 
-        enclosure = Enclosure(
-            encoded(_moved(e.lower, -e.error) for e in flat),
-            encoded(_moved(e.upper, e.error) for e in flat),
-            np.array([e.reach >= limit for e in flat], np.bool_).reshape(shape),
+        def mask(values: Iterable[bool]) -> Mask:
+            return np.array(list(values), np.bool_).reshape(shape)
+
+        nearest = lowest = highest = encoded(e.upper for e in flat)
+        if any(e.lower is not e.upper or e.error for e in flat):
+            lowest = encoded(_moved(e.lower, -e.error) for e in flat)
+            highest = encoded(_moved(e.upper, e.error) for e in flat)
+        limit = power_of_two(FLOAT_FORMATS[element_type].largest_exponent)
+        anything = mask(e.reach >= limit for e in flat)
+        undefined = mask(not e.defined for e in flat)
+        alone = not anything.any() and bool(alike(lowest, highest).all())
+        return Result(
+            nearest,
+            Enclosure(lowest, highest, anything),
+            undefined,
+            EXACT if alone else self.bound,
+            self.reason if undefined.any() else "",
         )
-        undefined = np.array([not e.defined for e in flat], np.bool_).reshape(shape)
-        reason = self.reason if undefined.any() else ""
-        nearest = encoded(e.middle for e in flat)
-        return Result(nearest, enclosure, undefined, self.bound, reason)
 
 
 def _moved(end: Number, distance: Fraction) -> Number:
@@ -246,8 +284,7 @@ def tensor(elements: Iterable[Any], shape: Sequence[int]) -> Exact:
 def exactly(nearest: Array, undefined: Mask | None = None, reason: str = "") -> Result:
     """A result of which no other is admitted."""
     mask = np.zeros(nearest.shape, np.bool_) if undefined is None else undefined
-    alone = Enclosure(nearest, nearest, np.zeros(nearest.shape, np.bool_))
-    return Result(nearest, alone, mask, EXACT, reason if mask.any() else "")
+    return Result(nearest, between(nearest, nearest), mask, EXACT, reason if mask.any() else "")
 
 
 def copied(elements: Array) -> Result:

@@ -1,22 +1,21 @@
-"""The operators on whole tensors, and broadcasting.
+"""BatchNormalization, Clip and ArgMax, and the profile's Broadcast.
 
-Source: SONNX Broadcast, "Informal specification": condition 1 (ranks), condition 2 (sizes) and the
+Sources: SONNX Broadcast, "Informal specification": condition 1 (ranks), condition 2 (sizes) and the
 relations between multi-indexes of step 1 and step 2, evaluated index by index; indexes start at 0
-here and at 1 there.
-
-Sources: the drafts of the working group, section "Informal specification" of each, on reals and on
-floats. Tensors here are arrays of exact elements; numpy is only used for indexing.
+here and at 1 there. For the operators the drafts of the working group, section "Informal
+specification" of each, on reals and on floats, and ONNX for axes that count from the end, bounds of
+one element, and types of a BatchNormalization that differ.
 """
 
 from collections.abc import Sequence
-from functools import reduce
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sonnx_ort.oracle.arithmetic import (
-    FLOAT_FORMATS,
     add_floats,
     divide_floats,
     multiply_floats,
@@ -24,12 +23,28 @@ from sonnx_ort.oracle.arithmetic import (
     subtract_floats,
 )
 from sonnx_ort.oracle.domains import Violation
-from sonnx_ort.oracle.elements import Attributes, Exact, encoded_elements, exact_elements, zero_of
-from sonnx_ort.oracle.numbers import Kind, Number, decode, less
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.oracle.elements import encoded_elements
+from sonnx_ort.oracle.enclosure import half_a_subnormal, relative_error
+from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.numbers import BinaryFormat, Kind, Number, less, power_of_two, upper_bound
+from sonnx_ort.oracle.results import (
+    UNDEFINED,
+    Elements,
+    Enclosed,
+    NotDefinedError,
+    Result,
+    exactly,
+    point,
+    tensor,
+)
 
 Array = npt.NDArray[Any]
 Sizes = tuple[int, ...]
+
+_ROUNDINGS_OF_A_NORMALIZATION = 8
+"""A sum, a root, a reciprocal, two factors, two sums, and one in reserve."""
+
+_NORMALIZED = "8 roundings of the sum of magnitudes, for any order of scaling and shifting (ours)"
 
 
 def broadcast(*tensors: Array) -> tuple[Array, ...] | Violation:
@@ -73,126 +88,152 @@ def _index(current: int, size: int, common_size: int) -> int:
     return current if size == common_size else 0
 
 
-def tensor_result(
-    operator: str,
-    operands: Sequence[Array | None],
-    element_type: ElementType,
-    attributes: Attributes,
-) -> Array:
-    """The result of an operator that is not element-wise and whose operands keep its rules.
-
-    An omitted operand is None; the indices of a Slice do not have the element type.
-
-    Raises:
-        ValueError: The number of operands is invalid.
-    """
-    if operator == "Slice":
-        x, *indices = (operand for operand in operands if operand is not None)
-        return cut_out(x.view(f"u{x.dtype.itemsize}"), *indices).view(x.dtype)
-    exact = [None if o is None else exact_elements(o, element_type) for o in operands]
-    result_type = element_type
-    match operator, exact:
-        case "MatMul", [np.ndarray() as a, np.ndarray() as b]:
-            result = product_of_matrices(a, b, zero_of(element_type))
-        case "BatchNormalization", [np.ndarray() as x, *vectors]:
-            result = normalized_channels(x, [v for v in vectors if v is not None], attributes)
-        case "ArgMax", [np.ndarray() as x]:
-            result, result_type = places_of_largest(x, attributes), ElementType.INT64
-        case "Clip", [np.ndarray() as x, *bounds]:
-            result = clipped_elements(x, bounds)
-        case _:
-            raise ValueError(f"{operator} of {len(operands)} operands has no meaning")
-    return encoded_elements(result.ravel().tolist(), result_type).reshape(result.shape)
-
-
-def exact_epsilon(attributes: Attributes) -> Number:
-    """The epsilon of a BatchNormalization, which ONNX stores as a float."""
-    kept = np.array(attributes.get("epsilon", 1e-5), np.float32)
-    return decode(int(kept.view(np.uint32)), FLOAT_FORMATS[ElementType.FLOAT])
-
-
-def product_of_matrices(a: Exact, b: Exact, zero: Any) -> Exact:
-    """MatMul: sums of products of rows of a and columns of b; an empty sum is `zero`."""
-    add, multiply = operations(zero)
-    result = np.empty((a.shape[0], b.shape[1]), object)
-    for row, column in np.ndindex(result.shape):
-        products = map(multiply, a[row], b[:, column])
-        result[row, column] = reduce(add, products, zero)
-    return result
-
-
-def operations(zero: Any) -> tuple[Any, Any]:
-    """Addition and multiplication for elements of the same kind as this zero."""
-    if isinstance(zero, Number):
-        return add_floats, multiply_floats
-    return int.__add__, int.__mul__
-
-
-def normalized_channels(x: Exact, vectors: Sequence[Exact], attributes: Attributes) -> Exact:
+def batch_normalization(node: Node) -> tuple[Elements, ...]:
     """BatchNormalization: (element - mean) / deviation, scaled and shifted.
 
-    The second axis of x is the channel; `vectors` are scale, shift, mean and variance per channel.
+    The second axis of X is the channel; the other operands are scale, shift, mean and variance per
+    channel. Any order of scaling, shifting and subtracting is admitted.
+
+    Raises:
+        NotDefinedError: Operands do not have one element for each channel.
+        ValueError: The node is for training, or has statistics for each element.
     """
-    epsilon = exact_epsilon(attributes)
-    scales, shifts, means, variances = (vector.tolist() for vector in vectors)
-    deviations = [square_root_of_float(add_floats(v, epsilon)) for v in variances]
-    result = np.empty(x.shape, object)
-    for index in np.ndindex(x.shape):
-        channel, element = index[1], x.item(*index)
-        scaled = multiply_floats(scales[channel], subtract_floats(element, means[channel]))
-        result[index] = add_floats(divide_floats(scaled, deviations[channel]), shifts[channel])
-    return result
+    if node.integer("training_mode", 0) or not node.integer("spatial", 1):
+        raise ValueError("BatchNormalization has a meaning here for inference by channels alone")
+    x, vectors = node.exact(), [node.exact(place) for place in range(1, 5)]
+    count = x.shape[1] if x.ndim > 1 else 1
+    if any(vector.shape != (count,) for vector in vectors):
+        raise NotDefinedError(f"operands do not have one element for each of {count} channels")
+    binary = node.format()
+    if binary is None:
+        raise ValueError("BatchNormalization has no meaning over the reals here")
+    epsilon = node.factor("epsilon", 1e-5)
+    channels = [
+        _Channel(binary, scale, shift, mean, variance, _deviation(variance, epsilon))
+        for scale, shift, mean, variance in zip(*(v.tolist() for v in vectors), strict=True)
+    ]
+    places = np.ndindex(x.shape)
+    elements = [
+        channels[index[1] if x.ndim > 1 else 0].normalized(each)
+        for index, each in zip(places, x.ravel().tolist(), strict=True)
+    ]
+    reason = "the operands break BatchNormalization.C3"
+    return (Elements(tensor(elements, x.shape), node.element_type(), _NORMALIZED, reason),)
 
 
-def clipped_elements(x: Exact, bounds: Sequence[Exact | None]) -> Exact:
+def _deviation(variance: Number, epsilon: Number) -> Number:
+    return square_root_of_float(add_floats(variance, epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class _Channel:
+    """What elements of a channel are normalized with; the deviation is not yet rounded."""
+
+    binary: BinaryFormat
+    scale: Number
+    shift: Number
+    mean: Number
+    variance: Number
+    deviation: Number
+
+    def normalized(self, x: Number) -> Enclosed:
+        """An element; not defined if the variance is negative or NaN."""
+        scale, shift, mean, variance = self.scale, self.shift, self.mean, self.variance
+        if variance.kind is Kind.NAN or (variance.negative and not variance.is_zero):
+            return UNDEFINED
+        quotient = divide_floats(multiply_floats(scale, subtract_floats(x, mean)), self.deviation)
+        total = add_floats(quotient, shift)
+        if scale.kind is Kind.INFINITE:
+            # If scaled before the subtraction, element and mean may both be infinite.
+            return Enclosed(total, total, reach=power_of_two(self.binary.largest_exponent))
+        # Infinities have magnitude zero here, because the reach covers finite numbers only.
+        divisor = self.deviation.magnitude
+        factor = upper_bound(scale.magnitude / divisor) if divisor else Fraction(0)
+        distance, half_subnormal = x.magnitude + mean.magnitude, half_a_subnormal(self.binary)
+        summands = factor * distance + shift.magnitude
+        underflow = 2 * half_subnormal * (distance + scale.magnitude + 4)
+        error = relative_error(_ROUNDINGS_OF_A_NORMALIZATION, self.binary) * summands + underflow
+        on_the_way = (scale.magnitude * distance, factor, distance, variance.magnitude)
+        reach = max(summands + error, *on_the_way)
+        operands = (x, scale, shift, mean, variance)
+        finite = divisor and all(each.kind is Kind.FINITE for each in operands)
+        return Enclosed(total, total, error if finite else Fraction(0), reach)
+
+
+def clip(node: Node) -> tuple[Elements | Result, ...]:
     """Clip: min(upper, max(lower, element)), for the bounds that are present.
 
-    A NaN element stays NaN; a NaN bound is no bound.
+    A NaN element stays NaN; a NaN bound is no bound. Before version 11 bounds are attributes.
+
+    Raises:
+        NotDefinedError: A bound has not one element.
     """
-    lowest, highest = [*(None if bound is None else bound[()] for bound in bounds), None, None][:2]
-    result = np.empty(x.shape, object)
-    for index in np.ndindex(x.shape):
-        element = x[index]
+    x, element_type = node.exact(), node.common_type(0, 1, 2)
+    lowest, highest = (_bound(node, *named) for named in ((1, "min"), (2, "max")))
+
+    def clipped(element: Any) -> Any:
         if lowest is not None and _precedes(element, lowest):
             element = lowest
-        clipped = highest is not None and _precedes(highest, element)
-        result[index] = highest if clipped else element
-    return result
+        return highest if highest is not None and _precedes(highest, element) else element
+
+    flat = [clipped(element) for element in x.ravel().tolist()]
+    if element_type is not None and node.is_of_integers():
+        return (exactly(encoded_elements(flat, element_type).reshape(x.shape)),)
+    return (Elements(tensor(map(point, flat), x.shape), element_type),)
 
 
-def cut_out(x: Array, starts: Array, ends: Array, axes: Array, steps: Array) -> Array:
-    """Slice: the elements from start to before end, with a step, for axes that must all be listed.
+def _bound(node: Node, place: int, name: str) -> Any:
+    if node.version < 11:
+        return node.factor(name, 0.0) if name in node.attributes else None
+    if node.optional(place) is None:
+        return None
+    bound = node.exact(place)
+    if bound.size != 1:
+        raise NotDefinedError(f"{name} of shape {bound.shape} has not one element")
+    return bound.item()
 
-    Negative starts and ends count from the end.
+
+def arg_max(node: Node) -> tuple[Result, ...]:
+    """ArgMax: the index of the largest element on an axis.
+
+    The draft counts NaN as the largest, and this project demands that there is none.
+
+    Raises:
+        NotDefinedError: There is no such axis, or nothing on it.
     """
-    places: list[range] = [range(0)] * x.ndim
-    named = (index.tolist() for index in (starts, ends, axes, steps))
-    for start, end, axis, step in zip(*named, strict=True):
-        size = x.shape[axis]
-        first, last = (place + size if place < 0 else place for place in (start, end))
-        places[axis] = range(first, last, step)
-    result = np.empty([len(line) for line in places], x.dtype)
-    for index in np.ndindex(result.shape):
-        result[index] = x[tuple(line[i] for line, i in zip(places, index, strict=True))]
-    return result
+    x, axis = node.exact(), node.integer("axis", 0)
+    if not -x.ndim <= axis < x.ndim:
+        raise NotDefinedError(f"axis {axis} is not in [{-x.ndim}, {x.ndim - 1}]")
+    if x.shape[axis] == 0:
+        raise NotDefinedError(f"axis {axis} has no elements")
+    last = bool(node.integer("select_last_index", 0))
+    lines = np.moveaxis(x, axis, -1)
+    found = [
+        _place_of_largest(line, last=last) for line in lines.reshape(-1, x.shape[axis]).tolist()
+    ]
+    kept = bool(node.integer("keepdims", 1))
+
+    def shaped(values: Sequence[Any], dtype: type[np.generic]) -> Array:
+        indices = np.array(values, dtype).reshape(lines.shape[:-1])
+        return np.expand_dims(indices, axis) if kept else indices
+
+    places = shaped([place for place, _ in found], np.int64)
+    undefined = shaped([nan for _, nan in found], np.bool_)
+    return (exactly(places, undefined, "the operands break ArgMax.float.C1"),)
 
 
-def places_of_largest(x: Exact, attributes: Attributes) -> Exact:
-    """ArgMax: the index of the largest element on an axis; NaN counts as the largest."""
-    axis = int(attributes.get("axis", 0))
-    last = bool(attributes.get("select_last_index", 0))
-    result = np.empty([1 if k == axis else size for k, size in enumerate(x.shape)], object)
-    for index in np.ndindex(result.shape):
-        line = [x[(*index[:axis], place, *index[axis + 1 :])] for place in range(x.shape[axis])]
-        result[index] = _place_of_largest(line, last=last)
-    return result if attributes.get("keepdims", 1) else result.squeeze(axis)
-
-
-def _place_of_largest(elements: Sequence[Any], *, last: bool) -> int:
-    places = range(len(elements))
-    nans = [i for i in places if getattr(elements[i], "kind", None) is Kind.NAN]
-    largest = nans or [i for i in places if not any(_precedes(elements[i], e) for e in elements)]
-    return largest[-1 if last else 0]
+def _place_of_largest(elements: Sequence[Any], *, last: bool) -> tuple[int, bool]:
+    """The place of the largest element, and whether it is NaN."""
+    nans = [i for i, e in enumerate(elements) if getattr(e, "kind", None) is Kind.NAN]
+    if nans:
+        return nans[-1 if last else 0], True
+    chosen = 0
+    for place, element in enumerate(elements):
+        if _precedes(elements[chosen], element) or (
+            last and not _precedes(element, elements[chosen])
+        ):
+            chosen = place
+    return chosen, False
 
 
 def _precedes(x: Any, y: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sonnx_ort.oracle.elements import Exact, encoded_elements
+from sonnx_ort.oracle.elements import encoded_elements
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import Kind, Number, largest, less
 from sonnx_ort.oracle.results import (
@@ -160,7 +160,7 @@ def _largest(elements: Sequence[tuple[Any, Index]]) -> tuple[Any, list[Index]]:
     return top, [place for datum, place in elements if not less(datum, top)]
 
 
-def _offset(place: Index, sizes: Sequence[int], column_major: bool) -> int:
+def _offset(place: Index, sizes: Sequence[int], column_major: bool = False) -> int:
     """The place in a channel, counted along its rows or its columns."""
     pairs = list(zip(place, sizes, strict=True))
     offset = 0
@@ -169,16 +169,18 @@ def _offset(place: Index, sizes: Sequence[int], column_major: bool) -> int:
     return offset
 
 
-def patches(x: Exact, places: Sequence[Sequence[Index | None]], zero: Any) -> Exact:
+def patches(x: Array, places: Sequence[Sequence[Index | None]], padding: int) -> Array:
     """The elements of some windows over a tensor of channels and spatial axes, a row for each.
 
-    Padding is `zero`. A row has the elements of all channels, one channel behind the other.
+    A row has the elements of all channels, one channel behind the other.
     """
-    channels = range(x.shape[0])
-    rows = [
-        zero if place is None else x.item(channel, *place)
+    flat = x.reshape(x.shape[0], -1)
+    flat = np.concatenate([flat, np.full((x.shape[0], 1), padding, x.dtype)], 1)
+    behind = flat.shape[1] - 1
+    indices = [
+        [behind if place is None else _offset(place, x.shape[1:]) for place in window]
         for window in places
-        for channel in channels
-        for place in window
     ]
-    return tensor(rows, (len(places), len(rows) // max(1, len(places))))
+    count = len(indices[0]) if indices else 0
+    chosen = np.array(indices, np.int64).reshape(len(indices), count)
+    return flat[:, chosen].swapaxes(0, 1).reshape(len(indices), x.shape[0] * count)

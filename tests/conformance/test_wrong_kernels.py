@@ -160,7 +160,7 @@ def refused(case: Case, kernel: Kernel) -> bool:
     if found is None:
         return False
     try:
-        return not case.admitted.admits(found).all()
+        return bool(case.meaning.outside(found).any())
     except ValueError:
         return True
 

@@ -184,11 +184,6 @@ def test_operators_that_had_rules_first_have_their_meaning_too(operator, operand
     assert result.nearest.tolist() == expected
 
 
-def test_rule_that_operands_break_leaves_nothing_defined():
-    zero = np.int32([0])
-    assert meaning("Div", 14, {}, [zero, zero]) == Undefined("the operands break Div.int.C1 at [0]")
-
-
 def test_verdicts_on_other_shapes_are_an_error():
     with pytest.raises(ValueError, match=r"^results are float32 \(2,\), not float32 \(1,\)$"):
         only("Exp", F([1])).verdicts(F([1, 2]))

@@ -138,6 +138,7 @@ def test_gemm_of_integers_is_exact_modulo_its_width():
 def test_sums_over_the_reals_are_exact():
     a, b, c = (np.array([[Fraction(1, k)]], object) for k in (3, 7, 2))
     assert meaning_over_the_reals("Gemm", {}, [a, b, c])[0].item() == (Fraction(23, 42),) * 2
+    assert meaning_over_the_reals("MatMul", {}, [a[0], b])[0].item() == (Fraction(1, 21),) * 2
     x, w = (each.reshape(1, 1, 1) for each in (a, b))
     assert meaning_over_the_reals("Conv", {}, [x, w])[0].item() == (Fraction(1, 21),) * 2
     pooled, index = meaning_over_the_reals("MaxPool", {"kernel_shape": [1]}, [x])

@@ -12,13 +12,11 @@ from sonnx_ort.oracle import (
     OPERATORS,
     UNITS,
     ZEROS_OF_EITHER_SIGN,
-    Enclosure,
     Result,
-    Verdict,
     Violation,
-    enclosure,
     meaning,
     outcome,
+    violation,
 )
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
@@ -95,28 +93,26 @@ def expected_of(
     operands: Sequence[Array],
     edition: Edition,
     unneeded: Container[str] = frozenset(),
-) -> Array | Violation | Enclosure | Result:
+) -> Array | Violation | Result:
     """What the oracle says: the only result, the results that it admits, or a broken rule."""
     name, kind = single.operator.name, single.element_type
-    if name not in OPERATORS:
-        (result,) = meaning(name, single.opset, single.attributes, operands, edition)
-        return result
     asked = name, operands, kind, edition, single.attributes
-    ask = enclosure if (name, kind) in UNITS else outcome
-    return ask(*asked, unneeded=unneeded)
+    if name in OPERATORS and (name, kind) not in UNITS:
+        return outcome(*asked, unneeded=unneeded)
+    broken = violation(*asked, unneeded=unneeded) if name in OPERATORS else None
+    if broken is not None:
+        return broken
+    (result,) = meaning(name, single.opset, single.attributes, operands, edition)
+    return result
 
 
-def assert_expected(
-    single: Single, found: Outcome, expected: Array | Violation | Enclosure | Result
-) -> None:
+def assert_expected(single: Single, found: Outcome, expected: Array | Violation | Result) -> None:
     """Assert that an outcome is what `expected_of` gives."""
     if isinstance(expected, Violation) or isinstance(found, Violation):
         broken = found if isinstance(found, Violation) else None
         np.testing.assert_equal(told(broken), told(expected))
-    elif isinstance(expected, Enclosure):
-        assert_admitted(found, expected)
     elif isinstance(expected, Result):
-        assert not (expected.verdicts(found) == Verdict.OUTSIDE).any()
+        assert_admitted(found, expected)
     else:
         _assert_same(single.operator.name, found, expected)
 
@@ -126,14 +122,12 @@ def told(result: object) -> tuple[Any, ...] | None:
     return dataclasses.astuple(result) if isinstance(result, Violation) else None
 
 
-def assert_admitted(found: Array, expected: Enclosure | Violation) -> None:
+def assert_admitted(found: Array, expected: Result | Violation) -> None:
     """Assert that results are among those that the oracle admits."""
-    assert isinstance(expected, Enclosure), expected
-    refused = ~np.atleast_1d(expected.admits(found))
-    got, lowest, highest = (
-        np.atleast_1d(array)[refused][:9] for array in (found, expected.lowest, expected.highest)
-    )
-    assert not refused.any(), f"{refused.sum()}: {got}, admitted {lowest} to {highest}"
+    assert isinstance(expected, Result), expected
+    refused = np.atleast_1d(expected.outside(found))
+    got, nearest = (np.atleast_1d(array)[refused][:9] for array in (found, expected.nearest))
+    assert not refused.any(), f"{refused.sum()}: {got} for {nearest}, {expected.bound}"
 
 
 def _assert_same(operator: str, found: Array, expected: Array) -> None:
@@ -163,10 +157,10 @@ def broken_places(single: Single, operands: Sequence[Array], edition: Edition) -
         return {}
     asked = single.element_type, edition, single.attributes
     alone = (
-        outcome(single.operator.name, [o[place : place + 1] for o in operands], *asked)
+        violation(single.operator.name, [o[place : place + 1] for o in operands], *asked)
         for place in range(len(operands[0]))
     )
-    return {place: v.rule for place, v in enumerate(alone) if isinstance(v, Violation)}
+    return {place: broken.rule for place, broken in enumerate(alone) if broken is not None}
 
 
 def keeping_the_rules(single: Single, operands: Sequence[Array], edition: Edition) -> list[Array]:

@@ -12,7 +12,7 @@ import onnxruntime as ort
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from sonnx_ort.oracle import Result, Undefined, Verdict, meaning
+from sonnx_ort.oracle import Result, Undefined, meaning
 from support import ort_values
 from support.sessions import on_one_thread
 
@@ -101,7 +101,7 @@ def outside(applied: Applied, found: Sequence[Array]) -> str:
     assert isinstance(applied.meaning, tuple), applied.meaning
     for result, array in zip(applied.meaning, found, strict=False):
         try:
-            wrong = np.argwhere(np.atleast_1d(result.verdicts(array)) == Verdict.OUTSIDE)
+            wrong = np.argwhere(np.atleast_1d(result.outside(array)))
         except ValueError as error:
             return str(error)
         if len(wrong):

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import onnx
 
-from sonnx_ort.oracle import Enclosure, Violation, enclosure
+from sonnx_ort.oracle import Result, Violation, meaning, violation
 from sonnx_ort.oracle.elements import TYPES
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
@@ -45,11 +45,15 @@ class Case:
         return {name: operand for name, operand in pairs if operand is not None}
 
     @cached_property
-    def admitted(self) -> Enclosure | Violation:
+    def meaning(self) -> Result | Violation:
         """What the oracle says."""
-        return enclosure(
+        broken = violation(
             self.operator, self.operands, self.element_type, Edition.TYPED, self.attributes
         )
+        if broken is not None:
+            return broken
+        (result,) = meaning(self.operator, OPSET, self.attributes, self.operands)
+        return result
 
     def model(self) -> onnx.ModelProto:
         """A model of the node, whose inputs have known ranks and open sizes."""
@@ -93,5 +97,5 @@ def cases(operator: str, element_type: ElementType, count: int, seed: int = 0) -
         assert make is not None, operator
         operands, attributes = make(generator, element_type)
         case = Case(operator, element_type, tuple(operands), attributes)
-        if not isinstance(case.admitted, Violation):
+        if not isinstance(case.meaning, Violation):
             yield case

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sonnx_ort.oracle import OPERATORS as WITH_OUTCOMES
-from sonnx_ort.oracle import Violation, outcome
+from sonnx_ort.oracle import Violation, outcome, violation
 from sonnx_ort.oracle.single_operands import single_operand_violations
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType
@@ -249,16 +249,16 @@ def _broken_rules(
         return set(), True
     operands = [place for place in places if place is not None]
     asked = type_of(operator, places), Edition(edition), attributes
-    result = outcome(operator, operands, *asked)
-    if not isinstance(result, Violation):
+    first = violation(operator, operands, *asked)
+    if first is None:
         return set(), True
-    if result.index is None:
-        return {result.rule}, False
+    if first.index is None:
+        return {first.rule}, False
     alone = (
-        outcome(operator, [np.asarray(operand[index]) for operand in operands], *asked)
+        violation(operator, [np.asarray(operand[index]) for operand in operands], *asked)
         for index in np.ndindex(operands[0].shape)
     )
-    return {each.rule for each in alone if isinstance(each, Violation)}, True
+    return {each.rule for each in alone if each is not None}, True
 
 
 def _beyond_all_axes(operator: str, places: Places, attributes: Attributes) -> bool:

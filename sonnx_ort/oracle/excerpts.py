@@ -1,0 +1,370 @@
+"""Excerpts: small nodes whose results are some elements of the results of a large node.
+
+An exact computation takes microseconds for each operand of each element, too long for all elements
+of a large node. For most operators an element of a result depends on few elements of the operands:
+on those at the same index, a row and a column, a window, or a line along an axis. Each excerpt is a
+node of its own, which `meaning` computes.
+
+Operators that only move elements are not cut: they are compared as a whole.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sonnx_ort.oracle.elements import Operands
+from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
+from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.windows import Windows, windows_of
+
+Array = npt.NDArray[Any]
+Indices = npt.NDArray[np.int64]
+Choose = Callable[[Array, int], Indices]
+"""Chooses elements of a result, as flat indices; the number is how many operands each reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A node whose results are some elements of those of another node.
+
+    Attributes:
+        attributes: Its attributes.
+        operands: Its operands.
+        found: For each result, what a run computed of these elements, in the shape that the result
+            of the excerpt has; None for a result of which it has no elements.
+        places: For each result, the flat indices of these elements in the result of the other node.
+        reads: For each operand, the flat indices of its elements in the operand of the other node;
+            None for an operand whose elements have no such indices, or that is taken whole.
+    """
+
+    attributes: Mapping[str, Any]
+    operands: Operands
+    found: tuple[Array | None, ...]
+    places: tuple[Indices | None, ...]
+    reads: tuple[Indices | None, ...] = ()
+
+
+class WrongShapeError(Exception):
+    """The results of a run have another shape than the operands give them."""
+
+
+Results = Sequence[Array | None]
+"""The results of a node that a run computed, None for those that it has not."""
+
+Cut = Callable[[Node, Results, Choose], Iterator[Excerpt]]
+
+
+def excerpts(operator: str, node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Cut a node into excerpts of some elements of its results.
+
+    The shapes of operands and results have to fit each other, as in a run that was possible.
+
+    Args:
+        operator: The operator, one of `oracle.COMPUTED`.
+        node: The node.
+        found: The results of a run.
+        choose: Chooses the elements.
+
+    Raises:
+        ValueError: The node cannot be cut.
+    """
+    yield from _CUTS.get(operator, _whole)(node, found, choose)
+
+
+def _whole(node: Node, found: Results, _: Choose) -> Iterator[Excerpt]:
+    """The node itself."""
+    places = tuple(None if each is None else np.arange(each.size) for each in found)
+    yield Excerpt(node.attributes, node.operands, tuple(found), places)
+
+
+def _first(found: Results, *shape: int) -> Array:
+    """The first result, which has to have a shape."""
+    if not found or found[0] is None:
+        raise ValueError("the run has no value for the node's first result")
+    if found[0].shape != shape:
+        raise WrongShapeError(f"the result has the shape {found[0].shape}, and should have {shape}")
+    return found[0]
+
+
+def _elements(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of an element-wise operator, whose operands are broadcast to the result."""
+    shapes = [each.shape for each in node.operands if each is not None]
+    result = _first(found, *np.broadcast_shapes(*shapes))
+    chosen = choose(result, 1)
+    reads = tuple(
+        None if each is None else _broadcast_places(each.shape, result.shape, chosen)
+        for each in node.operands
+    )
+    operands = [
+        None if each is None or places is None else each.ravel()[places]
+        for each, places in zip(node.operands, reads, strict=True)
+    ]
+    yield Excerpt(node.attributes, operands, (result.ravel()[chosen],), (chosen,), reads)
+
+
+def _broadcast_places(shape: Sequence[int], common: Sequence[int], chosen: Indices) -> Indices:
+    """The flat indices in an operand of the elements that are broadcast to chosen elements."""
+    indices = np.unravel_index(chosen, tuple(common)) if common else ()
+    own = indices[len(common) - len(shape) :]
+    places = np.zeros(chosen.shape, np.int64)
+    for index, size in zip(own, shape, strict=True):
+        places = places * size + (index if size > 1 else 0)
+    return places
+
+
+def _of_one_operand(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of an operator whose other operands apply to all elements of the first."""
+    result = _first(found, *node.operand(0).shape)
+    chosen = choose(result, 1)
+    operands = [node.operand(0).ravel()[chosen], *node.operands[1:]]
+    reads = (chosen, *(None for _ in node.operands[1:]))
+    yield Excerpt(node.attributes, operands, (result.ravel()[chosen],), (chosen,), reads)
+
+
+def _quantized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements with a scale and a zero point, one for all or one for each index of an axis."""
+    x, scales = node.operand(0), node.operand(1)
+    if scales.ndim > 1:
+        yield from _whole(node, found, choose)
+        return
+    result = _first(found, *x.shape)
+    chosen = choose(result, 1)
+    operands: list[Array | None] = [x.ravel()[chosen], *node.operands[1:]]
+    if scales.ndim == 1 and (x.ndim > 1 or scales.size > 1):
+        axis = node.integer("axis", 1)
+        along = np.unravel_index(chosen, x.shape)[axis % x.ndim]
+        operands[1:] = [None if each is None else each[along] for each in node.operands[1:]]
+    reads = (chosen, *(None for _ in node.operands[1:]))
+    attributes = {**node.attributes, "axis": 0}
+    yield Excerpt(attributes, operands, (result.ravel()[chosen],), (chosen,), reads)
+
+
+def _normalized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a BatchNormalization, each as the only one of its channel."""
+    x = node.operand(0)
+    result = _first(found, *x.shape)
+    chosen = choose(result, 1)
+    channels = np.unravel_index(chosen, x.shape)[1] if x.ndim > 1 else np.zeros_like(chosen)
+    operands = [x.ravel()[chosen][None], *(node.operand(k)[channels] for k in range(1, 5))]
+    reads = (chosen, None, None, None, None)
+    yield Excerpt(node.attributes, operands, (result.ravel()[chosen][None],), (chosen,), reads)
+
+
+def _products(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a MatMul, each a row by a column."""
+    a, b = node.operand(0), node.operand(1)
+    left, right = (a if a.ndim > 1 else a[None]), (b if b.ndim > 1 else b[:, None])
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    whole = (*batch, left.shape[-2], right.shape[-1])
+    result = _first(found, *batch, *a.shape[-2:-1], *b.shape[-1:] * (b.ndim > 1))
+    for place in choose(result, 2 * left.shape[-1]):
+        *outer, row, column = np.unravel_index(place, whole)
+        one, other = (_of_batch(each, outer) for each in (left, right))
+        operands = [one[row : row + 1], other[:, column : column + 1]]
+        element = result.ravel()[place].reshape(1, 1)
+        yield Excerpt(node.attributes, operands, (element,), (place.reshape(1),))
+
+
+def _of_batch(stack: Array, outer: Sequence[Any]) -> Array:
+    """The matrix of a stack at an index of the common batch axes, to which it is broadcast."""
+    axes = stack.ndim - 2
+    index = outer[len(outer) - axes :] if axes else []
+    places = (i if size > 1 else 0 for i, size in zip(index, stack.shape[:-2], strict=True))
+    return np.asarray(stack[tuple(places)])
+
+
+def _gemm(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a Gemm, each a row by a column, and an element of C."""
+    a = node.operand(0).T if node.integer("transA", 0) else node.operand(0)
+    b = node.operand(1).T if node.integer("transB", 0) else node.operand(1)
+    c = node.optional(2)
+    result = _first(found, a.shape[0], b.shape[1])
+    attributes = {k: v for k, v in node.attributes.items() if k in ("alpha", "beta")}
+    for place in choose(result, 2 * a.shape[1] + 1):
+        row, column = np.unravel_index(place, result.shape)
+        operands = [a[row : row + 1], b[:, column : column + 1]]
+        if c is not None:
+            read = _broadcast_places(c.shape, result.shape, place.reshape(1))
+            operands.append(c.ravel()[read].reshape(1, 1))
+        element = result.ravel()[place].reshape(1, 1)
+        yield Excerpt(attributes, operands, (element,), (place.reshape(1),))
+
+
+def _convolved(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a Conv or ConvInteger, each a window without padding by one kernel."""
+    x, w = node.operand(0), node.operand(1)
+    kernel, inputs = w.shape[2:], w.shape[1]
+    windows = windows_of(node, kernel)
+    result = _first(found, x.shape[0], w.shape[0], *windows.counts)
+    outputs = w.shape[0] // node.integer("group", 1)
+    for place in choose(result, 2 * prod(w.shape[1:])):
+        batch, output, *window = (int(i) for i in np.unravel_index(place, result.shape))
+        first = output // outputs * inputs
+        # Padding is 0, also in a ConvInteger, before the zero point is subtracted.
+        patch = np.zeros((1, inputs, *kernel), x.dtype)
+        grid, inside = _positions(windows, window)
+        patch[(0, slice(None), *inside)] = x[(batch, slice(first, first + inputs), *grid)]
+        operands: list[Array | None] = [patch, w[output : output + 1]]
+        for each in node.operands[2:]:
+            apart = each is not None and each.ndim == 1 and each.size == w.shape[0]
+            operands.append(each[output : output + 1] if each is not None and apart else each)
+        element = result.ravel()[place].reshape([1] * result.ndim)
+        yield Excerpt({}, operands, (element,), (place.reshape(1),))
+
+
+def _positions(windows: Windows, window: Sequence[int]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The places of a window in the axes and in the window, as open meshes, without padding."""
+    grid, inside = [], []
+    for axis, place in enumerate(window):
+        start = place * windows.strides[axis] - windows.before[axis]
+        steps = range(windows.kernel[axis])
+        places = [start + windows.dilations[axis] * step for step in steps]
+        kept = [step for step in steps if 0 <= places[step] < windows.sizes[axis]]
+        grid.append([places[step] for step in kept])
+        inside.append(kept)
+    return np.ix_(*grid), np.ix_(*inside)
+
+
+def _pooled(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a MaxPool, each a window of the elements that are not padding."""
+    x = node.operand(0)
+    windows = windows_of(node, node.integers("kernel_shape", []))
+    result = _first(found, *x.shape[:2], *windows.counts)
+    axes = len(windows.kernel)
+    for place in choose(result, prod(windows.kernel)):
+        batch, channel, *window = (int(i) for i in np.unravel_index(place, result.shape))
+        grid, _ = _positions(windows, window)
+        patch = x[(batch, channel, *grid)][None, None]
+        attributes = {"kernel_shape": list(patch.shape[2:]) if patch.size else [1] * axes}
+        element = result.ravel()[place].reshape([1] * result.ndim)
+        yield Excerpt(attributes, [patch], (element,), (place.reshape(1),))
+
+
+def _lines(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Lines of a Softmax; before version 13 the axes from `axis` on are one."""
+    x = node.operand(0)
+    result = _first(found, *x.shape)
+    if x.size == 0:
+        yield from _whole(node, found, choose)
+        return
+    together = node.version < 13
+    axis = node.integer("axis", 1 if together else -1)
+    axis %= max(x.ndim, 1)
+    length = prod(x.shape[axis:]) if together else x.shape[axis]
+    indices = np.arange(x.size).reshape(x.shape)
+    lines = indices.reshape(-1, length) if together else np.moveaxis(indices, axis, -1)
+    lines = lines.reshape(-1, length)
+    for line in _lines_of(lines, choose(result, length)):
+        operands = [x.ravel()[line][None]]
+        attributes = {"axis": 1}
+        elements = result.ravel()[line][None]
+        yield Excerpt(attributes, operands, (elements,), (line,), (line,))
+
+
+def _lines_of(lines: Indices, chosen: Indices) -> Iterator[Indices]:
+    """The lines that have a chosen element, as many as there are chosen elements at most."""
+    row = np.empty(lines.size, np.int64)
+    row[lines.ravel()] = np.repeat(np.arange(len(lines)), lines.shape[1])
+    for number in dict.fromkeys(row[chosen].tolist()):
+        yield lines[number]
+
+
+def _largest(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Lines of an ArgMax."""
+    x = node.operand(0)
+    axis = node.integer("axis", 0) % x.ndim
+    kept = [1] if node.integer("keepdims", 1) else []
+    result = _first(found, *x.shape[:axis], *kept, *x.shape[axis + 1 :])
+    lines = np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])
+    last = {k: v for k, v in node.attributes.items() if k == "select_last_index"}
+    for place in choose(result, x.shape[axis]):
+        element = result.ravel()[place].reshape(1)
+        yield Excerpt({"axis": 0, **last}, [lines[place]], (element,), (place.reshape(1),))
+
+
+def _reduced(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a reduction, each of the elements along the axes that it loses."""
+    x = node.operand(0)
+    given = node.attributes.get("axes") if node.optional(1) is None else node.operand(1).tolist()
+    if not given and node.integer("noop_with_empty_axes", 0):
+        yield from _whole(node, found, choose)
+        return
+    axes = {axis % max(x.ndim, 1) for axis in given or range(x.ndim)}
+    kept = [1 if k in axes else size for k, size in enumerate(x.shape)]
+    squeezed = [size for k, size in enumerate(kept) if k not in axes]
+    result = _first(found, *(kept if node.integer("keepdims", 1) else squeezed))
+    attributes = {**node.attributes, "keepdims": 1}
+    for place in choose(result, x.size // max(result.size, 1)):
+        index = np.unravel_index(place, kept) if kept else ()
+        line = tuple(slice(None) if k in axes else slice(i, i + 1) for k, i in enumerate(index))
+        element = result.ravel()[place].reshape([1] * x.ndim)
+        yield Excerpt(attributes, [x[line], *node.operands[1:]], (element,), (place.reshape(1),))
+
+
+def _of_channels(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """Elements of a pooling over whole channels."""
+    x = node.operand(0)
+    result = _first(found, *x.shape[:2], *[1] * (x.ndim - 2))
+    for place in choose(result, prod(x.shape[2:])):
+        batch, channel = np.unravel_index(place, x.shape[:2])
+        channels = x[batch : batch + 1, channel : channel + 1]
+        element = result.ravel()[place].reshape([1] * x.ndim)
+        yield Excerpt(node.attributes, [channels], (element,), (place.reshape(1),))
+
+
+_LSTM_WORK = 20_000
+"""How many products of an LSTM are computed at most, with each of which two balls come."""
+
+
+def _steps(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
+    """The first steps of one sequence of an LSTM, which depend on no later ones."""
+    y = found[0] if found else None
+    x, r = node.operand(0), node.operand(2)
+    hidden, inputs = r.shape[-1], x.shape[-1]
+    work = x.shape[0] * x.shape[1] * r.shape[0] * 4 * hidden * (hidden + inputs)
+    all_of_it = y is not None and choose(y, 4 * hidden * (hidden + inputs)).size == y.size
+    if work <= _LSTM_WORK or all_of_it:
+        yield from _whole(node, found, choose)
+        return
+    forward = str(node.attributes.get("direction", "forward")) == "forward"
+    if y is None or not forward or node.integer("layout", 0) or node.optional(4) is not None:
+        raise ValueError("an LSTM of this size is followed only forward, where Y is a result")
+    steps = max(1, _LSTM_WORK // (4 * hidden * (hidden + inputs)))
+    operands = [
+        x[:steps, :1],
+        *node.operands[1:5],
+        *(None if s is None else s[:, :1] for s in node.operands[5:7]),
+        *node.operands[7:],
+    ]
+    places = np.arange(y.size).reshape(y.shape)[:steps, :, :1]
+    yield Excerpt(node.attributes, operands, (y[:steps, :, :1],), (places.ravel(),))
+
+
+_CUTS: Mapping[str, Cut] = MappingProxyType(
+    {
+        **dict.fromkeys(ELEMENTWISE, _elements),
+        **dict.fromkeys(("Exp", "LeakyRelu", "Relu", "Sigmoid", "Sin", "Tanh"), _elements),
+        **dict.fromkeys(("Ceil", "Floor", "Gelu", "HardSigmoid", "Not"), _elements),
+        **dict.fromkeys(("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum"), _reduced),
+        "ReduceSumSquare": _reduced,
+        "GlobalAveragePool": _of_channels,
+        "Clip": _of_one_operand,
+        "QuantizeLinear": _quantized,
+        "DequantizeLinear": _quantized,
+        "BatchNormalization": _normalized,
+        "MatMul": _products,
+        "Gemm": _gemm,
+        "Conv": _convolved,
+        "ConvInteger": _convolved,
+        "MaxPool": _pooled,
+        "Softmax": _lines,
+        "ArgMax": _largest,
+        "LSTM": _steps,
+    }
+)
+"""How an operator is cut; others are compared whole, as most of them only move elements."""

@@ -1,0 +1,134 @@
+"""Excerpts of a node mean the same as the node, at the elements that they have."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sonnx_ort.oracle import Undefined, meaning
+from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
+from sonnx_ort.oracle.excerpts import WrongShapeError, excerpts
+from sonnx_ort.oracle.node import Node
+from sonnx_ort.profile.element_type import ElementType
+from support.elementwise import singles
+from support.meaning_cases import SORTS, nodes
+from support.meanings import Applied, Array
+from support.oracle_cases import cases
+
+T = ElementType
+F = np.float32
+COUNT = 4
+
+
+def every(result: Array, _: int) -> Array:
+    return np.arange(result.size)
+
+
+def applied(operator: str) -> list[Applied]:
+    """Random nodes of an operator, in two types if it has them."""
+    if operator in SORTS:
+        return [
+            node for kind in SORTS[operator].kernels[:2] for node in nodes(operator, kind, COUNT)
+        ]
+    return [Applied(operator, c.operands, c.attributes) for c in cases(operator, T.FLOAT, COUNT)]
+
+
+def same(one: Array, other: Array) -> bool:
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+CUT = sorted([*SORTS, "ArgMax", "BatchNormalization", "Clip", "MatMul", "Slice"])
+
+
+@pytest.mark.parametrize("operator", CUT)
+def test_excerpts_of_all_elements_are_the_node(operator: str) -> None:
+    audited = 0
+    for node in applied(operator):
+        whole = node.meaning
+        if isinstance(whole, Undefined):
+            continue
+        found = [result.nearest for result in whole][: node.results]
+        made = Node(node.opset, node.attributes, tuple(node.operands))
+        for excerpt in excerpts(operator, made, found, every):
+            part = meaning(operator, node.opset, excerpt.attributes, excerpt.operands)
+            assert not isinstance(part, Undefined), part
+            for position, (array, places) in enumerate(
+                zip(excerpt.found, excerpt.places, strict=True)
+            ):
+                if array is None or places is None:
+                    continue
+                result = part[position]
+                assert same(array.ravel(), found[position].ravel()[places])
+                assert (result.exact(array) | result.undefined).all(), (node, excerpt)
+                audited += array.size
+    assert audited
+
+
+ELEMENTS = [
+    pytest.param(single, id=str(single))
+    for single in singles()
+    if single.operator.name in ELEMENTWISE and single.element_type in (T.FLOAT, T.INT32, T.BOOL)
+]
+
+
+@pytest.mark.parametrize("single", ELEMENTS)
+def test_elements_of_elementwise_operators_are_cut(single: Any) -> None:
+    operands = list(single.operands(12, 1).values())
+    whole = meaning(single.operator.name, single.opset, single.attributes, operands)
+    assert not isinstance(whole, Undefined)
+    found = [whole[0].nearest]
+    node = Node(single.opset, single.attributes, tuple(operands))
+    (excerpt,) = excerpts(single.operator.name, node, found, lambda *_: np.array([7, 2]))
+    part = meaning(single.operator.name, single.opset, excerpt.attributes, excerpt.operands)
+    assert not isinstance(part, Undefined)
+    assert same(part[0].nearest, found[0].ravel()[[7, 2]])
+
+
+def test_elements_of_broadcast_operands_are_found() -> None:
+    x, y = F([[1], [2], [3]]), F([10, 20])
+    node = Node(21, {}, (x, y))
+    (excerpt,) = excerpts("Sub", node, [x - y], lambda *_: np.array([5, 0]))
+    assert [each.tolist() for each in excerpt.operands if each is not None] == [[3, 1], [20, 10]]
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "shape", "expected"),
+    [
+        ("Sub", (F([[1], [2]]), F([1, 2, 3])), (2, 2), "(2, 3)"),
+        ("MatMul", (F([[1, 2]]), F([[1], [2]])), (2,), "(1, 1)"),
+        ("Relu", (F([1, 2]),), (3,), "(2,)"),
+        (
+            "Conv",
+            (np.ones((1, 1, 4, 4), F), np.ones((2, 1, 3, 3), F)),
+            (1, 2, 3, 3),
+            "(1, 2, 2, 2)",
+        ),
+        ("Softmax", (F([[1, 2]]),), (2,), "(1, 2)"),
+    ],
+)
+def test_wrong_shape_is_told(
+    operator: str, operands: tuple[Array, ...], shape: tuple[int, ...], expected: str
+) -> None:
+    with pytest.raises(WrongShapeError) as caught:
+        list(excerpts(operator, Node(21, {}, operands), [np.zeros(shape, F)], every))
+    assert str(caught.value) == f"the result has the shape {shape}, and should have {expected}"
+
+
+def test_only_chosen_lines_of_a_softmax_are_computed() -> None:
+    x = np.arange(12, dtype=F).reshape(3, 4)
+    found = [np.zeros_like(x)]
+    cut = list(excerpts("Softmax", Node(21, {}, (x,)), found, lambda *_: np.array([5, 6, 0])))
+    assert [each.places[0].tolist() for each in cut if each.places[0] is not None] == [
+        [4, 5, 6, 7],
+        [0, 1, 2, 3],
+    ]
+
+
+def test_long_lstm_is_audited_up_to_a_step() -> None:
+    steps, hidden = 40, 16
+    x, w, r = np.ones((steps, 1, 8), F), np.ones((1, 64, 8), F), np.ones((1, 64, 16), F)
+    y = np.zeros((steps, 1, 1, hidden), F)
+    node = Node(21, {"hidden_size": hidden}, (x, w, r))
+    (excerpt,) = excerpts("LSTM", node, [y], lambda *_: np.arange(3))
+    assert excerpt.found[0] is not None
+    assert excerpt.found[0].shape == (13, 1, 1, hidden)
