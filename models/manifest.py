@@ -79,7 +79,7 @@ def examples() -> tuple[Example, ...]:
     manifest = json.loads(MANIFEST.read_text(encoding="utf-8"))
     if manifest["version"] != VERSION:
         raise SonnxError(
-            f"the manifest of the bundled models is of version {manifest['version']}, and this "
+            f"the manifest of the bundled models has version {manifest['version']}, but this "
             f"code reads version {VERSION}; install sonnx_ort again"
         )
     return tuple(_example(entry) for entry in manifest["models"])
@@ -98,7 +98,7 @@ def example(name: str) -> Example:
         if entry.name == name:
             return entry
     existing = ", ".join(entry.name for entry in examples())
-    raise SonnxError(f"there is no bundled model '{name}'; there are {existing}")
+    raise SonnxError(f"there is no bundled model '{name}'; choose from {existing}")
 
 
 def _example(entry: Entry) -> Example:

@@ -52,35 +52,35 @@ def check(  # noqa: PLR0913 - one for each choice
     waivers: Waivers = (),
     record: str | os.PathLike[str] | None = None,
 ) -> Report:
-    """Find, for every rule at every node, whether it holds in every run, and why.
+    """Analyze a model: for every rule at every node, find whether it holds in every run, and why.
 
-    Runs nothing but small nodes of integers that depend on constants alone, and loads no weights.
-    `rewrite` rejects a model exactly if this report has violations. It tells of all operators of
-    the profile, of each obligation whether `rewrite` enforces it, and of each violation whether
-    `conform` can mend it (`Obligation.mendable`). The report of a model that is enforced already is
-    that of the model it was made from.
+    The model is not run: only small nodes of integers that depend on constants alone are evaluated.
+    No weights are loaded. `rewrite` rejects a model exactly if this report has violations. The
+    report covers all operators of the profile. It says of each obligation whether `rewrite`
+    enforces it, and of each violation whether `conform` can fix it (`Obligation.mendable`). The
+    report of a rewritten model is that of its original.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
             modified.
         edition: "typed" or "preliminary".
         broadcast: "reject" or "explicit".
-        operators: The operators that are to be enforced, as for `rewrite`.
-        backend: What is to enforce them, as for `rewrite`. A rule against kernels of older versions
-            of ONNX Runtime is proved for "python" if none of these is installed, and not for
-            "native", whose models any version runs.
-        waivers: What violations are tolerated for: a TOML file, or waivers. `rewrite` rejects what
-            is waived unless it is given them too.
-        record: A file to write: a record of the model and of all that was found, in CycloneDX 1.6,
-            which `verify` reads. It takes a model that is given as a path.
+        operators: The operators to enforce, as for `rewrite`.
+        backend: What enforces them, as for `rewrite`. Some rules exist only because older kernels
+            of ONNX Runtime are wrong. For "python" they are proved if no such version is
+            installed; for "native" they are not, because any version may run the model.
+        waivers: The accepted violations: a TOML file, or waivers. `rewrite` needs the same waivers
+            to accept them.
+        record: A file to write: an evidence record of the model and the report, in CycloneDX 1.6,
+            which `verify` reads. The model must be given as a path.
 
     Raises:
-        InvalidModel: It is no readable, valid ONNX model.
-        SonnxError: An option is unknown, the model is enforced under the other edition, a waiver is
-            unusable or for no violation, or the record cannot be written.
+        InvalidModel: The model is not a readable, valid ONNX model.
+        SonnxError: An option is unknown, the model was rewritten with the other edition, a waiver
+            is unusable or matches no violation, or the record cannot be written.
     """
     if record is not None and not isinstance(model, str | os.PathLike):
-        raise SonnxError("a record is of files; give the path of the model")
+        raise SonnxError("a record needs a model file; give the path of the model")
     given = read_waivers(waivers)
     if record is not None:
         refuse_inputs(Path(record), _files(waivers))
@@ -103,11 +103,12 @@ def rewrite(
 @overload
 def rewrite(model: ir.Model, **options: Unpack[RewriteOptions]) -> ir.Model: ...
 def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.ModelProto | ir.Model:
-    """Rewrite a model so that each run enforces the profile: at every Div and Sub, or more.
+    """Rewrite a model so that each run enforces the profile.
 
-    Covers the main graph, the subgraphs of If, Loop and Scan at any depth, and model-local
-    functions, which are inlined where such a node occurs in them. Names of inputs and outputs,
-    other nodes and metadata are kept. Rewriting a rewritten model changes nothing.
+    By default this covers every Div and Sub; `operators` selects others. It covers the main graph,
+    the subgraphs of If, Loop and Scan at any depth, and model-local functions, which are inlined if
+    they contain such a node. Names of inputs and outputs, other nodes and metadata are kept.
+    Rewriting a rewritten model changes nothing.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
@@ -115,15 +116,16 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
         **options: See `RewriteOptions`.
 
     Returns:
-        The enforced model: an `onnx_ir.Model` for one, an `onnx.ModelProto` for anything else.
-        External data of a path is loaded into it, as `onnx.load` does; that of a model object
-        stays external.
+        The rewritten model: an `onnx_ir.Model` if one was given, otherwise an `onnx.ModelProto`.
+        External data of a model given as a path is loaded into it, as `onnx.load` does; that of a
+        model object stays external.
 
     Raises:
-        ModelRejected: The model breaks the profile in every run; its report lists where.
-        InvalidModel: It is no readable, valid ONNX model, or pretends to be enforced.
-        SonnxError: An option is unknown, or the model is enforced under the other edition, or
-            natively for fewer operators, or a waiver has expired or cannot have effect.
+        ModelRejected: The model violates the profile in every run; its report lists where.
+        InvalidModel: The model is not a readable, valid ONNX model, or has nodes of the enforced
+            operators that `rewrite` does not make.
+        SonnxError: An option is unknown, the model was rewritten with the other edition or natively
+            for fewer operators, or a waiver has expired or has no effect.
     """
     choices = Choices.of(**options)
     with collector_paused():
@@ -142,24 +144,24 @@ def rewrite_file(
 ) -> None:
     """Rewrite a model from file to file.
 
-    External data is never loaded: if the target lies in the source's folder, both refer to it;
-    otherwise it is copied or linked beside the target. The target appears whole or not at all; on
-    any error nothing is overwritten.
+    External data is not loaded. If the target is in the source's folder, both refer to the same
+    data; otherwise the data is copied or linked beside the target. The target is written completely
+    or not at all; on an error nothing is overwritten.
 
     Args:
         source: The file of the model.
         target: The file to write; an existing one is replaced, but not the source.
-        external_data: What becomes of external data where the target lies in another folder:
-            "copy", "link" (a hard link, which needs the same file system), or "reference" (it
-            stays, which is possible only within the source's folder).
-        record: A file to write too: a record of both models and of all that was found and done, in
-            CycloneDX 1.6, which `verify` reads; an existing one is replaced.
+        external_data: What to do with external data if the target is in another folder: "copy",
+            "link" (a hard link, which needs the same file system), or "reference" (the data stays,
+            which is possible only if the target is in the source's folder).
+        record: A second file to write: an evidence record of both models, the report and the
+            changes, in CycloneDX 1.6, which `verify` reads; an existing file is replaced.
         force: Whether the target may replace the source.
         **options: See `RewriteOptions`.
 
     Raises:
         SonnxError: As for `rewrite`; also if the target or the record cannot be written or would
-            replace a file that is read, or another file is in the place of its external data.
+            replace an input file, or the external data would replace another file.
     """
     source, target = Path(source), Path(target)
     check_place(target)

@@ -1,4 +1,4 @@
-"""The public functions `conform` and `conform_file`: a model is brought into the profile."""
+"""The public functions `conform` and `conform_file`, which fix violations in a model."""
 
 import os
 from collections import Counter
@@ -28,16 +28,16 @@ from sonnx_ort.pipeline import conform as conform_graph
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Conformed:
-    """What `conform` gives.
+    """The result of `conform`.
 
     Attributes:
         model: The changed model: an `onnx_ir.Model` for one, an `onnx.ModelProto` for anything
             else.
         changes: The changes, in the order in which they were made.
-        remaining: What is violated still, each with the reason why no change mends it.
-        before: The report of the model as it was.
+        remaining: The remaining violations, each with the reason why no change fixes it.
+        before: The report of the original model.
         report: The report of the changed model.
-        left_out: The changes that were not kept because a run gave other results with them.
+        left_out: The changes that were undone because a run gave other results with them.
     """
 
     model: onnx.ModelProto | ir.Model
@@ -57,7 +57,7 @@ class Conformed:
             (o.rule.id, change.title) for change in self.changes for o in change.mended
         )
         rows = [(rule, f"{n:,}", title) for (rule, title), n in counts.most_common()]
-        mended = table(("Mended", "Places", "Change"), rows) if rows else ""
+        mended = table(("Fixed", "Places", "Change"), rows) if rows else ""
         return f"<p><strong>{self._numbers}</strong></p>{mended}{report_as_html(self.report)}"
 
     @property
@@ -71,16 +71,16 @@ class ConformOptions(TypedDict, total=False):
 
     Attributes:
         edition: As for `rewrite`.
-        broadcast: As for `rewrite`. With "explicit" no broadcast is written out, for `rewrite` does
-            so then.
-        operators: The operators whose rules are to be kept, as for `rewrite`; "profile" by default.
-        unsafe: Whether changes are made too after which results may be rounded otherwise.
-        select: The rules to mend, by id or the start of ids; all by default.
-        ignore: The rules that are not to be mended.
+        broadcast: As for `rewrite`. With "explicit", `conform` does not change broadcasts, because
+            `rewrite` makes them explicit.
+        operators: The operators whose violations are fixed, as for `rewrite`; "profile" by default.
+        unsafe: Whether to make also changes after which results may be rounded differently.
+        select: The rules to fix, by id or the beginning of ids; all by default.
+        ignore: The rules not to fix.
         verify: Whether to run both models, and to leave out each change after which a value has
             other bits.
-        inputs: Inputs of these runs, by name; the others are made up, as for `sonnx-ort diff`.
-        seed: The seed of the inputs that are made up; 0 by default.
+        inputs: Inputs of these runs, by name; the others are random, as for `sonnx-ort diff`.
+        seed: The seed of the random inputs; 0 by default.
     """
 
     edition: str
@@ -95,11 +95,11 @@ class ConformOptions(TypedDict, total=False):
 
 
 def conform(model: ModelSource, **options: Unpack[ConformOptions]) -> Conformed:
-    """Bring a model into the profile, by changes that leave every result as it is.
+    """Fix violations of the profile without changing any result.
 
-    What is left out is written down: types, shapes, attributes, the axes and steps of a Slice, the
-    broadcast of operands. A result has the same bits as before, in every run of ONNX Runtime
-    without optimizations. Conforming a conformed model changes nothing.
+    The changes make explicit what the model leaves implicit: types, shapes, attributes, the axes
+    and steps of a Slice, broadcasts. Every result has the same bits as before, in every run of ONNX
+    Runtime without optimizations. Conforming a conformed model changes nothing.
 
     Args:
         model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`; it is not
@@ -107,9 +107,9 @@ def conform(model: ModelSource, **options: Unpack[ConformOptions]) -> Conformed:
         **options: See `ConformOptions`.
 
     Raises:
-        InvalidModel: It is no readable, valid ONNX model.
-        SonnxError: An option is unknown, or `rewrite` made the model, or a run that is to verify
-            the changes does not reach its end.
+        InvalidModel: The model is not a readable, valid ONNX model.
+        SonnxError: An option is unknown, `rewrite` made the model, or a run that verifies the
+            changes fails.
     """
     with collector_paused():
         result = _conform(read(model), **options)
@@ -128,8 +128,9 @@ def conform_file(
 ) -> Conformed:
     """Conform a model from file to file.
 
-    The target appears whole or not at all. External data stays in its files: if the target lies in
-    the source's folder, both refer to it; otherwise it is copied or linked beside the target.
+    The target is written completely or not at all. External data stays in its files. If the target
+    is in the source's folder, both refer to the same data; otherwise the data is copied or linked
+    beside the target.
 
     Args:
         source: The file of the model.
@@ -142,8 +143,8 @@ def conform_file(
         As `conform` does; external data of the model stays external.
 
     Raises:
-        SonnxError: As for `conform`; also if the target cannot be written or would replace a file
-            that is read, or another file is in the place of its external data.
+        SonnxError: As for `conform`; also if the target cannot be written or would replace an input
+            file, or the external data would replace another file.
     """
     source, target = Path(source), Path(target)
     check_place(target)
@@ -219,14 +220,17 @@ def _verified(  # noqa: PLR0913, PLR0917 - what was made, how, and what to run i
         comparison = compare(source, made, inputs, seed=seed)
         if comparison.stops[0] is not None:
             raise SonnxError(
-                f"the changes cannot be verified: {comparison.stops[0].node} of the model as it is "
-                f"fails ({comparison.stops[0].reason}); give inputs with which it runs"
+                "the changes cannot be verified: the original model fails at "
+                f"{comparison.stops[0].node} ({comparison.stops[0].reason}); give inputs with "
+                "which it runs"
             )
         if comparison.equal:
             break
         suspected = _suspected(comparison, result.graph.made)
         if not suspected:
-            raise SonnxError("the changed model gives other results, and no change is the cause")
+            raise SonnxError(
+                "the changed model gives other results, and none of the changes explains them"
+            )
         left_out += suspected
         without = frozenset(change.key for change in left_out)
         result = _changed(source, choices, replace(selection, without=without))

@@ -36,7 +36,7 @@ class SonnxError(Exception):
 
 
 class InvalidModel(SonnxError):  # noqa: N818 - a public name of the interface
-    """The input is not a readable, valid ONNX model, or has false declarations."""
+    """The input is not a readable, valid ONNX model, or declares something false."""
 
 
 class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interface
@@ -46,10 +46,10 @@ class ContractViolation(SonnxError):  # noqa: N818 - a public name of the interf
         rule: The id of the first violated rule, for example "Div.int.C1".
         operator: The operator, for example "Div".
         node: The name of the node in the original model.
-        shapes: The shapes of the operands in this run, in their order; None if the model failed
-            without a record of our kernel.
+        shapes: The shapes of the operands in this run, in their order; None if no kernel of this
+            package reported them.
         index: The index of the first element that violates the rule; None if shapes violate it.
-        values: The operands' elements there; None if shapes violate the rule.
+        values: The elements of the operands at that index; None if shapes violate the rule.
     """
 
     def __init__(  # noqa: PLR0913 - one parameter for each public field
@@ -81,7 +81,7 @@ def _restore_violation(message: str, fields: dict[str, Any]) -> ContractViolatio
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question with the known name that is most like an unknown one; empty if none is.
+    """A question with the known name that is most similar to an unknown one; empty if none is.
 
     Upper and lower case make no difference.
     """

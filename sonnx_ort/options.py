@@ -58,21 +58,21 @@ def choose_operators(operators: str | Iterable[str]) -> frozenset[str]:
     """Find the operators to enforce.
 
     Args:
-        operators: Names, or one text of names with commas: operators of the profile, "Graph" for
-            the rules on graphs, "default", "elementwise", or "profile" for all of these; and
-            "Graph.finite" or "Graph.finite_values", which are part of none. Broadcast,
-            for which ONNX Runtime has no kernel, is always included. A name behind a hyphen is
-            left out: "profile,-Graph" are all operators without the rules on graphs. Capitals make
-            no difference.
+        operators: Names, or one string of names separated by commas: operators of the profile,
+            "Graph" for the rules on graphs, "default", "elementwise", or "profile" for all of
+            these. "Graph.finite" and "Graph.finite_values" are in none of these groups. Broadcast,
+            for which ONNX Runtime has no kernel, is always included. A hyphen leaves a name out:
+            "profile,-Graph" selects all operators without the rules on graphs. Upper and lower case
+            make no difference.
 
     Raises:
-        SonnxError: A name is not in the profile; the message has a similar one, and all.
+        SonnxError: A name is not in the profile; the message lists all names.
     """
     names = operators.split(",") if isinstance(operators, str) else operators
     if not isinstance(names, Iterable):
         raise SonnxError(
-            f"operators={operators!r} are no names; choose '{DEFAULT}', '{ELEMENTWISE}' or "
-            f"'{PROFILE}'"
+            f"operators={operators!r} is not a list of names; choose '{DEFAULT}', '{ELEMENTWISE}' "
+            f"or '{PROFILE}'"
         )
     chosen, left_out = {BROADCAST.name}, set[str]()
     for name in (str(name).strip() for name in names):
@@ -93,8 +93,8 @@ def _named(name: str) -> frozenset[str]:
     known = sorted([GRAPH, FINITE_OUTPUTS, FINITE_VALUES, *OPERATORS])
     meant = did_you_mean(name, (DEFAULT, ELEMENTWISE, PROFILE, *known))
     raise SonnxError(
-        f"operators: the profile does not speak of '{name}'{meant}; choose '{DEFAULT}', "
-        f"'{ELEMENTWISE}', '{PROFILE}', or some of {', '.join(known)}"
+        f"operators: the profile has no operator '{name}'{meant}; choose '{DEFAULT}', "
+        f"'{ELEMENTWISE}', '{PROFILE}', or names from {', '.join(known)}"
     )
 
 
@@ -161,25 +161,24 @@ class RewriteOptions(TypedDict, total=False):
 
     Attributes:
         edition: "typed", the default, or "preliminary".
-        broadcast: "reject", the default: operands of different shapes break the profile.
-            "explicit": a Broadcast in front makes the shapes equal; what has no common shape breaks
-            the profile.
+        broadcast: "reject", the default: operands of different shapes violate the profile.
+            "explicit": a Broadcast node in front makes the shapes equal; operands without a common
+            shape violate the profile.
         operators: The operators that are enforced: "default" (Div, Sub and Broadcast),
-            "elementwise", "profile" (all, and the rules on graphs), or names, in a text with commas
-            between or any iterable; one behind a hyphen is left out. `check` reports on all. With
-            "Graph.finite" among them, no output may be NaN or infinite; with "Graph.finite_values"
-            no value that a node computes.
-        backend: "python", the default: custom operators, to be run with `sonnx_ort.register`.
+            "elementwise", "profile" (all operators, and the rules on graphs), or names, in a string
+            separated by commas or in any iterable; a hyphen leaves a name out. `check` reports on
+            all operators. "Graph.finite" demands that no output is NaN or infinite,
+            "Graph.finite_values" the same of every value that a node computes.
+        backend: "python", the default: custom operators, which need `sonnx_ort.register`.
             "native": guards of standard operators in front of the nodes, which every ONNX Runtime
-            runs. A model that the native backend made is kept, whichever backend is given here.
-        make_explicit: Whether to write down also the types, shapes and defaults of attributes that
-            the file leaves out (`GR2`, `GR4`); not by default.
-        conform: Whether to make the safe changes of `sonnx_ort.conform` first, which mend
-            violations of the enforced operators' rules and leave every result as it is; not by
-            default.
-        waivers: The violations that are not enforced, with reasons: a TOML file, or waivers, each
-            for exactly one violation. Where shapes differ a Broadcast is inserted in front of the
-            node, and all its other rules are enforced. The model's metadata names the waivers.
+            runs. A natively rewritten model stays native, whichever backend is given here.
+        make_explicit: Whether to write also the types, shapes and default attributes that the file
+            omits (`GR2`, `GR4`); not by default.
+        conform: Whether to make the safe changes of `sonnx_ort.conform` first, which fix violations
+            of the enforced rules without changing any result; not by default.
+        waivers: The accepted violations, which are not enforced: a TOML file, or waivers. If shapes
+            differ at such a node, a Broadcast is inserted in front of it, and all its other rules
+            are enforced. The model's metadata lists the waivers.
     """
 
     edition: str

@@ -204,7 +204,7 @@ def conform(examined: Examined, selection: Selection) -> ConformedGraph:
     """
     loaded = examined.loaded
     if loaded.native is not None or loaded.enforced:
-        raise SonnxError("the model is rewritten already; conform the original, and rewrite that")
+        raise SonnxError("the model is already rewritten; conform the original, then rewrite it")
     return conform_graph(
         loaded.model.graph_model,
         examined.examination,
@@ -253,7 +253,7 @@ def plan(examined: Examined) -> Planned:
 
     Raises:
         ModelRejected: A violation has no waiver.
-        SonnxError: A waiver has expired or cannot have effect, or the python backend enforces a
+        SonnxError: A waiver has expired or has no effect, or the python backend enforces a
             node already where the native one is asked for.
     """
     loaded, examination = examined.loaded, examined.examination
@@ -265,8 +265,8 @@ def plan(examined: Examined) -> Planned:
     if choices.backend is Backend.NATIVE and examination.enforced:
         label = examination.enforced[0].label
         raise SonnxError(
-            f"node '{label}' is enforced already, by the python backend; rewrite the original "
-            "model to have it enforced by the native one"
+            f"node '{label}' is already enforced by the python backend; rewrite the original "
+            "model with the native backend"
         )
     return Planned(examined, effective, plan_enforcement(graph_model, examination, choices))
 

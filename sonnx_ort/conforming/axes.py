@@ -39,7 +39,7 @@ def name_squeezed_axes(site: Site) -> bool:
         raise NoChangeError(f"which axes of '{x.name}' have the size 1 is known only in a run")
     axes = [axis for axis, size in enumerate(shape) if size == 1]
     if not axes:
-        raise NoChangeError("it removes no axis, and the profile wants one to be named")
+        raise NoChangeError("it removes no axis, but the profile requires one to be named")
     if site.opset >= AXES_AS_INPUT:
         site.set_input(1, site.constant(axes, "axes"))
     else:
@@ -54,7 +54,7 @@ CHANGES = (
         count_axis_from_the_front,
     ),
     Change(
-        "name the axes that are removed",
+        "name the removed axes",
         frozenset({"Squeeze.A", "Squeeze.axes"}),
         name_squeezed_axes,
     ),

@@ -143,7 +143,9 @@ def _require_common_shape(site: Site, group: _Group) -> None:
         raise NoChangeError(f"the shapes {told} cannot be broadcast to each other")
     declared = site.examined.target.declared_results
     if not any(group.lacking) or any(contradict(r.shape, group.common) for r in declared):
-        raise NoChangeError("the file declares another shape for its result than its operands have")
+        raise NoChangeError(
+            "the shape that the file declares for its result is not that of its operands"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,14 +270,15 @@ def _of_same_bits(site: Site, group: _Group) -> _Group:
     match site.examined.target.operator.name:
         case "Max" | "Min" if _of_floats(site, 0) and not _zeros_are_alike(site, group.positions):
             raise NoChangeError(
-                "of 0 and -0 it may give the other one, and more than one operand may hold them"
+                "it may give 0 instead of -0 or the reverse, because more than one operand may "
+                "have zeros"
             )
         case "Where" if _of_floats(site, 1) and not _merged_alike(site, group):
             return _of_parts(site)
         case "Pow" if group.lacking[1] and not _lacks(site, 1, _MULTIPLIED):
             raise NoChangeError(
-                "an exponent of 2 or 3 for many elements is a product in its kernel, which is "
-                "rounded otherwise"
+                "its kernel multiplies if one exponent of 2 or 3 is for many elements, which "
+                "rounds differently"
             )
     return group
 
@@ -318,7 +321,7 @@ def _of_parts(site: Site) -> _Group:
     """
     group = _Group.at(site, (_CONDITION, _Y))
     if not any(group.lacking) or contradict(group.common, site.shape(site.operand(_X))):
-        raise NoChangeError("a -0 may become 0, because its kernel broadcasts Y by itself")
+        raise NoChangeError("a -0 may become 0, because its kernel broadcasts Y")
     return group
 
 
@@ -327,12 +330,12 @@ EQUAL_SHAPES = frozenset(
 )
 """The ids of the rules that want one shape of all operands."""
 
-_TITLE = "write the broadcast of operands out"
+_TITLE = "make the broadcast of the operands explicit"
 
 CHANGES = (
     Change(_TITLE, EQUAL_SHAPES, partial(expand_operands, exact=True)),
     Change(
-        f"{_TITLE}, whatever its kernel does then",
+        f"{_TITLE}, even if its kernel then computes differently",
         EQUAL_SHAPES,
         partial(expand_operands, exact=False),
         Safety.UNSAFE,

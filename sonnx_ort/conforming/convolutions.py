@@ -71,7 +71,7 @@ def pool_along_two_axes(site: Site) -> bool:
     kernel = site.integers("kernel_shape")
     is_part = isinstance(shape[-1], int) and kernel is not None and kernel[-1] != shape[-1]
     if not (is_part or any(site.integers("pads") or ())) and not _are_integers(site):
-        raise NoChangeError("a window that is the whole axis meets NaN in another order")
+        raise NoChangeError("a window of the whole axis meets NaN in another order")
     return _pool(site)
 
 
@@ -95,7 +95,9 @@ def _of_one_axis(site: Site) -> Shape | None:
     if axes not in {1, 2}:
         raise NoChangeError(f"'{x.name}' has {max(axes, 0)} spatial axes")
     if any(output.uses() or output.is_graph_output() for output in site.node.outputs[1:]):
-        raise NoChangeError("its second output is read, and would count along two axes")
+        raise NoChangeError(
+            "its second output is used, and its places would change with a second axis"
+        )
     return shape if axes == 1 else None
 
 
@@ -123,7 +125,9 @@ def _of_two_axes(site: Site, *, in_front: bool, strides: int) -> dict[str, Attri
             continue
         ends = 2 if name == "pads" else 1
         if len(given) != ends or min(given) < least:
-            raise NoChangeError(f"its attribute {name} is {list(given)}, which fits no single axis")
+            raise NoChangeError(
+                f"its attribute {name} is {list(given)}, which does not fit one axis"
+            )
         pairs = [(other[name], number) if in_front else (number, other[name]) for number in given]
         attributes[name] = [number for pair in pairs for number in pair]
     return attributes
@@ -161,14 +165,14 @@ def write_padding_down(site: Site) -> bool:
     if mode == "NOTSET":
         return False
     if site.integers("pads") is not None:
-        raise NoChangeError("it has pads beside auto_pad, which ONNX does not admit")
+        raise NoChangeError("it has both pads and auto_pad, which ONNX does not allow")
     axes = len(site.shape(site.operand(_X))) - _SPATIAL
     if mode == "VALID":
         pads = [(0, 0)] * axes
     elif mode in {"SAME_UPPER", "SAME_LOWER"}:
         pads = _same_pads(site, axes, upper=mode == "SAME_UPPER")
     else:
-        raise NoChangeError(f"ONNX knows no auto_pad={mode}")
+        raise NoChangeError(f"ONNX has no auto_pad={mode}")
     site.set_attribute("pads", [*(front for front, _ in pads), *(behind for _, behind in pads)])
     site.set_attribute("auto_pad", "NOTSET")
     return True
@@ -187,7 +191,7 @@ def _same_pads(site: Site, axes: int, *, upper: bool) -> list[tuple[int, int]]:
     if {len(kernel), len(strides), len(dilations)} != {axes} or min(*kernel, *strides) < 1:
         raise NoChangeError("its attributes do not fit the axes of its operand")
     if set(dilations) != {1}:
-        raise NoChangeError("ONNX Runtime does not pad a dilated window as ONNX says")
+        raise NoChangeError("ONNX Runtime pads a dilated window differently than ONNX says")
     if pooling and site.integer("ceil_mode", 0):
         raise NoChangeError("ceil_mode adds windows of its own to the padding")
     pads = []
@@ -212,7 +216,7 @@ _WINDOW = ("strides", "dilations", "pads", "kernel_shape")
 
 CHANGES = (
     Change(
-        "write the padding down that auto_pad asks for",
+        "write the padding that auto_pad stands for",
         frozenset({"Conv.R2", "ConvInteger.R2", "MaxPool.R3"}),
         write_padding_down,
     ),
@@ -231,7 +235,7 @@ CHANGES = (
         pool_along_two_axes,
     ),
     Change(
-        "append an axis of size 1, with which NaN may be met in another order",
+        "append an axis of size 1, after which NaN may be met in another order",
         frozenset(f"MaxPool.{rule}" for rule in ("R1", *_WINDOW)),
         pool_along_two_axes_in_any_order,
         Safety.UNSAFE,

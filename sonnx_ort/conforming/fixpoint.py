@@ -44,7 +44,7 @@ from sonnx_ort.profile.rule import Status
 _MOST_ROUNDS = 20
 """More rounds than changes can need one behind the other."""
 
-WRITE_DOWN = "write down what is left out"
+WRITE_DOWN = "write what the file omits"
 """The title of what is written into the file, and changes nothing that is computed."""
 
 REMOVE_NODE = "remove the node"
@@ -60,7 +60,7 @@ Examine = Callable[[Examination | None], Examination]
 _UNKNOWN = {
     GR2.id: "its type is not known",
     IMPLICIT_SHAPE.id: "its rank is not known",
-    GR4.id: "ONNX states no value that could be written down, or it is not known",
+    GR4.id: "ONNX defines no default value for it, or the value is unknown",
 }
 """Why what has to stand in the file does not."""
 
@@ -88,9 +88,9 @@ class ConformedGraph:
 
     def _reason(self, obligation: Obligation) -> str:
         if obligation.rule.id not in self.selection.rules:
-            return "its rule is not among the chosen ones"
+            return "its rule is not selected"
         known = self.reasons.get(place_of(obligation)) or _UNKNOWN.get(obligation.rule.id)
-        return known or f"no change mends it: {obligation.hint}"
+        return known or f"no change fixes it: {obligation.hint}"
 
 
 def conform_graph(
@@ -275,7 +275,7 @@ def _said(model: ir.Model) -> _Said:
 
 
 def _without_end() -> SonnxError:
-    return SonnxError("the changes come to no end; leave some out with --ignore")
+    return SonnxError("the changes do not end; exclude some rules with --ignore")
 
 
 def _write_down(model: ir.Model, examination: Examination, rules: frozenset[str]) -> None:

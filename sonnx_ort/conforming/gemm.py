@@ -122,7 +122,7 @@ def expand_c(site: Site) -> bool:
         raise NoChangeError("the product is empty")
     if site.integer("transA", 0) or site.integer("transB", 0):
         if len(own) == MATRIX:
-            raise NoChangeError("an operand is transposed within it, and has other sizes than C")
+            raise NoChangeError("it transposes an operand whose sizes are not those of C")
         site.leave("Gemm.R3")
     first = _WITH_EXPAND if never_zero(known) else WITH_SHAPES_IN_RUN
     if site.opset < first:
@@ -152,7 +152,7 @@ def multiply_alone(site: Site) -> bool:
     if site.node.attributes.get_float("alpha", 1.0) != 1:
         raise NoChangeError("the product is multiplied by alpha")
     if site.integer("transA", 0) or site.integer("transB", 0):
-        raise NoChangeError("an operand is transposed within it")
+        raise NoChangeError("it transposes an operand")
     a, b = site.operand(_A), site.operand(_B)
     if any(len(site.shape(value)) != MATRIX for value in (a, b)):
         raise NoChangeError("an operand is no matrix")
@@ -161,7 +161,7 @@ def multiply_alone(site: Site) -> bool:
 
 
 CHANGES = (
-    Change("leave out C, or beta, which is not read", frozenset({"Gemm.R2.beta"}), leave_c_out),
+    Change("remove C, or beta, which is not used", frozenset({"Gemm.R2.beta"}), leave_c_out),
     *(
         Change(
             f"transpose {'AB'[position]} in front",

@@ -37,7 +37,7 @@ _INTEGERS = frozenset({"int32", "int64"})
 _TYPES = _INTEGERS | {"float16", "float", "double"}
 """The types of which ONNX Runtime has kernels of Pow."""
 
-_OTHERWISE = "of floats the power may be rounded otherwise"
+_OTHERWISE = "a power of floats may be rounded differently"
 
 
 def convert_exponent(site: Site, *, exact: bool) -> bool:
@@ -82,13 +82,13 @@ def _converted(site: Site, base: str) -> Array | None:
             "int64",
             "int32",
         ):
-            raise NoChangeError(f"an exponent may be no number of {base}")
+            raise NoChangeError(f"an exponent may not be a number of {base}")
         return None
     with np.errstate(all="ignore"):
         converted = np.asarray(elements).astype(ir.DataType[base.upper()].numpy())
         same = bool(np.all(converted.astype(np.float64) == elements.astype(np.float64)))
     if base in _INTEGERS and not same:
-        raise NoChangeError(f"an exponent is no number of {base}")
+        raise NoChangeError(f"an exponent is not a number of {base}")
     return converted
 
 
@@ -162,12 +162,12 @@ _POW_TYPES = frozenset({"Pow.float.R2", "Pow.int.R2", "GR3"})
 
 CHANGES = (
     Change(
-        "multiply in place of a power of 2 or 3",
+        "replace a power of 2 or 3 by a product",
         _EQUAL_SHAPES,
         multiply_instead,
     ),
     Change(
-        "multiply in place of a square of rows of several elements",
+        "replace a square of rows of several elements by a product",
         _EQUAL_SHAPES,
         multiply_longer_rows,
     ),

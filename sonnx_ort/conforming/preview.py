@@ -34,7 +34,7 @@ def with_mendable(model: ir.Model, examination: Examination, examine: Examine) -
     try:
         made = first_changes(model, examination, examine)
     except Exception as error:  # noqa: BLE001 - what is violated is known without it
-        _logger.debug("what can be mended is not known: %s", error)
+        _logger.debug("what can be fixed is unknown: %s", error)
         return report
     titles = {place_of(o): change.title for change in reversed(made) for o in change.mended}
     marked = (

@@ -27,7 +27,7 @@ WITH_SHAPES_IN_RUN = 10
 _WITH_ZERO_SIZES = 14
 """The first version of Reshape that can be asked for an empty tensor."""
 
-OTHERWISE = "of floats the sums of products may be rounded otherwise"
+OTHERWISE = "sums of products of floats may be rounded differently"
 """Why a change that may round otherwise is not made."""
 
 _TO_BOOL, _TO_INT64 = ir.DataType.BOOL.value, ir.DataType.INT64.value
@@ -83,7 +83,7 @@ def _require_product(site: Site) -> None:
     a, b = site.operand(_A), site.operand(_B)
     rows, columns = site.shape(a), site.shape(b)
     if not rows or not columns:
-        raise NoChangeError("an operand is a scalar, which it refuses")
+        raise NoChangeError("an operand is a scalar, which MatMul rejects")
     if len(rows) == 1 and len(columns) > MATRIX:
         raise NoChangeError(f"'{a.name}' is a vector, and '{b.name}' a stack of matrices")
     if len(columns) <= MATRIX or all(size == 1 for size in columns[:-MATRIX]):
@@ -96,8 +96,8 @@ def _require_product(site: Site) -> None:
         return
     if len(rows) != MATRIX:
         raise NoChangeError(
-            f"'{a.name}' and '{b.name}' are both stacks of matrices, which are multiplied one by "
-            "one, and no operator of the profile does that"
+            f"'{a.name}' and '{b.name}' are both stacks of matrices, and no operator of the "
+            "profile multiplies these one by one"
         )
 
 
@@ -221,7 +221,7 @@ _STACKS = frozenset({"MatMul.C1"})
 CHANGES = (
     Change("multiply two matrices", _STACKS, partial(multiply_matrices, exact=True)),
     Change(
-        "multiply two matrices, whatever routine computes them",
+        "multiply two matrices, possibly by another routine of the kernel",
         _STACKS,
         partial(multiply_matrices, exact=False),
         Safety.UNSAFE,

@@ -78,14 +78,18 @@ def give_peepholes_of_finite_cells(site: Site) -> bool:
     attributes = site.node.attributes
     activations = attributes.get_strings("activations", [*_SIGMOID_AND_TANH] * _directions(site))
     if tuple(activations or ()) != _SIGMOID_AND_TANH * _directions(site):
-        raise NoChangeError("peepholes of zeros are proved to add nothing to Sigmoid and Tanh only")
+        raise NoChangeError(
+            "peepholes of zeros are proved to have no effect only with Sigmoid and Tanh"
+        )
     if "clip" in attributes or site.integer("input_forget", 0):
         raise NoChangeError("its attributes clip and input_forget change the gates")
     initial = site.input(_INITIAL_C)
     if initial is not None:
         state = stored_elements(initial, site.facts, site.opset)
         if state is None:
-            raise NoChangeError("the cell may begin with an infinite state, and 0 times it is NaN")
+            raise NoChangeError(
+                "the cell may start with an infinite state, and 0 times infinity is NaN"
+            )
         # A NaN compares as false.
         if not (np.abs(state.astype(np.float64)) <= _STAYS_FINITE).all():
             raise NoChangeError("the state of the cell is not proved to stay finite")
@@ -124,7 +128,7 @@ def _is_stored(value: ir.Value) -> bool:
 
 def _give(site: Site, position: int, elements: npt.NDArray[Any]) -> bool:
     if site.integer("layout", 0):
-        raise NoChangeError("ONNX Runtime refuses its layout")
+        raise NoChangeError("ONNX Runtime rejects its layout")
     site.set_input(position, site.constant(elements, _NAMES[position]))
     return True
 
@@ -190,14 +194,18 @@ def _given(
 
 
 CHANGES = (
-    Change("store what moves elements only", frozenset({"LSTM.constant"}), store_inputs),
-    _given(_SEQUENCE_LENS, "give the lengths of the sequences", give_sequence_lens),
-    _given(_INITIAL_H, "give a hidden state of zeros", partial(give_state, position=_INITIAL_H)),
-    _given(_INITIAL_C, "give a cell state of zeros", partial(give_state, position=_INITIAL_C)),
-    _given(_P, "give peepholes of zeros", give_peepholes_of_finite_cells),
-    _given(
-        _P, "give peepholes of zeros to cells of any state", give_peepholes, safety=Safety.UNSAFE
+    Change(
+        "store the result of nodes that only move elements",
+        frozenset({"LSTM.constant"}),
+        store_inputs,
     ),
-    _given(_B, "give a bias of zeros, with which NaN becomes a number", give_bias, Safety.UNSAFE),
+    _given(_SEQUENCE_LENS, "add the lengths of the sequences", give_sequence_lens),
+    _given(_INITIAL_H, "add a hidden state of zeros", partial(give_state, position=_INITIAL_H)),
+    _given(_INITIAL_C, "add a cell state of zeros", partial(give_state, position=_INITIAL_C)),
+    _given(_P, "add peepholes of zeros", give_peepholes_of_finite_cells),
+    _given(
+        _P, "add peepholes of zeros to cells of any state", give_peepholes, safety=Safety.UNSAFE
+    ),
+    _given(_B, "add a bias of zeros, with which NaN becomes a number", give_bias, Safety.UNSAFE),
 )
 """The changes of LSTM."""

@@ -143,7 +143,7 @@ class Round:
             if made is not None and not tried:
                 return made
             if made is not None:
-                self._explain(concerned, f"an unsafe change may mend it: {change.title}")
+                self._explain(concerned, f"an unsafe change may fix it: {change.title}")
         return None
 
     def _make(self, change: Change, site: Site, concerned: Sequence[Obligation]) -> Made | None:

@@ -36,12 +36,12 @@ def _indices(site: Site) -> tuple[Array, Array]:
     rank = len(site.shape(site.operand(_X)))
     number = site.facts.shape(site.operand(_STARTS))
     if number is None or len(number) != 1 or not isinstance(number[0], int):
-        raise NoChangeError("how many axes it names is known only in a run")
+        raise NoChangeError("the number of axes that it names is known only in a run")
     axes = np.arange(number[0]) if site.input(_AXES) is None else site.elements(_AXES)
     steps = np.ones(number[0]) if site.input(_STEPS) is None else site.elements(_STEPS)
     axes = np.where(axes < 0, axes + rank, axes).astype(np.int64)
     if axes.size != number[0] or steps.size != number[0] or not set(axes) <= set(range(rank)):
-        raise NoChangeError("its axes are none of the operand's")
+        raise NoChangeError("its axes are not axes of the operand")
     return axes, steps.astype(np.int64)
 
 
@@ -139,7 +139,7 @@ def keep_within_axes(site: Site) -> bool:
     if (new_starts, new_ends) == (starts.tolist(), ends.tolist()) and not open_ends:
         return False
     if open_ends and starts.dtype != np.int64:
-        raise NoChangeError("an end beyond the axis is known to be so only in a run")
+        raise NoChangeError("whether an end is beyond the axis is known only in a run")
     if new_starts != starts.tolist():
         site.set_input(_STARTS, site.constant(np.asarray(new_starts, starts.dtype), "starts"))
     x = site.operand(_X)
@@ -175,11 +175,11 @@ def _within(start: int, end: int, step: int, size: int) -> tuple[int, int]:
         NoChangeError: The axis has no elements.
     """
     if size == 0:
-        raise NoChangeError("an axis has no elements, so that no start lies on it")
+        raise NoChangeError("an axis has no elements, so no start can lie on it")
     if step < 0 and end in _ENDS_OF_ALL:
         raise NoChangeError(
-            f"in negative steps ONNX Runtime takes the end {end} for the beginning of the axis, "
-            "and ONNX for its last element; write what is meant"
+            f"with negative steps ONNX Runtime takes the end {end} for the beginning of the axis, "
+            "and ONNX takes it for the last element; write the intended end"
         )
     # ONNX, Slice-13, states these limits; they are not those of Python.
     lowest, highest = (-1, size - 1) if step < 0 else (0, size)

@@ -40,7 +40,9 @@ def _dense(name: str, sparse: onnx.SparseTensorProto) -> ir.TensorProtocol:
     count = math.prod(sparse.dims)
     if count > _MOST_ELEMENTS or any(map(uses_external_data, (sparse.values, sparse.indices))):
         why = f"it has {count:,} elements" if count > _MOST_ELEMENTS else "it is in another file"
-        raise SonnxError(f"the sparse tensor '{name}' is not made dense: {why}; store it densely")
+        raise SonnxError(
+            f"the sparse tensor '{name}' cannot be stored densely: {why}; store it densely"
+        )
     values, indices = map(numpy_helper.to_array, (sparse.values, sparse.indices))
     elements = np.zeros(tuple(sparse.dims), values.dtype)
     if indices.ndim == 1:

@@ -28,7 +28,7 @@ def remove_axis(site: Site, positions: Sequence[int]) -> bool:
         if any(not isinstance(size, int) for size in shape):
             raise NoChangeError(f"how many elements '{value.name}' has is known only in a run")
         if shape != (1,):
-            raise NoChangeError(f"'{value.name}' is no vector of one element")
+            raise NoChangeError(f"'{value.name}' is not a vector of one element")
     for position, value in vectors:
         site.set_input(position, _scalar(site, value))
     return bool(vectors)
@@ -71,7 +71,7 @@ _OF_UINT8 = (0, ir.DataType.UINT8.value)
 def give_zero_point(site: Site) -> bool:
     """Give a zero point of 0, which ONNX assumes, in uint8 and in the shape of the scale."""
     if site.integer("output_dtype", 0) not in _OF_UINT8:
-        raise NoChangeError("its results are not uint8, which the profile wants them to be")
+        raise NoChangeError("its results are not uint8, which the profile requires")
     shape = site.sizes(site.operand(_SCALE))
     site.set_input(_ZERO_POINT, site.constant(np.zeros(shape, np.uint8), "zero_point"))
     return True
@@ -79,25 +79,25 @@ def give_zero_point(site: Site) -> bool:
 
 CHANGES = (
     Change(
-        "make scalars of bounds",
+        "convert the bounds to scalars",
         frozenset({"Clip.C1"}),
         partial(remove_axis, positions=(1, 2)),
     ),
     Change(
-        "make scalars of start, limit and step",
+        "convert start, limit and step to scalars",
         frozenset({"Range.scalars"}),
         partial(remove_axis, positions=(0, 1, 2)),
     ),
     Change(
-        "make scalars of scale and zero point",
+        "convert scale and zero point to scalars",
         frozenset({"QuantizeLinear.signature", "DequantizeLinear.signature"}),
         remove_quantization_axis,
     ),
     Change(
-        "set the axis to its default, which is not read",
+        "set the axis to its default, because it is not used",
         frozenset({"QuantizeLinear.R1", "DequantizeLinear.R1"}),
         name_default_axis,
     ),
-    Change("give a zero point of 0", frozenset({"QuantizeLinear.given"}), give_zero_point),
+    Change("add a zero point of 0", frozenset({"QuantizeLinear.given"}), give_zero_point),
 )
 """The changes of scalars."""

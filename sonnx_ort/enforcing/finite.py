@@ -69,6 +69,6 @@ def _shape_of_output(checked: FiniteValue, value: ir.Value) -> ir.Shape | None:
     if checked.operand.shape is None or checked.operand.scalar_inputs:
         raise SonnxError(
             f"{FINITE.id}: {place.place} computes '{checked.operand.value}', which the body "
-            "returns and whose rank is not certain; declare its shape"
+            "returns and whose rank is unknown; declare its shape"
         )
     return ir.Shape([size if isinstance(size, int) else None for size in checked.operand.shape])

@@ -155,7 +155,7 @@ def raise_opset(model: ir.Model, replaced: Iterable[ir.Node], oldest: int) -> No
     differing = differing_operators(kept, version, needed)
     if differing:
         raise InvalidModel(
-            f"the model imports version {version} of the ONNX operators, and enforcement needs "
+            f"the model imports version {version} of the ONNX operators, but enforcement needs "
             f"version {needed}, which defines {', '.join(differing)} differently; convert the "
             "model with onnx.version_converter"
         )

@@ -162,7 +162,7 @@ def _require_harmless(node: onnx.NodeProto, shapes: Shapes) -> None:
             label = node.name or f"(output {next(filter(None, node.output), '')})"
             raise InvalidModel(
                 f"{node.op_type} '{label}': {reason}, at which shape inference and ONNX Runtime "
-                "can end the process; mend the node, or what its operand is computed by"
+                "can end the process; correct the node, or the nodes that compute its operand"
             )
 
 

@@ -61,7 +61,9 @@ def _check(tensor: onnx.TensorProto) -> None:
 
 def _bytes(count: int, element_type: int) -> int:
     if element_type == onnx.TensorProto.STRING:
-        raise InvalidModel("a tensor of strings holds raw bytes, which ONNX does not allow")
+        raise InvalidModel(
+            "a tensor of strings has raw bytes, which ONNX does not allow; export the model again"
+        )
     return _whole_bytes(count * ir.DataType(element_type).bitwidth)
 
 
@@ -135,7 +137,7 @@ def _has_sparse(attributes: Iterable[onnx.AttributeProto]) -> bool:
 
 
 def _refuse_sparse(owner: str) -> NoReturn:
-    raise InvalidModel(f"{owner} holds a sparse tensor, which GR1 does not allow; store it densely")
+    raise InvalidModel(f"{owner} has a sparse tensor, which rule GR1 forbids; store it densely")
 
 
 def _sparse_constants(graph: onnx.GraphProto | onnx.FunctionProto) -> list[onnx.NodeProto]:

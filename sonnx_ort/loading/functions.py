@@ -110,8 +110,8 @@ def _graphs_by_depth(model: ir.Model) -> Iterator[tuple[int, ir.Graph]]:
                 continue
             if depth > len(model.functions):
                 raise InvalidModel(
-                    f"the model-local function '{node.op_type}' calls itself, directly or by way "
-                    "of others; ONNX allows no recursion"
+                    f"the model-local function '{node.op_type}' calls itself, directly or through "
+                    "other functions; ONNX allows no recursion"
                 )
             depths[identifier] = depth
             visit(model.functions[identifier].graph, depth + 1)

@@ -44,7 +44,7 @@ def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
     if differing:
         raise InvalidModel(
             f"the model-local function '{function.name}' imports version {theirs} of the standard "
-            f"operators and the model version {ours}, which define {', '.join(differing)} "
+            f"operators and the model imports version {ours}, which define {', '.join(differing)} "
             "differently; export both with one version"
         )
     function.opset_imports[STANDARD_DOMAIN] = ours

@@ -127,10 +127,10 @@ def _parse(content: bytes) -> onnx.ModelProto:
         proto = onnx.load_model_from_string(content)
     except Exception as error:
         raise InvalidModel(
-            f"the bytes are no ONNX model, or not all of one ({len(content)} bytes: {error})"
+            f"the bytes are not a complete ONNX model ({len(content)} bytes: {error})"
         ) from error
     if not proto.HasField("graph"):
-        raise InvalidModel("the bytes are no ONNX model, or not all of one: there is no graph")
+        raise InvalidModel("the bytes are not a complete ONNX model: there is no graph")
     return proto
 
 
@@ -150,12 +150,12 @@ def _parse_file(path: Path) -> onnx.ModelProto:
         raise InvalidModel(f"'{path}' cannot be read: {error.strerror or error}") from error
     except Exception as error:
         raise InvalidModel(
-            f"'{path}' is no ONNX model, or not all of one ({error}); export it again"
+            f"'{path}' is not a complete ONNX model ({error}); export it again"
         ) from error
     if too_large:
-        raise InvalidModel(f"'{path}' is no ONNX model: it is larger than 2 GiB")
+        raise InvalidModel(f"'{path}' is not an ONNX model: it is larger than 2 GiB")
     if not proto.HasField("graph"):
         raise InvalidModel(
-            f"'{path}' is no ONNX model, or not all of one (there is no graph); export it again"
+            f"'{path}' is not a complete ONNX model (there is no graph); export it again"
         )
     return proto

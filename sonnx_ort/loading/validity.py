@@ -103,7 +103,7 @@ def _require(
     if attribute.ref_attr_name:
         raise InvalidModel(
             f"{node.op_type} '{node.name}': its {attribute.name} is known only where the function "
-            "is called, and of some values ONNX Runtime ends the process; inline the function"
+            "is called, and with some values ONNX Runtime ends the process; inline the function"
         )
     if not fits:
         raise InvalidModel(
@@ -120,14 +120,15 @@ def _refuse_unresolved_attributes(proto: onnx.ModelProto) -> None:
     for node, attribute in _references(proto.graph.node):
         raise InvalidModel(
             f"{node.op_type} '{node.name}': its {attribute.name} refers to a parameter "
-            f"{attribute.ref_attr_name!r} of a function, and it is in none; write the value"
+            f"{attribute.ref_attr_name!r} of a function, but the node is in no function; write the "
+            "value"
         )
     for function in proto.functions:
         for node, attribute in _references(function.node):
             if attribute.type in _GRAPHS:
                 raise InvalidModel(
                     f"{node.op_type} '{node.name}' in the model-local function '{function.name}': "
-                    f"its {attribute.name} is a graph that each call gives; inline the function"
+                    f"its {attribute.name} is a graph that each call passes; inline the function"
                 )
 
 
@@ -184,19 +185,19 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
     for function in proto.functions:
         if function.domain == DOMAIN:
             raise InvalidModel(
-                f"the model-local function '{function.name}' lies in the domain '{DOMAIN}', which "
-                "belongs to the enforced operators; move it to a domain of its own"
+                f"the model-local function '{function.name}' is in the domain '{DOMAIN}', which "
+                "is reserved for the enforced operators; move it to another domain"
             )
         if function.domain == STANDARD_DOMAIN:
             raise InvalidModel(
-                f"the model-local function '{function.name}' takes the place of the standard "
-                f"operator of that name; move it to a domain of its own"
+                f"the model-local function '{function.name}' replaces the standard operator of "
+                "that name; move it to another domain"
             )
         nodes = nodes_within(function.node)
         if any(node.domain == DOMAIN and node.op_type != BROADCAST.name for node in nodes):
             raise InvalidModel(
                 f"the model-local function '{function.name}' contains operators of the domain "
-                f"'{DOMAIN}', which only rewrite puts into a model; use the standard operators"
+                f"'{DOMAIN}', which only `rewrite` may insert; use the standard operators"
             )
     for node in all_nodes(proto):
         if node.domain == DOMAIN and node.op_type == BROADCAST.name:
@@ -206,8 +207,8 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
         # ONNX Runtime adds the import to every model that it saves while the domain is registered.
         if used and entry.domain == DOMAIN and entry.version != DOMAIN_VERSION:
             raise InvalidModel(
-                f"the model imports version {entry.version} of the domain '{DOMAIN}'; there is "
-                f"only version {DOMAIN_VERSION}"
+                f"the model imports version {entry.version} of the domain '{DOMAIN}'; only "
+                f"version {DOMAIN_VERSION} exists"
             )
 
 
@@ -215,10 +216,12 @@ def _check_broadcast(node: onnx.NodeProto) -> None:
     """Check the form of a Broadcast, which the ONNX checker does not know."""
     reason = None
     if not node.input or not all(node.input):
-        reason = "it needs at least one input, and each must be given"
+        reason = "it needs at least one input, and none may be omitted"
     elif len(node.output) > len(node.input) or not any(node.output):
         reason = f"it has {len(node.input)} inputs and {len(node.output)} outputs"
     elif node.attribute:
         reason = f"it has no attribute '{node.attribute[0].name}'"
     if reason is not None:
-        raise InvalidModel(f"node '{node.name}' is no {DOMAIN}::{BROADCAST.name}: {reason}")
+        raise InvalidModel(
+            f"node '{node.name}' is not a valid {DOMAIN}::{BROADCAST.name}: {reason}"
+        )

@@ -188,13 +188,13 @@ def _require_operands(target: Target) -> None:
     operator, inputs = target.operator, target.node.inputs
     for name, value in zip_longest(operator.operand_names(len(inputs)), inputs):
         if name is None or (value is None and name not in operator.optional):
-            what = "has an operand too many" if name is None else f"has no operand {name}"
+            what = "has too many operands" if name is None else f"has no operand {name}"
             raise InvalidModel(
-                f"{target.operator.name} '{target.label}' {what}; mend it, or the function that "
-                "it comes from and its calls"
+                f"{target.operator.name} '{target.label}' {what}; correct it, or the function "
+                "that contains it and its calls"
             )
     if not any(output.name for output in target.node.outputs):
-        raise InvalidModel(f"{target.operator.name} '{target.label}' has no result")
+        raise InvalidModel(f"{target.operator.name} '{target.label}' has no output; name one")
 
 
 def _to_enforce(target: Target, demands: Demands) -> bool:
@@ -275,7 +275,7 @@ def _already_enforced(enforced: EnforcedNode, facts: Facts) -> tuple[Obligation,
     variadic = operator.repeated_operand is not None
     names = shown if operator.elementwise or variadic else operator.checked_operands
     operands = facts.operands(names, values)
-    evidence = f"the model enforces it, by sonnx::{enforced.node.op_type}"
+    evidence = f"the model enforces it with sonnx::{enforced.node.op_type}"
     return tuple(
         Obligation(
             rule,

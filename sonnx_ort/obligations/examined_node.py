@@ -265,7 +265,7 @@ def _made_equal(plan: BroadcastPlan, required: BroadcastPlan) -> Judgement:
     expanded = zip(plan.expanded, required.expanded, strict=True)
     if any(lacks_common_shape and not is_expanded for is_expanded, lacks_common_shape in expanded):
         return at_run_time(
-            "the Broadcast in front leaves an operand as it is that may lack the common shape"
+            "the Broadcast in front does not expand an operand that may lack the common shape"
         )
     return proved("a Broadcast in front makes the shapes equal")
 
@@ -285,7 +285,7 @@ def _declaration_violation(rule: Rule, target: Target, operands: Operands) -> Ob
 def _of_declaration(
     rule: Rule, target: Target, operands: Operands, judgement: Judgement
 ) -> Obligation:
-    hint = "correct what the file declares of the result, or remove the declaration"
+    hint = "correct the declaration of the result in the file, or remove it"
     return replace(_obligation(rule, target, operands, judgement), hint=hint)
 
 
@@ -294,7 +294,7 @@ def _evaluate(rule: Rule, target: Target, operands: Operands) -> Obligation:
         return _evaluate_plain(rule, target, operands)
     judgement, _ = rule.judge(target.operand_names, operands)
     if judgement.status is not Status.VIOLATED:
-        judgement = violated("the attribute broadcast=1 asks for legacy broadcasting")
+        judgement = violated("the attribute broadcast=1 requests legacy broadcasting")
     hint = _legacy_hint(rule, target, operands)
     return replace(_obligation(rule, target, operands, judgement), hint=hint)
 

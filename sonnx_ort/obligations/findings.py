@@ -157,7 +157,7 @@ def _unsuitable(placed: _Placed) -> Iterator[Finding]:
     if standing is OperatorStanding.OUTSIDE and node.domain != DOMAIN:
         name = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
         yield placed.finding(
-            OPERATORS_OF_THE_SET, f"{name} is not in the operator set, and no draft speaks of it"
+            OPERATORS_OF_THE_SET, f"{name} is not in the operator set, and no draft covers it"
         )
     trains = _trains(node)
     if (node.domain == STANDARD_DOMAIN and node.op_type in _RANDOM) or (
@@ -166,7 +166,7 @@ def _unsuitable(placed: _Placed) -> Iterator[Finding]:
         yield placed.finding(DETERMINISTIC, f"{node.op_type} draws random numbers")
     if trains or node.domain == _TRAINING_DOMAIN or _is(node, "Dropout"):
         yield placed.finding(
-            INFERENCE, "it is in training mode" if trains else "it is an operator of training"
+            INFERENCE, "it is in training mode" if trains else "it is an operator for training"
         )
 
 
@@ -189,7 +189,7 @@ def _trains(node: ir.Node) -> bool:
 def _of_file(identity: Identity) -> Iterator[Finding]:
     for domain in identity.ambiguous_domains:
         yield Finding(
-            VERSIONS, "domain", domain or "ai.onnx", "it is imported in more than one version"
+            VERSIONS, "domain", domain or "ai.onnx", "more than one version of it is imported"
         )
     if identity.has_training_info:
         yield Finding(INFERENCE, "model", "training_info", "the file has training information")
@@ -242,7 +242,9 @@ def _dead_nodes(nodes: Sequence[_Placed]) -> Iterator[Finding]:
     dead = set(dead_nodes([placed.node for placed in nodes]))
     for placed in nodes:
         if placed.node in dead:
-            yield placed.finding(DEAD_NODE, "no output of it contributes to one of the graph")
+            yield placed.finding(
+                DEAD_NODE, "none of its outputs contributes to an output of the graph"
+            )
 
 
 def _unused_inputs(model: ir.Model) -> Iterator[Finding]:

@@ -56,8 +56,8 @@ class FiniteValue:
         producer = self.value.producer()
         if producer is None:
             raise SonnxError(
-                f"{FINITE.id}: no node computes the output '{self.value.name}', so that nothing "
-                "can check it; let an Identity compute it"
+                f"{FINITE.id}: no node computes the output '{self.value.name}', so it cannot be "
+                "checked; insert an Identity in front of it"
             )
         return producer
 
@@ -72,8 +72,7 @@ class FiniteValue:
         if element_type is None:
             raise SonnxError(
                 f"{FINITE.id}: the element type of '{self.value.name}', which "
-                f"{self.obligation.place} computes, follows from nothing and is not declared; "
-                "declare it in value_info"
+                f"{self.obligation.place} computes, is unknown; declare it in value_info"
             )
         return element_type
 
@@ -106,8 +105,8 @@ def finite_values(
     open_values = [f for f in found if f.left_to_the_run]
     if enforced and open_values:
         raise SonnxError(
-            f"the model is enforced already, without {FINITE.id} at "
-            f"'{open_values[0].value.name}'; rewrite the original model to have it enforced as well"
+            f"the model is already rewritten, without {FINITE.id} at "
+            f"'{open_values[0].value.name}'; rewrite the original model with this rule"
         )
     return tuple(found)
 

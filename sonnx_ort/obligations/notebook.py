@@ -36,7 +36,7 @@ def _in_lines(text: str) -> str:
 def report_as_html(report: "Report") -> str:
     """The verdict of a report, the causes of its violations, and the call to make next."""
     counts = report.counts
-    verdict = "no violation before a run" if report.ok else "violated"
+    verdict = "no violation found before a run" if report.ok else "violated"
     head = (
         f"<p><strong>SONNX profile, {report.edition} edition: {verdict}</strong><br>"
         f"{counts['violated']:,} violated, {counts['runtime']:,} checked in each run, "
@@ -44,7 +44,7 @@ def report_as_html(report: "Report") -> str:
     )
     found = causes(report.violations)
     rows = [_row(alike) for alike in found]
-    violated = table(("Violated", "Places", "Evidence", "To mend it"), rows) if rows else ""
+    violated = table(("Violated", "Places", "Evidence", "To fix it"), rows) if rows else ""
     return f"{head}{violated}<p>Next: <code>{escape(next_call(report))}</code></p>"
 
 
@@ -57,7 +57,7 @@ def _row(alike: Sequence[Obligation]) -> tuple[str, ...]:
     mendable = [obligation.mendable for obligation in alike if obligation.mendable]
     if mendable:
         share = "it" if len(mendable) == len(alike) else f"{len(mendable):,} of {len(alike):,}"
-        remedies.append(f"sonnx_ort.conform mends {share}: {mendable[0]}")
+        remedies.append(f"sonnx_ort.conform fixes {share}: {mendable[0]}")
     return first.rule.id, "\n".join(places), first.evidence, "\n".join(remedies)
 
 

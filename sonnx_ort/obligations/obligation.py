@@ -21,8 +21,11 @@ class Obligation:
         hint: How to fix a violation, as a clause; empty otherwise.
         path: The nodes whose subgraphs contain the node, outermost first.
         by_version: Whether it is proved only because of the installed version of onnxruntime.
-        mendable: What `conform` would do to mend it, as an order; empty if it cannot. Only `check`
-            finds it out, of violations.
+        enforced: Whether `rewrite` enforces it: whether `operators` selects its operator.
+        waiver: The waiver that names it; None if none does.
+        waiver_expired: Whether that waiver has expired.
+        mendable: How `conform` would fix it, as an instruction; empty if it cannot. Only `check`
+            sets it, for violations.
     """
 
     rule: Rule
@@ -65,7 +68,7 @@ class Obligation:
             f"the rule: {self.rule.sentence} ({self.rule.source})",
         ]
         if self.hint:
-            lines.append(f"to mend it: {self.hint}")
+            lines.append(f"to fix it: {self.hint}")
         if self.waiver is not None:
             lines.append(f"{self.waiver_standing} {self.waiver}")
         return "\n    ".join(lines)
@@ -80,13 +83,15 @@ def judged_for(obligation: Obligation, runtime: str | None) -> Obligation:
     if rule.needed_before is None or obligation.status is Status.PROVED:
         return obligation
     if rule.needed_with(runtime):
-        which = "any version may run the model" if runtime is None else "an older one is installed"
-        why = f"onnxruntime computes it rightly since {rule.needed_before}, and {which}"
+        which = (
+            "any version may run the model" if runtime is None else "an older version is installed"
+        )
+        why = f"onnxruntime computes it correctly since {rule.needed_before}, and {which}"
         return replace(obligation, evidence=f"{obligation.evidence}; {why}")
     # Without the number of the version, so that a record is the same with a newer one.
     evidence = (
-        f"onnxruntime computes it rightly since {rule.needed_before}, and no older one is "
-        "installed; the native backend enforces it, for any version may run its model"
+        f"onnxruntime computes it correctly since {rule.needed_before}, and no older version is "
+        "installed; the native backend enforces it, because any version may run its model"
     )
     return replace(obligation, status=Status.PROVED, evidence=evidence, hint="", by_version=True)
 
@@ -99,15 +104,15 @@ def waiver_of(obligation: Obligation, waivers: Iterable[Waiver]) -> Waiver | Non
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A place where the graph does not keep a rule on graphs.
+    """A place where the graph violates a rule on graphs.
 
-    It changes no result, and rejects a model only if the rules on graphs are asked for.
+    It changes no result. It is a violation only if `operators` selects the rules on graphs.
 
     Attributes:
         rule: The rule.
         kind: The operator of a node, or "value", "input", "domain" or "model".
         name: The name of the node or value.
-        detail: What is so, as a clause.
+        detail: What the graph leaves implicit or declares wrongly, as a clause.
         path: The nodes whose subgraphs contain the node, outermost first.
     """
 
@@ -123,7 +128,7 @@ class Finding:
         return f"{self.kind} '{self.name}'"
 
     def obligation(self) -> Obligation:
-        """The violation, if the rules on graphs are asked for."""
+        """The violation that it is if the rules on graphs are selected."""
         hint = self.rule.requirement.hint(())
         return Obligation(
             self.rule, self.kind, self.name, (), Status.VIOLATED, self.detail, hint, self.path

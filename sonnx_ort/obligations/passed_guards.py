@@ -120,7 +120,7 @@ class PassedGuards:
             return None
         guard = max(self._shape_guard.get(value, -1) for value in inputs)
         if guard >= 0:
-            return f"{self._labels[guard]}, which comes before, holds them to one shape"
+            return f"{self._labels[guard]}, which comes before, requires one shape for them"
         value = self._values[common.bit_length() - 1]
         return f"all have the shape of '{value.name}'"
 
@@ -135,7 +135,9 @@ class PassedGuards:
         if not all(guards):
             return None
         last = max(guard.bit_length() - 1 for guard in guards)
-        return f"no size that meets a 1 is 0: {self._labels[last]}, which comes before, has passed"
+        return (
+            f"no size of 0 meets a 1, because {self._labels[last]}, which comes before, has passed"
+        )
 
     def _add_guard(self, label: str) -> int:
         """Register a guard and return its bit."""
@@ -158,7 +160,7 @@ class PassedGuards:
             return None
         names = " and ".join(f"'{value.name}'" for value in decision[1])
         label = self._labels[before.bit_length() - 1]
-        return f"{label}, which comes before, has looked at {names}"
+        return f"{label}, which comes before, has checked {names}"
 
     def _of_the_result_shape(self, examined: ExaminedNode) -> Sequence[ir.Value]:
         """The operands that have the shape of the result in every run that continues."""

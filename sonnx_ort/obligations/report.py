@@ -60,10 +60,10 @@ def _available_rules(name: str) -> str:
     operator = name.lower().partition(".")[0]
     rules = sorted(rule for rule in RULES if rule.lower().startswith(f"{operator}."))
     if rules:
-        return f"; choose some of {', '.join(rules)}, or what they begin with"
+        return f"; choose from {', '.join(rules)}, or their beginnings"
     prefixes = sorted({rule.partition(".")[0] for rule in RULES})
     return (
-        f"{did_you_mean(operator, prefixes)}; choose some of {', '.join(prefixes)}; "
+        f"{did_you_mean(operator, prefixes)}; choose from {', '.join(prefixes)}; "
         "`sonnx-ort explain` lists all rules"
     )
 
@@ -83,7 +83,7 @@ class Extent(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many nodes of an operator a model has, and what the profile says of it.
+    """The number of nodes of an operator in a model, and what the profile states for it.
 
     The operator's name is prefixed with its domain if that is not the default one.
     """
@@ -95,7 +95,7 @@ class Coverage:
 
     @property
     def words(self) -> str:
-        """What the profile says of the operator, and whether its rules are enforced."""
+        """What the profile states for the operator, and whether its rules are enforced."""
         standing = {
             OperatorStanding.DRAFT: "in the profile",
             OperatorStanding.GENERAL: "in the profile without a draft",
@@ -106,7 +106,7 @@ class Coverage:
             case Extent.ENFORCED:
                 return f"{standing}, {'enforced' if drafted else 'enforced by analogy'}"
             case Extent.NOT_ASKED_FOR:
-                return f"{standing}, not looked at"
+                return f"{standing}, not enforced"
             case Extent.NO_RULES:
                 general = self.standing is OperatorStanding.GENERAL
                 return f"{standing}: general restrictions only" if general else standing
@@ -114,7 +114,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class KnownOperands:
-    """How many operands enforced nodes have, and of how many the rank and all sizes are known."""
+    """The number of operands of enforced nodes, and how many have a known rank or shape."""
 
     count: int
     known_rank: int
@@ -149,14 +149,14 @@ class Report:
     """The result of the analysis of a model.
 
     Attributes:
-        demands: The configuration: edition, broadcasting and enforced operators.
+        demands: The edition, how broadcasts are treated, and the enforced operators.
         obligations: One per rule and node, in graph order.
         findings: What the graph leaves implicit or declares wrongly, if the rules on graphs are
             not enforced; never rejects a model.
         coverage: The number of nodes per operator, and whether rules cover it.
         identity: The model, and the package versions used.
         left_out: What `selected` excluded.
-        settings: The file with settings from which options are; empty if there is none.
+        settings: The settings file from which options were read; empty if there is none.
     """
 
     demands: Demands
@@ -179,13 +179,13 @@ class Report:
 
     @property
     def not_covered(self) -> Mapping[str, int]:
-        """The number of nodes per operator that has no rule."""
+        """The number of nodes of each operator that has no rules."""
         uncovered = (c for c in self.coverage if c.extent is Extent.NO_RULES)
         return {c.operator: c.nodes for c in uncovered}
 
     @property
     def standings(self) -> Mapping[str, int]:
-        """The number of nodes by what the profile says of their operators."""
+        """The number of nodes by what the profile states for their operators."""
         counts = Counter[OperatorStanding]()
         for coverage in self.coverage:
             counts[coverage.standing] += coverage.nodes
@@ -203,7 +203,7 @@ class Report:
 
     @property
     def mendable(self) -> tuple[Obligation, ...]:
-        """Those of the violations that `conform` can mend, as far as `check` foresees it."""
+        """The violations that `conform` can fix, as far as `check` can tell."""
         return tuple(o for o in self.violations if o.mendable)
 
     @cached_property
@@ -259,7 +259,7 @@ class Report:
             f"{_counted(len(self.enforced), 'obligation')}: {shown}{waived}; "
             f"{_counted(len(self.findings), 'finding')}; "
             f"{_counted(uncovered, 'node')} not covered by any rule"
-            + (f"; {_counted(not_asked_for, 'node')} not looked at" if not_asked_for else "")
+            + (f"; {_counted(not_asked_for, 'node')} not enforced" if not_asked_for else "")
             + (f"; {self.left_out}" if self.left_out.rules else "")
         )
 

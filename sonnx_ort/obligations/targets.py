@@ -216,9 +216,9 @@ def require_known_version(target: Target) -> None:
     name = target.operator.name
     first = operator_version(name, target.version)
     raise InvalidModel(
-        f"{name} '{target.label}': version {first} of the standard operators defines {name} anew, "
-        f"and the profile is applied to versions before that alone; export the model with version "
-        f"{first - 1} of the standard operators"
+        f"{name} '{target.label}': version {first} of the standard operators changes {name}, and "
+        f"the rules apply only to earlier versions; export the model with version {first - 1} of "
+        "the standard operators"
     )
 
 
@@ -240,12 +240,12 @@ def require_allowed_types(target: Target, facts: Facts) -> None:
         first = _first_supporting_version(name, found)
         if first is None:
             raise InvalidModel(
-                f"{name} '{target.label}': {operand} is {found.value}, which {name} takes in no "
-                "version of the standard operators; convert the operand with Cast"
+                f"{name} '{target.label}': {operand} is {found.value}, which no version of {name} "
+                "supports; convert the operand with Cast"
             )
         raise InvalidModel(
-            f"{name} '{target.label}': {operand} is {found.value}, which {name} takes from version "
-            f"{first} of the standard operators on, and the model imports version "
+            f"{name} '{target.label}': {operand} is {found.value}, which {name} supports from "
+            f"version {first} of the standard operators on, but the model imports version "
             f"{target.version}; convert the model, for example with onnx.version_converter"
         )
 

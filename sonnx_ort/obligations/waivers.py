@@ -1,6 +1,6 @@
 """Waivers, and their formats: TOML tables for people, JSON in models and records.
 
-`docs/report.md` documents the table.
+`docs/waivers.md` documents the table.
 """
 
 import datetime as dt
@@ -26,22 +26,23 @@ _IN_JSON = ("rule", "node", "path", "model", "reason", "who", "until")
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """An entry by which a person or body accepts one violation, or a number of them, until a date.
+    """An entry by which a person or body accepts one or several violations until a date.
 
-    It names one node, or many by their operator, by a pattern of their names, or by both. It
-    affects enforcement only if it is given to `rewrite`, which then records it in the model.
+    It names one node, or several by their operator, by a pattern of their names, or by both. It
+    changes enforcement only if it is given to `rewrite`, which then records it in the model.
 
     Attributes:
         rule: The id of the violated rule.
-        node: The node name as in reports; empty for a rule of the whole graph; None for many nodes.
+        node: The node's name as in reports; empty for a rule of the whole graph, None for several
+            nodes.
         reason: Why the violation is accepted.
         who: The person or body responsible.
         until: The last day of validity.
         path: The path of the node as in reports; None if its name is unique.
         model: The SHA-256 of the model as in reports; None for any model.
-        operator: The operator of many nodes, as in reports; None for any.
-        nodes: A pattern of the names of many nodes, for `fnmatch.fnmatchcase`; None for any.
-        count: The number of violations at many nodes; None for one node.
+        operator: The operator of several nodes, as in reports; None for any.
+        nodes: A pattern of the names of several nodes, for `fnmatch.fnmatchcase`; None for any.
+        count: The number of violations at several nodes; None for one node.
         origin: Where it is defined, for messages.
     """
 
@@ -68,15 +69,17 @@ class Waiver:
             for names in (_OF_ONE, _OF_MANY)
         )
         if one and many:
-            raise SonnxError(f"'{one[0]}' is for one node and '{many[0]}' for many; remove one")
+            raise SonnxError(f"'{one[0]}' is for one node and '{many[0]}' for several; remove one")
         if not many and self.node is None:
-            raise SonnxError("'node' is missing; name a node, or many by 'operator' or 'nodes'")
+            raise SonnxError(
+                "'node' is missing; name one node, or several by 'operator' or 'nodes'"
+            )
         if many == ["count"]:
-            raise SonnxError("'count' is for many nodes; name them by 'operator' or 'nodes'")
+            raise SonnxError("'count' is for several nodes; name them by 'operator' or 'nodes'")
         if many and self.count is None:
-            raise SonnxError("'count' is missing; it is the number of violations there")
+            raise SonnxError("'count' is missing; write the number of accepted violations")
         if many and (type(self.count) is not int or self.count < 1):
-            raise SonnxError(f"'count' is {self.count!r}, and no whole number from 1 on")
+            raise SonnxError(f"'count' is {self.count!r}; write a whole number of 1 or more")
 
     def __str__(self) -> str:
         """Format who accepts the violation, until when and why, as one clause."""
@@ -132,7 +135,7 @@ def read_waivers(source: WaiverSource) -> tuple[Waiver, ...]:
     if document:
         raise SonnxError(f"'{path}': '{next(iter(document))}' is unknown; write [[waiver]] tables")
     if not isinstance(entries, list):
-        raise SonnxError(f"'{path}': 'waiver' is no list of tables; write [[waiver]]")
+        raise SonnxError(f"'{path}': 'waiver' is not a list of tables; write [[waiver]]")
     return tuple(
         _from_table(entry, f"'{path}', entry {number}")
         for number, entry in enumerate(entries, start=1)
@@ -147,12 +150,12 @@ def _parse(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise SonnxError(f"'{path}' is no TOML: {error}") from error
+        raise SonnxError(f"'{path}' is not TOML: {error}") from error
 
 
 def _from_table(table: object, origin: str) -> Waiver:
     if not isinstance(table, Mapping):
-        raise SonnxError(f"{origin}: it is no table; write [[waiver]]")
+        raise SonnxError(f"{origin}: it is not a table; write [[waiver]]")
     try:
         return replace(_from_fields(table, strict=True), origin=origin)
     except SonnxError as error:
@@ -213,7 +216,7 @@ def _from_fields(fields: Mapping[str, Any], *, strict: bool) -> Waiver:
 def _text(fields: Mapping[str, Any], name: str, *, strict: bool) -> str:
     value = fields[name]
     if not isinstance(value, str):
-        raise SonnxError(f"'{name}' is no text")
+        raise SonnxError(f"'{name}' is not a string")
     if strict and not value.strip() and name != "node":
         raise SonnxError(f"'{name}' is empty")
     if strict and name == "rule" and value not in RULES:
@@ -224,7 +227,7 @@ def _text(fields: Mapping[str, Any], name: str, *, strict: bool) -> str:
 def _day(value: object) -> dt.date:
     # datetime is a subclass of date.
     if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
-        raise SonnxError("'until' is no date; write until = 2027-01-31, without quotes")
+        raise SonnxError("'until' is not a date; write until = 2027-01-31, without quotes")
     return value
 
 
@@ -232,5 +235,5 @@ def _path(value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(node, str) for node in value):
-        raise SonnxError("'path' is no list of texts")
+        raise SonnxError("'path' is not a list of strings")
     return tuple(value)

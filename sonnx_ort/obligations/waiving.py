@@ -38,7 +38,7 @@ def waive(
         for place, violation in _violations(reports, waiver).items():
             if place in waived:
                 raise SonnxError(
-                    f"{waiver.place} is the second one for the violation at {violation.place}; "
+                    f"{waiver.place} is the second waiver for the violation at {violation.place}; "
                     "remove one"
                 )
             waived[place] = waiver
@@ -87,20 +87,20 @@ def _violations(reports: Sequence[Report], waiver: Waiver) -> Mapping[tuple[int,
     }
     found = {place: o for place, o in candidates.items() if _is_violation(o)}
     if not found:
-        raise SonnxError(f"{waiver.place} is for no violation: {_why(candidates.values())}")
+        raise SonnxError(f"{waiver.place} matches no violation: {_why(candidates.values())}")
     if len(found) != (waiver.count or 1):
-        raise SonnxError(f"{waiver.place} is for {_other_number(waiver, [*found.values()])}")
+        raise SonnxError(f"{waiver.place} matches {_other_number(waiver, [*found.values()])}")
     return found
 
 
 def _other_number(waiver: Waiver, found: Sequence[Obligation]) -> str:
     number = "1 violation" if len(found) == 1 else f"{len(found)} violations"
     if waiver.count is None:
-        return f"{number}; tell them apart by 'path', or by 'model'"
+        return f"{number}; add 'path' or 'model' to select one"
     first = ", ".join(obligation.place for obligation in found[:3])
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""
     return (
-        f"{number}, and its 'count' is {waiver.count}: {first}{more}; review them, and correct "
+        f"{number}, but its 'count' is {waiver.count}: {first}{more}; review them, and correct "
         "the waiver or the model"
     )
 
@@ -109,10 +109,10 @@ def _why(candidates: Iterable[Obligation]) -> str:
     statuses = {obligation.status: obligation.operator for obligation in candidates}
     if Status.VIOLATED in statuses:
         operator = statuses[Status.VIOLATED]
-        return f"{operator} is not among the operators to be enforced; remove it"
+        return f"{operator} is not among the enforced operators; remove the waiver"
     if statuses:
-        return f"the rule is {' or '.join(sorted(statuses))} there; remove it"
-    return "no such rule binds such a node; correct or remove it"
+        return f"the rule is {' or '.join(sorted(statuses))} there; remove the waiver"
+    return "no such node has this rule; correct or remove the waiver"
 
 
 WAIVERS = "sonnx_ort.waivers"
@@ -144,7 +144,7 @@ def with_recorded_waivers(report: Report, recorded: Sequence[Waiver]) -> Report:
         what = "it was" if waiver.count is None else "such violations were"
         says = f"the model's metadata says that {what} waived {waiver}"
         if obligation.status is Status.VIOLATED:
-            hint = f"{obligation.hint}; {says}; give that waiver to tolerate it"
+            hint = f"{obligation.hint}; {says}; give that waiver to accept it"
             return replace(obligation, hint=hint)
         if waiver in needed:
             return obligation
@@ -190,7 +190,7 @@ def require_waived(
     for waiver in given:
         if waiver.expired(today):
             raise SonnxError(
-                f"{waiver.place} expired on {waiver.until.isoformat()}; mend the model, or have "
+                f"{waiver.place} expired on {waiver.until.isoformat()}; fix the model, or have "
                 "the waiver renewed"
             )
     unused = [w for w in given if not any(w.at(a.path) == a for a in applied)]
@@ -239,17 +239,16 @@ def _needed(report: Report, recorded: Sequence[Waiver]) -> Container[Waiver | No
 
 def _why_not_waivable(rule: Rule) -> str:
     if not rule.in_run:
-        return "no run decides that rule, so that there is nothing to leave out"
+        return "no run checks that rule, so there is no check to leave out"
     return (
-        "it is not known that ONNX Runtime survives what breaks that rule, so that no model is "
-        "rewritten without it"
+        "ONNX Runtime may not survive a violation of that rule, so no model is rewritten without it"
     )
 
 
 def _ineffective(obligation: Obligation, why: str) -> SonnxError:
     return SonnxError(
-        f"the waiver of {obligation.rule.id} at {obligation.place} cannot have effect: {why}; "
-        "mend the model"
+        f"the waiver of {obligation.rule.id} at {obligation.place} has no effect: {why}; "
+        "fix the model"
     )
 
 

@@ -42,8 +42,8 @@ _RELU_RULES = _common_rules(
     1061,
     working_group(
         "Relu",
-        "Its section on integers says that the result is NaN where the operand is, which no "
-        "integer is.",
+        "Its section on integers says that the result is NaN if the operand is NaN, which an "
+        "integer cannot be.",
     ),
     *_FLOATS,
     *_SIGNED_INTEGERS,
@@ -75,12 +75,12 @@ SIGMOID = Operator(
     description="""
         `Sigmoid`: the logistic function of each element of a tensor.
 
-        Results: 1 / (1 + e^-x), by exponentials of negative numbers alone; 1 of infinity, 0 of
-        negative infinity, NaN of NaN.
+        Results: 1 / (1 + e^-x), computed with exponentials of negative numbers only; 1 for
+        infinity, 0 for negative infinity, NaN for NaN.
 
-        ONNX Runtime 1.32.0 computes something else, in float and double: what it gives is close to
-        1 / (1 + e^-x) as numbers near 1 are, but not as small numbers are. Of -20 in float it gives
-        0, and not 2.06e-9. It has a kernel for float16, and none for bfloat16.
+        ONNX Runtime 1.32.0 computes an approximation in float and double. Its error is small
+        compared with 1, but not compared with small results: for -20 in float it gives 0 instead of
+        2.06e-9. It has a kernel for float16, and none for bfloat16.
     """,
     operands=("X",),
     versions=(1, 6, 13),
@@ -98,10 +98,11 @@ TANH = Operator(
     description="""
         `Tanh`: the hyperbolic tangent of each element of a tensor.
 
-        Results: 1 of infinity, -1 of negative infinity, NaN of NaN.
+        Results: 1 for infinity, -1 for negative infinity, NaN for NaN.
 
-        ONNX Runtime 1.32.0 gives these in float16, float and double, and -0 of -0. It has no kernel
-        for bfloat16. The last bit of a double depends on the place of the element in the tensor.
+        ONNX Runtime 1.32.0 gives these in float16, float and double, and -0 for -0. It has no
+        kernel for bfloat16. The last bit of a double depends on the place of the element in the
+        tensor.
     """,
     operands=("X",),
     versions=(1, 6, 13),
@@ -127,8 +128,8 @@ EXP = Operator(
     description="""
         `Exp`: e to the power of each element of a tensor.
 
-        Results: the power, rounded; infinity beyond the largest number, 0 of negative infinity, NaN
-        of NaN. There is no rule about elements.
+        Results: the power, rounded; infinity beyond the largest number, 0 for negative infinity,
+        NaN for NaN. There is no rule about elements.
 
         ONNX Runtime 1.32.0 gives these in float16, float and double; it has no kernel for bfloat16.
         The last bit of a double depends on the place of the element in the tensor.
@@ -154,12 +155,12 @@ SIN = Operator(
     description="""
         `Sin`: the sine of each element of a tensor.
 
-        Results: the number nearest to the sine of the element; a zero of itself; NaN of infinities
-        and NaN, which are results.
+        Results: the number nearest to the sine of the element; a zero gives itself; infinities and
+        NaN give NaN, which is a result.
 
         ONNX Runtime 1.32.0 gives these special values in float16, float and double; it has no
-        kernel for bfloat16. Other results it misses by up to 6e-16 in double, and the last bits
-        depend on whether the tensor holds one element or more.
+        kernel for bfloat16. Other results are off by up to 6e-16 in double, and the last bits
+        depend on whether the tensor has one element or more.
     """,
     operands=("A",),
     versions=(7, 22),
@@ -180,7 +181,8 @@ _SLOPE = Rule(
         "example on floats is that of Relu.",
     ),
     GivenAttributes(
-        ("alpha",), Illustration("alpha=0.1", "no alpha", "write it down: ONNX assumes 0.01")
+        ("alpha",),
+        Illustration("alpha=0.1", "no alpha", "write it into the model: ONNX assumes 0.01"),
     ),
     survived=True,
 )
@@ -193,9 +195,9 @@ LEAKY_RELU = Operator(
         Results: alpha * x below zero, and the element itself otherwise: -0 stays -0, and NaN stays
         NaN. Every alpha is allowed, infinities and NaN too.
 
-        ONNX Runtime 1.32.0 takes 0.01 for an alpha that is left out silently. It has kernels
-        for float16 and float, and for double from version 16 on. A product that is -0 it gives as
-        +0 in float16 and double.
+        ONNX Runtime 1.32.0 silently takes 0.01 if alpha is left out. It has kernels for float16 and
+        float, and for double from version 16 on. It gives +0 for a product that is -0 in float16
+        and double.
     """,
     operands=("X",),
     versions=(1, 6, 16),
@@ -229,7 +231,9 @@ _SOFTMAX_FURTHER = (
         working_group("Softmax", "The draft states it as R3."),
         GivenAttributes(
             ("axis",),
-            Illustration("axis=1", "no axis", "write it down: ONNX assumes the last axis"),
+            Illustration(
+                "axis=1", "no axis", "write it into the model: ONNX assumes the last axis"
+            ),
         ),
     ),
     _softmax(
@@ -280,7 +284,9 @@ _SOFTMAX_FURTHER = (
             lambda dtype: (-np.inf, float(np.finfo(dtype.name).max)),
             "infinity",
             Illustration(
-                "X [1.0, -inf], float", "X [1.0, inf], float", "keep it out, for example with Min"
+                "X [1.0, -inf], float",
+                "X [1.0, inf], float",
+                "keep infinity out, for example with Min",
             ),
         ),
     ),
@@ -306,11 +312,11 @@ SOFTMAX = Operator(
         Results: e^(x - m) / sum of e^(x - m) along the axis, where m is the largest element there;
         NaN where a NaN lies on the line. They have X's shape and type.
 
-        ONNX Runtime 1.32.0 takes a negative axis, and one that is left out, silently: for the
-        last one, or before version 13 for axis 1. An axis that X does not have it refuses, but not
-        if X is empty. It gives NaN, silently, for lines that hold an infinity or nothing but
-        negative infinity. It has kernels for float16, float and double; in version 1 none for
-        float16.
+        ONNX Runtime 1.32.0 silently accepts a negative axis. If the axis is left out, it silently
+        takes the last one, or axis 1 before version 13. It rejects an axis that X does not have,
+        unless X is empty. It silently gives NaN for lines with an infinity, and for lines of
+        nothing but negative infinity. It has kernels for float16, float and double; in version 1
+        none for float16.
     """,
     operands=("X",),
     versions=(1, 11, 13),

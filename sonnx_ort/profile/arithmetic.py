@@ -26,8 +26,8 @@ ADD = Operator(
 
         Results: IEEE 754 addition for floats, rounded to nearest even; modulo 2^n for integers.
 
-        ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with one
-        symbol, in every numeric type but bfloat16, which it has no kernel for.
+        ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
+        symbol, in every numeric type except bfloat16, for which it has no kernel.
     """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
@@ -55,8 +55,8 @@ MUL = Operator(
         Results: IEEE 754 multiplication for floats, rounded to nearest even; modulo 2^n for
         integers.
 
-        ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with one
-        symbol, in every numeric type but bfloat16, which it has no kernel for.
+        ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
+        symbol, in every numeric type except bfloat16, for which it has no kernel.
     """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
@@ -82,7 +82,8 @@ _DIVISORS = (
         "The smallest value is not taken modulo -1.",
         own(
             "Mod",
-            "The remainder is 0, but the quotient is none of the type: versions of ONNX Runtime up "
+            "The remainder is 0, but the quotient does not fit the type: versions of ONNX Runtime "
+            "up "
             "to 1.31.1 end the process at int32 and int64.",
         ),
         RepresentableQuotient(
@@ -98,16 +99,16 @@ MOD = Operator(
         `Mod`: the remainder of a division of two tensors of one shape and type.
 
         Results: without `fmod=1`, the remainder with the sign of the divisor; with it, the one with
-        the sign of the dividend, as C has it. Before version 28 floats demand `fmod=1`, which ONNX
-        Runtime looks at in a run. A zero divisor of theirs gives NaN, as do an infinite dividend
-        and NaN; without `fmod=1` an infinite divisor gives itself where the signs differ.
+        the sign of the dividend, as C has it. Before version 28, floats require `fmod=1`, which
+        ONNX Runtime checks in the run. For floats, a zero divisor, an infinite dividend and NaN
+        give NaN; without `fmod=1`, an infinite divisor gives itself if the signs differ.
 
-        ONNX Runtime 1.32.0 broadcasts silently, in every numeric type but bfloat16, which it
-        has no kernel for; it refuses zero divisors of all integer types, and gives 0 for the
-        smallest value modulo -1. Versions up to 1.31.1 end the process there at int32 and int64,
-        and with `fmod=1` compute int64 and uint64 by way of double, which is wrong where an operand
-        is beyond 2^53; there is no rule against that, for no rule knows attributes. Version 1.23
-        ends the process at a zero divisor too, or gives a number.
+        ONNX Runtime 1.32.0 broadcasts silently, in every numeric type except bfloat16, for which it
+        has no kernel; it rejects zero divisors of all integer types, and gives 0 for the smallest
+        value modulo -1. Versions up to 1.31.1 end the process there at int32 and int64, and with
+        `fmod=1` compute int64 and uint64 in double, which is wrong if an operand is beyond 2^53; no
+        rule prevents that, because no rule of Mod depends on attributes. Version 1.23 ends the
+        process at a zero divisor too, or gives a number.
     """,
     operands=("A", "B"),
     versions=(10, 13, 28),
@@ -125,7 +126,7 @@ _MAX_RULES = CommonRules(
     141,
     working_group(
         "Max",
-        'The draft broadcasts the operands, in the open: as broadcast="explicit" does.',
+        'The draft broadcasts the operands explicitly, as broadcast="explicit" does.',
     ),
     operands="data_0 to data_n",
     result="max",
@@ -149,14 +150,14 @@ MAX = Operator(
         Results: NaN where an operand is NaN, else the largest element.
 
         The draft of the working group demands that 0 is larger than -0. ONNX Runtime gives either
-        of them, by the place of the element in the tensor and the length of the tensor, and no
-        guard in front can change that; both are zeros.
+        of them, depending on the place of the element and the length of the tensor, and no guard in
+        front can change that.
 
-        ONNX Runtime 1.32.0 broadcasts silently. It has no kernels for bfloat16 and 16-bit
-        integers. Of int64 versions up to 1.31.1 compare the lower halves as signed numbers where
-        the upper ones are equal: Max(3000000000, 0) is 0 there, but not in the last place of a
-        tensor with an odd number of elements. `Max.int.C1` keeps such numbers out, for these
-        versions are supported. Other integers all compare rightly, also uint64.
+        ONNX Runtime 1.32.0 broadcasts silently. It has no kernels for bfloat16 and 16-bit integers.
+        For int64, versions up to 1.31.1 compare the lower halves as signed numbers if the upper
+        halves are equal: Max(3000000000, 0) is 0 there, but not in the last place of a tensor with
+        an odd number of elements. `Max.int.C1` excludes such numbers, because these versions are
+        supported. All other integers, uint64 too, compare correctly.
     """,
     operands=(),
     versions=(1, 6, 8, 12, 13),
@@ -174,7 +175,7 @@ MAX = Operator(
 _MIN_RULES = CommonRules(
     "Min",
     161,
-    by_analogy("Min", "The draft of the working group speaks of Max, not of Min."),
+    by_analogy("Min", "The draft of the working group covers Max, but not Min."),
     operands="data_0 to data_n",
     result="min",
 )
@@ -197,14 +198,14 @@ MIN = Operator(
         Results: NaN where an operand is NaN, else the smallest element.
 
         The draft of the working group demands that 0 is larger than -0. ONNX Runtime gives either
-        of them, by the place of the element in the tensor and the length of the tensor, and no
-        guard in front can change that; both are zeros.
+        of them, depending on the place of the element and the length of the tensor, and no guard in
+        front can change that.
 
-        ONNX Runtime 1.32.0 broadcasts silently. It has no kernels for bfloat16 and 16-bit
-        integers. Of int64 versions up to 1.31.1 compare the lower halves as signed numbers where
-        the upper ones are equal: Min(3000000000, 0) is 3000000000 there, but not in the last place
-        of a tensor with an odd number of elements. `Min.int.C1` keeps such numbers out, for these
-        versions are supported. Other integers all compare rightly, also uint64.
+        ONNX Runtime 1.32.0 broadcasts silently. It has no kernels for bfloat16 and 16-bit integers.
+        For int64, versions up to 1.31.1 compare the lower halves as signed numbers if the upper
+        halves are equal: Min(3000000000, 0) is 3000000000 there, but not in the last place of a
+        tensor with an odd number of elements. `Min.int.C1` excludes such numbers, because these
+        versions are supported. All other integers, uint64 too, compare correctly.
     """,
     operands=(),
     versions=(1, 6, 8, 12, 13),
@@ -234,9 +235,9 @@ P_RELU = Operator(
 
         Results: x where x is at least 0, slope * x where it is less, in the tensor's type.
 
-        ONNX says that the slope can be broadcast to X; ONNX Runtime 1.32.0 broadcasts X to the
-        slope too silently. It has kernels for float16 and float; in versions 16 to 18 it
-        makes Less, Mul and Where of PRelu in all types but float, which lose the sign of zeros.
+        In ONNX the slope can be broadcast to X; ONNX Runtime 1.32.0 silently broadcasts X to the
+        slope as well. It has kernels for float16 and float; in versions 16 to 18 it replaces PRelu
+        by Less, Mul and Where in all types except float, which lose the sign of zeros.
     """,
     operands=("X", "slope"),
     versions=(1, 6, 7, 9, 16),

@@ -114,10 +114,10 @@ BATCH_NORMALIZATION = Operator(
         Results: scale * (X - input_mean) / sqrt(input_var + epsilon) + B, channel by channel, in
         X's type.
 
-        ONNX Runtime 1.32.0 gives NaN, silently, where input_var + epsilon is negative, be it
-        by a negative variance or by a negative epsilon, in float16, float and double; it has no
-        kernel for bfloat16. That scale, B, mean and variance are vectors of the number of channels
-        it holds to itself.
+        ONNX Runtime 1.32.0 silently gives NaN if input_var + epsilon is negative, because of a
+        negative variance or a negative epsilon, in float16, float and double; it has no kernel for
+        bfloat16. It checks that scale, B, mean and variance are vectors with an element for each
+        channel.
     """,
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 14, 15),

@@ -43,13 +43,13 @@ _RULES = {Family.FLOAT: (E1, _C1), Family.INTEGER: (E1, _C1)}
 BROADCAST = Operator(
     name="Broadcast",
     description="""
-        `Broadcast`: makes the shapes of any number of tensors equal, in the open.
+        `Broadcast`: makes the shapes of any number of tensors equal, explicitly.
 
         Step 1 prepends axes of size 1 until all ranks are equal; step 2 repeats each axis of size 1
         until all sizes are equal. Output m repeats the elements of input m, and has its type.
 
-        ONNX Runtime 1.32.0 has no operator of this name. Its own operators broadcast
-        silently, and take a size of 0 against a size of 1 too.
+        ONNX Runtime 1.32.0 has no operator of this name. Its own operators silently broadcast, and
+        accept a size of 0 against a size of 1.
     """,
     domain=DOMAIN,
     operands=(),

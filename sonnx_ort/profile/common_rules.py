@@ -46,7 +46,7 @@ def by_analogy(operator: str, remark: str = "", *, like: str = "Div") -> Source:
         None,
         Standing.BY_ANALOGY,
         Words.OURS,
-        remark or f"No document and no draft speaks of {operator} yet.",
+        remark or f"No document and no draft covers {operator} yet.",
     )
 
 

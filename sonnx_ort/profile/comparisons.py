@@ -5,7 +5,7 @@ from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
 from sonnx_ort.profile.rule import Source
 
-_OF_LESS_ALONE = "The draft of the working group speaks of Less alone."
+_OF_LESS_ALONE = "The draft of the working group covers only Less."
 _NUMBERS = (Family.FLOAT, Family.INTEGER)
 
 
@@ -30,8 +30,8 @@ def _comparison(  # noqa: PLR0913 - a row of a table, by name
             Results: conditions. NaN is neither equal to, less nor greater than anything; both zeros
             are equal.
 
-            ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with
-            one symbol, {broadcast_types} but bfloat16, which it has no kernel for.
+            ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
+            symbol, {broadcast_types} except bfloat16, for which it has no kernel.
         """,
         operands=("A", "B"),
         versions=versions,

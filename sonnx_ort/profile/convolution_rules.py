@@ -75,7 +75,7 @@ def _shape_of_w(attributes: Attributes) -> tuple[int | SizeOf, ...]:
     return SizeOf(1, 0), channels, SizeOf(1, 2), SizeOf(1, 3)
 
 
-_MORE_OR_NONE = "takes more of them, and none, silently, if shapes are not declared."
+_MORE_OR_NONE = "silently accepts more of them, or none, if shapes are not declared."
 
 
 def convolution_rules(
@@ -108,8 +108,8 @@ def convolution_rules(
             "W",
             remark="The draft states it as R1.",
             later="X_0010",
-            unenforced="convolves along one and three axes as well silently. Versions up to "
-            "1.31.1 take a rank of 2 too, and end the process at lower ones (SIGABRT).",
+            unenforced="silently convolves along one and three axes too. Versions up to 1.31.1 "
+            "also accept a rank of 2, and end the process at lower ranks (SIGABRT).",
             survived=False,
         ),
         rules.not_set("R2", 4, "AUTOPAD_0020", given=True),
@@ -124,7 +124,7 @@ def convolution_rules(
                 Illustration("group=1", "group=0", "give the number of groups"),
             ),
             later="GROUP_0010",
-            unenforced="refuses other numbers, with an error.",
+            unenforced="rejects other numbers with an error.",
         ),
         rules.rule(
             "R3",
@@ -136,13 +136,13 @@ def convolution_rules(
                 Illustration(
                     "X (1, 4, 8, 8), group=4",
                     "X (1, 4, 8, 8), group=2",
-                    "split X and W with Split, and convolve each part by itself",
+                    "split X and W with Split, and convolve each part separately",
                 ),
             ),
             "X",
             remark="The draft states it as R3.",
             later="GROUP_0030",
-            unenforced="convolves in any number of groups silently.",
+            unenforced="silently convolves in any number of groups.",
         ),
         rules.numbers(
             "strides",
@@ -150,7 +150,7 @@ def convolution_rules(
             2,
             1,
             remark="The draft does not say how many there are.",
-            unenforced=f"{_MORE_OR_NONE} If they are, versions up to 1.27 end the "
+            unenforced=f"{_MORE_OR_NONE} If shapes are declared, versions up to 1.27 end the "
             "process at a 0 (SIGFPE).",
             later="STRIDES_0010",
         ),

@@ -29,12 +29,12 @@ _CONV_RULES = (
     _CONV.dense(1),
     *convolution_rules(
         _CONV,
-        negative_pads="Negative ones end the process (SIGSEGV), if W is constant and all "
-        "optimizations are on; else they cut X.",
-        empty="never returns from an empty kernel, if its sizes are not declared.",
+        negative_pads="Negative pads end the process (SIGSEGV) if W is constant and all "
+        "optimizations are on; otherwise they crop X.",
+        empty="never returns from a run with an empty kernel whose sizes are not declared.",
         outputs="W_0050",
-        channels="takes channels that X lacks for 0, silently, where W is constant and the "
-        "optimizations are on; else it refuses them.",
+        channels="silently takes channels that X lacks for 0 if W is constant and the "
+        "optimizations are on; otherwise it rejects them.",
     ),
     _CONV.rule(
         "B",
@@ -49,8 +49,8 @@ _CONV_RULES = (
         "W",
         "B",
         later="B_0010",
-        unenforced="refuses a bias of another shape. Versions up to 1.29 take any, and read beyond "
-        "its elements.",
+        unenforced="rejects a bias of another shape. Versions up to 1.29 accept any shape, and "
+        "read beyond its elements.",
         survived=False,
     ),
 )
@@ -60,13 +60,12 @@ CONV = Operator(
     description="""
         `Conv`: the convolution of a tensor of two spatial axes with a kernel, and a bias.
 
-        Results: the sums of products in the operands' type, plus the bias; what is padded counts
-        as 0. In which order they are summed up, and with how many roundings, depends on the
-        implementation. Axis denotations, which the draft names where they are in effect, are not
-        looked at: ONNX Runtime knows none.
+        Results: the sums of products in the operands' type, plus the bias; what is padded counts as
+        0. The order of the sums and the number of roundings depend on the implementation. Axis
+        denotations, which the draft mentions, are ignored: ONNX Runtime does not support them.
 
-        ONNX Runtime 1.32.0 has kernels for float16 and float. What it does with what breaks the
-        rules stands with each.
+        ONNX Runtime 1.32.0 has kernels for float16 and float. Each rule says what it does with a
+        violation.
     """,
     operands=_CONV_OPERANDS,
     versions=(1, 11, 22),
@@ -118,17 +117,17 @@ _INTEGER_RULES = (
         "X",
         "W",
         remark="The draft and ONNX admit it.",
-        unenforced="cuts the sum of two products to 16 bits, silently, on processors that "
-        "have AVX2 and no VNNI. Version 1.23 has no kernel for it.",
+        unenforced="silently cuts the sum of two products to 16 bits on processors with AVX2 and "
+        "without VNNI. Version 1.23 has no kernel for it.",
         standing=Standing.OWN,
     ),
     _INTEGER.dense(2),
     *convolution_rules(
         _INTEGER,
-        negative_pads="Negative ones cut X.",
-        empty="gives 0 for an empty kernel, silently, if its sizes are not declared.",
+        negative_pads="Negative pads crop X.",
+        empty="silently gives 0 for an empty kernel whose sizes are not declared.",
         outputs="W_0040",
-        channels="refuses others, with an error.",
+        channels="rejects others with an error.",
     ),
     _INTEGER.rule(
         "x_zero_point",
@@ -144,7 +143,7 @@ _INTEGER_RULES = (
         ),
         "x_zero_point",
         later="XZEROPOINT_0010",
-        unenforced="takes one element with one axis for a scalar, and refuses other shapes.",
+        unenforced="accepts one element with one axis as a scalar, and rejects other shapes.",
     ),
     _INTEGER.rule(
         "w_zero_point",
@@ -163,9 +162,9 @@ _INTEGER_RULES = (
         ),
         "W",
         "w_zero_point",
-        remark="ONNX Runtime refuses one for each output, if there are several.",
+        remark="ONNX Runtime rejects one for each output if there are several outputs.",
         later="WZEROPOINT_0010",
-        unenforced="takes one element with one axis for a scalar, and refuses other shapes.",
+        unenforced="accepts one element with one axis as a scalar, and rejects other shapes.",
     ),
     _INTEGER.rule(
         "C1",
@@ -182,7 +181,7 @@ _INTEGER_RULES = (
                 Illustration(
                     "x_zero_point 0, pads=[1, 1, 1, 1]",
                     "x_zero_point 128, pads=[1, 1, 1, 1]",
-                    "pad X in front of the node, with Pad",
+                    "pad X before the node, with Pad",
                 ),
             ),
             "X is not padded",
@@ -199,10 +198,11 @@ CONV_INTEGER = Operator(
     description="""
         `ConvInteger`: the convolution of a tensor of bytes with a kernel of bytes.
 
-        Results: the sums of products of the elements less their zero points, in int32, modulo 2^32.
+        Results: the sums of products of the elements minus their zero points, in int32, modulo
+        2^32.
 
         ONNX Runtime 1.32.0 has kernels for each pair of types; version 1.23 for uint8 alone. It
-        refuses one zero point for each of several outputs, which the draft admits.
+        rejects one zero point for each of several outputs, which the draft allows.
     """,
     operands=_INTEGER_OPERANDS,
     versions=(10,),

@@ -180,7 +180,7 @@ def _layer_normalization(opset: int) -> str:
 _OPTIMIZERS = (
     Optimizer(
         "DivMulFusion",
-        "computes y / x for (1 / x) * y",
+        "replaces (1 / x) * y by y / x",
         """<ir_version: 9, opset_import: ["": 17]>
         canary (float[1] x, float[1] y) => (float[] z) <float[1] one = {1}> {
             [divide] r = Div(one, x)
@@ -189,7 +189,7 @@ _OPTIMIZERS = (
     ),
     Optimizer(
         "NoopElimination",
-        "leaves out x / 1",
+        "removes x / 1",
         """<ir_version: 9, opset_import: ["": 17]>
         canary (float[1] x) => (float[] z) <float[1] one = {1}> {
             a = Abs(x)
@@ -199,27 +199,27 @@ _OPTIMIZERS = (
     ),
     Optimizer(
         "GeluFusionL1",
-        "makes one Gelu of a Div, Erf, Add and Mul",
+        "fuses Div, Erf, Add and Mul into a Gelu",
         _gelu(20),
     ),
     Optimizer(
         "GeluFusionL2",
-        "makes one Gelu of a Div, Erf, Add and Mul after providers are chosen",
+        "fuses Div, Erf, Add and Mul into a Gelu after providers are chosen",
         _gelu(17),
     ),
     Optimizer(
         "LayerNormFusionL1",
-        "makes one LayerNormalization of a Sub, Div and others",
+        "fuses Sub, Div and others into a LayerNormalization",
         _layer_normalization(17),
     ),
     Optimizer(
         "LayerNormFusionL2",
-        "makes one LayerNormalization of a Sub, Div and others after providers are chosen",
+        "fuses Sub, Div and others into a LayerNormalization after providers are chosen",
         _layer_normalization(16),
     ),
     Optimizer(
         "SimplifiedLayerNormFusion",
-        "makes one SimplifiedLayerNormalization of a Div and others",
+        "fuses Div and others into a SimplifiedLayerNormalization",
         """<ir_version: 9, opset_import: ["": 17]>
         canary (float[2,1] x) => (float[] z)
         <float two = {2}, float epsilon = {1e-5}, float[1] w = {3}> {
@@ -233,7 +233,7 @@ _OPTIMIZERS = (
     ),
     Optimizer(
         "MatMulScaleFusion",
-        "makes a Div by one constant a factor of a MatMul beside it",
+        "merges a Div by one constant into a MatMul beside it",
         """<ir_version: 9, opset_import: ["": 17]>
         canary (float[1,8] x, float[8,1] y) => (float[] z) <float[1,1] three = {3}> {
             product = MatMul(x, y)
@@ -252,11 +252,11 @@ DIV = Operator(
         and 0/0 is NaN. Results (preliminary, floats): the same, but +inf wherever B is zero,
         whatever A is.
 
-        ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with one
-        symbol, in every numeric type but bfloat16, which it has no kernel for. The smallest int32
-        or int64 divided by -1 ends the process (SIGFPE); of int8 and int16 it wraps. A zero divisor
-        of any integer type fails in the run; as a constant before all runs, without the node's
-        name.
+        ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
+        symbol, in every numeric type except bfloat16, for which it has no kernel. The smallest
+        int32 or int64 divided by -1 ends the process (SIGFPE); for int8 and int16 the result wraps.
+        A zero divisor of any integer type fails in the run; a constant one fails before all runs,
+        with an error that does not name the node.
     """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),

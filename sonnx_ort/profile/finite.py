@@ -64,16 +64,15 @@ FINITE = Rule(
         None,
         Standing.OWN,
         Words.OURS,
-        f"No document demands it, and it is off unless it is asked for: by the name "
-        f"`{FINITE_OUTPUTS}` beside those of operators for the float outputs of the graph, and by "
-        f"`{FINITE_VALUES}` for every float that a node computes, in subgraphs too, so that the "
-        "error names the node where the first one came from. Neither name is part of `profile`. It "
-        "is about float16, float, double and bfloat16 tensors; a value that nothing reads is not "
-        "checked.",
+        "No document demands it, and it is off by default. Among the operators, the name "
+        f"`{FINITE_OUTPUTS}` selects it for the float outputs of the graph. `{FINITE_VALUES}` "
+        "selects it for every float that a node computes, in subgraphs too, so that the error "
+        "names the node of the first one. Neither name is part of `profile`. It covers float16, "
+        "float, double and bfloat16 tensors; a value that nothing reads is not checked.",
     ),
     finite_elements("output"),
     survived=True,
-    unenforced="ONNX Runtime 1.32.0 computes on with NaN and infinities silently.",
+    unenforced="ONNX Runtime 1.32.0 silently continues to compute with NaN and infinities.",
 )
 
 

@@ -26,7 +26,9 @@ _REPRESENTABLE = Rule(
     "Abs.int.C1",
     _ABS_FIRST_CODE + 9,
     "No element of X is the smallest value of a signed type.",
-    working_group("Abs", "Its magnitude is beyond the type: ONNX Runtime gives it back."),
+    working_group(
+        "Abs", "Its magnitude does not fit the type; ONNX Runtime returns the value itself."
+    ),
     WithinInterval(
         _ABS_OPERANDS,
         0,
@@ -46,10 +48,10 @@ ABS = Operator(
         `Abs`: the absolute value of each element of a tensor.
 
         Results: of floats the element without its sign, infinities and NaN included; of integers
-        the magnitude, which the smallest value of a signed type has none of in its type.
+        the magnitude, which for the smallest value of a signed type does not fit the type.
 
-        ONNX Runtime 1.32.0 gives the smallest value of int8, int16, int32 and int64 for itself,
-        which is negative silently. It has no kernel for bfloat16.
+        For the smallest value of int8, int16, int32 and int64, ONNX Runtime 1.32.0 silently gives
+        that value itself, which is negative. It has no kernel for bfloat16.
     """,
     operands=_ABS_OPERANDS,
     versions=(1, 6, 13),
@@ -81,10 +83,10 @@ NEG = Operator(
         `Neg`: each element of a tensor with the other sign.
 
         Results: of integers modulo 2^n, so that the smallest value is its own negative, as the
-        draft of October 2026 says; there is no rule about elements. Unsigned types ONNX does not
-        take.
+        draft of October 2026 says; there is no rule about elements. ONNX does not allow unsigned
+        types.
 
-        ONNX Runtime 1.32.0 gives that in all four signed types. It refuses unsigned ones when a
+        ONNX Runtime 1.32.0 gives that in all four signed types. It rejects unsigned ones when a
         session starts, and has no kernel for bfloat16.
     """,
     operands=("X",),
@@ -100,8 +102,8 @@ _RECIPROCAL_RULES = CommonRules(
     541,
     by_analogy(
         "Reciprocal",
-        "No document and no draft speaks of Reciprocal yet. What floats give for zeros is a "
-        "result, as it is of Div.",
+        "No document and no draft covers Reciprocal yet. What floats give for zeros is a "
+        "result, as for Div.",
     ),
     operands="X",
     result="Y",
@@ -116,8 +118,8 @@ RECIPROCAL = Operator(
         Results: IEEE 754 division, rounded to nearest even: an infinity with the sign of a zero,
         and a zero with that of an infinity. There is no rule about elements.
 
-        ONNX Runtime 1.32.0 gives these infinities, silently, in float16, float and double. It
-        has no kernel for bfloat16.
+        ONNX Runtime 1.32.0 silently gives these infinities in float16, float and double. It has no
+        kernel for bfloat16.
     """,
     operands=("X",),
     versions=(1, 6, 13),
@@ -132,7 +134,7 @@ _SQRT_RULES = CommonRules(
     561,
     working_group(
         "Sqrt",
-        "That X is not negative stands in the section on reals alone; the root of a negative "
+        "That X is not negative is stated only in the section on reals; the root of a negative "
         "float is NaN, which is a result.",
     ),
     operands="X",
@@ -146,10 +148,10 @@ SQRT = Operator(
         `Sqrt`: the square root of each element of a tensor.
 
         Results: the root, rounded to nearest even; NaN below zero, and -0 of -0, as IEEE 754 says.
-        The draft has a domain in its section on reals alone; there is no rule about elements.
+        The draft has a domain only in its section on reals; there is no rule about elements.
 
-        ONNX Runtime 1.32.0 gives NaN of numbers below zero, silently, in float16, float and
-        double. It has no kernel for bfloat16.
+        ONNX Runtime 1.32.0 silently gives NaN for numbers below zero in float16, float and double.
+        It has no kernel for bfloat16.
     """,
     operands=("X",),
     versions=(1, 6, 13),
@@ -164,7 +166,7 @@ _LOG_RULES = CommonRules(
     581,
     working_group(
         "Log",
-        "That X is positive stands in the section on reals alone; of other floats the logarithm "
+        "That X is positive is stated only in the section on reals; of other floats the logarithm "
         "is NaN or negative infinity, which are results.",
     ),
     operands="X",
@@ -177,10 +179,10 @@ LOG = Operator(
     description="""
         `Log`: the natural logarithm of each element of a tensor.
 
-        Results: NaN below zero, and negative infinity of zeros. The draft has a domain in its
-        section on reals alone; there is no rule about elements.
+        Results: NaN below zero, and negative infinity for zeros. The draft has a domain only in its
+        section on reals; there is no rule about elements.
 
-        ONNX Runtime 1.32.0 gives these, silently, in float16, float and double; it has no
+        ONNX Runtime 1.32.0 silently gives these results in float16, float and double; it has no
         kernel for bfloat16. The last bit of what it gives depends on the place of the element in
         the tensor.
     """,
@@ -235,12 +237,12 @@ ACOS = Operator(
     description="""
         `Acos`: the angle whose cosine an element is, for each element of a tensor.
 
-        Results: the angle between 0 and pi, in the operand's type; NaN of NaN, which is a result.
+        Results: the angle between 0 and pi, in the operand's type; NaN for NaN, which is a result.
 
-        ONNX Runtime 1.32.0 gives NaN of what is no cosine silently. It has kernels for
+        ONNX Runtime 1.32.0 silently gives NaN for numbers that are no cosine. It has kernels for
         float16 and float; the last bit of a result depends on the place of the element in the
-        tensor. By the draft a result is the nearest number, which floats miss by up to 4 units in
-        the last place.
+        tensor. By the draft a result is the nearest number; float results are off by up to 4 units
+        in the last place.
     """,
     operands=_ACOS_OPERANDS,
     versions=(7, 22),
@@ -291,9 +293,9 @@ _EXACT = Rule(
     "exponent is below 2^53.",
     own(
         "Pow",
-        "What a power beyond the type is depends on the implementation, by the draft, so that none "
-        "is let pass. Powers of int64 are those that are exact in double, in which ONNX Runtime "
-        "computes them.",
+        "By the draft, the result of a power beyond the type depends on the implementation, so "
+        "all such powers are rejected. Powers of int64 are limited to those that are exact in "
+        "double, in which ONNX Runtime computes them.",
     ),
     ExactPower(),
     survived=True,
@@ -307,12 +309,12 @@ POW = Operator(
         Results: the power in the operands' type. Floats follow IEEE 754: a negative base with an
         exponent that is no integer gives NaN, and 0 to a negative power an infinity.
 
-        ONNX Runtime 1.32.0 broadcasts silently, and takes operands of two types. Integers it
-        computes by way of double: a power beyond the type is the type's smallest value,
-        silently, as 0 to a negative power is; and int64 is not exact beyond 2^53: 3^39 ends in 256
-        there, not in 267, and -1 to the power 2^53 + 1 is 1. Where the exponent is one element, 2
-        or 3, it multiplies instead, and the last bits differ; `Pow.int.C2` makes no exception of
-        that. It has kernels for float16, float, double, int32 and int64.
+        ONNX Runtime 1.32.0 silently broadcasts, and accepts operands of two types. It computes
+        integers in double: a power beyond the type, and 0 to a negative power, silently give the
+        smallest value of the type. int64 is not exact beyond 2^53: 3^39 ends in 256 there, not in
+        267, and -1 to the power 2^53 + 1 is 1. If the exponent is one element, 2 or 3, it
+        multiplies instead, and the last bits differ; `Pow.int.C2` makes no exception for that. It
+        has kernels for float16, float, double, int32 and int64.
     """,
     operands=_POW_OPERANDS,
     versions=(1, 7, 12, 13, 15),
@@ -358,12 +360,12 @@ CLIP = Operator(
         Results: min(max, max(min, input)), in the operands' type; a NaN of the input is one of the
         result.
 
-        ONNX Runtime 1.32.0 takes bounds of one element of shape (1,) as well silently; it
-        refuses others. A bound that is left out is the largest or smallest finite number, so that
-        infinity does not stay infinite. It has no kernels for bfloat16 and 16-bit integers.
-        Versions up to 1.31.1 compare int64 as in Max: 3000000000 between 0 and 100 is 0, but in the
-        last of an odd number of places, and no rule keeps such numbers out yet. Before version 11
-        of Clip bounds were attributes.
+        ONNX Runtime 1.32.0 silently accepts bounds of one element of shape (1,) as well; it rejects
+        others. A bound that is left out is the largest or smallest finite number, so that infinity
+        does not stay infinite. It has no kernels for bfloat16 and 16-bit integers. Versions up to
+        1.31.1 compare int64 as in Max: 3000000000 between 0 and 100 is 0, except in the last of an
+        odd number of places. No rule excludes such numbers yet. Before version 11 of Clip bounds
+        were attributes.
     """,
     operands=_CLIP_OPERANDS,
     versions=(1, 6, 11, 12, 13),

@@ -32,7 +32,7 @@ def _standing_at(offset: int, name: str, value: int, mended: str) -> Rule:
         AdmittedAttribute((name,), value, lambda given: given == value, example),
         remark=f"{_TO_BE_CONFIRMED.format('R2')} It does not support the attribute, so its default "
         "is demanded, given or not.",
-        unenforced="does what ONNX says of the attribute.",
+        unenforced="applies the attribute as ONNX defines it.",
     )
 
 
@@ -69,7 +69,7 @@ _CONTRACT = (
             ),
         ),
         remark=_TO_BE_CONFIRMED.format("R1"),
-        unenforced="takes a vector for A, silently, if its rank is not declared.",
+        unenforced="silently accepts a vector for A if its rank is not declared.",
     ),
     _standing_at(3, "alpha", 1, "multiply A with Mul"),
     _standing_at(4, "beta", 1, "multiply C with Mul"),
@@ -82,7 +82,7 @@ _CONTRACT = (
         RequiredInput("C", Illustration("C given", "C left out", "use MatMul instead")),
         "C",
         remark=_TO_BE_CONFIRMED.format("R4"),
-        unenforced="gives the product alone.",
+        unenforced="gives the product without C.",
     ),
     _RULES.rule(
         "R3",
@@ -95,11 +95,11 @@ _CONTRACT = (
             Illustration(
                 "A (2, 3), B (3, 4), C (2, 4)",
                 "A (2, 3), B (3, 4), C (1, 4)",
-                "write the broadcast of C out with Expand, or use MatMul and Add",
+                "broadcast C explicitly with Expand, or use MatMul and Add",
             ),
         ),
         remark=_TO_BE_CONFIRMED.format("R3"),
-        unenforced="broadcasts C silently.",
+        unenforced="silently broadcasts C.",
     ),
     _RULES.rule(
         "shapes",
@@ -121,11 +121,11 @@ GEMM = Operator(
     description="""
         `Gemm`: the product of two matrices, plus a third one.
 
-        Results: the sums of products and the element of C, in the operands' type. In which order
-        they are summed up, and with how many roundings, depends on the implementation.
+        Results: the sums of products and the element of C, in the operands' type. The order of the
+        sums and the number of roundings depend on the implementation.
 
         ONNX Runtime 1.32.0 has kernels for float16, float and double, of version 7 and newer ones.
-        What it does with what breaks the rules stands with each.
+        Each rule says what it does with a violation.
     """,
     operands=_OPERANDS,
     versions=(1, 6, 7, 9, 11, 13),

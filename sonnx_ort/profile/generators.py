@@ -42,8 +42,8 @@ CONSTANT = Operator(
         Results: the tensor. That all its elements have one type (R3 of the draft) needs no rule: a
         tensor in a file has one.
 
-        ONNX Runtime 1.32.0 takes the other attributes of ONNX too, in every version, and makes
-        sparse tensors dense silently. If several are given, it takes the first one.
+        ONNX Runtime 1.32.0 also accepts the other attributes of ONNX, in every version, and
+        silently makes sparse tensors dense. If several are given, it takes the first one.
     """,
     operands=(),
     versions=(1, 9, 11, 12, 13, 19, 21, 23, 24, 25),
@@ -125,13 +125,13 @@ RANGE = Operator(
 
         Results: S + i * D for each i from 0 to before (L - S) / D, rounded up.
 
-        ONNX Runtime 1.32.0 takes vectors of one element for scalars, silently, and refuses a
-        step of 0. Floats it sums up step by step, and rounds each sum: from 0 to 100000 in steps of
-        0.1 the last element is 100958.24 in float, which is beyond the limit; the draft's formula
-        gives 99999.9. It refuses NaN, an infinite start or limit, and more elements than int64
-        counts. Versions up to 1.31.1 count the elements of int64 by way of double, which is wrong
-        beyond 2^53. Version 1.23 gives an empty tensor where L - S is beyond int32 or int64, and
-        for NaN and infinity, and counts the elements of floats after rounding L - S.
+        ONNX Runtime 1.32.0 silently accepts vectors of one element as scalars, and rejects a step
+        of 0. It sums floats step by step, and rounds each sum: from 0 to 100000 in steps of 0.1 the
+        last element is 100958.24 in float, which is beyond the limit; the draft's formula gives
+        99999.9. It rejects NaN, an infinite start or limit, and more elements than int64 counts.
+        Versions up to 1.31.1 count the elements of int64 in double, which is wrong beyond 2^53.
+        Version 1.23 gives an empty tensor where L - S is beyond int32 or int64, and for NaN and
+        infinity, and counts the elements of floats after rounding L - S.
     """,
     operands=("S", "L", "D"),
     versions=(11, 27),

@@ -85,8 +85,8 @@ GR2 = Rule(
         "the file gives the type of every value",
         Illustration(
             "c = Div(a, b), with value_info c: float",
-            "c = Div(a, b), with nothing said of c",
-            "rewrite with make_explicit=True, which writes down what follows",
+            "c = Div(a, b), without a declaration of c",
+            "rewrite with make_explicit=True, which writes what can be inferred",
         ),
     ),
 )
@@ -105,7 +105,7 @@ GR3 = Rule(
         Illustration(
             "Pow(x, y) with x and y of type float",
             "Pow(x, y) with x of type float and y of type int64",
-            "convert one operand with Cast, explicitly",
+            "convert one operand with an explicit Cast",
         ),
     ),
 )
@@ -125,7 +125,8 @@ GR4 = Rule(
         Illustration(
             "Softmax(x, axis=-1)",
             "Softmax(x), for which ONNX assumes axis=-1",
-            "write it down; rewrite with make_explicit=True does, where the schema has a default",
+            "write it into the model; rewrite with make_explicit=True does so if the schema has a "
+            "default",
         ),
     ),
 )
@@ -140,7 +141,7 @@ IMPLICIT_SHAPE = Rule(
         Illustration(
             "c = Div(a, b), with value_info c: float (2, 3)",
             "c = Div(a, b), with value_info c: float",
-            "rewrite with make_explicit=True, which writes down what follows",
+            "rewrite with make_explicit=True, which writes what can be inferred",
         ),
     ),
 )
@@ -172,9 +173,7 @@ UNUSED_INPUT = Rule(
     _text("C2", remark="It says of inputs of the graph that operations use them."),
     OfGraph(
         "every input is read",
-        Illustration(
-            "each input is read by a node", "an input is read by none", "remove the input"
-        ),
+        Illustration("each input is read by a node", "no node reads an input", "remove the input"),
     ),
 )
 
@@ -274,7 +273,7 @@ SINGLE_ASSIGNMENT = Rule(
     "Every tensor is computed by one node.",
     _text("C1", remark="ONNX demands it as well; a model that breaks it cannot be loaded."),
     OfGraph(
-        "each name is defined once, as the model was held to when it was loaded",
+        "each name is defined once, which was checked when the model was loaded",
         Illustration("y = Add(a, b); z = Sub(a, b)", "y = Add(a, b); y = Sub(a, b)", "rename one"),
     ),
 )
@@ -285,7 +284,7 @@ OUTPUTS = Rule(
     "Every output of the graph gets a value.",
     _text("C3", remark="A model with an output that no node computes cannot be loaded."),
     OfGraph(
-        "each output is computed, as the model was held to when it was loaded",
+        "each output is computed, which was checked when the model was loaded",
         Illustration(
             "y = Relu(x), with the output y",
             "y = Relu(x), with the outputs y and z",

@@ -72,11 +72,11 @@ CONCAT = Operator(
 
         Results: the elements, in the type of the operands.
 
-        ONNX Runtime 1.32.0 passes over a tensor that holds nothing, whatever its other sizes are:
-        (2, 3) and (0, 5) along axis 0 give (2, 3), silently, unless all sizes are declared.
-        Of an empty tensor of another rank, such as (0,) and (2, 3), whose rank is not declared,
-        versions up to 1.31.1 end the process (SIGABRT). All else that breaks the rules it refuses,
-        but for a negative axis, which counts from the end. It has no kernel of version 1.
+        ONNX Runtime 1.32.0 silently ignores an empty tensor, whatever its other sizes are: (2, 3)
+        and (0, 5) along axis 0 give (2, 3), unless all sizes are declared. Versions up to 1.31.1
+        end the process (SIGABRT) at an empty tensor of another rank, such as (0,) and (2, 3), if
+        its rank is not declared. It rejects all other violations, except a negative axis, which
+        counts from the end. It has no kernel of version 1.
     """,
     operands=(),
     versions=(1, 4, 11, 13),
@@ -193,11 +193,10 @@ RESHAPE = Operator(
 
         Results: the elements in the same order, the last axis first, in the type of X.
 
-        ONNX Runtime 1.32.0 gives an empty tensor, silently, for a size of -1 where X holds
-        nothing: X (0, 3) with S [-1, 3] gives (0, 3). With `allowzero=1` it does so for [0, -1],
-        unless S is constant; versions up to 1.31.1 refuse that. Other values of `allowzero` it
-        takes for 0. All else that breaks the rules it refuses, also sizes whose product is beyond
-        int64.
+        ONNX Runtime 1.32.0 silently gives an empty tensor for a size of -1 if X is empty: X (0, 3)
+        with S [-1, 3] gives (0, 3). With `allowzero=1` it does so for [0, -1], unless S is
+        constant; versions up to 1.31.1 reject that. It takes other values of `allowzero` for 0. It
+        rejects all other violations, and sizes whose product is beyond int64.
     """,
     operands=("X", "S"),
     versions=(1, 5, 13, 14, 19, 21, 23, 24, 25),
@@ -240,9 +239,9 @@ FLATTEN = Operator(
 
         Results: the elements in the same order, in the type of X.
 
-        ONNX Runtime 1.32.0 refuses an axis that is not there, and takes 1 if it is not given. A
-        negative axis counts from the end; before version 11, in which ONNX admits it, it is
-        refused only if the rank is declared. It has kernels of all types from version 9 on, also
+        ONNX Runtime 1.32.0 rejects an axis that does not exist, and takes 1 if none is given. A
+        negative axis counts from the end; before version 11, in which ONNX allows it, it is
+        rejected only if the rank is declared. It has kernels of all types from version 9 on, also
         of bool, bfloat16 and string, and of floats before.
     """,
     operands=("X",),

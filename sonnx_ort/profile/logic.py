@@ -16,8 +16,8 @@ def _of_conditions(name: str, first_code: int, what: str) -> Operator:
 
             Results: true and false.
 
-            ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with
-            one symbol.
+            ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
+            symbol.
         """,
         operands=("A", "B"),
         versions=(1, 7),
@@ -34,8 +34,8 @@ def _of_bits(name: str, first_code: int, what: str) -> Operator:
 
             Results: bit by bit.
 
-            ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with
-            one symbol, in all eight integer types.
+            ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
+            symbol, in all eight integer types.
         """,
         operands=("A", "B"),
         versions=(18,),
@@ -92,11 +92,11 @@ BIT_SHIFT = Operator(
         is not above x / 2^y. Version 28 takes signed integers too; a shift to the right keeps their
         sign.
 
-        Of a shift by n or more ONNX says nothing before version 28: ONNX Runtime 1.32.0 gives 0,
-        and 1.23 shifts by y modulo n. Both broadcast silently; versions up to 1.31.1 have no
-        kernel for uint16. In version 28 such a shift, and one by a negative number, gives what is
-        left of the sign: -1 of a negative number to the right, else 0. So does ONNX Runtime 1.32.0
-        in all types. The rule holds there too: C leaves such shifts undefined, and versions do not
+        ONNX does not define a shift by n or more before version 28: ONNX Runtime 1.32.0 gives 0,
+        and 1.23 shifts by y modulo n. Both broadcast silently; versions up to 1.31.1 have no kernel
+        for uint16. In version 28 such a shift, and one by a negative number, leaves only the sign:
+        -1 for a negative number shifted to the right, otherwise 0. ONNX Runtime 1.32.0 does this in
+        all types. The rule applies there too: C leaves such shifts undefined, and versions do not
         agree on them.
     """,
     operands=_BIT_SHIFT_OPERANDS,

@@ -8,7 +8,7 @@ class Edition(enum.StrEnum):
     """The edition of the profile."""
 
     TYPED = "typed"
-    """One section per type family; x/0 and 0/0 of floats give the IEEE 754 results."""
+    """One section for each family of types; x/0 and 0/0 of floats give the IEEE 754 results."""
 
     PRELIMINARY = "preliminary"
     """One section for all types; a zero divisor of floats gives +inf."""
@@ -18,7 +18,7 @@ class Broadcasting(enum.StrEnum):
     """How operands of different shapes are handled."""
 
     REJECT = "reject"
-    """They violate the profile, in the analysis if known, otherwise in the run."""
+    """They violate the profile: in the analysis if their shapes are known, otherwise in the run."""
 
     EXPLICIT = "explicit"
     """An explicit Broadcast in front of the node makes the shapes equal."""

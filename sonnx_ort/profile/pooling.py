@@ -39,7 +39,8 @@ def _given(tag: str, offset: int, *names: str, since: int = 1) -> Rule:
     example = Illustration(
         ", ".join(f"{name} given" for name in names),
         f"{names[0]} left out",
-        "write it down; rewrite with make_explicit=True does, where the schema has a default",
+        "write it into the model; rewrite with make_explicit=True does so if the schema has a "
+        "default",
     )
     named = " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
     sentence = f"The attribute{'s' * (len(names) > 1)} {named} stand{'s' * (len(names) == 1)}"
@@ -122,7 +123,7 @@ _OF_ALL_TYPES = (
             ),
         ),
         remark="The draft states it as R1; that of October 2026 takes any rank above 2.",
-        unenforced="pools along one and three axes as well silently. Versions up to 1.28 "
+        unenforced="silently pools along one and three axes too. Versions up to 1.28 "
         "end the process (SIGABRT) where kernel_shape has more numbers than X has such axes.",
         survived=False,
     ),
@@ -136,7 +137,7 @@ _OF_ALL_TYPES = (
         "ceil_mode",
         mended="pad X, so that every window is whole",
         since=10,
-        unenforced="adds windows that are not whole silently; it takes 2 for 0.",
+        unenforced="silently adds incomplete windows; it takes 2 for 0.",
     ),
     _zero(
         "R5",
@@ -144,7 +145,7 @@ _OF_ALL_TYPES = (
         "storage_order",
         mended="transpose the tensor of indices",
         since=8,
-        unenforced="counts indices by columns where it is 1, and refuses other numbers.",
+        unenforced="counts indices by columns if it is 1, and rejects other numbers.",
     ),
     _RULES.numbers(
         "kernel_shape",
@@ -152,7 +153,7 @@ _OF_ALL_TYPES = (
         2,
         1,
         remark="The draft says nothing of it; that of October 2026 does.",
-        unenforced="refuses others, with an error. Versions up to 1.28 end the process at three of "
+        unenforced="rejects others with an error. Versions up to 1.28 end the process at three of "
         "them (SIGABRT).",
     ),
     _RULES.numbers(
@@ -161,8 +162,8 @@ _OF_ALL_TYPES = (
         2,
         1,
         remark="The draft states it as C1 of strides.",
-        unenforced="takes none of them, silently, if shapes are not declared, and refuses "
-        "others. Versions up to 1.25 end the process at a 0 (SIGFPE).",
+        unenforced="silently accepts none of them if shapes are not declared, and rejects other "
+        "numbers. Versions up to 1.25 end the process at a 0 (SIGFPE).",
     ),
     _RULES.numbers(
         "dilations",
@@ -170,8 +171,8 @@ _OF_ALL_TYPES = (
         2,
         1,
         remark="The draft states it as C1 and C2 of dilations.",
-        unenforced="takes none of them, silently, if shapes are not declared, and refuses "
-        "others. Versions up to 1.25 take 0 and negative numbers too.",
+        unenforced="silently accepts none of them if shapes are not declared, and rejects other "
+        "numbers. Versions up to 1.25 take 0 and negative numbers too.",
         survived=True,
         since=10,
     ),
@@ -181,8 +182,8 @@ _OF_ALL_TYPES = (
         4,
         0,
         remark="The draft states it as C1 and C2 of pads.",
-        unenforced="takes none of them, silently, if shapes are not declared, and refuses "
-        "others. Versions up to 1.29 take negative numbers too.",
+        unenforced="silently accepts none of them if shapes are not declared, and rejects other "
+        "numbers. Versions up to 1.29 take negative numbers too.",
         survived=True,
     ),
     _RULES.rule(
@@ -217,8 +218,8 @@ _OF_ALL_TYPES = (
         remark="The draft's formula for the sizes of Y (C1 of Y) divides by the stride plus 1, and "
         "contradicts its examples; that of October 2026 divides by the stride and adds 1. By that "
         "one, what does not fit gives nothing.",
-        unenforced="gives one result for a window of which less is missing than a stride, from the "
-        "rest of it silently.",
+        unenforced="silently gives a result for a window of which less than a stride is missing, "
+        "from the rest of it.",
     ),
     _RULES.rule(
         "C1",
@@ -234,7 +235,7 @@ _OF_ALL_TYPES = (
             ),
         ),
         remark="A window could hold padding alone. The draft gives -inf for it.",
-        unenforced="gives the lowest finite number for a window of padding silently.",
+        unenforced="silently gives the lowest finite number for a window of padding.",
         standing=Standing.OWN,
     ),
 )
@@ -256,8 +257,8 @@ _NUMBERS = _RULES.rule(
         admits_nan=False,
     ),
     remark="The draft takes a NaN for -inf; that of October 2026 gives NaN for it.",
-    unenforced="gives NaN or not for a window with a NaN, by its place and the type, and the "
-    "lowest finite number for a window of -inf silently.",
+    unenforced="silently gives NaN or a number for a window with a NaN, depending on its place "
+    "and the type, and the lowest finite number for a window of -inf.",
     standing=Standing.OWN,
 )
 
@@ -269,10 +270,9 @@ MAX_POOL = Operator(
         Results: elements of X, in its type; padding is never the largest. The second output has the
         places of these elements in X, counted from its first one; of equal ones it is the first.
 
-        ONNX Runtime 1.32.0 has kernels for float16, float, double, int8 and uint8, and refuses
-        empty tensors, but for an empty batch. Versions up to 1.28 give wrong places of elements
-        that are the smallest number of their type. What it does with what breaks the rules stands
-        with each.
+        ONNX Runtime 1.32.0 has kernels for float16, float, double, int8 and uint8, and rejects
+        empty tensors, except an empty batch. Versions up to 1.28 give wrong places of elements that
+        are the smallest number of their type. Each rule says what it does with a violation.
     """,
     operands=("X",),
     versions=(1, 8, 10, 11, 12, 22),

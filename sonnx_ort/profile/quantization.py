@@ -154,11 +154,11 @@ QUANTIZE_LINEAR = Operator(
         Results: X / y_scale in float, rounded to the nearest integer and to an even one of two; to
         that y_zero_point is added, and what is beyond 0 and 255 becomes 0 or 255.
 
-        ONNX Runtime 1.32.0 gives that, and silently takes scales and zero points of one
-        element for scalars, or of an axis for one scale each. By a scale of 0 it gives 0 and 255,
-        and 0 for 0 / 0; NaN becomes 0. It quantizes to int8 as well, from version 19 on from
-        float16 too, and from version 21 on to integers of 16 bits. Version 1.23 has no kernel for
-        version 23 of the operator, and none has one for version 28.
+        ONNX Runtime 1.32.0 gives that. It silently accepts scales and zero points of one element as
+        scalars, and those of an axis as one scale each. With a scale of 0 it gives 0 and 255, and 0
+        for 0 / 0; NaN becomes 0. It quantizes to int8 as well, from version 19 on from float16 too,
+        and from version 21 on to integers of 16 bits. Version 1.23 has no kernel for version 23 of
+        the operator, and none has one for version 28.
     """,
     operands=("X", "y_scale", "y_zero_point"),
     versions=(10, 13, 19, 21, 23, 24, 25, 28),
@@ -212,9 +212,9 @@ DEQUANTIZE_LINEAR = Operator(
         Results: X - x_zero_point in int32, converted to float and multiplied by x_scale. A zero
         point that is left out is 0.
 
-        ONNX Runtime 1.32.0 takes the difference modulo 2^32 silently; version 1.23 refuses
-        zero points of int32 other than 0. Scales and zero points of one element it takes for
-        scalars, or of an axis for one scale each. It has kernels for X of int8 and uint8 too, from
+        ONNX Runtime 1.32.0 silently takes the difference modulo 2^32; version 1.23 rejects zero
+        points of int32 other than 0. It accepts scales and zero points of one element as scalars,
+        and those of an axis as one scale each. It has kernels for X of int8 and uint8 too, from
         version 19 on for scales of float16, and from version 21 on for integers of 16 bits; for
         version 28 none.
     """,

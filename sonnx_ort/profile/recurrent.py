@@ -137,7 +137,7 @@ _CONTRACT = (
         ),
         *_OPERANDS[1:],
         remark='The draft states it under "SONNX restrictions".',
-        unenforced="takes any input silently.",
+        unenforced="silently accepts any input.",
     ),
     *(_given(name, 3 + number) for number, name in enumerate(_OPTIONAL)),
     _RULES.rule(
@@ -156,10 +156,10 @@ _CONTRACT = (
             given=True,
         ),
         remark='The draft states it under "SONNX restrictions", and what is to be given.',
-        unenforced="computes other activations too silently.",
+        unenforced="silently computes other activations too.",
     ),
-    _demanded("input_forget", 9, 0, "couples the gates silently."),
-    _demanded("layout", 10, 0, "refuses another layout.", since=14),
+    _demanded("input_forget", 9, 0, "silently couples the gates."),
+    _demanded("layout", 10, 0, "rejects another layout.", since=14),
     _RULES.rule(
         "clip",
         16,
@@ -181,7 +181,7 @@ _CONTRACT = (
         OwnRank(3, Illustration("X (5, 2, 4)", "X (5, 4)", "insert the axis of the batch")),
         "X",
         remark="The draft gives the shape of X.",
-        unenforced="refuses other ranks. Versions up to 1.30 end the process at lower ones "
+        unenforced="rejects other ranks. Versions up to 1.30 end the process at lower ones "
         "(SIGABRT).",
         survived=False,
     ),
@@ -202,7 +202,7 @@ _CONTRACT = (
         "X",
         "W",
         remark="The draft gives the shapes of X and W.",
-        unenforced="refuses other shapes. Versions up to 1.28 take any, reading beyond the "
+        unenforced="rejects other shapes. Versions up to 1.28 accept any shape, reading beyond the "
         "elements, or end the process.",
         survived=False,
     ),
@@ -220,7 +220,7 @@ _CONTRACT = (
         ),
         "R",
         remark="The draft gives the shape of R.",
-        unenforced="refuses other shapes. Versions up to 1.28 take any, reading beyond the "
+        unenforced="rejects other shapes. Versions up to 1.28 accept any shape, reading beyond the "
         "elements, or end the process.",
         survived=False,
     ),
@@ -250,8 +250,8 @@ _CONTRACT = (
         ),
         "X",
         remark="ONNX says nothing of it.",
-        unenforced="gives for Y_c what the memory holds, silently, and zeros for Y_h, "
-        "whatever the states begin with.",
+        unenforced="silently gives uninitialized memory for Y_c, and zeros for Y_h, whatever the "
+        "initial states are.",
         standing=Standing.OWN,
     ),
     _RULES.rule(
@@ -278,14 +278,14 @@ LSTM = Operator(
     description="""
         `LSTM`: a layer of long short-term memory, in one or both directions.
 
-        Results: the hidden state of each step, and the last hidden and cell state, in X's type. In
-        which order sums are computed, and how exactly the activations, depends on the
-        implementation; the draft demands 1 ULP of activations. In its formula the output gate of
-        peepholes reads the new cell state. It concatenates the directions along another axis than
-        the shape of Y says, which is taken.
+        Results: the hidden state of each step, and the last hidden and cell state, in X's type. The
+        order of sums and the accuracy of the activations depend on the implementation; the draft
+        demands 1 ULP of activations. In its formula the output gate of peepholes reads the new cell
+        state. It concatenates the directions along another axis than the shape of Y says; the shape
+        of Y is followed.
 
-        ONNX Runtime 1.32.0 has kernels for float16 and float; double fails in the run. What it does
-        with what breaks the rules stands with each.
+        ONNX Runtime 1.32.0 has kernels for float16 and float; double fails in the run. Each rule
+        says what it does with a violation.
     """,
     operands=_OPERANDS,
     versions=(1, 7, 14, 22),

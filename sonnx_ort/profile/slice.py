@@ -108,10 +108,10 @@ SLICE = Operator(
 
         Results: the elements, in the type of the operand.
 
-        ONNX Runtime 1.32.0 gives an empty tensor, silently, where a start lies behind the
-        last element or behind its end; an end beyond the axis it takes for the axis' own. It
-        refuses steps of 0, axes that are not there or named twice, and starts, ends, axes and steps
-        of different numbers.
+        ONNX Runtime 1.32.0 silently gives an empty tensor if a start lies behind the last element
+        or behind its end. It takes an end beyond the axis for the end of the axis. It rejects steps
+        of 0, axes that do not exist or are named twice, and starts, ends, axes and steps of
+        different numbers.
     """,
     operands=_OPERANDS,
     versions=(1, 10, 11, 13),

@@ -119,9 +119,9 @@ SQUEEZE = Operator(
 
         Results: the elements in the same order, in the type of X.
 
-        ONNX Runtime 1.32.0 takes an axis that is named twice, such as [0, 0] or, of rank 3,
-        [0, -3], for one silently. If no axis is named, it removes all of size 1. It refuses
-        axes that are not there, or of another size. Before version 13 an attribute names them.
+        ONNX Runtime 1.32.0 silently takes an axis that is named twice, such as [0, 0] or, for rank
+        3, [0, -3], for one axis. If no axis is named, it removes all of size 1. It rejects axes
+        that do not exist or have another size. Before version 13 an attribute names them.
     """,
     operands=("X", "A"),
     versions=(1, 11, 13, 21, 23, 24, 25),
@@ -181,8 +181,8 @@ UNSQUEEZE = Operator(
 
         Results: the elements in the same order, in the type of X.
 
-        ONNX Runtime 1.32.0 takes a scalar A for a list of one axis silently. It refuses axes
-        that are not there or named twice. Before version 13 an attribute names them.
+        ONNX Runtime 1.32.0 silently takes a scalar A for a list of one axis. It rejects axes that
+        do not exist or are named twice. Before version 13 an attribute names them.
     """,
     operands=("X", "A"),
     versions=(1, 11, 13, 21, 23, 24, 25),

@@ -91,8 +91,8 @@ SUB = Operator(
 
         Results: IEEE 754 subtraction for floats, rounded to nearest even; modulo 2^n for integers.
 
-        ONNX Runtime 1.32.0 broadcasts silently, also two inputs that are declared with one
-        symbol, in every numeric type but bfloat16, which it has no kernel for.
+        ONNX Runtime 1.32.0 silently broadcasts, even two inputs that are declared with the same
+        symbol, in every numeric type except bfloat16, for which it has no kernel.
     """,
     operands=("A", "B"),
     versions=(1, 6, 7, 13, 14),
@@ -100,7 +100,7 @@ SUB = Operator(
     optimizers=(
         Optimizer(
             "NoopElimination",
-            "leaves out x - 0",
+            "removes x - 0",
             """<ir_version: 9, opset_import: ["": 17]>
             canary (float[1] x) => (float[] z) <float[1] zero = {0}> {
                 a = Abs(x)

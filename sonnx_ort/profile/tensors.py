@@ -59,17 +59,17 @@ CAST = Operator(
 
         Results: of floats to integers the number without its fraction; of integers to narrower ones
         the number modulo 2^n; to floats the nearest one; to conditions whether it is not zero.
-        Version 28 takes floats of six bits too, which are none of the profile's types: X is of none
-        of them.
+        Version 28 also allows floats of six bits, which are not types of the profile: X has none of
+        them.
 
-        ONNX leaves undefined what a float gives that the integer type cannot hold. ONNX Runtime
-        1.32.0 gives a number, silently, and another one by type and machine. On x86-64, of
+        ONNX leaves the result undefined for a float that the integer type cannot represent. ONNX
+        Runtime 1.32.0 silently gives a number that depends on type and machine. On x86-64, for
         float and double: for NaN and for infinity the smallest value of int32 and int64, and 0 in
         the types of 8 and 16 bits; in uint64 9223372036854775808 for NaN, and 0 for infinity; in
         uint32 0 for infinity, and for NaN 0 or 2147483648, by its place in the tensor. Of a number
-        that int32 holds it keeps the lower bits: 44 in uint8 for 300. It reads numbers from strings
-        too. Wider types it converts to float16 by way of float, rounding twice: 2049.0000001 in
-        double becomes 2048.
+        that int32 can represent, it keeps the lower bits: 44 in uint8 for 300. It also reads
+        numbers from strings. It converts wider types to float16 through float, rounding twice:
+        2049.0000001 in double becomes 2048.
     """,
     operands=("X",),
     versions=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28),
@@ -96,8 +96,8 @@ WHERE = Operator(
 
         Results: X where the condition is true, Y where it is false.
 
-        ONNX Runtime 1.32.0 broadcasts all three to each other, silently, and gives +0 for a -0
-        of X. It has no kernels for bool, bfloat16, 16-bit integers and uint64.
+        ONNX Runtime 1.32.0 silently broadcasts all three to each other, and gives +0 for a -0 of X.
+        It has no kernels for bool, bfloat16, 16-bit integers and uint64.
     """,
     operands=("condition", "X", "Y"),
     versions=(9, 16),
@@ -134,7 +134,7 @@ _MATRICES = Rule(
         Illustration(
             "A (2, 3), B (3, 4)",
             "A (5, 2, 3), B (3, 4)",
-            "multiply each matrix of a stack by itself, or fold the stack into rows with Reshape",
+            "multiply each matrix of a stack separately, or fold the stack into rows with Reshape",
         ),
     ),
 )
@@ -144,14 +144,14 @@ MAT_MUL = Operator(
     description="""
         `MatMul`: the product of two matrices.
 
-        Results: the sums of products in the operands' type, modulo 2^n for integers. In which order
-        floats are summed up, and with how many roundings, depends on the implementation.
+        Results: the sums of products in the operands' type, modulo 2^n for integers. The order in
+        which floats are summed and the number of roundings depend on the implementation.
 
-        ONNX Runtime 1.32.0 takes tensors of any rank from 1 on: it broadcasts stacks of matrices to
-        each other, and takes a vector for a row or a column silently. That A has as many
-        columns as B has rows it holds to itself. Version 1.23 ends the process (SIGSEGV) at scalars
-        whose rank is not declared, which this one refuses. It has no kernel for bfloat16, and ONNX
-        takes no integers of 8 and 16 bits.
+        ONNX Runtime 1.32.0 accepts tensors of any rank from 1 on: it silently broadcasts stacks of
+        matrices to each other, and takes a vector for a row or a column. It checks that A has as
+        many columns as B has rows. Version 1.23 ends the process (SIGSEGV) at scalars whose rank is
+        not declared, which this one rejects. It has no kernel for bfloat16, and ONNX allows no
+        integers of 8 and 16 bits.
     """,
     operands=_MAT_MUL_OPERANDS,
     versions=(1, 9, 13),
@@ -237,10 +237,10 @@ ARG_MAX = Operator(
         Results: int64; of several largest ones the place of the first, or of the last where
         `select_last_index` is 1.
 
-        ONNX Runtime 1.32.0 refuses an axis that holds nothing, in words of its own. It passes over
-        a NaN, but not over one in the first place, so that the place differs from that of the
-        draft, the first NaN; versions up to 1.31.1 do so for matrices alone. It has kernels for
-        float16, float, double, int8, int32, int64 and uint8.
+        ONNX Runtime 1.32.0 rejects an empty axis with an error of its own. It skips a NaN, except
+        in the first place, so its result differs from that of the draft, the place of the first
+        NaN; versions up to 1.31.1 do so only for matrices. It has kernels for float16, float,
+        double, int8, int32, int64 and uint8.
     """,
     operands=("X",),
     versions=(1, 11, 12, 13),

@@ -75,7 +75,7 @@ class DraftRules:
     def not_set(self, tag: str, offset: int, later: str = "", *, given: bool) -> Rule:
         """The restriction on auto_pad; `given` is whether the rule demands that it is given."""
         kept, broken = 'auto_pad="NOTSET"', 'auto_pad="SAME_UPPER"'
-        mended = "write the pads down and auto_pad=NOTSET; make_explicit=True writes a default down"
+        mended = "write the pads and auto_pad=NOTSET; make_explicit=True writes a default"
         requirement = AdmittedAttribute(
             ("auto_pad",),
             "NOTSET",
@@ -93,7 +93,7 @@ class DraftRules:
             if given
             else f"The draft states it as {tag}.",
             later=later,
-            unenforced="pads by itself silently.",
+            unenforced="silently computes the pads.",
         )
 
     def numbers(  # noqa: PLR0913 - a row of a table, by name

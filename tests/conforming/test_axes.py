@@ -43,7 +43,7 @@ def test_removed_axes_are_named(opset: int) -> None:
 
 NOT_NAMED = {
     "which axes of 'x' have the size 1 is known only in a run": "n,1",
-    "it removes no axis, and the profile wants one to be named": "2,3",
+    "it removes no axis, but the profile requires one to be named": "2,3",
 }
 
 

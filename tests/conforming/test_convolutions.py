@@ -201,7 +201,7 @@ def test_rank_of_x_is_that_of_w() -> None:
                 Y = Conv <pads=[-1,0]> (X, W)
             }""",
             "Conv.pads",
-            "its attribute pads is [-1, 0], which fits no single axis",
+            "its attribute pads is [-1, 0], which does not fit one axis",
         ),
         (
             "(float[n] V, int64[k] S) => (float[?,?,?] Y) { W = Reshape(V, S) Y = Conv(V, W) }",
@@ -220,7 +220,7 @@ def test_rank_of_x_is_that_of_w() -> None:
                 Y, I = MaxPool <kernel_shape=[2]> (X)
             }""",
             "MaxPool.R1",
-            "its second output is read, and would count along two axes",
+            "its second output is used, and its places would change with a second axis",
         ),
     ],
 )
@@ -272,10 +272,10 @@ def test_pool_of_floats_along_a_whole_axis_is_unsafe(length: str) -> None:
     model = parse(
         f"(float[2,3,{length}] X) => (float[?,?,?] Y) {{ Y = MaxPool <kernel_shape=[9]> (X) }}"
     )
-    title = "append an axis of size 1, with which NaN may be met in another order"
+    title = "append an axis of size 1, after which NaN may be met in another order"
     assert reasons(model)["MaxPool.R1"] == (
-        "a window that is the whole axis meets NaN in another order; "
-        f"an unsafe change may mend it: {title}"
+        "a window of the whole axis meets NaN in another order; "
+        f"an unsafe change may fix it: {title}"
     )
     after = conformed(model, unsafe=True)
     assert violated(after) == set()
@@ -411,7 +411,7 @@ def test_one_padded_axis_becomes_two_without_auto_pad(mode: str) -> None:
         (
             padded("MaxPool", "SAME_LOWER", "kernel_shape=[2,2], dilations=[1,2]", "8,8"),
             "MaxPool.R3",
-            "ONNX Runtime does not pad a dilated window as ONNX says",
+            "ONNX Runtime pads a dilated window differently than ONNX says",
         ),
         (
             padded("MaxPool", "SAME_UPPER", "kernel_shape=[2,2], ceil_mode=1", "8,8"),
@@ -438,4 +438,4 @@ def test_padding_that_cannot_be_written_down_says_why(
 
 def test_pads_beside_auto_pad_are_kept() -> None:
     model = padded("Conv", "SAME_UPPER", "pads=[0,0,0,0]", "8,8")
-    assert reasons(model)["Conv.R2"] == ("it has pads beside auto_pad, which ONNX does not admit")
+    assert reasons(model)["Conv.R2"] == ("it has both pads and auto_pad, which ONNX does not allow")

@@ -85,7 +85,7 @@ def test_nodes_in_branches_are_conformed() -> None:
 
 def test_rewritten_model_is_refused() -> None:
     rewritten = sonnx_ort.rewrite(parse("(float[2] x) => (float[2] y) { y = Div(x, x) }"))
-    message = "^the model is rewritten already; conform the original, and rewrite that$"
+    message = "^the model is already rewritten; conform the original, then rewrite it$"
     with pytest.raises(sonnx_ort.SonnxError, match=message):
         sonnx_ort.conform(rewritten)
 
@@ -145,7 +145,7 @@ def test_model_that_does_not_run_cannot_be_verified() -> None:
     model = parse("""(float[2,3] x, int64[1] s) => (float[] y) {
         [shaped] r = Reshape(x, s) [share] y = Softmax <axis = -1> (r)
     }""")
-    with pytest.raises(sonnx_ort.SonnxError, match="cannot be verified: Reshape 'shaped'"):
+    with pytest.raises(sonnx_ort.SonnxError, match="the original model fails at Reshape 'shaped'"):
         sonnx_ort.conform(model, verify=True, inputs={"s": np.array([5])})
 
 
@@ -155,7 +155,7 @@ def test_changes_without_an_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
         return True
 
     with_change(monkeypatch, endless)
-    with pytest.raises(sonnx_ort.SonnxError, match=r"^the changes come to no end;"):
+    with pytest.raises(sonnx_ort.SonnxError, match=r"^the changes do not end;"):
         sonnx_ort.conform(parse(CUT))
 
 
@@ -168,7 +168,7 @@ def test_unsafe_change_is_made_on_request_alone(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(rounds, "CHANGES", (change,))
     options = {"operators": "Softmax"}
     (remaining,) = sonnx_ort.conform(parse(CUT), **options).remaining
-    assert remaining[1] == "an unsafe change may mend it: count it"
+    assert remaining[1] == "an unsafe change may fix it: count it"
     assert sonnx_ort.conform(parse(CUT), unsafe=True, **options).remaining == ()
 
 
@@ -184,7 +184,7 @@ def test_unsafe_change_is_named_where_it_would_be_made(
     change = Change("count it", frozenset({"Softmax.R4"}), count, Safety.UNSAFE)
     monkeypatch.setattr(rounds, "CHANGES", (change,))
     (remaining,) = sonnx_ort.conform(parse(CUT), operators="Softmax").remaining
-    assert remaining[1] == (reason or f"no change mends it: {remaining[0].hint}")
+    assert remaining[1] == (reason or f"no change fixes it: {remaining[0].hint}")
 
 
 def test_unsafe_change_that_is_tried_leaves_the_graph_as_it_is(

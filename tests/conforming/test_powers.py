@@ -9,7 +9,7 @@ from support.conformed import TYPES, conformed, random, reasons, require_same_bi
 from support.graphs import parse
 from support.sessions import on_one_thread
 
-OTHERWISE = "of floats the power may be rounded otherwise"
+OTHERWISE = "a power of floats may be rounded differently"
 
 
 def power(
@@ -76,10 +76,10 @@ KEPT = [
     ("float", np.array(0.5), OTHERWISE),
     ("float", "int64[5]", OTHERWISE),
     ("float16", np.array(2.0, np.float32), OTHERWISE),
-    ("int32", np.array(0.5, np.float32), "an exponent is no number of int32"),
-    ("int32", np.array(2**40), "an exponent is no number of int32"),
-    ("int32", "int64[5]", "an exponent may be no number of int32"),
-    ("int64", "float[5]", "an exponent may be no number of int64"),
+    ("int32", np.array(0.5, np.float32), "an exponent is not a number of int32"),
+    ("int32", np.array(2**40), "an exponent is not a number of int32"),
+    ("int32", "int64[5]", "an exponent may not be a number of int32"),
+    ("int64", "float[5]", "an exponent may not be a number of int64"),
 ]
 
 

@@ -31,7 +31,7 @@ IN_BRANCH = """
     }"""
 
 ON_OPERATORS = "profile,-Graph"
-WRITTEN = "write down what is left out"
+WRITTEN = "write what the file omits"
 
 
 def mendable(text: str, operators: str = ON_OPERATORS, **choices: str) -> set[tuple[str, str]]:

@@ -13,7 +13,7 @@ from support.graphs import parse
 from support.sessions import on_one_thread
 
 OPSETS = (11, 13, 17)
-OTHERWISE = "of floats the sums of products may be rounded otherwise"
+OTHERWISE = "sums of products of floats may be rounded differently"
 
 
 def random(element_type: str, *shape: int, seed: int = 0) -> np.ndarray:
@@ -164,7 +164,7 @@ def test_a_stack_of_known_sizes_is_made_again_by_a_constant_shape() -> None:
 
 
 REFUSED = [
-    ("b,m,4", "b,4,n", "b,m,n", "'A' and 'B' are both stacks of matrices, which are"),
+    ("b,m,4", "b,4,n", "b,m,n", "'A' and 'B' are both stacks of matrices, and no"),
     ("4", "b,4,n", "b,n", "'A' is a vector, and 'B' a stack of matrices"),
     ("m,4", "4", "m", OTHERWISE),
     ("m,4", "b,4,n", "b,m,n", OTHERWISE),

@@ -136,9 +136,9 @@ def test_largest_state_that_is_proved_to_stay_finite_gives_the_same_bits() -> No
 @pytest.mark.parametrize("element", [np.inf, np.nan, 2.0**21])
 def test_peepholes_of_cells_that_may_become_infinite_are_unsafe(element: float) -> None:
     model = lstm("P", initial_c=np.full((1, 2, HIDDEN), element, np.float32))
-    title = "give peepholes of zeros to cells of any state"
+    title = "add peepholes of zeros to cells of any state"
     reason = (
-        f"the state of the cell is not proved to stay finite; an unsafe change may mend it: {title}"
+        f"the state of the cell is not proved to stay finite; an unsafe change may fix it: {title}"
     )
     assert reasons(model, operators="LSTM") == {"LSTM.P": reason}
     assert violated(conformed(model, unsafe=True)) == set()
@@ -156,7 +156,7 @@ def test_peepholes_of_cells_that_may_become_infinite_are_unsafe(element: float) 
 def test_peepholes_of_other_gates_are_unsafe(given: str) -> None:
     reason = reasons(lstm("P", given=given))["LSTM.P"]
     assert reason.endswith(
-        "an unsafe change may mend it: give peepholes of zeros to cells of any state"
+        "an unsafe change may fix it: add peepholes of zeros to cells of any state"
     )
 
 
@@ -168,8 +168,8 @@ def test_activations_that_are_written_down_are_the_assumed_ones() -> None:
 
 def test_bias_is_unsafe() -> None:
     model = lstm("B")
-    title = "give a bias of zeros, with which NaN becomes a number"
-    assert reasons(model, operators="LSTM") == {"LSTM.B": f"an unsafe change may mend it: {title}"}
+    title = "add a bias of zeros, with which NaN becomes a number"
+    assert reasons(model, operators="LSTM") == {"LSTM.B": f"an unsafe change may fix it: {title}"}
 
 
 def test_bias_changes_no_number() -> None:

@@ -150,7 +150,7 @@ REFUSED = {
     "its starts and ends are int32, and sizes are int64": """(float[4,5] x) => (float[] y)
         <int32[1] s = {0}, int32[1] e = {1}, int32[1] a = {0}, int32[1] t = {1}>
         { [cut] y = Slice(x, s, e, a, t) }""",
-    "an axis has no elements, so that no start lies on it": """(float[0] x) => (float[] y)
+    "an axis has no elements, so no start can lie on it": """(float[0] x) => (float[] y)
         <int64[1] s = {0}, int64[1] e = {1}, int64[1] a = {0}, int64[1] t = {1}>
         { [cut] y = Slice(x, s, e, a, t) }""",
 }
@@ -162,8 +162,8 @@ def test_end_of_all_in_negative_steps_stays(end: int) -> None:
     before = cutting("4", [3], [end], [0], [-1])
     (reason,) = {reason for _, reason in sonnx_ort.conform(before, operators="Slice").remaining}
     assert reason == (
-        f"in negative steps ONNX Runtime takes the end {end} for the beginning of the axis, and "
-        "ONNX for its last element; write what is meant"
+        f"with negative steps ONNX Runtime takes the end {end} for the beginning of the axis, and "
+        "ONNX takes it for the last element; write the intended end"
     )
 
 

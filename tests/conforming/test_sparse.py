@@ -70,6 +70,8 @@ def test_what_is_violated_for_it_is_mended(name: str) -> None:
 
 def test_tensor_of_too_many_elements_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storing, "_MOST_ELEMENTS", 5)
-    expected = "^the sparse tensor 's' is not made dense: it has 6 elements; store it densely$"
+    expected = (
+        "^the sparse tensor 's' cannot be stored densely: it has 6 elements; store it densely$"
+    )
     with pytest.raises(sonnx_ort.SonnxError, match=expected):
         sonnx_ort.conform(MODELS["initializer"])

@@ -93,10 +93,10 @@ def test_a_zero_point_that_is_left_out_is_0_of_uint8(scale: str) -> None:
 @pytest.mark.parametrize(
     ("attributes", "rule", "reason"),
     [
-        ("axis=0", "signature", "'S' is no vector of one element"),
+        ("axis=0", "signature", "'S' is not a vector of one element"),
         ("axis=0", "R1", "the axis is that of its scales"),
         ("axis=0, block_size=2", "signature", "it has one scale for each block of elements"),
-        ("axis=0, output_dtype=3", "given", "its results are not uint8, which the profile wants"),
+        ("axis=0, output_dtype=3", "given", "its results are not uint8, which the profile requires"),  # noqa: E501
     ],
 )  # fmt: skip
 def test_scales_of_an_axis_give_the_reason(attributes: str, rule: str, reason: str) -> None:

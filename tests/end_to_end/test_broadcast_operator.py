@@ -156,7 +156,7 @@ def test_rejection_has_its_message():
         "    X1 'x1' bool (2,) [input]\n"
         "    the rule: A dimension is the largest of its axis, or 1. (SONNX Broadcast, Informal "
         "specification, conditions 1 and 2 and step 2)\n"
-        "    to mend it: the shapes (n, 3) and (2,) have no common shape; correct the model"
+        "    to fix it: the shapes (n, 3) and (2,) have no common shape; correct the model"
     )
 
 

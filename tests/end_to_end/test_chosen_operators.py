@@ -75,8 +75,8 @@ def test_natively_enforced_model_takes_no_more_operators() -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(once)
     assert str(caught.value) == (
-        "the model is enforced already, without Div; rewrite the original model to have them "
-        "enforced as well"
+        "the model is already rewritten, without Div; rewrite the original model with these "
+        "operators as well"
     )
     assert sonnx_ort.rewrite(once, operators="Sub, Broadcast") == once
 
@@ -103,9 +103,9 @@ class TestReport:
         lines = text_report(self.report()).splitlines()
         assert lines[-2:] == [
             "  Sub  1  in the profile, enforced",
-            "  Div  1  in the profile, not looked at: 2 proved, 0 runtime, 1 violated",
+            "  Div  1  in the profile, not enforced: 2 proved, 0 runtime, 1 violated",
         ]
-        assert "1 node not looked at" in " ".join(lines[:2])
+        assert "1 node not enforced" in " ".join(lines[:2])
 
     def test_of_an_enforced_model_is_that_of_the_original(self) -> None:
         native = sonnx_ort.rewrite(parse(MADE), operators="Sub", backend="native")
@@ -126,15 +126,15 @@ class TestReport:
         assert found == {"Div": "runtime", "default": "proved"}
 
 
-CHOICES = "'default', 'elementwise', 'profile', or some of "
+CHOICES = "'default', 'elementwise', 'profile', or names from "
 
 
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ("Foo", f"operators: the profile does not speak of 'Foo'; choose {CHOICES}"),
-        ("", f"operators: the profile does not speak of ''; choose {CHOICES}"),
-        (3, "operators=3 are no names; choose 'default', 'elementwise' or 'profile'"),
+        ("Foo", f"operators: the profile has no operator 'Foo'; choose {CHOICES}"),
+        ("", f"operators: the profile has no operator ''; choose {CHOICES}"),
+        (3, "operators=3 is not a list of names; choose 'default', 'elementwise' or 'profile'"),
     ],
 )
 def test_unknown_operator(chosen, message: str) -> None:

@@ -1,4 +1,4 @@
-"""The examples of docs/native.md in JavaScript and C++."""
+"""The examples of docs/how-to/plain-runtime.md in JavaScript and C++."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from support.graphs import binary_model
 from support.plain_runs.run import Failure, failure_in
 
 EXAMPLE = FOLDER / "example.mjs"
-DOCUMENT = FOLDER.parents[1] / "docs" / "native.md"
+DOCUMENT = FOLDER.parents[1] / "docs" / "how-to" / "plain-runtime.md"
 
 
 def test_example_divides_and_is_refused_a_zero_divisor(tmp_path):

@@ -83,16 +83,16 @@ def shadowing(domain: str, name: str) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     ("domain", "reason"),
     [
-        ("", "takes the place of the standard operator of that name"),
-        ("ai.onnx", "takes the place of the standard operator of that name"),
-        ("sonnx", "lies in the domain 'sonnx', which belongs to the enforced operators"),
+        ("", "replaces the standard operator of that name"),
+        ("ai.onnx", "replaces the standard operator of that name"),
+        ("sonnx", "is in the domain 'sonnx', which is reserved for the enforced operators"),
     ],
 )
 def test_function_that_shadows_an_operator_is_refused(domain: str, reason: str) -> None:
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.rewrite(shadowing(domain, "Div"))
     assert str(caught.value) == (
-        f"the model-local function 'Div' {reason}; move it to a domain of its own"
+        f"the model-local function 'Div' {reason}; move it to another domain"
     )
 
 

@@ -206,9 +206,9 @@ def test_violation_tells_the_shapes_that_do_not_line_up(opset):
     assert (error.rule, error.operator, error.node) == ("Div.float.R1", "Div", "the_node")
     assert error.shapes == ((2, 3, 4), (2,))
     assert str(error) == (
-        "Div 'the_node' breaks Div.float.R1: B (2,) neither has one element nor is its shape the "
-        "part of A's (2, 3, 4) that broadcasting asks for; shapes A (2, 3, 4), B (2,). The rule: "
-        "Tensors A, B and C must have the same shape."
+        "Div 'the_node' breaks Div.float.R1: B (2,) has neither one element nor the shape of the "
+        "part of A's (2, 3, 4) that it must match; shapes A (2, 3, 4), B (2,). The rule: Tensors "
+        "A, B and C must have the same shape."
     )
 
 

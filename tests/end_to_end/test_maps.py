@@ -96,6 +96,6 @@ def test_concat_of_one_value_of_unknown_rank(backend: str) -> None:
 
 def test_operators_with_maps_are_outside_of_the_profile() -> None:
     report = sonnx_ort.check(GIVING, operators="profile")
-    evidence = "ai.onnx.ml::ZipMap is not in the operator set, and no draft speaks of it"
+    evidence = "ai.onnx.ml::ZipMap is not in the operator set, and no draft covers it"
     assert evidence in {violation.evidence for violation in report.violations}
     assert not [v for v in report.violations if v.node == "z"]

@@ -154,7 +154,7 @@ def test_settled_is_what_is_said_of_shapes_that_only_a_run_would_tell() -> None:
     told[of_shapes[0]] = (
         "Div.int.R1",
         Status.PROVED,
-        "the inputs agree on what the shapes rest on, which is checked once",
+        "a check at the start of each run ensures that the inputs agree on these shapes",
     )
     settled = [prove_by_inputs(node) for node in nodes]
     assert [node.target for node in settled] == [node.target for node in nodes]

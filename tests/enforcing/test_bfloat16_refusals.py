@@ -32,8 +32,7 @@ FIRST_OF_ALL = 22
 REASONS = {
     "python": "the python backend has no kernel for it in bfloat16, and ONNX Runtime has none "
     "either",
-    "native": "ONNX Runtime has no kernel for it in bfloat16; convert its operands with Cast, "
-    "explicitly",
+    "native": "ONNX Runtime has no kernel for it in bfloat16; convert its operands with Cast",
 }
 
 

@@ -128,7 +128,7 @@ def test_rewriting_twice_changes_nothing(made, second):
 
 def test_rewritten_model_under_the_other_edition_is_refused():
     once = explicit(binary_model("Div", "float", (2, 3), (3,)))
-    with pytest.raises(sonnx_ort.SonnxError, match="enforced already, under the edition 'typed'"):
+    with pytest.raises(sonnx_ort.SonnxError, match="with the edition 'typed'"):
         explicit(once, edition="preliminary")
 
 

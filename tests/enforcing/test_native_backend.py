@@ -122,8 +122,8 @@ def test_unknown_element_type_is_refused(
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(made, operators=operator)
     assert str(caught.value) == (
-        f"{operator} 'unknown': the native backend needs to know the element type of 'm', which "
-        "follows from nothing and is not declared; declare it in value_info, or use the python "
+        f"{operator} 'unknown': the native backend needs the element type of 'm', which "
+        "is unknown; declare it in value_info, or use the python "
         "backend"
     )
 

@@ -127,8 +127,8 @@ def test_other_edition_is_refused() -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(enforced(), edition="preliminary")
     assert str(caught.value) == (
-        "the model is enforced already, under the edition 'typed'; rewrite the original model to "
-        "have it under 'preliminary'"
+        "the model is already rewritten with the edition 'typed'; rewrite the original model "
+        "with 'preliminary'"
     )
 
 
@@ -137,8 +137,8 @@ def test_model_of_the_python_backend_is_refused() -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         native(custom)
     assert str(caught.value) == (
-        "node 'the_node' is enforced already, by the python backend; rewrite the original model to "
-        "have it enforced by the native one"
+        "node 'the_node' is already enforced by the python backend; rewrite the original model "
+        "with the native backend"
     )
 
 
@@ -269,8 +269,8 @@ def test_operators_that_are_not_enforced_yet_are_asked_for_in_vain() -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         native(once, operators="Add,Div,Sub")
     assert str(caught.value) == (
-        "the model is enforced already, without Add; rewrite the original model to have them "
-        "enforced as well"
+        "the model is already rewritten, without Add; rewrite the original model with these "
+        "operators as well"
     )
     with pytest.raises(sonnx_ort.SonnxError, match="without Add, Div; rewrite"):
         native(native(MIXED, operators="Mul"), operators="Add,Div")
@@ -351,7 +351,7 @@ def test_function_is_inlined_where_one_of_its_operators_is_enforced() -> None:
 
 def test_model_that_is_enforced_without_what_its_functions_hold_is_recognized() -> None:
     once = native(CALLING, operators="Div")
-    with pytest.raises(sonnx_ort.SonnxError, match="enforced already, without Max; rewrite"):
+    with pytest.raises(sonnx_ort.SonnxError, match="already rewritten, without Max; rewrite"):
         native(once, operators="Div,Max")
 
 

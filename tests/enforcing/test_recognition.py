@@ -83,8 +83,8 @@ def test_forged_node_is_refused(forge: Forgery, reason: str) -> None:
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.rewrite(made)
     assert str(caught.value) == (
-        "node 'the_node' lies in the domain 'sonnx' but is not what rewrite makes: "
-        f"{reason}; use the standard operator, and rewrite will enforce it"
+        "node 'the_node' is in the domain 'sonnx', but `rewrite` does not make such a node: "
+        f"{reason}; use the standard operator, which `rewrite` enforces"
     )
 
 
@@ -132,8 +132,9 @@ def test_model_of_an_earlier_version_is_refused(earlier: str) -> None:
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.InferenceSession(made)
     assert str(caught.value) == (
-        f"node '{made.graph.node[0].name}' is sonnx::{earlier}, as an earlier version of rewrite "
-        "made it, whose result ONNX Runtime may take for a shape; rewrite the original model again"
+        f"node '{made.graph.node[0].name}' is sonnx::{earlier}, made by an earlier version of "
+        "`rewrite`; ONNX Runtime may take its result for a shape; rewrite the original model "
+        "again"
     )
 
 
@@ -141,8 +142,8 @@ def test_other_edition_is_refused() -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(enforced(), edition="preliminary")
     assert str(caught.value) == (
-        "node 'the_node' is enforced already, under the edition 'typed'; rewrite the original "
-        "model to have it under 'preliminary'"
+        "node 'the_node' is already enforced with the edition 'typed'; rewrite the original model "
+        "with 'preliminary'"
     )
 
 
@@ -156,8 +157,8 @@ def test_enforced_operator_in_a_function_is_refused() -> None:
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.rewrite(made)
     assert str(caught.value) == (
-        "the model-local function 'f' contains operators of the domain 'sonnx', which only rewrite "
-        "puts into a model; use the standard operators"
+        "the model-local function 'f' contains operators of the domain 'sonnx', which only "
+        "`rewrite` may insert; use the standard operators"
     )
 
 
@@ -167,7 +168,7 @@ def test_unknown_version_of_the_domain_is_refused() -> None:
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.rewrite(made)
     assert str(caught.value) == (
-        "the model imports version 2 of the domain 'sonnx'; there is only version 1"
+        "the model imports version 2 of the domain 'sonnx'; only version 1 exists"
     )
 
 
@@ -192,7 +193,7 @@ def test_node_of_a_mixed_model_is_enforced_beside_one_that_is() -> None:
 def test_report_of_a_rewritten_model_says_what_it_enforces() -> None:
     report = sonnx_ort.check(enforced())
     assert [(o.rule.id, o.node, o.status, o.evidence) for o in report.obligations] == [
-        ("Div.float.R1", "the_node", "runtime", "the model enforces it, by sonnx::CheckedDiv")
+        ("Div.float.R1", "the_node", "runtime", "the model enforces it with sonnx::CheckedDiv")
     ]
 
 

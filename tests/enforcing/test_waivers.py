@@ -237,7 +237,7 @@ def test_python_backend_refuses_to_leave_one_of_several_rules_out(backend: str) 
             parse(LEFT_TO_THE_RUN, opset=18), operators="Pow", waivers=[waiver("Pow.int.C1")]
         )
     assert str(caught.value) == (
-        "the waiver of Pow.int.C1 at Pow 'the_node' cannot have effect: the kernels of the python "
+        "the waiver of Pow.int.C1 at Pow 'the_node' has no effect: the kernels of the python "
         "backend check all rules of a node; use the native backend"
     )
 
@@ -278,9 +278,8 @@ def test_rule_that_keeps_the_process_alive_takes_no_waiver(text: str, rule: str)
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(parse(text), waivers=[waiver(rule)])
     assert str(caught.value) == (
-        f"the waiver of {rule} at Div 'the_node' cannot have effect: it is not known that ONNX "
-        "Runtime survives what breaks that rule, so that no model is rewritten without it; mend "
-        "the model"
+        f"the waiver of {rule} at Div 'the_node' has no effect: ONNX Runtime may not survive a "
+        "violation of that rule, so no model is rewritten without it; fix the model"
     )
 
 
@@ -291,8 +290,8 @@ def test_rule_that_no_run_decides_takes_no_waiver() -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(parse(BACKWARDS), operators="all,-Graph", waivers=[waiver("ArgMax.R4")])
     assert str(caught.value) == (
-        "the waiver of ArgMax.R4 at ArgMax 'the_node' cannot have effect: no run decides that "
-        "rule, so that there is nothing to leave out; mend the model"
+        "the waiver of ArgMax.R4 at ArgMax 'the_node' has no effect: no run checks that rule, so "
+        "there is no check to leave out; fix the model"
     )
 
 
@@ -304,12 +303,12 @@ def test_shapes_that_nothing_makes_equal_are_rejected() -> None:
 
 def test_declared_result_that_no_broadcast_gives_cannot_be_waived() -> None:
     model = binary_model("Div", "float", [3], [1], c_shape=[5])
-    with pytest.raises(sonnx_ort.SonnxError, match=r"cannot have effect: .*; mend the model$"):
+    with pytest.raises(sonnx_ort.SonnxError, match=r"has no effect: .*; fix the model$"):
         sonnx_ort.rewrite(model, waivers=[SHAPES])
 
 
-UNBOUND = "is for no violation: no such rule binds such a node; correct or remove it"
-EXPIRED = "expired on 2020-01-31; mend the model, or have the waiver renewed"
+UNBOUND = "matches no violation: no such node has this rule; correct or remove the waiver"
+EXPIRED = "expired on 2020-01-31; fix the model, or have the waiver renewed"
 
 
 @pytest.mark.parametrize(
@@ -317,7 +316,10 @@ EXPIRED = "expired on 2020-01-31; mend the model, or have the waiver renewed"
     [
         (replace(SHAPES, until=dt.date(2020, 1, 31)), EXPIRED),
         (replace(SHAPES, node="other"), UNBOUND),
-        (waiver("Div.float.R2"), "is for no violation: the rule is proved there; remove it"),
+        (
+            waiver("Div.float.R2"),
+            "matches no violation: the rule is proved there; remove the waiver",
+        ),
         (replace(SHAPES, model="0" * 64), UNBOUND),
     ],
     ids=["expired", "no such node", "kept", "another model"],
@@ -330,5 +332,5 @@ def test_waiver_without_effect_is_an_error(given: sonnx_ort.Waiver, said: str) -
 
 
 def test_rule_that_is_left_to_runs_cannot_be_waived() -> None:
-    with pytest.raises(sonnx_ort.SonnxError, match="the rule is runtime there; remove it"):
+    with pytest.raises(sonnx_ort.SonnxError, match="the rule is runtime there; remove the waiver"):
         sonnx_ort.rewrite(binary_model("Div", "float", ["n"], ["m"]), waivers=[SHAPES])

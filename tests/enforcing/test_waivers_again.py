@@ -53,7 +53,7 @@ def test_natively_enforced_model_needs_its_waivers_again(backend: str) -> None:
     (violation,) = caught.value.report.violations
     assert violation.hint.endswith(
         "; the model's metadata says that it was waived by the board until 9999-12-31: B is one "
-        "number; give that waiver to tolerate it"
+        "number; give that waiver to accept it"
     )
 
 
@@ -64,7 +64,8 @@ def test_broadcast_that_was_written_out_is_enforced_whoever_asks(backend: str) -
     assert sonnx_ort.rewrite(once) == once
     shapes = next(o for o in sonnx_ort.check(once).obligations if o.rule.in_run)
     assert shapes.evidence == (
-        "the model enforces it, by sonnx::CheckedDiv; the model's metadata says that it was waived "
+        "the model enforces it with sonnx::CheckedDiv; the model's metadata says that it was "
+        "waived "
         "by the board until 9999-12-31: B is one number"
     )
 

@@ -48,8 +48,8 @@ def test_type_is_taken_from_its_version_on(
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.check(made)
     assert str(caught.value) == (
-        f"{operator} 'the_node': A is {element_type}, which {operator} takes from version "
-        f"{FIRST[element_type]} of the standard operators on, and the model imports version "
+        f"{operator} 'the_node': A is {element_type}, which {operator} supports from version "
+        f"{FIRST[element_type]} of the standard operators on, but the model imports version "
         f"{version}; convert the model, for example with onnx.version_converter"
     )
 
@@ -73,21 +73,20 @@ def test_type_that_no_version_takes() -> None:
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.check(parse("(int32[2] a) => (int32[2] b) { [root] b = Sqrt(a) }"))
     assert str(caught.value) == (
-        "Sqrt 'root': X is int32, which Sqrt takes in no version of the standard "
-        "operators; convert the operand with Cast"
+        "Sqrt 'root': X is int32, which no version of Sqrt supports; convert the operand with Cast"
     )
 
 
 def test_type_of_the_second_operand_alone_is_looked_at_too() -> None:
     made = parse("(float[2] a, bfloat16[2] b) => (float[2] c) { [n] c = Add(a, b) }", opset=7)
-    with pytest.raises(sonnx_ort.InvalidModel, match="Add 'n': B is bfloat16, which Add takes"):
+    with pytest.raises(sonnx_ort.InvalidModel, match="Add 'n': B is bfloat16, which Add supports"):
         sonnx_ort.check(made)
 
 
 def test_type_that_only_the_newest_version_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx.defs, "onnx_opset_version", lambda: FIRST[ElementType.BFLOAT16])
     made = binary_model("Div", "bfloat16", [2], [2], opset=7)
-    with pytest.raises(sonnx_ort.InvalidModel, match="which Div takes from version 13"):
+    with pytest.raises(sonnx_ort.InvalidModel, match="which Div supports from version 13"):
         sonnx_ort.check(made)
 
 

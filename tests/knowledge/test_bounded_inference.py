@@ -35,12 +35,12 @@ _SLICED = "<int64[1] s = {0}, int64[1] e = {1}, int64[1] k = {2}, int64[2] p = {
 _NORMALIZED = "(float[3,4] x, float[4] w) => (float[3,4] y)"
 _NEGATIVE = (
     "Slice '{}': its operand 'a' has a size of {}, at which shape inference and ONNX Runtime can "
-    "end the process; mend the node, or what its operand is computed by"
+    "end the process; correct the node, or the nodes that compute its operand"
 )
 _AXIS = (
     "LayerNormalization '(output y)': its axis is {}, and its operand has 2 axes, at which shape "
-    "inference and ONNX Runtime can end the process; mend the node, or what its operand is "
-    "computed by"
+    "inference and ONNX Runtime can end the process; correct the node, or the nodes that compute "
+    "its operand"
 )
 FATAL = {
     "GatherND, negative batch_dims": (
@@ -142,8 +142,8 @@ FATAL = {
         17,
         (
             "DFT '(output y)': its operand 'x' has fewer than two axes, at which shape inference "
-            "and ONNX Runtime can end the process; mend the node, or what its operand is computed "
-            "by"
+            "and ONNX Runtime can end the process; correct the node, or the nodes that compute "
+            "its operand"
         ),
     ),
 }

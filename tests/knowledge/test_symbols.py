@@ -77,8 +77,8 @@ def test_evidence_says_why_a_shared_symbol_proves_nothing() -> None:
     assert shape_rule("(float[n] x, float[n] y) => (float[] z) { z = Div(x, y) }") == (
         Status.RUNTIME,
         (
-            "axis 0 is n in both, but more than one dimension of the inputs is declared so, and "
-            "ONNX Runtime does not hold these to one size"
+            "axis 0 is n in both, but several dimensions of the inputs are declared so, and ONNX "
+            "Runtime does not require them to be equal"
         ),
     )
 

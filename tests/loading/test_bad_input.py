@@ -38,7 +38,7 @@ def test_file_that_is_no_model(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(content)
     message = refusal(path)
-    assert message.startswith(f"'{path}' is no ONNX model, or not all of one (")
+    assert message.startswith(f"'{path}' is not a complete ONNX model (")
     assert message.endswith("); export it again")
 
 
@@ -46,22 +46,22 @@ def test_file_that_is_too_large_for_a_model_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     with path.open("wb") as file:
         file.truncate(1 << 31)
-    assert refusal(path) == f"'{path}' is no ONNX model: it is larger than 2 GiB"
+    assert refusal(path) == f"'{path}' is not an ONNX model: it is larger than 2 GiB"
 
 
 @pytest.mark.parametrize("kept", [1, 20, 60, -1])
 def test_truncated_file(tmp_path: Path, kept: int) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(valid().SerializeToString()[:kept])
-    assert refusal(path).startswith(f"'{path}' is no ONNX model, or not all of one (")
+    assert refusal(path).startswith(f"'{path}' is not a complete ONNX model (")
 
 
 def test_empty_bytes() -> None:
-    assert refusal(b"") == ("the bytes are no ONNX model, or not all of one: there is no graph")
+    assert refusal(b"") == ("the bytes are not a complete ONNX model: there is no graph")
 
 
 def test_bytes_that_are_no_model() -> None:
-    assert refusal(b"hello").startswith("the bytes are no ONNX model, or not all of one (5 bytes: ")
+    assert refusal(b"hello").startswith("the bytes are not a complete ONNX model (5 bytes: ")
 
 
 @pytest.mark.parametrize("version", [0, -1, 9999])
@@ -138,8 +138,8 @@ def test_reference_to_the_parameter_of_no_function() -> None:
     (alpha,) = made.graph.node[0].attribute
     alpha.ref_attr_name = "slope"
     assert refusal(made) == (
-        "Elu 'scale': its alpha refers to a parameter 'slope' of a function, and it is in none; "
-        "write the value"
+        "Elu 'scale': its alpha refers to a parameter 'slope' of a function, but the node is in "
+        "no function; write the value"
     )
 
 
@@ -155,7 +155,7 @@ def test_function_with_a_graph_as_a_parameter() -> None:
         }""")
     assert refusal(made) == (
         "If 'branch' in the model-local function 'choose': its then_branch is a graph that each "
-        "call gives; inline the function"
+        "call passes; inline the function"
     )
 
 

@@ -97,7 +97,7 @@ def test_result_of_expanded_operands_has_their_common_shape(
 def test_hint_speaks_of_the_declaration(declarations: str) -> None:
     made = parse(f"{declarations} {{ [d] c = Div(a, a) }}", domains=DOMAINS)
     (found,) = filter(_is_violated, sonnx_ort.check(made).obligations)
-    assert found.hint == "correct what the file declares of the result, or remove the declaration"
+    assert found.hint == "correct the declaration of the result in the file, or remove it"
 
 
 @pytest.mark.satisfies(
@@ -190,5 +190,5 @@ class TestType:
         assert (found.rule.id, found.evidence, found.hint) == (
             "Broadcast.C1",
             "Z1 is declared as float, and X1 is int32",
-            "correct what the file declares of the result, or remove the declaration",
+            "correct the declaration of the result in the file, or remove it",
         )

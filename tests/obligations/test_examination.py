@@ -53,16 +53,16 @@ def test_coverage_tells_what_is_enforced_from_what_is_not_asked_for_and_without_
             ["y"],
             ["x", "x", "x"],
             (
-                "Div 'd' has an operand too many; mend it, or the function that it comes from and "
+                "Div 'd' has too many operands; correct it, or the function that contains it and "
                 "its calls"
             ),
         ),
         (
             ["y"],
             ["x", ""],
-            "Div 'd' has no operand B; mend it, or the function that it comes from and its calls",
+            "Div 'd' has no operand B; correct it, or the function that contains it and its calls",
         ),
-        ([""], ["x", "x"], "Div 'd' has no result"),
+        ([""], ["x", "x"], "Div 'd' has no output; name one"),
     ],
 )
 def test_node_that_no_checker_looked_at(
@@ -104,7 +104,7 @@ def test_node_that_is_enforced_already_is_told_of_with_what_it_looks_at(
     (found,) = sonnx_ort.check(made, operators="all,-Graph").obligations
     names = " ".join(operand.name for operand in found.operands)
     assert f"{found.rule.id} {found.operator} '{found.node}' {names}" == told
-    assert found.evidence.startswith("the model enforces it, by sonnx::")
+    assert found.evidence.startswith("the model enforces it with sonnx::")
 
 
 class TestSparseTensor:

@@ -19,16 +19,16 @@ from support.graphs import parse
 
 _BROADCAST = "proved: a Broadcast in front makes the shapes equal"
 _FIT = "E1 proved: on each axis every size is the largest or 1"
-_LEFT = "runtime: the Broadcast in front leaves an operand as it is that may lack the common shape"
+_LEFT = "runtime: the Broadcast in front does not expand an operand that may lack the common shape"
 _SCALAR = (
     "E1 runtime: the declared shapes fit, but an input of the model is declared as a scalar, and "
-    "ONNX Runtime takes tensors of any rank for it"
+    "ONNX Runtime accepts tensors of any rank for it"
 )
-_RANK = "R1 runtime: a rank by which B lines up with A is known only in a run"
+_RANK = "R1 runtime: whether B lines up with A depends on a rank that is known only in a run"
 _LINED_UP = "R1 runtime: whether B lines up with A is known only in a run"
 _NOT_LINED_UP = "the second operand does not line up with the first; correct the model"
 _REWRITE = 'rewrite with broadcast="explicit", which inserts a Broadcast'
-_ASKED_FOR = "R1 violated: the attribute broadcast=1 asks for legacy broadcasting"
+_ASKED_FOR = "R1 violated: the attribute broadcast=1 requests legacy broadcasting"
 _MISFIT = (
     "E1 violated: axis {} has size {} in A and {} in B; the shapes {} and {} have no common shape; "
     "correct the model"

@@ -214,7 +214,7 @@ class TestDefaults:
 
 
 class TestDeadNodes:
-    DETAIL = "no output of it contributes to one of the graph"
+    DETAIL = "none of its outputs contributes to an output of the graph"
 
     @pytest.mark.parametrize(
         ("graph", "dead"),

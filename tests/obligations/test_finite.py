@@ -66,6 +66,6 @@ def test_value_of_unknown_type_is_refused_when_it_is_enforced() -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(made, operators="Graph.finite_values")
     assert str(caught.value) == (
-        "Graph.finite: the element type of 'h', which Custom 'custom' computes, follows from "
-        "nothing and is not declared; declare it in value_info"
+        "Graph.finite: the element type of 'h', which Custom 'custom' computes, is unknown; "
+        "declare it in value_info"
     )

@@ -41,12 +41,12 @@ GRAPH_BREACHES = [
     (
         "Graph.operator_set",
         "(float[2] x) => (float[2] y) { [h] y = HardSigmoid(x) }",
-        ("HardSigmoid 'h'", "HardSigmoid is not in the operator set, and no draft speaks of it"),
+        ("HardSigmoid 'h'", "HardSigmoid is not in the operator set, and no draft covers it"),
     ),
     (
         "Graph.operator_set",
         "(float[2] x) => (float[2] y) { [o] y = my.Add(x) }",
-        ("Add 'o'", "my::Add is not in the operator set, and no draft speaks of it"),
+        ("Add 'o'", "my::Add is not in the operator set, and no draft covers it"),
     ),
     (
         "Graph.operator_set",
@@ -56,10 +56,10 @@ GRAPH_BREACHES = [
                 else_branch = g () => (float[2] e) { e = Neg(x) }
             >
         }""",
-        ("If 'choose'", "If is not in the operator set, and no draft speaks of it"),
+        ("If 'choose'", "If is not in the operator set, and no draft covers it"),
         (
             "HardSigmoid 'h' in If 'choose' then_branch",
-            "HardSigmoid is not in the operator set, and no draft speaks of it",
+            "HardSigmoid is not in the operator set, and no draft covers it",
         ),
     ),
     (
@@ -75,7 +75,7 @@ GRAPH_BREACHES = [
     (
         "Graph.inference",
         "(float[2] x) => (float[2] y) { [d] y = Dropout(x) }",
-        ("Dropout 'd'", "it is an operator of training"),
+        ("Dropout 'd'", "it is an operator for training"),
     ),
     (
         "Graph.inference",
@@ -87,7 +87,7 @@ GRAPH_BREACHES = [
     (
         "Graph.dead_node",
         "(float[2] x) => (float[2] y) { [d] a = Neg(x) y = Abs(x) }",
-        ("Neg 'd'", "no output of it contributes to one of the graph"),
+        ("Neg 'd'", "none of its outputs contributes to an output of the graph"),
     ),
     (
         "Graph.unused_input",
@@ -148,7 +148,7 @@ def test_node_of_a_function_has_its_standing_too() -> None:
         '<domain: "local", opset_import: ["": 17]> f (x) => (y) { [inner] y = HardSigmoid(x) }'
     )
     made.functions.append(function)
-    evidence = "HardSigmoid is not in the operator set, and no draft speaks of it"
+    evidence = "HardSigmoid is not in the operator set, and no draft covers it"
     assert violations(made, "Graph.operator_set") == [("HardSigmoid 'call/inner'", evidence)]
 
 
@@ -169,7 +169,7 @@ def test_training_information_violates_the_rule_of_inference() -> None:
 def test_domain_in_two_versions_leaves_the_version_open(alias: str) -> None:
     made = parse(KEPT, opset=17)
     made.opset_import.append(helper.make_opsetid(alias, 18))
-    evidence = "it is imported in more than one version"
+    evidence = "more than one version of it is imported"
     assert violations(made, "Graph.versions") == [("domain 'ai.onnx'", evidence)]
 
 

@@ -45,7 +45,7 @@ def test_report_shows_verdict_causes_and_next_call() -> None:
         "Violated",
         "Places",
         "Evidence",
-        "To mend it",
+        "To fix it",
         "Div.float.R1",
         "Div 'n0'",
         "Div 'n1'",
@@ -53,7 +53,7 @@ def test_report_shows_verdict_causes_and_next_call() -> None:
         "and 2 more",
         "rank 2 is not rank 1",
         'rewrite with broadcast="explicit", which inserts a Broadcast of B from (3,) to (n, 3)',
-        "sonnx_ort.conform mends it: write the broadcast of operands out",
+        "sonnx_ort.conform fixes it: make the broadcast of the operands explicit",
         "Next: ",
         'sonnx_ort.rewrite(model, broadcast="explicit")',
     ]
@@ -61,7 +61,7 @@ def test_report_shows_verdict_causes_and_next_call() -> None:
 
 def test_report_without_violations_shows_no_table() -> None:
     assert texts(sonnx_ort.check(KEPT)._repr_html_()) == [
-        "SONNX profile, typed edition: no violation before a run",
+        "SONNX profile, typed edition: no violation found before a run",
         "0 violated, 0 checked in each run, 3 proved",
         "Next: ",
         "sonnx_ort.rewrite(model)",
@@ -160,7 +160,7 @@ def test_conformed_model_shows_changes_and_what_is_left() -> None:
     shown = conformed._repr_html_()
     assert texts(shown)[:7] == [
         numbers,
-        "Mended",
+        "Fixed",
         "Places",
         "Change",
         "Concat.R1",

@@ -9,8 +9,8 @@ from sonnx_ort.profile.options import Broadcasting, Demands, Edition
 from support.examined import examined as examine
 from support.graphs import parse
 
-HELD = ", which comes before, holds them to one shape"
-LOOKED = ", which comes before, has looked at 'b'"
+HELD = ", which comes before, requires one shape for them"
+LOOKED = ", which comes before, has checked 'b'"
 
 
 def parsed(graph: str, opset: int = 17, functions: str = "") -> onnx.ModelProto:
@@ -218,7 +218,7 @@ def test_chain_on_one_operand_has_one_guard(element_type: str, added: int) -> No
     assert len(sonnx_ort.rewrite(made, backend="native").graph.node) == 100 + added
 
 
-POSITIVE = "no size that meets a 1 is 0: "
+POSITIVE = "no size of 0 meets a 1, because "
 
 
 @pytest.mark.parametrize(

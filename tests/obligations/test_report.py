@@ -311,7 +311,7 @@ class TestTellingViolations:
     def test_counts_what_was_not_asked_for(self, broken: Report) -> None:
         assert broken.summary() == (
             "edition typed, broadcast reject: 6 obligations: 4 proved, 0 runtime, 2 violated; "
-            "3 findings; 0 nodes not covered by any rule; 1 node not looked at"
+            "3 findings; 0 nodes not covered by any rule; 1 node not enforced"
         )
 
     def test_as_text(self, broken: Report) -> None:
@@ -325,12 +325,12 @@ class TestTellingViolations:
             "    A 'x' float (2,) [input]",
             "    B 'z' float (1,) [input]",
             rule,
-            f"    to mend it: {self.TO_EXPAND}",
+            f"    to fix it: {self.TO_EXPAND}",
             "2. Div 'e': Div.float.R1 violated: axis 0 has size 2 in A and 3 in B",
             "    A 'x' float (2,) [input]",
             "    B 'w' float (3,) [input]",
             rule,
-            f"    to mend it: {self.NO_COMMON}",
+            f"    to fix it: {self.NO_COMMON}",
         ]
 
     def test_as_text_counts_each_node_once(self) -> None:

@@ -44,8 +44,7 @@ def test_rules_of_the_operator_are_named_where_one_is_not_there(name: str) -> No
     with pytest.raises(sonnx_ort.SonnxError) as refused:
         choose_rules(name)
     assert str(refused.value) == (
-        f"there is no rule '{name}'; choose some of Broadcast.C1, Broadcast.E1, or what they begin "
-        "with"
+        f"there is no rule '{name}'; choose from Broadcast.C1, Broadcast.E1, or their beginnings"
     )
 
 
@@ -54,7 +53,7 @@ def test_what_rules_begin_with_is_named_where_an_operator_is_not_there() -> None
         choose_rules("Unheard.C1")
     beginnings = sorted({rule.split(".")[0] for rule in set(RULES)})
     assert str(refused.value) == (
-        f"there is no rule 'Unheard.C1'; choose some of {', '.join(beginnings)}; "
+        f"there is no rule 'Unheard.C1'; choose from {', '.join(beginnings)}; "
         "`sonnx-ort explain` lists all rules"
     )
 

@@ -24,13 +24,13 @@ CONSTANT = """(int64[2] x) => (int64[2] y) <int64[2] z = {1, 3000000000}> {
 }"""
 WITHIN = """() => (int64[2] y) <int64[2] z = {1, 3}> { [the_node] y = Max(z, z) }"""
 
-RIGHT = "onnxruntime computes it rightly since 1.32.0"
+RIGHT = "onnxruntime computes it correctly since 1.32.0"
 INSTALLED = (
-    f"{RIGHT}, and no older one is installed; the native backend enforces it, for any version may "
-    "run its model"
+    f"{RIGHT}, and no older version is installed; the native backend enforces it, because any "
+    "version may run its model"
 )
 ANY = f"{RIGHT}, and any version may run the model"
-OLDER = f"{RIGHT}, and an older one is installed"
+OLDER = f"{RIGHT}, and an older version is installed"
 UNKNOWN = "the elements of data_0 and data_1 are known only in a run"
 HELD = "data_1 is a constant that holds 3000000000"
 PROVED = "every number is one that int32 can hold"
@@ -114,8 +114,8 @@ def test_waiver_of_a_rule_that_is_not_needed_is_for_nothing() -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite(parse(CONSTANT), operators="Max", waivers=[waiver("Max.int.C1")])
     assert str(caught.value) == (
-        "the waiver of Max.int.C1 at node 'the_node' is for no violation: the rule is proved "
-        "there; remove it"
+        "the waiver of Max.int.C1 at node 'the_node' matches no violation: the rule is proved "
+        "there; remove the waiver"
     )
 
 

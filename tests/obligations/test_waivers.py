@@ -52,7 +52,7 @@ def test_waivers_are_read_in_their_order(file: Path) -> None:
 
 
 def test_documented_examples_can_be_read(file: Path) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs/report.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[2] / "docs/waivers.md").read_text(encoding="utf-8")
     examples = [part.partition("```")[0] for part in page.split("```toml\n")[1:]]
     file.write_text("\n".join(examples), encoding="utf-8")
     one, many = read_waivers(file)
@@ -91,19 +91,19 @@ def test_field_that_is_missing(file: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"rule": "1"}, "'rule' is no text"),
+        ({"rule": "1"}, "'rule' is not a string"),
         ({"rule": '"Div.R9"'}, "there is no rule 'Div.R9'; `sonnx-ort explain` lists all rules"),
         ({"rule": '"GR9"'}, "there is no rule 'GR9'; `sonnx-ort explain` lists all rules"),
-        ({"node": '["ratio"]'}, "'node' is no text"),
+        ({"node": '["ratio"]'}, "'node' is not a string"),
         ({"reason": '" "'}, "'reason' is empty"),
         ({"who": '""'}, "'who' is empty"),
         ({"until": '"2027-01-31"'},
-         "'until' is no date; write until = 2027-01-31, without quotes"),
+         "'until' is not a date; write until = 2027-01-31, without quotes"),
         ({"until": "2027-01-31T00:00:00Z"},
-         "'until' is no date; write until = 2027-01-31, without quotes"),
-        ({"path": '"If"'}, "'path' is no list of texts"),
-        ({"path": "[1]"}, "'path' is no list of texts"),
-        ({"model": "1"}, "'model' is no text"),
+         "'until' is not a date; write until = 2027-01-31, without quotes"),
+        ({"path": '"If"'}, "'path' is not a list of strings"),
+        ({"path": "[1]"}, "'path' is not a list of strings"),
+        ({"model": "1"}, "'model' is not a string"),
         ({"untill": "2027-01-31"}, f"'untill' is unknown; a waiver has {FIELDS}"),
     ],
     ids=str,
@@ -115,32 +115,33 @@ def test_field_that_is_wrong(file: Path, changed: dict[str, str], message: str) 
     assert str(caught.value) == f"'{file}', entry 1: {message}"
 
 
-NO_NUMBER = "and no whole number from 1 on"
+NO_NUMBER = "; write a whole number of 1 or more"
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({}, "'node' is missing; name a node, or many by 'operator' or 'nodes'"),
-        ({"path": '["a"]'}, "'node' is missing; name a node, or many by 'operator' or 'nodes'"),
-        ({"operator": '"Div"'}, "'count' is missing; it is the number of violations there"),
-        ({"nodes": '"*"'}, "'count' is missing; it is the number of violations there"),
-        ({"count": "3"}, "'count' is for many nodes; name them by 'operator' or 'nodes'"),
+        ({}, "'node' is missing; name one node, or several by 'operator' or 'nodes'"),
+        ({"path": '["a"]'},
+         "'node' is missing; name one node, or several by 'operator' or 'nodes'"),
+        ({"operator": '"Div"'}, "'count' is missing; write the number of accepted violations"),
+        ({"nodes": '"*"'}, "'count' is missing; write the number of accepted violations"),
+        ({"count": "3"}, "'count' is for several nodes; name them by 'operator' or 'nodes'"),
         ({"node": '"ratio"', "count": "1"},
-         "'node' is for one node and 'count' for many; remove one"),
+         "'node' is for one node and 'count' for several; remove one"),
         ({"node": '""', "operator": '"Div"'},
-         "'node' is for one node and 'operator' for many; remove one"),
+         "'node' is for one node and 'operator' for several; remove one"),
         ({"path": '["a"]', "nodes": '"*"', "count": "1"},
-         "'path' is for one node and 'nodes' for many; remove one"),
-        ({"operator": '"Div"', "count": "0"}, f"'count' is 0, {NO_NUMBER}"),
-        ({"operator": '"Div"', "count": "-1"}, f"'count' is -1, {NO_NUMBER}"),
-        ({"operator": '"Div"', "count": "2.0"}, f"'count' is 2.0, {NO_NUMBER}"),
-        ({"operator": '"Div"', "count": "true"}, f"'count' is True, {NO_NUMBER}"),
-        ({"operator": '"Div"', "count": '"all"'}, f"'count' is 'all', {NO_NUMBER}"),
+         "'path' is for one node and 'nodes' for several; remove one"),
+        ({"operator": '"Div"', "count": "0"}, f"'count' is 0{NO_NUMBER}"),
+        ({"operator": '"Div"', "count": "-1"}, f"'count' is -1{NO_NUMBER}"),
+        ({"operator": '"Div"', "count": "2.0"}, f"'count' is 2.0{NO_NUMBER}"),
+        ({"operator": '"Div"', "count": "true"}, f"'count' is True{NO_NUMBER}"),
+        ({"operator": '"Div"', "count": '"all"'}, f"'count' is 'all'{NO_NUMBER}"),
         ({"operator": '" "', "count": "1"}, "'operator' is empty"),
-        ({"operator": "1", "count": "1"}, "'operator' is no text"),
+        ({"operator": "1", "count": "1"}, "'operator' is not a string"),
         ({"nodes": '""', "count": "1"}, "'nodes' is empty"),
-        ({"nodes": '["a"]', "count": "1"}, "'nodes' is no text"),
+        ({"nodes": '["a"]', "count": "1"}, "'nodes' is not a string"),
     ],
     ids=str,
 )  # fmt: skip
@@ -154,17 +155,17 @@ def test_nodes_that_are_named_wrongly(file: Path, changed: dict[str, str], messa
 def test_waivers_in_python_are_held_to_the_same() -> None:
     with pytest.raises(SonnxError) as caught:
         replace(RATIO, count=2)
-    assert str(caught.value) == "'node' is for one node and 'count' for many; remove one"
+    assert str(caught.value) == "'node' is for one node and 'count' for several; remove one"
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"[[waiver]", "'{file}' is no TOML: "),
-        (b"\xff", "'{file}' is no TOML: 'utf-8' codec can't decode"),
+        (b"[[waiver]", "'{file}' is not TOML: "),
+        (b"\xff", "'{file}' is not TOML: 'utf-8' codec can't decode"),
         (b"[[waivers]]\n", "'{file}': 'waivers' is unknown; write [[waiver]] tables"),
-        (b"waiver = 1\n", "'{file}': 'waiver' is no list of tables; write [[waiver]]"),
-        (b"waiver = [1]\n", "'{file}', entry 1: it is no table; write [[waiver]]"),
+        (b"waiver = 1\n", "'{file}': 'waiver' is not a list of tables; write [[waiver]]"),
+        (b"waiver = [1]\n", "'{file}', entry 1: it is not a table; write [[waiver]]"),
     ],
     ids=str,
 )

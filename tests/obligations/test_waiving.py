@@ -67,18 +67,18 @@ def test_waiver_holds_until_its_last_day_and_is_told_of_behind_it(whole: Report)
     assert f"      waiver EXPIRED, was waived {TOLD}\n" in text_report(report)
 
 
-UNBOUND = "no such rule binds such a node; correct or remove it"
+UNBOUND = "no such node has this rule; correct or remove the waiver"
 
 
 @pytest.mark.parametrize(
     ("changed", "place", "why"),
     [
         ({"node": "none"}, "node 'none'", UNBOUND),
-        ({"rule": "Div.float.R2"}, "node 'ratio'", "the rule is proved there; remove it"),
+        ({"rule": "Div.float.R2"}, "node 'ratio'", "the rule is proved there; remove the waiver"),
         (
             {"rule": "Div.int.C1", "node": "quotient"},
             "node 'quotient'",
-            "the rule is runtime there; remove it",
+            "the rule is runtime there; remove the waiver",
         ),
         (
             {"path": ("If 'choose' then_branch",)},
@@ -96,12 +96,12 @@ def test_waiver_of_no_violation(
     with pytest.raises(SonnxError) as caught:
         waived(whole, waiver)
     assert str(caught.value) == (
-        f"'w.toml', entry 3: the waiver of {waiver.rule} at {place} is for no violation: {why}"
+        f"'w.toml', entry 3: the waiver of {waiver.rule} at {place} matches no violation: {why}"
     )
 
 
 def test_expired_waiver_of_no_violation_is_an_error_too(whole: Report) -> None:
-    with pytest.raises(SonnxError, match="is for no violation"):
+    with pytest.raises(SonnxError, match="matches no violation"):
         waived(whole, replace(RATIO, node="none", until=dt.date(2020, 1, 1)))
 
 
@@ -109,7 +109,7 @@ def test_waiver_of_an_operator_that_is_not_enforced() -> None:
     report = sonnx_ort.check(
         parse("(float[3] x, float[2, 3] y) => (float[2, 3] z) { [total] z = Add(x, y) }")
     )
-    with pytest.raises(SonnxError, match="Add is not among the operators to be enforced"):
+    with pytest.raises(SonnxError, match="Add is not among the enforced operators"):
         waived(report, replace(RATIO, rule="Add.float.R1", node="total"))
 
 
@@ -118,8 +118,8 @@ def test_second_waiver_of_one_violation(whole: Report) -> None:
     with pytest.raises(SonnxError) as caught:
         waived(whole, RATIO, second)
     assert str(caught.value) == (
-        "'w.toml', entry 2: the waiver of Div.float.R1 at node 'ratio' is the second one for the "
-        "violation at Div 'ratio'; remove one"
+        "'w.toml', entry 2: the waiver of Div.float.R1 at node 'ratio' is the second waiver for "
+        "the violation at Div 'ratio'; remove one"
     )
 
 
@@ -134,8 +134,8 @@ def test_nodes_of_one_name_are_told_apart_by_their_path() -> None:
     with pytest.raises(SonnxError) as refused:
         waived(report, INNER)
     assert str(refused.value) == (
-        "the waiver of Div.float.R1 at node 'inner' is for 2 violations; tell them apart by "
-        "'path', or by 'model'"
+        "the waiver of Div.float.R1 at node 'inner' matches 2 violations; add 'path' or 'model' to "
+        "select one"
     )
     marked = waived(report, replace(INNER, path=("If 'choose' else_branch",)))
     assert [o.path for o in marked.waived] == [("If 'choose' else_branch",)]
@@ -144,7 +144,7 @@ def test_nodes_of_one_name_are_told_apart_by_their_path() -> None:
 def test_models_with_the_same_violation_are_told_apart_by_their_digest(whole: Report) -> None:
     text = "(float[3] x, float[1] y) => (float[3] z) { [ratio] z = Div(x, y) }"
     other = sonnx_ort.check(parse(text))
-    with pytest.raises(SonnxError, match="is for 2 violations; tell them apart by"):
+    with pytest.raises(SonnxError, match="matches 2 violations; add"):
         waive([whole, other], [RATIO], TODAY)
     first, second = waive([whole, other], [replace(RATIO, model=other.identity.sha256)], TODAY)
     assert (len(first.waived), len(second.waived)) == (0, 1)
@@ -194,13 +194,13 @@ FOUR = "Div 'layer_0', Div 'layer_1', Div 'inner' in If 'choose' then_branch"
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"count": 3}, f"4 violations, and its 'count' is 3: {FOUR}, and 1 more"),
-        ({"count": 300}, f"4 violations, and its 'count' is 300: {FOUR}, and 1 more"),
+        ({"count": 3}, f"4 violations, but its 'count' is 3: {FOUR}, and 1 more"),
+        ({"count": 300}, f"4 violations, but its 'count' is 300: {FOUR}, and 1 more"),
         (
             {"nodes": "layer_*"},
-            "2 violations, and its 'count' is 4: Div 'layer_0', Div 'layer_1'",
+            "2 violations, but its 'count' is 4: Div 'layer_0', Div 'layer_1'",
         ),
-        ({"nodes": "*_1", "count": 2}, "1 violation, and its 'count' is 2: Div 'layer_1'"),
+        ({"nodes": "*_1", "count": 2}, "1 violation, but its 'count' is 2: Div 'layer_1'"),
     ],
     ids=str,
 )
@@ -211,7 +211,7 @@ def test_other_number_of_violations_is_refused(
     with pytest.raises(SonnxError) as caught:
         waived(large, waiver)
     assert str(caught.value) == (
-        f"{waiver.place} is for {said}; review them, and correct the waiver or the model"
+        f"{waiver.place} matches {said}; review them, and correct the waiver or the model"
     )
 
 
@@ -222,8 +222,8 @@ def test_other_number_of_violations_is_refused(
         ({"operator": "Erf"}, UNBOUND),
         ({"operator": "Sub"}, UNBOUND),
         ({"model": "0" * 64}, UNBOUND),
-        ({"nodes": "layer_[23]"}, "the rule is proved or runtime there; remove it"),
-        ({"nodes": "layer_2"}, "the rule is proved there; remove it"),
+        ({"nodes": "layer_[23]"}, "the rule is proved or runtime there; remove the waiver"),
+        ({"nodes": "layer_2"}, "the rule is proved there; remove the waiver"),
     ],
     ids=str,
 )
@@ -233,7 +233,7 @@ def test_nodes_without_a_violation_are_refused(
     waiver = replace(OF_DIV, **changed)
     with pytest.raises(SonnxError) as caught:
         waived(large, waiver)
-    assert str(caught.value) == f"{waiver.place} is for no violation: {why}"
+    assert str(caught.value) == f"{waiver.place} matches no violation: {why}"
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_violation_is_covered_by_one_waiver_only(
     with pytest.raises(SonnxError) as caught:
         waived(large, *waivers)
     assert str(caught.value) == (
-        f"{waivers[-1].place} is the second one for the violation at Div 'layer_0'; remove one"
+        f"{waivers[-1].place} is the second waiver for the violation at Div 'layer_0'; remove one"
     )
 
 
@@ -407,7 +407,7 @@ def report(whole: Report) -> Report:
 class TestForms:
     def test_text_has_a_section_of_its_own(self, report: Report) -> None:
         text = text_report(report)
-        start = text.index("waived: these fail in every run, and are tolerated (1)\n")
+        start = text.index("waived: these fail in every run, and a waiver accepts them (1)\n")
         section = text[start : text.index("\n\n", start)]
         assert section.startswith("waived", 0)
         assert "  Div.float.R1 at Div 'ratio' [*]\n" in section

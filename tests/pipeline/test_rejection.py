@@ -163,7 +163,7 @@ def test_sparse_tensor_of_a_node(attribute: str) -> None:
     with pytest.raises(sonnx_ort.InvalidModel) as refused:
         sonnx_ort.check(made)
     assert str(refused.value) == (
-        "Add 'own' holds a sparse tensor, which GR1 does not allow; store it densely"
+        "Add 'own' has a sparse tensor, which rule GR1 forbids; store it densely"
     )
 
 
@@ -178,7 +178,7 @@ def test_legacy_broadcasting_of_shapes_that_may_be_equal() -> None:
     made = binary_model("Div", "float", ["n"], ["n"], opset=6)
     made.graph.node[0].attribute.append(helper.make_attribute("broadcast", 1))
     assert violations(made) == [
-        ("Div.float.R1", "the_node", "the attribute broadcast=1 asks for legacy broadcasting")
+        ("Div.float.R1", "the_node", "the attribute broadcast=1 requests legacy broadcasting")
     ]
 
 
@@ -196,21 +196,21 @@ def test_message_lists_everything() -> None:
         "    B 'b' float (3,) [input]\n"
         "    the rule: Tensors A, B and C must have the same shape. "
         "(SONNX Sub, typed edition, by analogy with Div, section float (added by sonnx_ort))\n"
-        '    to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of '
+        '    to fix it: rewrite with broadcast="explicit", which inserts a Broadcast of '
         "B from (3,) to (n, 3)\n"
         "2. Div 'scale': Div.float.R2 violated: A is float and B is int32\n"
         "    A 's' float (n, 3) [Sub 'center']\n"
         "    B 'i' int32 (1,) [input]\n"
         "    the rule: Tensors A, B and C shall have the same numerical type. "
         "(SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R2])\n"
-        "    to mend it: convert with Cast, explicitly, to one of float16, float, double, "
+        "    to fix it: convert with an explicit Cast to one of float16, float, double, "
         "bfloat16, int8, int16, int32, int64, uint8, uint16, uint32, uint64\n"
         "3. Div 'scale': Div.float.R1 violated: rank 2 is not rank 1\n"
         "    A 's' float (n, 3) [Sub 'center']\n"
         "    B 'i' int32 (1,) [input]\n"
         "    the rule: Tensors A, B and C must have the same shape. "
         "(SONNX Div, typed edition, section FP16, FP32, FP64, BFLOAT16 [R1])\n"
-        '    to mend it: rewrite with broadcast="explicit", which inserts a Broadcast of '
+        '    to fix it: rewrite with broadcast="explicit", which inserts a Broadcast of '
         "B from (1,) to (n, 3)"
     )
 

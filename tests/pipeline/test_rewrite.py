@@ -214,7 +214,7 @@ def test_old_version_with_an_operator_that_changed_is_refused() -> None:
     with pytest.raises(sonnx_ort.InvalidModel) as caught:
         sonnx_ort.rewrite(made)
     assert str(caught.value) == (
-        "the model imports version 1 of the ONNX operators, and enforcement needs version 5, which "
+        "the model imports version 1 of the ONNX operators, but enforcement needs version 5, which "
         "defines Reshape differently; convert the model with onnx.version_converter"
     )
 

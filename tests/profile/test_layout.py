@@ -10,7 +10,7 @@ from sonnx_ort.profile.operand import Bounds, Operand, Shape
 from sonnx_ort.profile.requirements.broadcasting import SCALAR_INPUTS
 from sonnx_ort.profile.rule import AttributeValue, Judgement, Status, Violation
 
-HELD = "; ONNX Runtime refuses what breaks the rule"
+HELD = "; ONNX Runtime rejects a violation"
 IN_A_RUN = "the elements of {} are known only in a run"
 NO_RANK = "the rank of {} is unknown"
 

@@ -43,7 +43,7 @@ def test_axis_says_where_the_second_shape_starts(a_shape, b_shape, axis, axes):
 
 
 OPEN = "whether B lines up with A is known only in a run"
-UNKNOWN_RANK = "a rank by which B lines up with A is known only in a run"
+UNKNOWN_RANK = "whether B lines up with A depends on a rank that is known only in a run"
 
 
 @pytest.mark.parametrize(
@@ -76,16 +76,15 @@ def test_judgement(a_shape, b_shape, axis, status, evidence):
 def test_what_cannot_line_up_is_violated(a_shape, b_shape, shown):
     b, a = shown
     evidence = (
-        f"B {b} neither has one element nor is its shape the part of A's {a} that broadcasting "
-        "asks for"
+        f"B {b} has neither one element nor the shape of the part of A's {a} that it must match"
     )
     assert judged(a_shape, b_shape) == ("violated", evidence)
 
 
 def test_offence_tells_both_shapes():
     assert LimitedBroadcasting().violation((4, 5), (1, 5)) == Violation(
-        "B (1, 5) neither has one element nor is its shape the part of A's (4, 5) that "
-        "broadcasting asks for"
+        "B (1, 5) has neither one element nor the shape of the part of A's (4, 5) that it must "
+        "match"
     )
 
 

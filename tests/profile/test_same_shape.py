@@ -76,8 +76,8 @@ def test_symbol_of_several_dimensions_proves_nothing(rule_id):
     judgement = RULES[rule_id].requirement.judge(pair)
     assert judgement == Judgement(
         Status.RUNTIME,
-        "axis 0 is n in both, but more than one dimension of the inputs is declared so, and ONNX "
-        "Runtime does not hold these to one size",
+        "axis 0 is n in both, but several dimensions of the inputs are declared so, and ONNX "
+        "Runtime does not require them to be equal",
     )
 
 

@@ -12,7 +12,7 @@ from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.rule import Judgement, Status, Violation
 
 SAME_TYPE = ["Div.float.R2", "Div.int.R2", "Div.R3", "Sub.float.R2", "Sub.int.R2", "Sub.R3"]
-OPEN = "is unknown; a session of other types does not start"
+OPEN = "is unknown; ONNX Runtime starts no session with other types"
 
 
 def test_pair_of_types_that_is_not_admitted():
@@ -128,6 +128,6 @@ def test_one_array_is_no_offence():
 @pytest.mark.parametrize("rule_id", SAME_TYPE)
 def test_hint(rule_id):
     assert RULES[rule_id].requirement.hint(operands("float", "bool")) == (
-        "convert with Cast, explicitly, to one of float16, float, double, bfloat16, "
+        "convert with an explicit Cast to one of float16, float, double, bfloat16, "
         "int8, int16, int32, int64, uint8, uint16, uint32, uint64"
     )

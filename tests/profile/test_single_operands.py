@@ -35,7 +35,7 @@ A, B = operand("A", (2, 3)), operand("B", (3, "n"))
 STACK, OPEN = operand("B", (5, 3, 4)), operand("B", None)
 LINE, SOME = operand("X", (4,)), operand("X", ("n",))
 
-MATRICES = "multiply each matrix of a stack by itself, or fold the stack into rows with Reshape"
+MATRICES = "multiply each matrix of a stack separately, or fold the stack into rows with Reshape"
 BEFORE = "end -6 is beyond an axis of size 4 (entry 0)"
 SIZES = "the sizes of X are known only in a run"
 RANK = "the rank of X is unknown"
@@ -154,7 +154,13 @@ CASES = [
         "runtime",
         "the elements of steps are known only in a run",
     ),
-    ("Slice.R8", [LINE, *places(0, 4, 0)[:2]], {}, "runtime", "not all that decides it is given"),
+    (
+        "Slice.R8",
+        [LINE, *places(0, 4, 0)[:2]],
+        {},
+        "runtime",
+        "not all inputs that decide it are given",
+    ),
     (
         "Slice.C2",
         [LINE, *places(0, 5, 0)],
@@ -339,7 +345,7 @@ def test_violation(
         ("ArgMax.R5", {"axis": 1}, "keep empty tensors out"),
         ("BatchNormalization.R1", {"training_mode": 1}, "export the model for inference"),
         ("BatchNormalization.C1", {"epsilon": 0.0}, "give a small positive number"),
-        ("LeakyRelu.R1", {}, "write it down: ONNX assumes 0.01"),
+        ("LeakyRelu.R1", {}, "write it into the model: ONNX assumes 0.01"),
         ("QuantizeLinear.R2", {"block_size": 2}, "set it to 0"),
         ("QuantizeLinear.signature", {}, "quantize the whole tensor with one scale"),
         ("Softmax.R4", {"axis": -1}, "count the axis from the front"),

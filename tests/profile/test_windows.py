@@ -10,7 +10,7 @@ from sonnx_ort.profile.rule import AttributeValue, Judgement, Status
 
 Attributes = Mapping[str, AttributeValue]
 
-REFUSES = "; ONNX Runtime refuses what breaks the rule"
+REFUSES = "; ONNX Runtime rejects a violation"
 UNKNOWN = f"the sizes of X or W are known only in a run{REFUSES}"
 
 

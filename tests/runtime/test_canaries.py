@@ -151,8 +151,8 @@ def test_canary_that_cannot_be_optimized_is_told_with_its_optimizer(capfd):
         canaries.require_effective((Optimizer("DivideFusion", "divides", canary),))
     told = str(caught.value)
     assert told.startswith(
-        f"ONNX Runtime {ort.__version__} cannot optimize the model that shows whether its graph "
-        "optimizer DivideFusion is switched off: "
+        f"ONNX Runtime {ort.__version__} cannot optimize the small model that tests whether its "
+        "graph optimizer DivideFusion is switched off: "
     )
     assert "unknown:Divide" in told
     assert told.endswith("; set options.graph_optimization_level to ORT_DISABLE_ALL first")

@@ -17,8 +17,8 @@ MODEL = "(float[n, 3] x, int64[2] k) => (float[n, 3] y, int64[2] l) { y = Div(x,
 X = np.ones((2, 3), np.float32)
 K = np.ones(2, np.int64)
 
-X_WANTED = "the model wants float32 of shape (n, 3)"
-K_WANTED = "the model wants int64 of shape (2,)"
+X_WANTED = "the model needs float32 of shape (n, 3)"
+K_WANTED = "the model needs int64 of shape (2,)"
 
 WRONG = [
     (
@@ -110,7 +110,7 @@ def test_dtype_of_a_scalar() -> None:
     with pytest.raises(InvalidArgument) as caught:
         sonnx_ort.InferenceSession(model, quiet()).run(None, {"x": np.ones(1)})
     assert str(caught.value) == (
-        "the input 'x' is float64 of shape (1,), but the model wants float32 of shape (); convert "
+        "the input 'x' is float64 of shape (1,), but the model needs float32 of shape (); convert "
         "it, for example with astype('float32')"
     )
 
@@ -123,7 +123,7 @@ def test_wrong_ort_value_is_named() -> None:
         session.run_with_ort_values(None, values)
 
 
-IS_NONE = f"InvalidArgument: the input 'x' is None, but {X_WANTED}; give it an array\n"
+IS_NONE = f"InvalidArgument: the input 'x' is None, but {X_WANTED}; give an array\n"
 ABSENT = {
     "session.run(None, {'x': None, 'k': K})": IS_NONE,
     "session.run_async(None, {'x': None, 'k': K}, print, None)": IS_NONE,

@@ -26,7 +26,7 @@ from support.graphs import model, parse, tensor
 from support.sessions import LEVELS, on_one_thread
 
 WHAT_TO_DO = (
-    ". Add the optimizer that did it to the session option "
+    ". Add that optimizer to the session option "
     "optimization.disable_specified_optimizers, or set options.graph_optimization_level to "
     "ORT_DISABLE_ALL"
 )
@@ -99,7 +99,7 @@ def test_loss_is_named(fusion, level):
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         verify(enforced, level, off=False)
     assert str(caught.value) == (
-        f"ONNX Runtime's optimizer undid what enforces the profile: {fusion.losses}{WHAT_TO_DO}"
+        f"ONNX Runtime's optimizer removed what enforces the profile: {fusion.losses}{WHAT_TO_DO}"
     )
 
 
@@ -115,7 +115,8 @@ def test_lost_guard_is_named():
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         verify(RESHAPED, "all", off=False)
     assert str(caught.value) == (
-        "ONNX Runtime's optimizer undid what enforces the profile: the guard of Div 'd' is gone"
+        "ONNX Runtime's optimizer removed what enforces the profile: the guard of Div 'd' was "
+        "removed"
         f"{WHAT_TO_DO}"
     )
 
@@ -126,13 +127,13 @@ def test_at_most_five_losses_are_named():
     nodes.append(node("Neg", "v7", "z"))
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         verify(graph(nodes, {"x": [1]}, "z", [constant("one", [1])]), "all", off=False)
-    named = "; ".join(f"Div 'd{i}' is gone" for i in range(5))
+    named = "; ".join(f"Div 'd{i}' was removed" for i in range(5))
     assert f"profile: {named}; and 2 more. Add" in str(caught.value)
 
 
 def test_unnamed_node_is_named_by_its_output():
     nodes = [node("Abs", "x", "v"), node("Sub", "v zero", "w"), node("Neg", "w", "z")]
-    with pytest.raises(sonnx_ort.SonnxError, match=r"profile: Sub '\(output w\)' is gone"):
+    with pytest.raises(sonnx_ort.SonnxError, match=r"profile: Sub '\(output w\)' was removed"):
         verify(graph(nodes, {"x": [1]}, "z", [constant("zero", [0])]), "basic", off=False)
 
 
@@ -176,7 +177,7 @@ def test_bypassed_guard_is_seen(consumer, operand, value, loss, level):
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         require_enforced(record, TWO)
     assert str(caught.value) == (
-        f"ONNX Runtime's optimizer undid what enforces the profile: {loss}{WHAT_TO_DO}"
+        f"ONNX Runtime's optimizer removed what enforces the profile: {loss}{WHAT_TO_DO}"
     )
 
 
@@ -380,8 +381,8 @@ def test_format_in_which_nothing_is_found_again_is_refused(file, entries, tmp_pa
     with pytest.raises(sonnx_ort.SonnxError) as caught, recorded_optimization(options):
         pass
     assert str(caught.value) == (
-        "an optimized model in the format ORT cannot be checked for what enforces the profile; "
-        "leave out the session options that ask for it, or save it as .onnx"
+        "an optimized model in ORT format cannot be checked; leave out the session options that "
+        "request this format, or save it as .onnx"
     )
 
 
@@ -410,7 +411,7 @@ def test_type_that_a_cast_takes_from_a_guarded_value_is_no_operand(monkeypatch):
         " t = Div(x, y) shape = Shape(x) zeros = ConstantOfShape(shape) c = CastLike(zeros, t)"
         " u = Sub(c, y) z = Add(t, u) }"
     )
-    # The graph itself says that nothing is gone, without a second one to compare with.
+    # The graph itself says that nothing was removed, without a second one to compare with.
     monkeypatch.setattr(RecordedOptimization, "_simplified_somehow", None)
     session = sonnx_ort.InferenceSession(made, on_one_thread("none"), backend="native")
     twos = np.full(2, 2, np.float32)

@@ -52,10 +52,10 @@ def test_false_proof_is_an_error(false_proof: onnx.ModelProto, method: str) -> N
         getattr(session, method)(None, feeds)
     assert not isinstance(caught.value, ContractViolation)
     assert str(caught.value) == (
-        "verify_proofs=True: the native backend lets pass what the python backend refuses: "
+        "verify_proofs=True: the native backend accepts what the python backend rejects: "
         "Div 'divide' breaks Div.float.R1: the shapes (3,) and (1, 3) differ; shapes A (3,), "
         "B (1, 3). The rule: Tensors A, B and C must have the same shape.\n"
-        "What `check` proves is not so in this run. Do not use the native backend for this model, "
+        "A proof of `check` is wrong in this run. Do not use the native backend for this model, "
         "and report the model with these inputs"
     )
 
@@ -72,7 +72,7 @@ def test_false_proof_reaches_the_callback(false_proof: onnx.ModelProto) -> None:
     session.run_async(None, FEEDS, callback, "data")
     assert called.wait(timeout=60)
     assert told[:2] == [[], "data"]
-    assert "lets pass what the python backend refuses" in str(told[2])
+    assert "accepts what the python backend rejects" in str(told[2])
 
 
 def test_false_alarm_is_an_error() -> None:
@@ -81,7 +81,7 @@ def test_false_alarm_is_an_error() -> None:
     reference = ReferenceRun(enforced.SerializeToString(), quiet())
     told = reference.verify(violation, lambda session: session.run(None, FEEDS), failed=True)
     assert type(told) is SonnxError
-    assert "refuses what the python backend lets pass" in str(told)
+    assert "rejects what the python backend accepts" in str(told)
 
 
 def test_reference_that_cannot_do_a_run_is_an_error() -> None:
@@ -89,7 +89,7 @@ def test_reference_that_cannot_do_a_run_is_an_error() -> None:
     reference = ReferenceRun(enforced.SerializeToString(), quiet())
     told = reference.verify(None, lambda session: session.run(None, {}), failed=False)
     assert type(told) is SonnxError
-    assert str(told).startswith("verify_proofs=True: the python backend cannot do the run: ")
+    assert str(told).startswith("verify_proofs=True: the python backend cannot run the model: ")
 
 
 @BACKENDS
@@ -120,6 +120,6 @@ def test_binding_cannot_be_verified() -> None:
     with pytest.raises(SonnxError) as caught:
         session.run_with_iobinding(session.io_binding())
     assert str(caught.value) == (
-        "verify_proofs=True: a binding belongs to one session, so that the python backend cannot "
-        "do the same run; use run or run_with_ort_values"
+        "verify_proofs=True: a binding belongs to one session, so the python backend cannot "
+        "repeat the run; use run or run_with_ort_values"
     )

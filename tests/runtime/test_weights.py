@@ -182,7 +182,7 @@ def test_path_that_the_caller_gives_the_weights_is_refused(entry) -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.InferenceSession(weighted(), options, backend="native")
     assert str(caught.value) == (
-        f"the session option '{key}' is '{entry}', which leads out of the folder of the optimized "
+        f"the session option '{key}' is '{entry}', which is outside the folder of the optimized "
         "model; name a file without a folder"
     )
 
@@ -220,8 +220,8 @@ def test_proofs_are_not_verified_with_weights_that_were_changed(tmp_path) -> Non
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         session.run(None, {"x": X, "y": X})
     assert str(caught.value) == (
-        "verify_proofs=True: the python backend cannot do the run: "
-        f"'{tmp_path / 'apart.data'}' has changed since the model was read; make a new session"
+        "verify_proofs=True: the python backend cannot run the model: "
+        f"'{tmp_path / 'apart.data'}' has changed since the model was read; create a new session"
     )
 
 
@@ -272,8 +272,8 @@ def test_temporary_folder_that_is_not_there_is_told(tmp_path, monkeypatch) -> No
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.InferenceSession(weighted(), quiet(), backend="native")
     assert str(caught.value).startswith(
-        "the optimized graph cannot be written to a temporary folder, to be checked: "
+        "the optimized graph cannot be written to a temporary folder for its check: "
     )
     assert str(caught.value).endswith(
-        "Make room there, or name another folder in the environment variable TMPDIR"
+        "Free space there, or set the environment variable TMPDIR to another folder"
     )

@@ -96,5 +96,5 @@ def _run_commands(block: Block) -> str:
         assert program == "sonnx-ort", f"a block that runs has other commands: {line}"
         done = command(*arguments)
         assert done.returncode == block.exit_status, f"{line}\n{done.stdout}\n{done.stderr}"
-        written += done.stdout
+        written += done.stdout + done.stderr
     return written

@@ -233,14 +233,14 @@ def _known_element_type(examined: ExaminedNode) -> ElementType:
     if element_type is None:
         target = examined.target
         raise SonnxError(
-            f"{target.operator.name} '{target.label}': the native backend needs to know the "
-            f"element type of '{target.inputs[0].name}', which follows from nothing and is not "
-            "declared; declare it in value_info, or use the python backend"
+            f"{target.operator.name} '{target.label}': the native backend needs the element type "
+            f"of '{target.inputs[0].name}', which is unknown; declare it in value_info, or use "
+            "the python backend"
         )
     if element_type is ElementType.BFLOAT16 and not examined.target.operator.computes_bfloat16:
         target = examined.target
         raise SonnxError(
             f"{target.operator.name} '{target.label}': ONNX Runtime has no kernel for it in "
-            f"{element_type}; convert its operands with Cast, explicitly"
+            f"{element_type}; convert its operands with Cast"
         )
     return element_type

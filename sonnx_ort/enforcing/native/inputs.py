@@ -35,7 +35,7 @@ from sonnx_ort.profile.rule import Rule, Status, Subject
 _FEWEST = 2
 """The minimum number of nodes per guard; a single node is guarded at its own operands."""
 
-SETTLED = "the inputs agree on what the shapes rest on, which is checked once"
+SETTLED = "a check at the start of each run ensures that the inputs agree on these shapes"
 """The evidence for a rule that is proved by guarded inputs."""
 
 

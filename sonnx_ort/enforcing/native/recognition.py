@@ -52,16 +52,16 @@ class NativelyEnforced:
         differing = any(o.operator != BROADCAST.name for o in self.examination.report.enforced)
         if differing and kept.edition is not demands.edition:
             raise SonnxError(
-                f"the model is enforced already, under the edition '{kept.edition}'; "
-                f"rewrite the original model to have it under '{demands.edition}'"
+                f"the model is already rewritten with the edition '{kept.edition}'; rewrite the "
+                f"original model with '{demands.edition}'"
             )
         on_values = (GRAPH, FINITE_OUTPUTS, FINITE_VALUES)
         present = {*on_values, *(c.operator for c in self.examination.report.coverage)}
         missing = sorted((demands.operators - kept.operators) & present)
         if missing:
             raise SonnxError(
-                f"the model is enforced already, without {', '.join(missing)}; rewrite the "
-                "original model to have them enforced as well"
+                f"the model is already rewritten, without {', '.join(missing)}; rewrite the "
+                "original model with these operators as well"
             )
 
 

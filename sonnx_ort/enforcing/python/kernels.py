@@ -70,7 +70,7 @@ def require_nothing_waived(examined: ExaminedNode) -> None:
     for obligation in examined.obligations:
         if obligation.status is Status.VIOLATED and obligation.rule.in_run:
             raise SonnxError(
-                f"the waiver of {obligation.rule.id} at {obligation.place} cannot have effect: the "
+                f"the waiver of {obligation.rule.id} at {obligation.place} has no effect: the "
                 "kernels of the python backend check all rules of a node; use the native backend"
             )
 

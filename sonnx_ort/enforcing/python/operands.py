@@ -81,8 +81,7 @@ def _omitted(nodes: StandardNodes, examined: ExaminedNode, name: str) -> ir.Valu
     if element_type is None:
         raise SonnxError(
             f"{target.operator.name} '{target.label}': {name} is left out, and its element type "
-            f"is that of '{target.inputs[0].name}', which follows from nothing and is not "
-            "declared; declare it in value_info"
+            f"is that of '{target.inputs[0].name}', which is unknown; declare it in value_info"
         )
     taken = DATA_TYPES[CARRIERS.get(element_type, element_type)]
     return nodes.constant(omitted(target.operator, name), "left_out", taken)

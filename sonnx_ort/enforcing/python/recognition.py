@@ -55,21 +55,21 @@ def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[Enforce
 def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
     if node.op_type in _EARLIER_NAMES:
         raise InvalidModel(
-            f"node '{node.name}' is {DOMAIN}::{node.op_type}, as an earlier version of rewrite "
-            "made it, whose result ONNX Runtime may take for a shape; rewrite the original model "
+            f"node '{node.name}' is {DOMAIN}::{node.op_type}, made by an earlier version of "
+            "`rewrite`; ONNX Runtime may take its result for a shape; rewrite the original model "
             "again"
         )
     reason = _difference(node, version)
     if reason is not None:
         raise InvalidModel(
-            f"node '{node.name}' lies in the domain '{DOMAIN}' but is not what rewrite "
-            f"makes: {reason}; use the standard operator, and rewrite will enforce it"
+            f"node '{node.name}' is in the domain '{DOMAIN}', but `rewrite` does not make such a "
+            f"node: {reason}; use the standard operator, which `rewrite` enforces"
         )
     enforced = _text(node, "edition")
     if enforced not in (None, edition):
         raise SonnxError(
-            f"node '{node.name}' is enforced already, under the edition '{enforced}'; "
-            f"rewrite the original model to have it under '{edition}'"
+            f"node '{node.name}' is already enforced with the edition '{enforced}'; rewrite the "
+            f"original model with '{edition}'"
         )
     if node.op_type == FINITE_ELEMENTS[0].name:
         return _recognize_finite(node)
@@ -130,8 +130,8 @@ def _recognize_finite(node: ir.Node) -> EnforcedNode:
     source = _source(checked, "Cast") or checked
     if passed is None or read is None or read not in (checked, source):
         raise InvalidModel(
-            f"node '{node.name}' lies in the domain '{DOMAIN}' but is not what rewrite makes: what "
-            "it checks is not what its guard passes on; rewrite the original model again"
+            f"node '{node.name}' is in the domain '{DOMAIN}', but `rewrite` does not make such a "
+            "node: its guard does not pass on what it checks; rewrite the original model again"
         )
     operator = computing_operator(str(_text(node, "operator")))
     label, added = str(_text(node, "node")), frozenset({guard, passed})

@@ -213,7 +213,7 @@ class HeldByRuntime(DependsOnAttributes, HintByExample):
         judgement = self.relation(operands, dict(self.given))
         if judgement.status is not Status.RUNTIME:
             return judgement
-        return at_run_time(f"{judgement.evidence}; ONNX Runtime refuses what breaks the rule")
+        return at_run_time(f"{judgement.evidence}; ONNX Runtime rejects a violation")
 
     def violation(self, arrays: Sequence[npt.NDArray[Any]]) -> Violation | None:
         """Decide for the operands of a run."""

@@ -40,7 +40,9 @@ class LimitedBroadcasting:
     def judge(self, a: Operand, b: Operand) -> Judgement:
         """Compare the known shapes of both operands."""
         if a.shape is None or b.shape is None or a.scalar_inputs:
-            return at_run_time("a rank by which B lines up with A is known only in a run")
+            return at_run_time(
+                "whether B lines up with A depends on a rank that is known only in a run"
+            )
         if len(b.shape) > len(a.shape):
             return violated(_misaligned(a.shape, b.shape))
         if all(size == 1 for size in b.shape):
@@ -81,8 +83,8 @@ class LimitedBroadcasting:
 
 def _misaligned(a: Shape, b: Shape) -> str:
     return (
-        f"B {format_shape(b)} neither has one element nor is its shape the part of A's "
-        f"{format_shape(a)} that broadcasting asks for"
+        f"B {format_shape(b)} has neither one element nor the shape of the part of A's "
+        f"{format_shape(a)} that it must match"
     )
 
 
@@ -92,7 +94,7 @@ def _may_have_one_element(shape: Shape) -> bool:
 
 SCALAR_INPUTS = (
     "the declared shapes fit, but an input of the model is declared as a scalar, and ONNX Runtime "
-    "takes tensors of any rank for it"
+    "accepts tensors of any rank for it"
 )
 """Evidence for models with a scalar input, where no shape is certain."""
 

@@ -39,7 +39,7 @@ class SameNumericType:
     example: ClassVar = Illustration(
         "A float, B float",
         "A float, B double",
-        "convert one operand with Cast, explicitly",
+        "convert one operand with an explicit Cast",
     )
 
     def judge(self, operands: Sequence[Operand]) -> Judgement:
@@ -56,7 +56,7 @@ class SameNumericType:
         unknown = " and ".join(o.name for o in operands if o.element_type is None)
         if unknown:
             return at_run_time(
-                f"the type of {unknown} is unknown; a session of other types does not start"
+                f"the type of {unknown} is unknown; ONNX Runtime starts no session with other types"
             )
         return proved(f"all are {known.pop()}" if known else "no such operand is given")
 
@@ -86,7 +86,7 @@ class SameNumericType:
         """List the allowed types."""
         del operands
         kinds = "one type" if self.kinds is None else f"one of {', '.join(self.kinds)}"
-        return f"convert with Cast, explicitly, to {kinds}"
+        return f"convert with an explicit Cast to {kinds}"
 
 
 @dataclass(frozen=True, slots=True)

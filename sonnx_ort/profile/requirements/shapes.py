@@ -131,8 +131,8 @@ def _judge_pair(a: Operand, b: Operand) -> Judgement | None:
             return at_run_time(f"axis {axis} is {_size(x)} in {a.name} and {_size(y)} in {b.name}")
         if not a.certain(x):
             return at_run_time(
-                f"axis {axis} is {x} in both, but more than one dimension of the inputs is "
-                "declared so, and ONNX Runtime does not hold these to one size"
+                f"axis {axis} is {x} in both, but several dimensions of the inputs are declared "
+                "so, and ONNX Runtime does not require them to be equal"
             )
     return None
 

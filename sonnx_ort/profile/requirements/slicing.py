@@ -83,7 +83,7 @@ class Slicing(HintByExample):
         """Compare constants with sizes if all are known."""
         data, *others = operands
         if len(others) < 4:
-            return at_run_time("not all that decides it is given")
+            return at_run_time("not all inputs that decide it are given")
         if self._is_kept_by_sizes(data, *others):
             return proved("each end is the size of its axis, or as the constants are")
         constants = [o.constant for o in others if o.constant is not None]
