@@ -2,9 +2,9 @@
 
 The first argument says what is measured: `operators` (the default), `models` (from packages of the
 registry, as they are and rewritten), `profile` (what the whole profile says of these), `conform`
-(what `conform` mends of that), `finite` (checks that floats are finite), `rewriting` (the rewrite
-itself) or `sessions` (starting one); `plot` makes a picture of the figures that `operators --json`
-wrote. `--help` behind it lists the
+(what `conform` fixes of that), `audit` (what audits say of their runs), `finite` (checks that
+floats are finite), `rewriting` (the rewrite itself) or `sessions` (starting one); `plot` makes a
+picture of the figures that `operators --json` wrote. `--help` behind it lists the
 arguments. Runs in this Python if sonnx_ort is installed in it, else in the environment `.venv`,
 which it makes first if there is none. The comparison with JAX and the picture need
 `pip install '.[benchmark]'`.
@@ -20,6 +20,7 @@ MEASUREMENTS = {
     "models": "real_models.measurement",
     "profile": "real_models.coverage",
     "conform": "real_models.conforming",
+    "audit": "real_models.auditing",
     "finite": "benchmarks.finite",
     "rewriting": "benchmarks.rewriting",
     "sessions": "benchmarks.starting",

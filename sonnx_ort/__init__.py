@@ -1,4 +1,4 @@
-"""An ONNX Runtime plugin that makes models keep to the SONNX profile.
+"""An ONNX Runtime plugin that enforces SONNX, the safety-related profile of ONNX.
 
 model = sonnx_ort.rewrite("model.onnx")
 options = sonnx_ort.register(onnxruntime.SessionOptions())
@@ -18,6 +18,7 @@ from sonnx_ort.versions import VERSION
 if TYPE_CHECKING:
     from sonnx_ort import models
     from sonnx_ort.api import check, rewrite, rewrite_file
+    from sonnx_ort.auditing.audit import Audit, audit
     from sonnx_ort.conformity import Conformed, conform, conform_file
     from sonnx_ort.evidence.verification import Verification, verify
     from sonnx_ort.obligations.obligation import Obligation
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from sonnx_ort.runtime.session import InferenceSession
 
 __all__ = [
+    "Audit",
     "Backend",
     "Broadcasting",
     "Conformed",
@@ -44,6 +46,7 @@ __all__ = [
     "Status",
     "Verification",
     "Waiver",
+    "audit",
     "check",
     "conform",
     "conform_file",
@@ -70,6 +73,7 @@ if not _has_outer_files(_HERE) and _has_outer_files(_HERE.parent):
     __path__.append(str(_HERE.parent))
 
 _MODULES = {
+    "Audit": "auditing.audit",
     "Backend": "options",
     "Broadcasting": "profile.options",
     "Conformed": "conformity",
@@ -81,6 +85,7 @@ _MODULES = {
     "Status": "profile.rule",
     "Verification": "evidence.verification",
     "Waiver": "obligations.waivers",
+    "audit": "auditing.audit",
     "check": "api",
     "conform": "conformity",
     "conform_file": "conformity",

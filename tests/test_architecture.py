@@ -62,6 +62,17 @@ BELOW: dict[str, set[str]] = {
     },
     "runtime": {"custom_ops", "errors", "loading", "options", "pipeline", "profile"},
     "comparing": {"errors", "loading", "models", "options", "pipeline", "profile", "runtime"},
+    "auditing": {
+        "comparing",
+        "enforcing",
+        "errors",
+        "loading",
+        "options",
+        "oracle",
+        "pipeline",
+        "profile",
+        "runtime",
+    },
     "conformity": {
         "comparing",
         "conforming",
@@ -73,6 +84,7 @@ BELOW: dict[str, set[str]] = {
         "pipeline",
     },
     "reporting": {
+        "auditing",
         "comparing",
         "conforming",
         "conformity",

@@ -13,13 +13,14 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 COMMANDS: Mapping[str, str] = {
-    "check": "Report which rules a model keeps, and where. Runs no model.",
+    "check": "Report which rules a model keeps and which it violates. Runs no model.",
     "explain": "Explain a rule, or all rules of an operator.",
-    "conform": "Bring a model into the profile, by changes that leave every result as it is.",
+    "conform": "Fix violations of the profile without changing any result.",
     "rewrite": "Write a model that enforces the profile in every run.",
     "verify": "Compare a model with its evidence record.",
-    "run": "Rewrite a model if need be, run it once, and show its outputs.",
-    "diff": "Run two models side by side, and show where they first differ.",
+    "run": "Run a model once with the profile enforced, and show its outputs.",
+    "diff": "Run two models, and show where their values first differ.",
+    "audit": "Run a model once, and hold every result to the exact meaning of its operator.",
     "demo": "Show on bundled models what goes wrong without the profile.",
 }
 """The subcommands in the order in which the help lists them, and their short help."""
@@ -78,7 +79,7 @@ def options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Make ONNX models keep to the SONNX profile, and run them in ONNX Runtime.
+    """Check ONNX models against SONNX, the safety-related profile of ONNX, and enforce it.
 
     Exit status 0: the profile is kept; 1: it is violated; 2: unusable input or arguments.
     """

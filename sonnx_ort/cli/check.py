@@ -23,6 +23,7 @@ from sonnx_ort.cli.options import (
     EditionOption,
     ExitStatus,
     OperatorsOption,
+    OutputOption,
     QuietOption,
     RecordOption,
     errors_as_sentences,
@@ -46,6 +47,7 @@ from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.reporting.checked_models import Check, FailOn
 from sonnx_ort.reporting.formats import WRITERS, ReportFormat
 from sonnx_ort.reporting.overview import overviews, statistics
+from sonnx_ort.reporting.terminal import colours_wanted
 from sonnx_ort.reporting.text_report import text_reports
 
 STANDARD = "-"
@@ -71,8 +73,8 @@ def check(
         list[str],
         typer.Argument(
             metavar="MODEL",
-            help="The models' files; folders stand for the .onnx files in and below them, '-' "
-            "for standard input.",
+            help="Files of models. A folder means all .onnx files in and below it, '-' means "
+            "standard input.",
         ),
     ],
     edition: EditionOption = Edition.TYPED,
@@ -80,30 +82,22 @@ def check(
     operators: OperatorsOption = DEFAULT,
     backend: BackendOption = Backend.PYTHON,
     report_format: Annotated[
-        ReportFormat, typer.Option("--format", help="How the report is written.")
+        ReportFormat, typer.Option("--format", help="The format of the report.")
     ] = ReportFormat.TEXT,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where the report is written; '-' is standard output.",
-        ),
-    ] = STANDARD,
+    output: OutputOption = STANDARD,
     fail_on: Annotated[
         FailOn,
         typer.Option(
-            help="'violated': exit with 1 if a rule is violated in every run; 'runtime': also if "
-            "one is left to the run."
+            help="When to exit with 1: 'violated' if a rule is violated in every run, 'runtime' "
+            "also if a rule can only be checked in a run."
         ),
     ] = FailOn.VIOLATED,
     select: Annotated[
         str | None,
         typer.Option(
             metavar="RULES",
-            help="The rules to report: ids or what they begin with, such as Div.int, with commas "
-            "between.",
+            help="The rules to report, separated by commas: ids or their beginnings, such as "
+            "Div.int.",
         ),
     ] = None,
     ignore: Annotated[
@@ -111,7 +105,9 @@ def check(
     ] = None,
     waivers: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A TOML file of waived violations, with reasons."),
+        typer.Option(
+            metavar="FILE", help="A TOML file of waivers: accepted violations, with reasons."
+        ),
     ] = None,
     record: RecordOption = None,
     detail: Annotated[
@@ -119,22 +115,26 @@ def check(
         typer.Option("--verbose", "-v", help="Show every obligation and finding, with evidence."),
     ] = False,
     by_rule: Annotated[
-        bool, typer.Option("--statistics", help="Show a table of rules in place of the report.")
+        bool, typer.Option("--statistics", help="Show a table of rules instead of the report.")
     ] = False,
     jobs: Annotated[
         int,
         typer.Option(
-            "--jobs", "-j", min=0, metavar="N", help="Check N models at once; 0: one on each core."
+            "--jobs",
+            "-j",
+            min=0,
+            metavar="N",
+            help="Check N models in parallel; 0: one on each core.",
         ),
     ] = 1,
     quiet: QuietOption = False,
     _show: ShowSettingsOption = False,
 ) -> None:
-    """Report which rules a model keeps, and where. Runs no model.
+    """Report which rules a model keeps and which it violates. Runs no model.
 
-    Shows what matters first: the verdict, each cause with the number of nodes, and the command to
-    type next. Of several models it shows a line each; each is checked, whatever becomes of the
-    others.
+    The report starts with the verdict, lists each cause with the number of nodes, and ends with the
+    command to type next. For several models it has one line for each. An unusable model does not
+    stop the check of the others.
 
     Exit status 0: all keep the profile; 1: a rule is violated; 2: a model is unusable.
     """
@@ -192,7 +192,7 @@ def _refuse_inputs(
     if report is None:
         return
     if record is not None and same_file(record, report):
-        raise SonnxError(f"'{record}' is the report's file; give the record one of its own")
+        raise SonnxError(f"'{record}' is also the file of the report; give the record another file")
     models = [Path(name) for name in names]
     refuse_inputs(report, models)
     for model in models if report.exists() else ():
@@ -215,7 +215,7 @@ def _record(check: Check, record: Path, backend: Backend) -> None:
 
     (model, *others) = check.models
     if others or model.report is None or model.name == STANDARD_INPUT:
-        raise SonnxError("a record is of one model, which is a file")
+        raise SonnxError("--record needs exactly one model, given as a file")
     record_check(Path(model.name), model.report, record, backend)
 
 
@@ -223,7 +223,7 @@ def _write(
     output: str, report_format: ReportFormat, check: Check, text: Callable[..., str]
 ) -> None:
     if report_format is ReportFormat.TEXT:
-        coloured = output == STANDARD and _colours_wanted()
+        coloured = output == STANDARD and colours_wanted()
         written = text(check, coloured=coloured)
     else:
         coloured, written = False, WRITERS[report_format](check)
@@ -231,9 +231,3 @@ def _write(
         typer.echo(written, color=coloured or None)
     else:
         write_text(Path(output), f"{written}\n")
-
-
-def _colours_wanted() -> bool:
-    """Whether standard output is a terminal that shows colours, and colours are not disabled."""
-    console = Console()
-    return console.color_system is not None and not console.no_color

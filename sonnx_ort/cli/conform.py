@@ -39,47 +39,52 @@ def conform(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file to write.")
     ] = None,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="List every change, and write nothing.")
-    ] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="List every change; write no file.")] = False,
     unsafe: Annotated[
         bool,
-        typer.Option("--unsafe", help="Also make changes after which results may round otherwise."),
+        typer.Option(
+            "--unsafe", help="Also make changes after which results may be rounded differently."
+        ),
     ] = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Run both models; leave out what changes a bit."),
+        typer.Option("--verify", help="Run both models, and leave out changes that change a bit."),
     ] = False,
     feeds: Annotated[
         list[str] | None,
         typer.Option(
-            "--input", metavar="NAME=FILE.npy", help="An input for --verify; others are random."
+            "--input",
+            metavar="NAME=FILE.npy",
+            help="An input for --verify; the other inputs are random.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the random inputs.")] = 0,
     select: Annotated[
         str | None,
-        typer.Option(metavar="RULES", help="The rules to mend: ids or their starts, with commas."),
+        typer.Option(
+            metavar="RULES", help="The rules to fix, separated by commas: ids or their beginnings."
+        ),
     ] = None,
     ignore: Annotated[
-        str | None, typer.Option(metavar="RULES", help="The rules that are not to be mended.")
+        str | None, typer.Option(metavar="RULES", help="The rules not to fix.")
     ] = None,
     operators: OperatorsOption = PROFILE,
     edition: EditionOption = Edition.TYPED,
     broadcast: BroadcastOption = Broadcasting.REJECT,
     external_data: Annotated[
-        Transfer, typer.Option(help="What becomes of external data in another folder.")
+        Transfer,
+        typer.Option(help="What to do with external data if the output is in another folder."),
     ] = Transfer.COPY,
     force: ForceOption = False,
     quiet: QuietOption = False,
     _show: ShowSettingsOption = False,
 ) -> None:
-    """Bring a model into the profile, by changes that leave every result as it is.
+    """Fix violations of the profile without changing any result.
 
-    Each change gives the same bits in every run of ONNX Runtime without optimizations; unsafe ones,
-    which may round otherwise, are made on request only.
+    The changed model gives the same bits in every run of ONNX Runtime without optimizations. Unsafe
+    changes, after which results may be rounded differently, are made only with --unsafe.
 
-    Exit status 0: nothing is violated any more; 1: something is still; 2: unusable input.
+    Exit status 0: no violation remains; 1: some remain; 2: unusable input.
     """
     from sonnx_ort.cli.batch import working_on
     from sonnx_ort.cli.run import feed_files, read_feeds
@@ -89,7 +94,7 @@ def conform(
 
     with errors_as_sentences(), working_on(str(model), quiet=quiet):
         if (output is None) is not diff:
-            raise SonnxError("give either a file to write, with -o, or --diff")
+            raise SonnxError("give either -o FILE or --diff")
         options = ConformOptions(
             edition=edition,
             broadcast=broadcast,

@@ -23,7 +23,7 @@ _GROUPS = {
     Rejection: "are rejected before any run",
     RunViolation: "run, and fail with an error where a rule is violated",
     Classification: "classify as before",
-    Approximation: "compute what they did before, to the bit",
+    Approximation: "give the same bits as before",
 }
 """What is expected of a case, in words."""
 
@@ -41,7 +41,8 @@ def demo(
 ) -> None:
     """Show on bundled models what goes wrong without the profile.
 
-    Runs each of them with and without it, and compares what happens with what should.
+    Runs bundled models with and without the profile, and compares the results with the expected
+    ones.
     """
     for number, played in enumerate(play(backend), start=1):
         typer.echo("\n".join([*_scene(number, played), ""]))
@@ -54,7 +55,7 @@ def demo(
     failed = [row for row in rows if not row.kept]
     for row in failed:
         typer.echo(f"not as expected: {row.model}, {row.case}: {row.got}; expected {row.expected}")
-    typer.echo(f"{len(rows)} cases, {len(rows) - len(failed)} as expected, {len(failed)} not")
+    typer.echo(f"{len(rows)} cases: {len(rows) - len(failed)} as expected, {len(failed)} not")
     typer.echo(f"\nnext: sonnx-ort check {models.path('normalization_broadcast')}")
     if failed:
         raise typer.Exit(ExitStatus.VIOLATED)

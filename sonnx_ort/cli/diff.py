@@ -17,23 +17,23 @@ app = subcommand()
     )
 )
 def diff(
-    first: Annotated[
-        str, typer.Argument(metavar="A", help="A model's file, such as the original.")
-    ],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another one with the same inputs.")],
+    first: Annotated[str, typer.Argument(metavar="A", help="A model, such as the original.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another model with the same inputs.")],
     feeds: Annotated[
         list[str] | None,
-        typer.Option("--input", metavar="NAME=FILE.npy", help="An input; the others are random."),
+        typer.Option(
+            "--input", metavar="NAME=FILE.npy", help="An input; the other inputs are random."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the random inputs.")] = 0,
     every: Annotated[
         bool, typer.Option("--all", help="List every value of A, node by node.")
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run two models side by side, and show where they first differ.
+    """Run two models, and show where their values first differ.
 
-    Compares every value that has a name in both, bit by bit, without optimizations.
+    Compares, bit by bit, all values that have the same name in both. Optimizations are off.
 
     Exit status 0: nothing differs; 1: a value differs or a run ends early; 2: unusable input.
     """

@@ -17,13 +17,15 @@ def explain(
     rule: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RULE]", help="A rule's id, or an operator; without it all rules are listed."
+            metavar="[RULE]",
+            help="The id of a rule, or an operator; without it, all rules are listed.",
         ),
     ] = None,
 ) -> None:
     """Explain a rule, or all rules of an operator.
 
-    Shows the source, why it matters, what keeps and breaks it, and how to mend it.
+    Shows where the rule is written, why it matters, what keeps it, what breaks it, and how to fix
+    a violation.
     """
     from sonnx_ort.reporting.explanation import explain as explain_rule
     from sonnx_ort.reporting.explanation import list_rules
@@ -34,6 +36,6 @@ def explain(
     installed = version_of("onnxruntime")
     if "ONNX Runtime " in text and f"ONNX Runtime {installed}" not in text:
         typer.echo(
-            "\nWhat ONNX Runtime does was measured with the versions that the text names; here "
-            f"{installed} is installed."
+            "\nThe behavior of ONNX Runtime was measured with the versions named above; "
+            f"{installed} is installed here."
         )

@@ -52,18 +52,21 @@ def examples(*lines: str) -> str:
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])
 
 
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The ONNX model's file.")]
-EditionOption = Annotated[Edition, typer.Option(help="The edition of the profile's documents.")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="The file of the ONNX model.")]
+EditionOption = Annotated[Edition, typer.Option(help="The edition of the profile to apply.")]
 BroadcastOption = Annotated[
-    Broadcasting, typer.Option(help="What becomes of operands of different shapes.")
+    Broadcasting,
+    typer.Option(
+        help="Operands of different shapes: 'reject' them, or insert an 'explicit' Broadcast."
+    ),
 ]
 OperatorsOption = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="The operators that are enforced: 'default' (Div, Sub, Broadcast), 'elementwise', "
-        "'profile' (all, and the rules on graphs), or names with commas between; a name behind a "
-        "hyphen is left out.",
+        help="The operators to enforce: 'default' (Div, Sub, Broadcast), 'elementwise', 'profile' "
+        "(all operators, and the rules on graphs), or names separated by commas; -NAME leaves one "
+        "out.",
     ),
 ]
 RecordOption = Annotated[
@@ -71,7 +74,7 @@ RecordOption = Annotated[
     typer.Option(
         "--record",
         metavar="FILE",
-        help="Also write a record of what was found and done, in CycloneDX 1.6, for `verify`.",
+        help="Also write an evidence record in CycloneDX 1.6, which `verify` compares.",
     ),
 ]
 WaiversOption = Annotated[
@@ -79,16 +82,28 @@ WaiversOption = Annotated[
     typer.Option(
         "--waivers",
         metavar="FILE",
-        help="A TOML file of waived violations, with reasons; they are not enforced.",
+        help="A TOML file of waivers: accepted violations, with reasons; they are not enforced.",
+    ),
+]
+OutputOption = Annotated[
+    str,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="The file for the report; '-' is standard output.",
     ),
 ]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Write nothing to standard output.")
 ]
 ConformOption = Annotated[
-    bool, typer.Option("--conform", help="First make the safe changes of `conform`.")
+    bool, typer.Option("--conform", help="First make the safe changes that `conform` makes.")
 ]
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Write the file even if it replaces the model.")
 ]
-BackendOption = Annotated[Backend, typer.Option(help="What enforces the rules in a run.")]
+BackendOption = Annotated[
+    Backend,
+    typer.Option(help="What enforces the rules: custom operators in Python, or standard ones."),
+]

@@ -48,12 +48,14 @@ def rewrite(
     make_explicit: Annotated[
         bool,
         typer.Option(
-            "--make-explicit", help="Also write down types, shapes and defaults left out."
+            "--make-explicit",
+            help="Also write types, shapes and default attributes that the file omits.",
         ),
     ] = False,
     conform: ConformOption = False,
     external_data: Annotated[
-        Transfer, typer.Option(help="What becomes of external data in another folder.")
+        Transfer,
+        typer.Option(help="What to do with external data if the output is in another folder."),
     ] = Transfer.COPY,
     waivers: WaiversOption = None,
     record: RecordOption = None,
@@ -63,7 +65,7 @@ def rewrite(
 ) -> None:
     """Write a model that enforces the profile in every run.
 
-    It does so at every Div and Sub, or at more operators with --operators.
+    By default this covers every Div and Sub; --operators selects others.
     """
     from sonnx_ort.api import rewrite_file
     from sonnx_ort.cli.batch import working_on
@@ -84,7 +86,7 @@ def rewrite(
             force=force,
         )
     if not quiet:
-        but = "" if waivers is None else f", but for what '{waivers}' tolerates"
+        but = "" if waivers is None else f", except for the violations that '{waivers}' waives"
         typer.echo(f"{output}: written; it enforces the profile in every run{but}")
         if record is not None:
-            typer.echo(f"{record}: written; `sonnx-ort verify {output} {record}` reads it")
+            typer.echo(f"{record}: written; `sonnx-ort verify {output} {record}` compares it")

@@ -104,7 +104,7 @@ def feed_files(feeds: Sequence[str]) -> dict[str, Path]:
     for feed in feeds:
         name, equals, file = feed.rpartition("=")
         if not (name and equals and file):
-            raise SonnxError(f"--input {feed}: write NAME=FILE.npy")
+            raise SonnxError(f"--input {feed}: the form is NAME=FILE.npy")
         if name in files:
             raise SonnxError(f"--input {feed}: '{name}' is given twice")
         files[name] = Path(file)
@@ -125,7 +125,9 @@ def save_outputs(
     """
     paths = [folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)}.npy" for name in outputs]
     if len(set(paths)) < len(paths):
-        raise SonnxError(f"two outputs would be written to one file in '{folder}'")
+        raise SonnxError(
+            f"two outputs would have the same file in '{folder}'; rename one in the model"
+        )
     for path in paths:
         refuse_inputs(path, inputs)
     try:
@@ -147,8 +149,7 @@ def _read_array(path: Path) -> npt.NDArray[Any]:
         raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
     except Exception as error:
         raise SonnxError(
-            f"'{path}' is no .npy file of numbers or text, or not all of one; write an array to it "
-            "with numpy.save"
+            f"'{path}' is not a complete .npy file of numbers or text; write it with numpy.save"
         ) from error
     return loaded
 
@@ -168,7 +169,9 @@ def run(
     model: ModelArgument,
     feeds: Annotated[
         list[str] | None,
-        typer.Option("--input", metavar="NAME=FILE.npy", help="An input; once for each."),
+        typer.Option(
+            "--input", metavar="NAME=FILE.npy", help="An input; repeat the option for each."
+        ),
     ] = None,
     output_dir: Annotated[
         Path | None, typer.Option(help="Write each output to NAME.npy in this folder.")
@@ -183,14 +186,14 @@ def run(
         bool,
         typer.Option(
             "--verify-proofs",
-            help="With the native backend: let the python backend do the run as well, and fail if "
-            "the verdicts differ.",
+            help="With the native backend: also run the python backend, and fail if the verdicts "
+            "differ.",
         ),
     ] = False,
     quiet: QuietOption = False,
     _show: ShowSettingsOption = False,
 ) -> None:
-    """Rewrite a model if need be, run it once, and show its outputs."""
+    """Run a model once with the profile enforced, and show its outputs."""
     from sonnx_ort.cli.run import run_once, save_outputs
     from sonnx_ort.reporting.difference_report import describe_tensor
 

@@ -29,9 +29,9 @@ class Scene:
 
 
 SCENES = (
-    Scene("Three numbers, divided by one", "div_open_sizes", "3 and 1 typed"),
-    Scene("The smallest int32, divided by -1", "div_int32", "smallest/-1 typed"),
-    Scene("Integers, divided by zero", "div_int32", "x/0 typed"),
+    Scene("Shape (3,) divided by shape (1,)", "div_open_sizes", "3 and 1 typed"),
+    Scene("The smallest int32 divided by -1", "div_int32", "smallest/-1 typed"),
+    Scene("Integers divided by zero", "div_int32", "x/0 typed"),
 )
 
 

@@ -61,13 +61,15 @@ def _names(name: str, value: object, folder: Path) -> str:
     del folder
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-        raise SonnxError(f"{name}={value!r} are no names; write a text, or a list of texts")
+        raise SonnxError(
+            f"{name}={value!r} is not a list of names; write a string or a list of strings"
+        )
     return ",".join(names)
 
 
 def _path(name: str, value: object, folder: Path) -> Path:
     if not isinstance(value, str):
-        raise SonnxError(f"{name}={value!r} is no file; write its path as a text")
+        raise SonnxError(f"{name}={value!r} is not a path; write the path of a file as a string")
     return folder / value
 
 
@@ -138,7 +140,7 @@ ShowSettingsOption = Annotated[
         "--show-settings",
         expose_value=False,
         callback=_remember,
-        help="Show the value of each option and where it is from, and end.",
+        help="Show the value of each option and where it comes from, and exit.",
     ),
 ]
 """The option of a `CommandWithSettings` that shows its settings; the command does not see it."""
@@ -196,8 +198,8 @@ def find_settings(models: Sequence[str]) -> Settings:
     files = [path for path in found if path is not None]
     if len(found) > 1 and files:
         raise SonnxError(
-            f"the models do not have the same settings: {' and '.join(map(str, files))} apply to "
-            "some of them; check these by themselves"
+            "the models do not all have the same settings file (found: "
+            f"{' and '.join(map(str, files))}); check the models of each file separately"
         )
     return read_settings(files[0]) if files else Settings()
 
@@ -218,10 +220,10 @@ def read_settings(path: Path) -> Settings:
 
 def _settings(path: Path, table: object) -> Settings:
     if not isinstance(table, dict):
-        raise SonnxError(f"'{TABLE}' is no table")
+        raise SonnxError(f"'{TABLE}' is not a table")
     per_file = table.get(PER_FILE, [])
     if not isinstance(per_file, list) or not all(isinstance(own, dict) for own in per_file):
-        raise SonnxError(f"'{PER_FILE}' is no list of tables; write [[{PER_FILE}]] above each")
+        raise SonnxError(f"'{PER_FILE}' is not a list of tables; start each with [[{PER_FILE}]]")
     values = {name: value for name, value in table.items() if name != PER_FILE}
     return Settings(
         path,
@@ -235,10 +237,12 @@ def _of_files(
 ) -> tuple[tuple[str, ...], Mapping[str, object]]:
     patterns = table.get(_FILES)
     if not patterns:
-        raise SonnxError(f"a table '{PER_FILE}' has no '{_FILES}', patterns such as 'old/*.onnx'")
+        raise SonnxError(
+            f"a table '{PER_FILE}' has no '{_FILES}'; add patterns such as 'old/*.onnx'"
+        )
     own = {name: value for name, value in table.items() if name != _FILES}
     for name in own.keys() & _FOR_ALL_FILES:
-        raise SonnxError(f"'{name}' is for all files; write it above '{PER_FILE}'")
+        raise SonnxError(f"'{name}' applies to all files; write it above '{PER_FILE}'")
     return tuple(_names(_FILES, patterns, folder).split(",")), _values(own, folder)
 
 
@@ -247,5 +251,5 @@ def _values(table: Mapping[str, object], folder: Path) -> dict[str, object]:
     for name in table:
         if name not in readers:
             meant = did_you_mean(name, readers)
-            raise SonnxError(f"'{name}' is no setting{meant}; choose some of {', '.join(readers)}")
+            raise SonnxError(f"'{name}' is not a setting{meant}; choose from {', '.join(readers)}")
     return {name: readers[name](name, value, folder) for name, value in table.items()}

@@ -20,14 +20,14 @@ app = subcommand()
 @app.command(epilog=examples("sonnx-ort verify enforced.onnx record.json"))
 def verify(
     model: ModelArgument,
-    record: Annotated[Path, typer.Argument(metavar="RECORD", help="What --record wrote.")],
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="The file that --record wrote.")],
     quiet: QuietOption = False,
 ) -> None:
     """Compare a model with its evidence record.
 
-    The record is also compared with an analysis of today.
+    Also analyzes the model again, and compares the result with the record.
 
-    Exit status 0: it is, and the same is found; 1: something differs; 2: unusable input.
+    Exit status 0: nothing differs; 1: something differs; 2: unusable input.
     """
     from sonnx_ort.evidence.verification import verify as verify_file
 

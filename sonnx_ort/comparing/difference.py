@@ -29,8 +29,7 @@ def complete(model: onnx.ModelProto, given: Mapping[str, Array], seed: int) -> d
     Inputs that are not given are random, by the seed.
 
     Raises:
-        SonnxError: A given array is none that the model wants, or none can be generated for an
-            input.
+        SonnxError: A given array does not fit the model, or none can be generated for an input.
     """
     inputs = {value.name: value for value in model.graph.input}
     constant = {tensor.name for tensor in model.graph.initializer}
@@ -111,7 +110,7 @@ class Comparison:
         only_first: The number of values that only the first model computes.
         only_second: The number of values that only the second model computes.
         unshared_outputs: The names of the outputs that only one of the models has.
-        stops: Where each of them ended early, or None.
+        stops: Where the run of each model ended early, or None.
         inner_nodes: The number of nodes of each in subgraphs and functions, whose values are not
             compared.
     """
@@ -147,7 +146,7 @@ def compare(
 
     Args:
         first: A model, in any form that `check` takes.
-        second: Another one with the same inputs.
+        second: Another model with the same inputs.
         given: Inputs by name; the others are random.
         seed: The seed of the random inputs.
 

@@ -1,6 +1,7 @@
 """Runs models in a separate process, so that a crash is a result like any other."""
 
 import ctypes
+import enum
 import math
 import multiprocessing
 import signal
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import ml_dtypes
@@ -22,12 +24,33 @@ from sonnx_ort.loading.source import silenced
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.runtime.registration import prepare
-from sonnx_ort.runtime.session_options import FATAL, WEIGHTS_FOLDER
+from sonnx_ort.runtime.session_options import FATAL, WEIGHTS_FOLDER, temporary_folder
 from sonnx_ort.runtime.violations import violations_raised, without_ticket
 
 Array = npt.NDArray[Any]
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+class Level(enum.StrEnum):
+    """How far ONNX Runtime optimizes a model."""
+
+    NONE = "none"
+    BASIC = "basic"
+    EXTENDED = "extended"
+    ALL = "all"
+
+
+_Levels = onnxruntime.GraphOptimizationLevel
+LEVELS = MappingProxyType(
+    {
+        Level.NONE: _Levels.ORT_DISABLE_ALL,
+        Level.BASIC: _Levels.ORT_ENABLE_BASIC,
+        Level.EXTENDED: _Levels.ORT_ENABLE_EXTENDED,
+        Level.ALL: _Levels.ORT_ENABLE_ALL,
+    }
+)
+"""The levels of ONNX Runtime."""
 
 
 def to_ort_value(array: Array) -> onnxruntime.OrtValue:
@@ -76,6 +99,35 @@ Outcome = Results | Failed
 """The result of a run."""
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How ONNX Runtime runs a model.
+
+    Attributes:
+        level: How far it optimizes the model.
+        providers: Its execution providers, in order.
+        native: Whether the model is enforced natively, so that some optimizers must be off.
+    """
+
+    level: Level = Level.NONE
+    providers: tuple[str, ...] = ("CPUExecutionProvider",)
+    native: bool = False
+
+
+UNOPTIMIZED = Settings()
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A model to run, or to optimize and give back if there are no feeds."""
+
+    model: bytes
+    folder: Path | None
+    feeds: Mapping[str, Array] | None
+    settings: Settings
+    names: tuple[str, ...] = ()
+
+
 class IsolatedRuns:
     """Runs models in a separate process, which is replaced if it dies.
 
@@ -97,21 +149,41 @@ class IsolatedRuns:
             self._process.kill()
         self._end()
 
-    def run(self, model: bytes, folder: Path | None, feeds: Mapping[str, Array]) -> Outcome:
-        """Run a model once, without optimizations.
+    def run(
+        self,
+        model: bytes,
+        folder: Path | None,
+        feeds: Mapping[str, Array],
+        settings: Settings = UNOPTIMIZED,
+        names: tuple[str, ...] = (),
+    ) -> Outcome:
+        """Run a model once.
 
-        The folder is that of the model's external data; None if it has none.
+        The folder is that of the model's external data; None if it has none. `names` are the
+        outputs that are wanted; all if there are none.
 
         Returns:
             The outputs, or why the run failed, including the death of the process.
         """
+        found: Outcome = self._done(_Job(model, folder, dict(feeds), settings, names))
+        return found
+
+    def optimize(self, model: bytes, settings: Settings) -> bytes | Failed:
+        """The model that ONNX Runtime makes of a model without external data, and runs.
+
+        Returns:
+            It, or why there is none, including the death of the process.
+        """
+        found: bytes | Failed = self._done(_Job(model, None, None, settings))
+        return found
+
+    def _done(self, job: _Job) -> Any:
         connection = self._started()
         try:
-            connection.send((model, folder, dict(feeds)))
-            outcome: Outcome = connection.recv()
+            connection.send(job)
+            return connection.recv()
         except (EOFError, ConnectionError):
             return _death(self._end())
-        return outcome
 
     def _started(self) -> Connection:
         if self._connection is None:
@@ -141,19 +213,38 @@ def _death(status: int) -> Failed:
 
 def _serve(connection: Connection) -> None:
     """Execute runs until the connection closes."""
+    sessions = _Sessions()
     with connection, silenced("sonnx_ort"):
         while True:
             try:
-                model, folder, feeds = connection.recv()
+                job: _Job = connection.recv()
             except EOFError:
                 return
-            connection.send(_outcome(model, folder, feeds))
+            connection.send(_outcome(job, sessions))
 
 
-def _outcome(model: bytes, folder: Path | None, feeds: Mapping[str, Array]) -> Outcome:
+class _Sessions:
+    """The last session, because the body of a loop runs many times."""
+
+    def __init__(self) -> None:
+        self._key: tuple[object, ...] = ()
+        self._session: onnxruntime.InferenceSession | None = None
+
+    def of(self, job: _Job) -> onnxruntime.InferenceSession:
+        """A session for a job."""
+        key = job.model, job.folder, job.settings
+        if self._session is None or key != self._key:
+            self._session = None
+            self._session, self._key = _session(job, _options(job)), key
+        return self._session
+
+
+def _outcome(job: _Job, sessions: _Sessions) -> Outcome | bytes:
     try:
         with violations_raised():
-            return _run(model, folder, feeds)
+            if job.feeds is None:
+                return _optimized(job)
+            return _run(job, job.feeds, sessions.of(job))
     except ContractViolation as violation:
         return Failed(str(violation), violated=True)
     except onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument as error:
@@ -163,22 +254,40 @@ def _outcome(model: bytes, folder: Path | None, feeds: Mapping[str, Array]) -> O
         return Failed(f"ONNX Runtime refuses: {error}")
 
 
-def _run(model: bytes, folder: Path | None, feeds: Mapping[str, Array]) -> Results:
+def _optimized(job: _Job) -> bytes:
+    with temporary_folder() as folder:
+        options = _options(job)
+        path = folder / "optimized.onnx"
+        options.optimized_model_filepath = str(path)
+        _session(job, options)
+        return path.read_bytes()
+
+
+def _options(job: _Job) -> onnxruntime.SessionOptions:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    if folder is not None:
-        options.add_session_config_entry(WEIGHTS_FOLDER, str(folder.resolve()))
-    proto = onnx.load_from_string(model)
+    options.graph_optimization_level = LEVELS[job.settings.level]
+    if job.folder is not None:
+        options.add_session_config_entry(WEIGHTS_FOLDER, str(job.folder.resolve()))
+    return options
+
+
+def _session(job: _Job, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+    proto = onnx.load_from_string(job.model)
     if any(entry.domain == DOMAIN for entry in proto.opset_import):
         prepare(options, Backend.PYTHON)
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
+    elif job.settings.native:
+        prepare(options, Backend.NATIVE)
+    return onnxruntime.InferenceSession(job.model, options, providers=list(job.settings.providers))
+
+
+def _run(job: _Job, feeds: Mapping[str, Array], session: onnxruntime.InferenceSession) -> Results:
+    names = list(job.names) or [output.name for output in session.get_outputs()]
     values = session.run_with_ort_values(
         names, {name: to_ort_value(array) for name, array in feeds.items()}
     )
     results = {name: to_array(value) for name, value in zip(names, values, strict=True)}
-    for node in proto.graph.node:
+    for node in onnx.load_from_string(job.model).graph.node:
         # A kernel's last output is a shape, or a ticket in its place, which is another in each run.
         if node.domain == DOMAIN and (shape := results.get(node.output[-1])) is not None:
             results[node.output[-1]] = without_ticket(shape)

@@ -39,7 +39,7 @@ class Fulfilment(enum.StrEnum):
     LEFT = "left to runs"
     NOT_ENFORCED = "not enforced"
     WAIVED = "waived"
-    MENDED = "mended"
+    MENDED = "fixed"
     MISSED = "missed"
 
     @property
@@ -57,12 +57,12 @@ _MET = frozenset({Fulfilment.PROVED, Fulfilment.IN_RUN, Fulfilment.AT_START, Ful
 
 _REASONING = {
     Fulfilment.PROVED: "It holds in every run; the evidence says why.",
-    Fulfilment.IN_RUN: "The rewritten model decides it in each run, and ends a run that breaks it.",
-    Fulfilment.AT_START: "ONNX Runtime starts no session in which these types differ.",
-    Fulfilment.LEFT: "It is left to each run, and no rewritten model is recorded that decides it.",
-    Fulfilment.NOT_ENFORCED: "It is not among what was asked to be enforced, and nothing does.",
-    Fulfilment.WAIVED: "It fails in every run that reaches the node; a waiver tolerates that.",
-    Fulfilment.MENDED: "A change mended it in the rewritten model, and left every result as it is.",
+    Fulfilment.IN_RUN: "The rewritten model checks it in each run, and a violation fails the run.",
+    Fulfilment.AT_START: "ONNX Runtime starts no session if these types differ.",
+    Fulfilment.LEFT: "Only a run can decide it, and the record has no rewritten model that does.",
+    Fulfilment.NOT_ENFORCED: "It was not selected to be enforced, and nothing enforces it.",
+    Fulfilment.WAIVED: "It fails in every run that reaches the node; a waiver accepts that.",
+    Fulfilment.MENDED: "A change fixed it in the rewritten model without changing any result.",
     Fulfilment.MISSED: "It fails in every run that reaches the node.",
 }
 
@@ -184,6 +184,7 @@ def _declarations(record: Record) -> Json:
         evidence.append(_report(REPORT_OF_REWRITTEN, record.rewritten))
     evidence.extend(_change(n, change) for n, change in enumerate(record.changes, start=1))
     evidence.extend(_mending(n, mending) for n, mending in enumerate(record.mendings, start=1))
+    evidence.extend(_audit(n, audit) for n, audit in enumerate(record.audits, start=1))
     claims = []
     waivers: dict[str, str] = {}
     for number, (obligation, way) in enumerate(zip(obligations, ways, strict=True), start=1):
@@ -210,7 +211,8 @@ def _declarations(record: Record) -> Json:
         ],
         "attestations": [
             {
-                "summary": "What sonnx_ort found of each rule of the SONNX profile at each node.",
+                "summary": "The status of each rule of the SONNX profile at each node, found by "
+                "sonnx_ort.",
                 "assessor": _ASSESSOR,
                 "map": list(_map(obligations, ways)),
             }
@@ -254,7 +256,8 @@ def _report(reference: str, analysis: Analysis) -> Json:
     return {
         "bom-ref": reference,
         "propertyName": NAMESPACE + "report",
-        "description": f"All that sonnx_ort found of '{analysis.files.name}' before any run.",
+        "description": f"The complete report of sonnx_ort on '{analysis.files.name}', made before "
+        "any run.",
         "data": [_attached("report.json", analysis.report)],
     }
 
@@ -265,6 +268,18 @@ def _mending(number: int, mending: Mending) -> Json:
         "propertyName": NAMESPACE + "mending",
         "description": str(mending),
         "data": [_attached("mending.json", dataclasses.asdict(mending))],
+    }
+
+
+def _audit(number: int, audit: Document) -> Json:
+    counts = cast(Mapping[str, int], audit["counts"])
+    found = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    return {
+        "bom-ref": f"audit:{number}",
+        "propertyName": NAMESPACE + "audit",
+        "description": f"Nodes of one run by what their results are: {found}. Run: "
+        f"{audit['source']}.",
+        "data": [_attached("audit.json", audit)],
     }
 
 

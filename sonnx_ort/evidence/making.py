@@ -4,6 +4,7 @@ import datetime as dt
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,6 +16,7 @@ from sonnx_ort.evidence.changes import changes
 from sonnx_ort.evidence.cyclonedx import cyclonedx
 from sonnx_ort.evidence.record import (
     Analysis,
+    Document,
     Mending,
     ModelFiles,
     Record,
@@ -40,7 +42,7 @@ def check_place_of_record(record: Path, proto: onnx.ModelProto, *models: Path) -
     check_place(record)
     external = [m.parent / location for m in models for location in external_locations(proto)]
     if any(same_file(record, path) for path in (*models, *external)):
-        raise SonnxError(f"'{record}' is a file of the model; give the record one of its own")
+        raise SonnxError(f"'{record}' is a file of the model; give the record another file")
 
 
 def record_of_check(
@@ -52,7 +54,7 @@ def record_of_check(
         SonnxError: The report omits rules, or a file cannot be read.
     """
     if report.left_out.rules:
-        raise SonnxError("a record tells of all rules; leave out what selects some")
+        raise SonnxError("a record covers all rules; remove the options that select rules")
     original = Analysis(model_files(path, model), _document(report))
     options = _demanded(report.demands) | {"backend": backend.value}
     return Record(options, versions(), original)
@@ -170,9 +172,13 @@ def _document(report: Report) -> dict[str, object]:
 
 
 def record_check(
-    model: Path, report: Report, record: Path, backend: Backend = Backend.PYTHON
+    model: Path,
+    report: Report,
+    record: Path,
+    backend: Backend = Backend.PYTHON,
+    audits: Sequence[Document] = (),
 ) -> None:
-    """Write the record of a check.
+    """Write the record of a check, and of audits of the same model.
 
     The report must have the waivers and all rules; an existing record is replaced.
 
@@ -183,4 +189,5 @@ def record_check(
     check_place_of_record(record, source.proto, model)
     if source.sha256 != report.identity.sha256:
         raise SonnxError(f"'{model}' was changed while it was checked; check it again")
-    write_text(record, cyclonedx(record_of_check(model, source, report, backend)))
+    made = record_of_check(model, source, report, backend)
+    write_text(record, cyclonedx(replace(made, audits=tuple(audits))))

@@ -137,6 +137,7 @@ class Record:
         rewritten: The rewritten model; None if a model was only checked.
         changes: The nodes in which the two differ.
         mendings: The changes of `conform` among them, in the order in which they were made.
+        audits: The audits of runs of the model, as `docs/audit.md` documents them.
     """
 
     options: Mapping[str, str]
@@ -145,6 +146,7 @@ class Record:
     rewritten: Analysis | None = None
     changes: tuple[Change, ...] = ()
     mendings: tuple[Mending, ...] = ()
+    audits: tuple[Document, ...] = ()
 
     def checked_in_runs(self) -> frozenset[Place]:
         """The rules that each run of the rewritten model checks, by its own analysis."""

@@ -63,20 +63,25 @@ def read_record(path: Path) -> Record:
     except OSError as error:
         raise SonnxError(f"'{path}' cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise SonnxError(f"'{path}' is no JSON: {error}") from error
+        raise SonnxError(f"'{path}' is not JSON: {error}") from error
     try:
         found = _options(document)["format"]
         altered = document["serialNumber"] != serial_number(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise SonnxError(f"'{path}' is no record of sonnx_ort") from error
+        raise SonnxError(f"'{path}' is not a record of sonnx_ort") from error
     if found != FORMAT:
-        raise SonnxError(f"'{path}' is a record in the form {found}, and this one reads {FORMAT}")
+        raise SonnxError(
+            f"'{path}' is a record in the format {found}, but this version reads {FORMAT}"
+        )
     if altered:
-        raise SonnxError(f"'{path}' was altered after it was written: its serial number says so")
+        raise SonnxError(
+            f"'{path}' was changed after it was written: its serial number does not match its "
+            "content"
+        )
     try:
         return _record(document)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise SonnxError(f"'{path}' is no whole record of sonnx_ort ({error!r})") from error
+        raise SonnxError(f"'{path}' is not a complete record of sonnx_ort ({error!r})") from error
 
 
 def follows(record: Record, path: Path) -> bool:
@@ -117,6 +122,7 @@ def _record(document: _Part) -> Record:
             )
             for _, content in _attachments(document, "mending")
         ),
+        audits=tuple(content for _, content in _attachments(document, "audit")),
     )
 
 
@@ -155,9 +161,9 @@ class Verification:
     """The result of comparing a model with a record.
 
     Attributes:
-        recorded_as: Which of the record's models it is; None if it is neither.
+        recorded_as: Which of the record's models it is; None if it is none of them.
         differences: What differs from the record, each as a sentence.
-        versions: The versions that have changed; not a difference by themselves.
+        versions: The versions that have changed since; these alone are no difference.
     """
 
     recorded_as: RecordedAs | None
@@ -166,25 +172,26 @@ class Verification:
 
     @property
     def kept(self) -> bool:
-        """Whether it is a recorded model with the same analysis today."""
+        """Whether it is a recorded model, and a new analysis gives the same."""
         return not self.differences
 
     def lines(self) -> Iterator[str]:
         """The result as lines of text."""
         if self.recorded_as is None:
-            yield "no model of this record"
+            yield "this model is not in the record"
         else:
-            yield f"the {self.recorded_as} model of this record"
+            yield f"this is the {self.recorded_as} model of the record"
         yield from (f"differs: {difference}" for difference in self.differences)
         yield from (f"version: {version}" for version in self.versions)
-        yield "kept" if self.kept else f"{len(self.differences)} not as recorded"
+        count = len(self.differences)
+        yield "no difference" if self.kept else f"{count} difference{'' if count == 1 else 's'}"
 
 
 def verify(model: str | os.PathLike[str], record: str | os.PathLike[str]) -> Verification:
-    """Verify that a model is the recorded one, and that its analysis gives the same today.
+    """Verify that a record has a model, and that a new analysis gives what the record says.
 
-    The recorded demands apply. If the record has a rewritten model, the original is rewritten again
-    for comparison, without being written.
+    The recorded options apply. For the original of a rewritten model, the rewrite is repeated too,
+    and compared; no file is written.
 
     Args:
         model: The model's file.
@@ -194,7 +201,7 @@ def verify(model: str | os.PathLike[str], record: str | os.PathLike[str]) -> Ver
         Which model it is, and what differs.
 
     Raises:
-        SonnxError: A file cannot be read, or the record is not one.
+        SonnxError: A file cannot be read, or is not a record.
     """
     path = Path(model)
     stored = read_record(Path(record))
@@ -205,7 +212,9 @@ def verify(model: str | os.PathLike[str], record: str | os.PathLike[str]) -> Ver
     by_digest[stored.original.files.sha256] = (RecordedAs.ORIGINAL, stored.original)
     if sha256 not in by_digest:
         known = " and ".join(f"{digest} ({which})" for digest, (which, _) in by_digest.items())
-        return Verification(None, (f"the model: its SHA-256 is {sha256}, recorded is {known}",))
+        return Verification(
+            None, (f"the model: its SHA-256 is {sha256}, but the record has {known}",)
+        )
     recorded_as, recorded = by_digest[sha256]
     with collector_paused():
         differences = tuple(_differences(path, Path(record), stored, recorded, recorded_as))
@@ -217,7 +226,7 @@ def _differences(
 ) -> Iterator[str]:
     yield from _expired(recorded)
     if stored.versions.get("sonnx_ort") == versions()["sonnx_ort"] and not follows(stored, record):
-        yield "the record: what it claims does not follow from the reports in it"
+        yield "the record: its claims do not follow from its reports"
     model = read(path)
     try:
         check_external_data(model.proto, path.parent)
@@ -230,7 +239,7 @@ def _differences(
     try:
         today = analyse(path, model, choices, found.external)
     except SonnxError as error:
-        yield f"it cannot be analysed today: {error}"
+        yield f"the model cannot be analyzed today: {error}"
         return
     yield from differing_obligations(recorded, today)
     yield from differing_surroundings(recorded, today)
@@ -246,7 +255,7 @@ def _differing_rewriting(
         proto = apply(plan(conformed)).to_proto()
         content = require_serializable(proto)
     except SonnxError as error:
-        yield f"it cannot be rewritten today: {error}"
+        yield f"the model cannot be rewritten today: {error}"
         return
     sha256 = hashlib.sha256(content).hexdigest()
     if sha256 != recorded.files.sha256:

@@ -12,7 +12,7 @@ _SHOWN = 5
 
 
 def conformity_report(conformed: Conformed, *, every: bool = False) -> str:
-    """The text of what was changed, rule by rule, and of what is violated still.
+    """The text of what was changed, rule by rule, and of what is still violated.
 
     Args:
         conformed: What `conform` gives.
@@ -20,7 +20,7 @@ def conformity_report(conformed: Conformed, *, every: bool = False) -> str:
     """
     lines = [*_mended(conformed.changes)]
     if every and conformed.changes:
-        lines += ["", "the changes", *(f"  {change}" for change in conformed.changes)]
+        lines += ["", "changes", *(f"  {change}" for change in conformed.changes)]
     lines += [*_left_out(conformed), *_remaining(conformed, every=every), "", _summary(conformed)]
     return "\n".join(lines).strip("\n")
 
@@ -28,7 +28,7 @@ def conformity_report(conformed: Conformed, *, every: bool = False) -> str:
 def _mended(changes: tuple[Made, ...]) -> Iterator[str]:
     counts = Counter((o.rule.id, _title(change)) for change in changes for o in change.mended)
     if counts:
-        yield "mended"
+        yield "fixed"
         yield from _table(counts)
 
 
@@ -45,7 +45,7 @@ def _table(counts: Counter[tuple[str, str]]) -> Iterator[str]:
 
 def _left_out(conformed: Conformed) -> Iterator[str]:
     if conformed.left_out:
-        yield from ("", "left out, because a run gave other bits with it")
+        yield from ("", "left out, because a run gave other bits")
         yield from (f"  {change}" for change in conformed.left_out)
 
 
@@ -55,7 +55,7 @@ def _remaining(conformed: Conformed, *, every: bool) -> Iterator[str]:
         places.setdefault((obligation.rule.id, reason), []).append(obligation.place)
     if not places:
         return
-    yield from ("", "violated still")
+    yield from ("", "still violated")
     counts = Counter({key: len(found) for key, found in places.items()})
     for line, (key, _) in zip(_table(counts), counts.most_common(), strict=True):
         yield line

@@ -116,14 +116,14 @@ def _indented(text: str) -> Iterator[str]:
 def _compared(comparison: Comparison) -> Iterator[str]:
     differing = len(comparison.mismatches)
     yield (
-        f"values of a name in both: {len(comparison.same)} the same, {differing} different; "
+        f"values with the same name in both: {len(comparison.same)} equal, {differing} different; "
         f"{comparison.only_first} only in A, {comparison.only_second} only in B"
     )
     if comparison.incomparable:
-        yield f"not compared, since they are no tensors: {', '.join(comparison.incomparable)}"
+        yield f"not compared, because they are not tensors: {', '.join(comparison.incomparable)}"
     if any(comparison.inner_nodes):
         inner = " and ".join(
-            f"{count} of {letter}"
+            f"{count} in {letter}"
             for letter, count in zip(_LETTERS, comparison.inner_nodes, strict=True)
         )
-        yield f"not compared: values in subgraphs and functions ({inner} nodes lie there)"
+        yield f"not compared: values in subgraphs and functions (nodes: {inner})"

@@ -46,12 +46,12 @@ def describe_operator(name: str) -> OperatorDescription:
 
 _WHY: Mapping[Subject, str] = MappingProxyType(
     {
-        Subject.TYPES: "ONNX Runtime 1.32.0 starts no session where these types differ.",
-        Subject.STORAGE: "ONNX Runtime 1.32.0 stores a sparse initializer densely, silently: "
-        "an element that the file does not have is 0.",
-        Subject.GRAPH: "A model that does not keep it computes the same, but what it means depends "
-        "on more than the file and the profile.",
-        Subject.HELD: "ONNX Runtime 1.32.0 refuses what breaks it, with an error.",
+        Subject.TYPES: "ONNX Runtime 1.32.0 starts no session if these types differ.",
+        Subject.STORAGE: "ONNX Runtime 1.32.0 silently stores a sparse initializer densely: "
+        "an element that the file omits is 0.",
+        Subject.GRAPH: "A model that violates it computes the same, but its meaning depends on "
+        "more than the file and the profile.",
+        Subject.HELD: "ONNX Runtime 1.32.0 rejects a violation with an error.",
     }
 )
 """What happens without enforcement if a rule is violated before a run."""
@@ -94,7 +94,7 @@ class Explanation:
             "why": self.why,
             "keeps": self.example.kept,
             "breaks": self.example.broken,
-            "to mend": self.example.mended,
+            "to fix": self.example.mended,
         }
         lines = (f"  {name + ':':9}{text}" for name, text in parts.items() if text)
         return "\n".join([f"{self.id}: {self.sentence}", *lines])
@@ -168,7 +168,7 @@ def alike(rules: Iterable[Explanation]) -> list[tuple[Explanation, ...]]:
 
 def _together(group: Sequence[Explanation]) -> Explanation:
     """One explanation for several rules, with the sources of each."""
-    sources = f"\n{' ' * 11}".join(f"{rule.source}; {rule.stated}" for rule in group)
+    sources = f"\n{' ' * 11}".join(f"{rule.source}; stated: {rule.stated}" for rule in group)
     ids = ", ".join(rule.id for rule in group)
     return replace(group[0], id=ids, source=sources, stated="", later="")
 
@@ -196,9 +196,9 @@ def _kernels(rule: Rule) -> str:
     if rule.needed_before is None:
         return ""
     return (
-        f"needed for versions of ONNX Runtime before {rule.needed_before} only, which compute it "
-        "wrongly; the python backend enforces it if one of them is installed, the native backend "
-        "always, for any version may run its model"
+        f"needed only for versions of ONNX Runtime before {rule.needed_before}, which compute "
+        "wrong results; the python backend enforces it if such a version is installed, the native "
+        "backend always, because any version may run its model"
     )
 
 
@@ -213,12 +213,12 @@ def _statement(source: Source) -> str:
             statement = {
                 Words.AS_WRITTEN: "in these words",
                 Words.CHANGED: "in other words",
-                Words.OURS: "in substance, the words are ours",
+                Words.OURS: "in substance, in our words",
             }[words]
         case standing, _:
             statement = {
-                Standing.BY_ANALOGY: "no, ours by analogy",
-                Standing.OWN: "no, our own",
+                Standing.BY_ANALOGY: "no, added by analogy",
+                Standing.OWN: "no, added by this project",
             }[standing]
     return f"{statement}. {source.remark}" if source.remark else statement
 

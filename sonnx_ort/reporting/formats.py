@@ -50,7 +50,7 @@ def junit_report(check: Check) -> str:
 
 
 def _suite(check: Check, model: CheckedModel) -> ET.Element:
-    suite = ET.Element("testsuite", {"name": _text(model.name)})
+    suite = ET.Element("testsuite", {"name": in_xml(model.name)})
     if model.report is None:
         case = ET.SubElement(suite, "testcase", {"classname": "model", "name": "is usable"})
         _outcome(case, "error", "InvalidModel", model.error)
@@ -89,7 +89,7 @@ def _properties(report: Report) -> ET.Element:
 
 def _case(check: Check, obligation: Obligation) -> ET.Element:
     case = ET.Element(
-        "testcase", {"classname": _text(obligation.place), "name": obligation.rule.id}
+        "testcase", {"classname": in_xml(obligation.place), "name": obligation.rule.id}
     )
     if check.fails(obligation):
         _outcome(case, "failure", obligation.status, obligation.evidence, str(obligation))
@@ -99,11 +99,11 @@ def _case(check: Check, obligation: Obligation) -> ET.Element:
 
 
 def _outcome(case: ET.Element, outcome: str, kind: str, message: str, text: str = "") -> None:
-    element = ET.SubElement(case, outcome, {"type": kind, "message": _text(message)})
-    element.text = _text(text) or None
+    element = ET.SubElement(case, outcome, {"type": kind, "message": in_xml(message)})
+    element.text = in_xml(text) or None
 
 
-def _text(text: str) -> str:
+def in_xml(text: str) -> str:
     """Replace the characters that XML does not allow, but names in a model may have."""
     return _NOT_IN_XML.sub("\ufffd", text)
 

@@ -36,7 +36,7 @@ def _lines(check: Check, model: CheckedModel) -> Iterator[str]:
             if len(alike) > 1:
                 text.append(f"and at {counted(len(alike) - 1, 'more place')}")
             if first.hint:
-                text.append(f"to mend it: {in_commands(first.hint)}")
+                text.append(f"to fix it: {in_commands(first.hint)}")
             yield _command(level, model.name, first.rule.id, "\n".join(text))
     runtime = model.report.counts["runtime"]
     if runtime and model.report.ok:

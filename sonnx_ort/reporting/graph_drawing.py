@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from itertools import count
+from types import MappingProxyType
 
 from sonnx_ort.reporting.checked_models import GraphOutline, Vertex, VertexKind
 from sonnx_ort.reporting.layout import Layout, Line, Point, Size, lay_out
@@ -37,19 +38,31 @@ def text_width(text: str) -> float:
     return (len(text) + wide) * _CHARACTER
 
 
-_TOLD = {
+Words = Mapping[NodeState | None, str]
+"""What the state of a node means; None is that of a node without one."""
+
+STATUS_WORDS: Words = {
     NodeState.VIOLATED: "violated in every run",
     NodeState.RUNTIME: "checked in each run",
     NodeState.PROVED: "proved",
-    NodeState.NOT_ASKED_FOR: "in the profile, not looked at",
+    NodeState.NOT_ASKED_FOR: "in the profile, not enforced",
     None: "no rules",
 }
 
 _WORDS = {
     VertexKind.INPUT: "input",
     VertexKind.OUTPUT: "output",
-    VertexKind.CAPTURED: "from outside",
+    VertexKind.CAPTURED: "value of an outer graph",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a node looks: its state, None if it has none, and what that means."""
+
+    state: NodeState | None
+    words: str
+
 
 SIGNS = {
     NodeState.VIOLATED: "M3 3l8 8M11 3l-8 8",
@@ -60,16 +73,12 @@ SIGNS = {
 """The symbols that are drawn in addition to the colour, in a square of 14 pixels."""
 
 
-def draw_node(
-    vertex: Vertex, corner: Point, size: Size, state: NodeState | None, attributes: str
-) -> str:
-    """Draw a node.
-
-    The state is None if no rule applies to the node.
-    """
+def draw_node(vertex: Vertex, corner: Point, size: Size, look: "Look", attributes: str) -> str:
+    """Draw a node."""
+    state = look.state
     (x, y), (width, height) = corner, size
     middle = x + width / 2
-    title = f"{vertex.operator} '{vertex.label}': {_state_in_words(vertex, state)}"
+    title = f"{vertex.operator} '{vertex.label}': {_state_in_words(vertex, look)}"
     operator, label = shortened(vertex.operator), shortened(vertex.label)
     sign = ""
     if state is not None:
@@ -84,10 +93,10 @@ def draw_node(
     )
 
 
-def _state_in_words(vertex: Vertex, state: NodeState | None) -> str:
+def _state_in_words(vertex: Vertex, look: "Look") -> str:
     if vertex.kind is VertexKind.CALL:
-        return "a call; nothing in the function is checked"
-    return _TOLD[state]
+        return "a call of a function, whose nodes are not checked"
+    return look.words
 
 
 def draw_value(vertex: Vertex, corner: Point, size: Size, attributes: str) -> str:
@@ -138,12 +147,19 @@ _BOLD = 1.1
 """The relative width of bold text."""
 
 
-def draw(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) -> str:
+def draw(
+    graph: GraphOutline,
+    states: Mapping[NodeKey, NodeState],
+    words: Words = STATUS_WORDS,
+    links: Mapping[NodeKey, str] = MappingProxyType({}),
+) -> str:
     """Draw a graph with its subgraphs.
 
     Args:
         graph: The graph.
         states: The state of each node to which a rule applies.
+        words: What the states mean.
+        links: Places of the page to which nodes lead, such as "#n7".
 
     Returns:
         An `svg` element without scripts; all names in it are escaped. Each node is a `g` with the
@@ -151,7 +167,7 @@ def draw(graph: GraphOutline, states: Mapping[NodeKey, NodeState]) -> str:
     """
     sheet = _Sheet(graph)
     width, height = (side + 2 * _MARGIN for side in sheet.size)
-    pen = _Pen(states)
+    pen = _Pen(states, words, links)
     pen.draw(sheet, (_MARGIN, _MARGIN))
     return (
         f'<svg id="graph" width="{width:.0f}" '
@@ -200,9 +216,14 @@ def _size(vertex: Vertex, bodies: Sequence[_Sheet]) -> Size:
 class _Pen:
     """Draws sheets, and numbers the vertices of all of them."""
 
-    def __init__(self, states: Mapping[NodeKey, NodeState]) -> None:
+    def __init__(
+        self,
+        states: Mapping[NodeKey, NodeState],
+        words: Words,
+        links: Mapping[NodeKey, str],
+    ) -> None:
         self.strokes: list[str] = []
-        self._states = states
+        self._states, self._words, self._links = states, words, links
         self._numbers = count()
 
     def draw(self, sheet: _Sheet, origin: Point) -> None:
@@ -223,9 +244,13 @@ class _Pen:
             if not vertex.is_node:
                 self.strokes.append(draw_value(vertex, corner, size, attributes))
                 continue
-            state = self._states.get((vertex.label, sheet.graph.path))
-            key = f'data-key="{escape(node_key(vertex.label, sheet.graph.path))}"'
-            self.strokes.append(draw_node(vertex, corner, size, state, f"{attributes} {key}"))
+            place = vertex.label, sheet.graph.path
+            state = self._states.get(place)
+            look = Look(state, self._words[state])
+            key = f'data-key="{escape(node_key(*place))}"'
+            drawn = draw_node(vertex, corner, size, look, f"{attributes} {key}")
+            link = self._links.get(place)
+            self.strokes.append(f'<a href="{link}">{drawn}</a>' if link else drawn)
             self._draw_bodies(vertex, sheet.bodies[index], corner)
 
     def _draw_bodies(self, vertex: Vertex, sheets: Sequence[_Sheet], corner: Point) -> None:

@@ -4,13 +4,8 @@ The page loads nothing. Its content security policy allows only its own scripts 
 a name in a model stays harmless even if escaping fails.
 """
 
-import base64
-import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from html import escape
-from importlib.resources import files
-from pathlib import PurePath
 from string import Template
 
 from sonnx_ort.errors import SonnxError
@@ -20,13 +15,19 @@ from sonnx_ort.obligations.report import Extent, Report
 from sonnx_ort.options import PROFILE, name_operators
 from sonnx_ort.profile.rule import Status
 from sonnx_ort.reporting.checked_models import Check, GraphOutline
-from sonnx_ort.reporting.graph_drawing import SIGNS, draw
+from sonnx_ort.reporting.graph_drawing import draw
+from sonnx_ort.reporting.page_parts import (
+    as_data,
+    asset,
+    digest,
+    file_and_folder,
+    folder_line,
+    sign,
+)
 from sonnx_ort.reporting.remedies import in_commands, next_command
 from sonnx_ort.reporting.symbols import symbols_of
 from sonnx_ort.reporting.text_report import reach
 from sonnx_ort.reporting.verdict import NodeState, counted, node_states, verdict
-
-_PAGE = files("sonnx_ort.reporting") / "page"
 
 _WORDS = {
     Status.VIOLATED: "violated",
@@ -38,7 +39,7 @@ _LEGEND = {
     NodeState.VIOLATED: "violated in every run",
     NodeState.RUNTIME: "checked in each run",
     NodeState.PROVED: "proved",
-    NodeState.NOT_ASKED_FOR: "in the profile, not looked at",
+    NodeState.NOT_ASKED_FOR: "in the profile, not enforced",
 }
 
 
@@ -51,8 +52,8 @@ def html_page(check: Check) -> str:
     model = check.models[0]
     if len(check.models) > 1 or model.report is None or model.graph is None:
         raise SonnxError(
-            f"a page is for one model, and these are {len(check.models)}; write a page for each, "
-            "or choose another --format"
+            f"--format html is for one model, and {len(check.models)} are given; write a page for "
+            "each, or choose another format"
         )
     return html_report(model.report, model.graph, model.name)
 
@@ -70,20 +71,20 @@ def html_report(report: Report, graph: GraphOutline, name: str) -> str:
         filter, the coverage of each operator and the findings. The page contains the report in
         JSON.
     """
-    style, script = _asset("report.css"), _asset("report.js")
+    style, script = asset("report.css"), asset("report.js")
     result = verdict(report)
-    file, folder = _names(name)
-    return Template(_asset("report.html")).substitute(
+    file, folder = file_and_folder(name)
+    return Template(asset("report.html")).substitute(
         title=escape(f"{result.word}: {file}{f' in {folder}' if folder else ''}"),
         name=escape(file),
-        folder=f'<p class="folder">in <bdi>{escape(folder)}</bdi></p>' if folder else "",
+        folder=folder_line(folder),
         style=style,
         script=script,
-        style_digest=_digest(style),
-        script_digest=_digest(script),
+        style_digest=digest(style),
+        script_digest=digest(script),
         verdict=result.word,
         verdict_class=result.state,
-        verdict_sign=_sign(result.state),
+        verdict_sign=sign(result.state),
         verdict_detail=result.detail,
         next_command=escape(next_command(report, name)),
         counts=_counts(report),
@@ -97,33 +98,9 @@ def html_report(report: Report, graph: GraphOutline, name: str) -> str:
         findings=_findings(report.findings),
         violations=escape(in_commands(report.describe_violations())),
         sign_templates=_sign_templates(),
-        report=_as_data(report.to_document()),
-        view=_as_data({"groups": _groups(report), "hints": _hints(report)}),
+        report=as_data(report.to_document()),
+        view=as_data({"groups": _groups(report), "hints": _hints(report)}),
     )
-
-
-def _names(name: str) -> tuple[str, str]:
-    """The name of a file, and the folder that it is in; empty if it is given without one."""
-    if name == "-":
-        return "standard input", ""
-    path = PurePath(name)
-    return path.name, "" if path.name == name else str(path.parent)
-
-
-def _asset(name: str) -> str:
-    return (_PAGE / name).read_text(encoding="utf-8")
-
-
-def _digest(content: str) -> str:
-    """The hash by which the content security policy of the page allows a script or a style."""
-    digest = hashlib.sha256(content.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def _as_data(document: object) -> str:
-    """JSON, escaped so that nothing in it can end its element."""
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
 
 
 def _groups(report: Report) -> list[list[int]]:
@@ -146,20 +123,14 @@ def _hints(report: Report) -> dict[int, str]:
     return {at: in_commands(o.hint) for at, o in enumerate(report.obligations) if o.hint}
 
 
-def _sign(state: NodeState) -> str:
-    return (
-        f'<svg class="sign" viewBox="0 0 14 14" aria-hidden="true"><path d="{SIGNS[state]}"/></svg>'
-    )
-
-
 def _sign_templates() -> str:
     states = (NodeState(status.value) for status in Status)
-    return "".join(f'<template id="sign-{state}">{_sign(state)}</template>' for state in states)
+    return "".join(f'<template id="sign-{state}">{sign(state)}</template>' for state in states)
 
 
 def _counts(report: Report) -> str:
     rows = (
-        f'<li class="{status}">{_sign(NodeState(status.value))} '
+        f'<li class="{status}">{sign(NodeState(status.value))} '
         f"{report.counts[status.value]:,} {_WORDS[status]}</li>"
         for status in _WORDS
     )
@@ -175,11 +146,13 @@ def _not_covered(report: Report) -> str:
     if not_covered:
         parts.append(f"{not_covered:,} of operators without rules (nothing is checked there)")
     if not_requested:
-        parts.append(
-            f"{not_requested:,} not looked at for the verdict (--operators {PROFILE} looks at all)"
-        )
+        parts.append(f"{not_requested:,} not enforced (--operators {PROFILE} covers all)")
     nodes = f"{counted(total, 'node')}{': ' if parts else ''}{', '.join(parts)}."
-    return f"{nodes} Of some rules only; {report.left_out}." if report.left_out.rules else nodes
+    return (
+        f"{nodes} Not all rules are reported; {report.left_out}."
+        if report.left_out.rules
+        else nodes
+    )
 
 
 def _facts(report: Report, graph: str) -> Iterator[str]:
@@ -191,7 +164,7 @@ def _facts(report: Report, graph: str) -> Iterator[str]:
         "Operators": name_operators(report.demands.operators),
         "Settings": report.settings,
         "Graph": graph,
-        "Operands": f"the rank of {known.known_rank:,} of {known.count:,} is known, all sizes of "
+        "Operands": f"the rank is known for {known.known_rank:,} of {known.count:,}, all sizes for "
         f"{known.known_sizes:,}",
         "SHA-256 of the model": identity.sha256,
         "Opsets": ", ".join(opsets),
@@ -203,7 +176,7 @@ def _facts(report: Report, graph: str) -> Iterator[str]:
 
 
 def _legend() -> str:
-    rows = (f'<li class="{s}">{_sign(s)} {words}</li>' for s, words in _LEGEND.items())
+    rows = (f'<li class="{s}">{sign(s)} {words}</li>' for s, words in _LEGEND.items())
     return "".join([*rows, "<li>without a sign: no rules</li>"])
 
 
@@ -234,7 +207,7 @@ def _coverage(report: Report) -> str:
     )
     return (
         '<table><thead><tr><th scope="col">Operator</th><th scope="col" class="number">Nodes</th>'
-        '<th scope="col">Profile</th><th scope="col">Would be found</th></tr></thead><tbody>'
+        '<th scope="col">Profile</th><th scope="col">If enforced</th></tr></thead><tbody>'
         f"{rows}</tbody></table>"
     )
 

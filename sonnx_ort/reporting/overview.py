@@ -18,7 +18,7 @@ from sonnx_ort.reporting.terminal import Colour, Paint, in_columns, paint_of, wr
 from sonnx_ort.reporting.verdict import NodeState, counted, verdict
 
 MENDABLE = "[*]"
-"""The mark of a violation that `conform` can mend."""
+"""The mark of a violation that `conform` can fix."""
 
 _NODES_SHOWN = 3
 _RULES_SHOWN = 10
@@ -90,11 +90,11 @@ def _paragraph(alike: Sequence[Obligation], colour: Colour, paint: Paint) -> lis
     if first.waived:
         return lines
     if first.hint:
-        lines += wrapped(f"to mend it: {in_commands(first.hint)}", "  ")
+        lines += wrapped(f"to fix it: {in_commands(first.hint)}", "  ")
     mendable = sum(bool(o.mendable) for o in alike)
     if mendable:
         share = "it" if mendable == len(alike) else f"{mendable} of {len(alike)}"
-        lines.append(f"  {MENDABLE} sonnx-ort conform mends {share}")
+        lines.append(f"  {MENDABLE} sonnx-ort conform fixes {share}")
     return lines
 
 
@@ -114,7 +114,7 @@ def _rules(counts: Counter[Rule]) -> list[str]:
     rows = [(f"{n:,}", rule.id, rule.sentence) for rule, n in counts.most_common(_RULES_SHOWN)]
     lines = [_cut(line) for line in in_columns(rows, "  ")]
     if len(counts) > _RULES_SHOWN:
-        lines.append(f"  and {counted(len(counts) - _RULES_SHOWN, 'rule')} more; -v has all")
+        lines.append(f"  and {counted(len(counts) - _RULES_SHOWN, 'rule')} more; -v shows all")
     return lines
 
 
@@ -132,12 +132,12 @@ def _counts(report: Report) -> list[str]:
     passed_over = sum(c.nodes for c in report.coverage if c.extent is not Extent.ENFORCED)
     lines = [f"proved for every run: {counted(report.counts['proved'], 'obligation')}"]
     if passed_over and name_operators(report.demands.operators) != PROFILE:
-        lines.append(f"nodes not looked at: {passed_over:,}; --operators {PROFILE} looks at all")
+        lines.append(f"nodes not enforced: {passed_over:,}; --operators {PROFILE} covers all")
     if outside:
         lines.append(f"nodes of operators outside the profile: {outside:,}")
     if found:
         lines.append(f"findings, which change no result: {kinds}")
-    lines.append("-v shows all of it, --statistics a table of rules")
+    lines.append("-v shows everything, --statistics a table of rules")
     return [line for text in lines for line in wrapped(text, "")]
 
 
@@ -163,7 +163,7 @@ def _row(model: CheckedModel) -> tuple[str, ...]:
     counts = report.counts
     mendable = f" ({MENDABLE} {len(report.mendable):,})" if report.mendable else ""
     violated = f"{len(report.violations):,} violated{mendable}"
-    others = f"{counts['runtime']:,} in runs, {counts['proved']:,} proved"
+    others = f"{counts['runtime']:,} checked in runs, {counts['proved']:,} proved"
     return model.name, "kept" if report.ok else "violated", f"{violated}, {others}"
 
 
@@ -186,7 +186,7 @@ def _summary(check: Check) -> list[str]:
     counts = Counter(o.rule for report in violated.values() for o in report.violations)
     worst = max(violated, key=lambda name: len(violated[name].violations))
     verb = next_command(violated[worst], worst)
-    return [*lines, "violated most:", *_rules(counts), "", f"next: {verb}"]
+    return [*lines, "most violated:", *_rules(counts), "", f"next: {verb}"]
 
 
 def statistics(check: Check, *, coloured: bool = False) -> str:

@@ -30,12 +30,12 @@ _MADE_BY = "Made by `python -m sonnx_ort.reporting.rules_pages docs`."
 
 _AGAINST_KERNELS = "\n".join(
     textwrap.wrap(
-        f"{', '.join(f'`{r.id}`' for r in RULES.values() if r.needed_before)} are no rules of the "
-        "profile: they exist only because kernels of ONNX Runtime were wrong, and say before "
-        "which version. With the python backend, and in `check` for it, such a rule is proved "
-        "where no older version is installed, and its kernels let the results pass. A model that "
-        "the native backend enforces is a file that any version may run: its guards stay. "
-        "`needed_before` in JSON reports tells these rules apart.",
+        f"{', '.join(f'`{r.id}`' for r in RULES.values() if r.needed_before)} are not rules of "
+        "the profile. They exist only because kernels of ONNX Runtime were wrong, and each names "
+        "the version before which it is needed. For the python backend, such a rule is proved if "
+        "no older version is installed, and its kernels do not check it. The native backend "
+        "always guards these rules, because any version may run its models. JSON reports mark "
+        "them with `needed_before`.",
         100,
     )
 )
@@ -43,27 +43,27 @@ _AGAINST_KERNELS = "\n".join(
 _HEAD = f"""\
 # The rules
 
-Each operator has a page. It says what the operator computes and what ONNX Runtime does today where
-nothing enforces its rules, as measured; and of each rule what it demands, where that is written,
-whose rule and whose words it is, the permanent tag of the same demand in the later drafts of the
-SONNX working group, why it matters, what keeps and what breaks it, and how to mend that.
-`sonnx-ort explain RULE` tells of one rule; JSON reports carry where it is written, under `rules`.
+Each operator has a page. It says what the operator computes, and what ONNX Runtime was measured to
+do without enforcement. For each rule it gives the demand, its source and wording, the tag of the
+same demand in later drafts of the SONNX working group, why the rule matters, an example that keeps
+it, one that breaks it, and a remedy. `sonnx-ort explain RULE` shows one rule; JSON reports give the
+source of each rule under `rules`.
 
 {_MADE_BY}
 
 ## Where the documents leave something open
 
-- Typed `Div` on floats states that B contains no null values, and a formula that gives inf and
-  NaN for them. The formula is followed, with the signs of IEEE 754, as the later drafts say too:
-  a zero divisor of floats is a result, no violation.
-- The typed section on integers is still to be completed. What is enforced there is `Div.int.*`.
-- What the smallest value divided by -1 is, no document and no later draft says. ONNX Runtime ends
-  the process at int32 and int64; here it is a violation, `Div.int.C2`.
-- A size of 0 against a size of 1 cannot be broadcast: by the given document and the working
-  group's draft it is neither the largest nor 1. The October drafts of Add, Sub and Mul admit it.
-- The October drafts of Add, Sub and Mul admit operands that can be broadcast to a common shape; the
-  working group's drafts, and every draft of Div, do not. Broadcasting is rejected, unless
-  `broadcast="explicit"` writes it out: that satisfies both.
+- Typed `Div` on floats states that B contains no null values, but also a formula that gives inf and
+  NaN for them. The formula is followed, with the signs of IEEE 754, as in the later drafts: for
+  floats, a zero divisor gives a result and is not a violation.
+- The typed section on integers is still to be completed. `Div.int.*` is enforced there.
+- No document and no later draft defines the smallest value divided by -1. ONNX Runtime ends the
+  process for int32 and int64; here it is a violation, `Div.int.C2`.
+- A size of 0 cannot be broadcast with a size of 1: by the given document and the working group's
+  draft it is neither the largest nor 1. The October drafts of Add, Sub and Mul allow it.
+- The October drafts of Add, Sub and Mul allow operands that can be broadcast to a common shape. The
+  working group's drafts, and every draft of Div, do not. Broadcasts are rejected, unless
+  `broadcast="explicit"` makes them explicit, which satisfies both.
 
 ## Rules against kernels
 
@@ -78,10 +78,10 @@ SONNX working group, why it matters, what keeps and what breaks it, and how to m
 _GRAPH_HEAD = f"""\
 # The whole graph
 
-What binds a graph rather than one operator. A model that breaks `GR1` is rejected in any case, and
-one that breaks another of these rules if they are asked for, by `operators="profile"` or by the
-name `Graph` beside those of operators. Otherwise some of them are told as findings, and change no
-verdict. `{FINITE.id}` is none of them: it has names of its own, and runs decide it.
+These rules apply to a whole graph instead of one operator. A model that breaks `GR1` is always
+rejected. The other rules are enforced if `operators` is "profile" or has the name `Graph`. Else
+violations of some of them are findings, which change no verdict. `{FINITE.id}` is selected by names
+of its own, and runs check it.
 
 [All rules](../{_INDEX}). {_MADE_BY}
 """
@@ -91,7 +91,7 @@ def rules_pages() -> dict[str, str]:
     """All pages in Markdown, by their paths in the documentation."""
     of_graph = [rule.id for rule in GENERAL_RULES]
     bound = dict.fromkeys(of_graph, "every graph, in both editions")
-    bound[FINITE.id] = "where it is asked for, in both editions"
+    bound[FINITE.id] = "where it is selected, in both editions"
     graph = [_section(group, bound) for group in alike(map(explanation_of, bound))]
     pages = {_path(name): _operator_page(operator) for name, operator in OPERATORS.items()}
     pages[_path(_GRAPH)] = "\n".join([_GRAPH_HEAD, *graph])
@@ -160,7 +160,7 @@ def _section(group: Sequence[Explanation], bound: Mapping[str, str]) -> str:
     shared = {
         "Keeps it": f"`{first.example.kept}`",
         "Breaks it": f"`{first.example.broken}`",
-        "To mend it": first.example.mended,
+        "To fix it": first.example.mended,
         "Why": first.why,
         "Against kernels": first.kernels,
     }
@@ -169,7 +169,7 @@ def _section(group: Sequence[Explanation], bound: Mapping[str, str]) -> str:
         later = f" In later drafts: `{each.later}`." if each.later else ""
         name = f"`{each.id}`" if others else "Source"
         stated = each.stated.removesuffix(".")
-        rows += f"- **{name}:** {bound[each.id]}. {each.source}; {stated}.{later}\n"
+        rows += f"- **{name}:** {bound[each.id]}. {each.source}; stated: {stated}.{later}\n"
     ids = ", ".join(each.id for each in group)
     return f"## {ids}\n\n{anchors}{first.sentence}\n\n{rows}"
 

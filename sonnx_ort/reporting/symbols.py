@@ -26,20 +26,20 @@ class Symbol:
 SYMBOLS = (
     Symbol(
         "n",
-        "a name is an open size, as an input of the model declares it",
+        "a size that the model leaves open, by the name that an input declares",
         r"(?<![\w?])[A-Za-z_]\w*(?![\w(])",
     ),
     Symbol(
         "?1",
-        "a size that only a run tells; the same number is the same size",
+        "a size known only in a run; the same number means the same size",
         r"\?\d",
     ),
-    Symbol("?", "a size of which nothing is known", r"\?(?!\d)"),
+    Symbol("?", "an unknown size", r"\?(?!\d)"),
     Symbol("trunc(a/b)", "the quotient, rounded towards zero", r"\btrunc\("),
     Symbol("min(a, b)", "the smaller of the two", r"\bmin\("),
     Symbol(
         "sliced(n, start, end, step)",
-        "how many of n elements a Slice takes",
+        "the number of elements that a Slice takes from n",
         r"\bsliced\(",
     ),
     Symbol("int32(n)", "n as an int32, which wraps around if n is larger", r"\bint32\("),

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 
 from rich.color import ColorSystem
+from rich.console import Console
 from rich.style import Style
 
 WIDTH = 100
@@ -36,6 +37,12 @@ def _in_colour(line: str, colour: Colour) -> str:
 def _plain(line: str, colour: Colour) -> str:
     del colour
     return line
+
+
+def colours_wanted() -> bool:
+    """Whether standard output is a terminal that shows colours, and colours are not disabled."""
+    console = Console()
+    return console.color_system is not None and not console.no_color
 
 
 def wrapped(text: str, indent: str) -> list[str]:

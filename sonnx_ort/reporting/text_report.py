@@ -67,7 +67,7 @@ def text_report(report: Report, *, coloured: bool = False) -> str:
 
     Returns:
         Lines of at most 100 columns: the summary, the obligations by status with their evidence,
-        the findings, the coverage of each operator, and how much `conform` can mend.
+        the findings, the coverage of each operator, and how much `conform` can fix.
     """
     return _text(report, paint_of(coloured=coloured))
 
@@ -84,11 +84,14 @@ def _text(report: Report, paint: Paint) -> str:
             report.violations, "violated: these fail in every run", Colour.VIOLATED, paint
         ),
         _obligations(
-            report.waived, "waived: these fail in every run, and are tolerated", Colour.OPEN, paint
+            report.waived,
+            "waived: these fail in every run, and a waiver accepts them",
+            Colour.OPEN,
+            paint,
         ),
         _obligations(
             _of_status(report, Status.RUNTIME),
-            "decided in each run, by the enforced model or by ONNX Runtime itself",
+            "checked in each run, by the rewritten model or by ONNX Runtime",
             Colour.OPEN,
             paint,
         ),
@@ -114,8 +117,8 @@ def _left_out(left_out: LeftOut) -> list[str]:
 def _operands(known: KnownOperands) -> list[str]:
     if not known.count:
         return []
-    ranks = f"the rank of {known.known_rank} of {known.count} is known"
-    return [f"operands: {ranks}, and all sizes of {known.known_sizes}"]
+    ranks = f"the rank is known for {known.known_rank} of {known.count}"
+    return [f"operands: {ranks}, all sizes for {known.known_sizes}"]
 
 
 def _of_status(report: Report, status: Status) -> list[Obligation]:
@@ -136,7 +139,7 @@ def _obligations(
             lines.extend(_obligation(obligation, lambda line: paint(line, colour)))
         elif shown[obligation.rule.id] == _FINDINGS_SHOWN + 1:
             count = sum(o.rule is obligation.rule for o in chosen) - _FINDINGS_SHOWN
-            lines.append(f"  and {count} more of {obligation.rule.id}; --format json has all")
+            lines.append(f"  and {count} more of {obligation.rule.id}; --format json shows all")
     return lines
 
 
@@ -149,7 +152,7 @@ def _obligation(obligation: Obligation, paint: Callable[[str], str]) -> Iterator
     for operand in obligation.operands:
         yield from wrapped(str(operand), "      ")
     if obligation.hint:
-        yield from wrapped(f"to mend it: {in_commands(obligation.hint)}", "      ")
+        yield from wrapped(f"to fix it: {in_commands(obligation.hint)}", "      ")
     if obligation.waiver is not None:
         yield from wrapped(f"{obligation.waiver_standing} {obligation.waiver}", "      ")
 
@@ -167,7 +170,7 @@ def _findings(findings: Iterable[Finding]) -> list[str]:
         for finding in found[:_FINDINGS_SHOWN]:
             lines.extend(wrapped(f"{finding.place}: {finding.detail}", "      "))
         if len(found) > _FINDINGS_SHOWN:
-            lines.append(f"      and {len(found) - _FINDINGS_SHOWN} more; --format json has all")
+            lines.append(f"      and {len(found) - _FINDINGS_SHOWN} more; --format json shows all")
     return lines
 
 
@@ -177,9 +180,11 @@ def _coverage(report: Report) -> list[str]:
         return []
     width = max(len(coverage.operator) for coverage in report.coverage)
     digits = max(len(str(coverage.nodes)) for coverage in report.coverage)
-    lines = ["operators of the model, and how many nodes there are of each"]
+    lines = ["operators of the model, with their numbers of nodes"]
     standings = ", ".join(f"{count} {words}" for words, count in report.standings.items())
-    lines.extend(wrapped(f"nodes by what the profile has for their operators: {standings}", "  "))
+    lines.extend(
+        wrapped(f"nodes by what the profile states for their operators: {standings}", "  ")
+    )
     for each in reach(report):
         own = each.coverage
         row = f"{own.operator:{width}}  {own.nodes:{digits}}  {own.words}"
@@ -193,5 +198,4 @@ def _mendable(report: Report) -> list[str]:
         return []
     noun = "violation" if violations == 1 else "violations"
     at_least = "" if mendable == violations else "at least "
-    text = f"{MENDABLE} {at_least}{mendable} of {violations} {noun} can be mended"
-    return [f"{text} by `sonnx-ort conform`"]
+    return [f"{MENDABLE} `sonnx-ort conform` can fix {at_least}{mendable} of {violations} {noun}"]

@@ -75,47 +75,46 @@ def verdict(report: Report) -> Verdict:
             NodeState.VIOLATED,
             "Violated",
             f"{count:,} of {counted(total, 'obligation')} {'fails' if count == 1 else 'fail'} in "
-            f"every run that reaches the node. Such a model is not rewritten.{_mendable(report)}",
+            f"every run that reaches the node. `rewrite` rejects the model.{_mendable(report)}",
         )
     if report.waived:
         return Verdict(
             NodeState.VIOLATED,
             "Violated, and waived",
-            f"{len(report.waived):,} of {counted(total, 'obligation')}, each with a waiver. It is "
-            "rewritten without what these are for, if they are given to rewrite as well.",
+            f"{len(report.waived):,} of {counted(total, 'obligation')}, each accepted by a waiver. "
+            "With these waivers, `rewrite` enforces the other rules only.",
         )
     if total == 0:
         return Verdict(
             NodeState.NOT_ASKED_FOR,
-            "Nothing to keep",
-            "The model has no node of an operator that is to be enforced.",
+            "Nothing to check",
+            "No node of the model has an operator that is to be enforced.",
         )
     if runtime == 0:
         return Verdict(
             NodeState.PROVED,
             "Kept",
-            f"{counted(total, 'obligation')}, proved for every run{_rewritten(report)}.",
+            f"{counted(total, 'obligation')}{_rewritten(report)}, proved for every run.",
         )
     return Verdict(
         NodeState.RUNTIME,
         f"Kept, with {counted(runtime, 'check')} in each run",
-        f"{counted(total, 'obligation')}: none is violated in every run, "
-        f"{report.counts['proved']:,} proved{_rewritten(report)}. "
-        f"The enforced model checks the other {runtime:,} in each run, and fails with an error "
-        "where one is broken.",
+        f"{counted(total, 'obligation')}{_rewritten(report)}: {report.counts['proved']:,} proved, "
+        f"none violated in every run. The rewritten model checks the other {runtime:,} in each "
+        "run, and fails with an error if one is violated.",
     )
 
 
 def _mendable(report: Report) -> str:
-    """How much can be mended, as a further sentence; empty if that is nothing."""
+    """How much can be fixed, as a further sentence; empty if that is nothing."""
     count = len(report.mendable)
-    return f" sonnx-ort conform can mend {count:,} of these." if count else ""
+    return f" sonnx-ort conform can fix {count:,} of these." if count else ""
 
 
 def _rewritten(report: Report) -> str:
     """The subject of a verdict: with explicit broadcasting the given model may still broadcast."""
     explicit = report.broadcasting is Broadcasting.EXPLICIT
-    return " of the rewritten model, where a Broadcast is written out" if explicit else ""
+    return " of the rewritten model, with its broadcasts written out" if explicit else ""
 
 
 def counted(number: int, noun: str) -> str:

@@ -134,7 +134,7 @@ def _wrong(declared: GraphInput, value: object) -> str:
     dtype, shape = _dtype(value), _shape(value)
     remedies = []
     if _is_absent(value):
-        remedies.append("give it an array")
+        remedies.append("give an array")
     elif dtype not in {None, declared.dtype}:
         remedies.append(f"convert it, for example with astype('{declared.dtype}')")
     # ONNX Runtime takes any shape for a declared scalar.
@@ -144,7 +144,7 @@ def _wrong(declared: GraphInput, value: object) -> str:
         return ""
     given = dtype or ("None" if value is None else f"of type {type(value).__name__}")
     return (
-        f"the input '{declared.name}' is {_in_words(given, shape)}, but the model wants "
+        f"the input '{declared.name}' is {_in_words(given, shape)}, but the model needs "
         f"{_in_words(declared.dtype, declared.shape)}; {' and '.join(remedies)}"
     )
 

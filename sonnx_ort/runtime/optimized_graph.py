@@ -169,8 +169,8 @@ def _require_readable_format(options: onnxruntime.SessionOptions) -> None:
     path = options.optimized_model_filepath
     if path.lower().endswith(".ort") or config_entry(options, _FORMAT).upper() == "ORT":
         raise SonnxError(
-            "an optimized model in the format ORT cannot be checked for what enforces the profile; "
-            "leave out the session options that ask for it, or save it as .onnx"
+            "an optimized model in ORT format cannot be checked; leave out the session options "
+            "that request this format, or save it as .onnx"
         )
 
 
@@ -187,7 +187,7 @@ def _written(options: onnxruntime.SessionOptions, folder: Path) -> Iterator[Path
     weights = config_entry(options, OPTIMIZED_WEIGHTS)
     if Path(weights).name != weights:
         raise SonnxError(
-            f"the session option '{OPTIMIZED_WEIGHTS}' is '{weights}', which leads out of the "
+            f"the session option '{OPTIMIZED_WEIGHTS}' is '{weights}', which is outside the "
             "folder of the optimized model; name a file without a folder"
         )
     if weights:
@@ -216,18 +216,26 @@ def _inlined(model: ir.Model) -> ir.Model:
         InlinePass()(copy)
     except (ValueError, PassError, InvariantError) as error:
         raise SonnxError(
-            "what ONNX Runtime made of the model cannot be looked at, for its model-local "
+            "the model that ONNX Runtime optimized cannot be checked, because its model-local "
             f"functions cannot be inlined: {error}"
         ) from error
     return copy
 
 
 def _read(path: Path) -> onnx.ModelProto:
-    model = onnx.load(path, load_external_data=False)
+    model = without_repeated_constants(onnx.load(path, load_external_data=False))
     for graph in all_graphs(model):
         # Types and shapes are not compared.
         del graph.value_info[:]
-        # Without optimizations, a constant of a body is both a node and an initializer.
+    return model
+
+
+def without_repeated_constants(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Remove, in place, the Constant nodes of an optimized model that are initializers as well.
+
+    Without optimizations, ONNX Runtime writes a constant of a body as both.
+    """
+    for graph in all_graphs(model):
         initializers = {tensor.name for tensor in graph.initializer}
         repeated = [
             n for n in graph.node if n.op_type == "Constant" and n.output[0] in initializers
@@ -243,7 +251,7 @@ def _message(losses: tuple[str, ...]) -> str:
     if more > 0:
         named += f"; and {more} more"
     return (
-        f"ONNX Runtime's optimizer undid what enforces the profile: {named}. Add the optimizer "
-        f"that did it to the session option {DISABLED_OPTIMIZERS}, or set "
-        "options.graph_optimization_level to ORT_DISABLE_ALL"
+        f"ONNX Runtime's optimizer removed what enforces the profile: {named}. Add that optimizer "
+        f"to the session option {DISABLED_OPTIMIZERS}, or set options.graph_optimization_level to "
+        "ORT_DISABLE_ALL"
     )

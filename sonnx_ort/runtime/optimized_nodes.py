@@ -149,7 +149,7 @@ class Comparison:
     """The result of comparing a model with its optimized form.
 
     Attributes:
-        losses: What is wrong, as phrases such as "Div 'd' is gone".
+        losses: What is wrong, as phrases such as "Div 'd' was removed".
         guards: The original names of renamed guards, by the new names.
     """
 
@@ -196,7 +196,7 @@ def _losses(
     after = Dependencies(optimized, {now.node: classes[node] for node, now in pairs.items()})
     # Of several equal nodes, ONNX Runtime may keep one that no output needs.
     gone = (n for n in classes if n.node in live and classes[n] not in kept)
-    losses = [f"{node.label} is gone" for node in gone]
+    losses = [f"{node.label} was removed" for node in gone]
     judge = _Judge(before, after, {bit: node for node, bit in classes.items() if node in pairs})
     for node, now in pairs.items():
         losses.extend(judge.operands(node, now))

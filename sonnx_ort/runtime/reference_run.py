@@ -66,14 +66,16 @@ class ReferenceRun:
         found = self._raised_in(run)
         if isinstance(found, ContractViolation):
             if violation is None and not failed:
-                return _contradiction(f"lets pass what the python backend refuses: {found}")
+                return _contradiction(f"accepts what the python backend rejects: {found}")
             return found
         if found is not None and not isinstance(found, Exception):
             return found
         if violation is not None and found is None:
-            return _contradiction(f"refuses what the python backend lets pass: {violation}")
+            return _contradiction(f"rejects what the python backend accepts: {violation}")
         if found is not None and not failed:
-            return SonnxError(f"verify_proofs=True: the python backend cannot do the run: {found}")
+            return SonnxError(
+                f"verify_proofs=True: the python backend cannot run the model: {found}"
+            )
         return violation
 
     def _raised_in(self, run: Run) -> BaseException | None:
@@ -105,6 +107,6 @@ class ReferenceRun:
 def _contradiction(difference: str) -> SonnxError:
     return SonnxError(
         f"verify_proofs=True: the native backend {difference}\n"
-        "What `check` proves is not so in this run. Do not use the native backend for this model, "
+        "A proof of `check` is wrong in this run. Do not use the native backend for this model, "
         "and report the model with these inputs"
     )

@@ -55,8 +55,8 @@ def _require_spared(optimizer: Optimizer, off: Sequence[Optimizer], path: Path) 
         optimized = _optimized(canary, options, path)
     except Exception as error:
         raise SonnxError(
-            f"ONNX Runtime {onnxruntime.__version__} cannot optimize the model that shows whether "
-            f"its graph optimizer {optimizer.name} is switched off: {error}; {_REMEDY}"
+            f"ONNX Runtime {onnxruntime.__version__} cannot optimize the small model that tests "
+            f"whether its graph optimizer {optimizer.name} is switched off: {error}; {_REMEDY}"
         ) from error
     operators = {node.op_type for node in canary.graph.node}
     if _named_nodes(canary, operators) != _named_nodes(optimized, operators):
@@ -90,12 +90,13 @@ def register(
 ) -> onnxruntime.SessionOptions:
     """Register the custom operators on session options.
 
-    The library that holds them also has those of onnxruntime-extensions and those that a program
-    defined by `onnx_op` before; it can be registered only once.
+    Their library also contains the operators of onnxruntime-extensions, and those that the program
+    has defined with `onnx_op`. It can be registered only once.
 
-    Also switches off the graph optimizers that undo enforcement, in models of every backend, and
-    verifies once per process that they are off; this is not needed if the options disable all
-    optimization (`ORT_DISABLE_ALL`). Calling it again for the same options has no further effect.
+    Also switches off the graph optimizers of ONNX Runtime that would remove what enforces the
+    profile, for models of every backend. Once per process it verifies that they are off, unless the
+    options disable all optimizations (`ORT_DISABLE_ALL`). A second call for the same options has no
+    further effect.
 
     Args:
         options: The options to change; new ones by default.
@@ -104,9 +105,9 @@ def register(
         The same options.
 
     Raises:
-        SonnxError: The options flush denormal numbers to zero, which changes results, have
-            onnxruntime-extensions without the custom operators, or ONNX Runtime still applies an
-            optimizer that is switched off.
+        SonnxError: The options flush denormal numbers to zero, which changes results. Or
+            onnxruntime-extensions was registered on them without the custom operators. Or ONNX
+            Runtime applies an optimizer although it is switched off.
     """
     chosen = onnxruntime.SessionOptions() if options is None else options
     _register_operators(chosen)

@@ -1,4 +1,4 @@
-"""`InferenceSession`: that of ONNX Runtime, with enforcement of the profile."""
+"""`InferenceSession`: the session of ONNX Runtime, with the profile enforced."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -30,11 +30,11 @@ _BUFFER_REUSED = "Shape mismatch attempting to re-use buffer"
 
 
 class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
-    """Behaves like `onnxruntime.InferenceSession`, on the rewritten model.
+    """Behaves like `onnxruntime.InferenceSession`, and enforces the profile.
 
-    A model that is not rewritten yet is rewritten first. A violated rule raises `ContractViolation`
-    in a run; all other errors are those of ONNX Runtime. Of wrong inputs the message says which
-    they are and what the model wants; its type is that of ONNX Runtime's own error.
+    It rewrites the model first, unless it is already rewritten. A rule that is violated in a run
+    raises `ContractViolation`; all other errors are those of ONNX Runtime. For wrong inputs, the
+    error has ONNX Runtime's own type, and its message names them and says what the model needs.
     """
 
     def __init__(  # noqa: PLR0913 - options, by name
@@ -62,17 +62,17 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             backend: As for `rewrite`.
             conform: As for `rewrite`.
             waivers: As for `rewrite`; needed again for a model that was rewritten with waivers.
-            verify_proofs: Whether to repeat every run of a natively enforced model with the python
-                backend, which also checks proved rules. `SonnxError` is raised if the verdicts
-                differ. Has no effect with the python backend.
+            verify_proofs: Whether to repeat every run of a natively rewritten model with the python
+                backend, which also checks proved rules. If the verdicts differ, `SonnxError` is
+                raised. Has no effect with the python backend.
             **kwargs: Further arguments of `onnxruntime.InferenceSession`, such as `providers`.
 
         Raises:
             ModelRejected: The model violates the profile in every run.
             InvalidModel: It is not a readable, valid ONNX model.
             SonnxError: An option is unknown, a waiver has expired or has no effect, the session
-                options have a library of operators twice, or ONNX Runtime's optimizer undid the
-                enforcement.
+                options have a library of operators twice, or ONNX Runtime's optimizer removed what
+                enforces the profile.
         """
         choices = Choices.of(
             edition,
@@ -108,7 +108,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         """Restart the session with other execution providers.
 
         Raises:
-            SonnxError: ONNX Runtime's optimizer undid the enforcement; the session is unusable.
+            SonnxError: ONNX Runtime's optimizer removed what enforces the profile; the session is
+                unusable.
         """
         restart = super().set_providers
         model = deserialize(onnx.load_model_from_string(self._content))
@@ -162,12 +163,12 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
 
         Raises:
             ContractViolation: A rule of the profile is violated.
-            SonnxError: `verify_proofs` is set, which needs inputs that can be read twice.
+            SonnxError: `verify_proofs` is set, which needs inputs that another session can read.
         """
         if self._reference is not None and self._verifies_proofs:
             raise SonnxError(
-                "verify_proofs=True: a binding belongs to one session, so that the python backend "
-                "cannot do the same run; use run or run_with_ort_values"
+                "verify_proofs=True: a binding belongs to one session, so the python backend "
+                "cannot repeat the run; use run or run_with_ort_values"
             )
         require_bound(self.graph_inputs, iobinding)
         method = onnxruntime.InferenceSession.run_with_iobinding

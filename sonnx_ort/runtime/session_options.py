@@ -76,7 +76,7 @@ DISABLED_OPTIMIZERS = "optimization.disable_specified_optimizers"
 OPTIMIZERS_OF_GUARDS = (
     Optimizer(
         "ReshapeFusion",
-        "makes one Reshape of a guard and a Reshape behind it",
+        "merges the Reshape of a guard with a Reshape behind it",
         """<ir_version: 9, opset_import: ["": 17]>
         canary (float[?] x, int64[?] s) => (float[2,2] y) <int64[2] target = {2, 2}> {
             [guard] c = Reshape(x, s)
@@ -85,7 +85,7 @@ OPTIMIZERS_OF_GUARDS = (
     ),
     Optimizer(
         "QDQPropagationTransformer",
-        "quantizes again, in 8 bits, what a guard passes on behind a DequantizeLinear",
+        "quantizes the output of a guard behind a DequantizeLinear again, in 8 bits",
         """<ir_version: 9, opset_import: ["": 17]>
         canary (int32[?] x, int64[?] s) => (float[?] y) <float scale = {0.5}> {
             [dequantize] d = DequantizeLinear(x, scale)
@@ -163,6 +163,6 @@ def temporary_folder() -> Iterator[Path]:
 
 def _no_room(error: Exception) -> SonnxError:
     return SonnxError(
-        f"the optimized graph cannot be written to a temporary folder, to be checked: {error}. "
-        "Make room there, or name another folder in the environment variable TMPDIR"
+        f"the optimized graph cannot be written to a temporary folder for its check: {error}. "
+        "Free space there, or set the environment variable TMPDIR to another folder"
     )

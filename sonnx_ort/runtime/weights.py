@@ -146,7 +146,7 @@ def _state(file: Path) -> tuple[int, int, int] | None:
 
 
 def _changed(path: Path) -> SonnxError:
-    return SonnxError(f"'{path}' has changed since the model was read; make a new session")
+    return SonnxError(f"'{path}' has changed since the model was read; create a new session")
 
 
 _TAKES_MEMORY = hasattr(

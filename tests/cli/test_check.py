@@ -116,8 +116,8 @@ def test_page_is_for_one_model(models: dict[str, Path]) -> None:
     done = command("check", models["proved"], models["violated"], "--format", "html")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "sonnx-ort: a page is for one model, and these are 2; write a page for each, or choose "
-        "another --format\n"
+        "sonnx-ort: --format html is for one model, and 2 are given; write a page for each, or "
+        "choose another format\n"
     )
 
 
@@ -167,11 +167,11 @@ def test_unknown_option(models: dict[str, Path], option: str, value: str) -> Non
     [
         (
             "Broadcast.E9",
-            "there is no rule 'Broadcast.E9'; choose some of Broadcast.C1, Broadcast.E1, or what ",
+            "there is no rule 'Broadcast.E9'; choose from Broadcast.C1, Broadcast.E1, or their ",
         ),
-        ("", "there is no rule ''; choose some of Abs, Acos, Add, "),
-        ("Div,Foo", "there is no rule 'Foo'; choose some of Abs, Acos, Add, "),
-        ("sofmax", "there is no rule 'sofmax' (did you mean 'Softmax'?); choose some of Abs, "),
+        ("", "there is no rule ''; choose from Abs, Acos, Add, "),
+        ("Div,Foo", "there is no rule 'Foo'; choose from Abs, Acos, Add, "),
+        ("sofmax", "there is no rule 'sofmax' (did you mean 'Softmax'?); choose from Abs, "),
     ],
 )
 def test_unknown_rule(models: dict[str, Path], option: str, names: str, message: str) -> None:
@@ -244,7 +244,7 @@ def test_file_that_is_no_model(tmp_path: Path) -> None:
     path.write_bytes(b"hello world")
     done = command("check", path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"sonnx-ort: '{path}' is no ONNX model, or not all of one (")
+    assert done.stderr.startswith(f"sonnx-ort: '{path}' is not a complete ONNX model (")
     assert "Traceback" not in done.stderr
 
 
@@ -311,4 +311,4 @@ def test_every_format_tells_what_can_be_mended(tmp_path: Path, report_format: st
         *("--format", report_format),
     )
     assert (done.returncode, done.stderr) == (1, "")
-    assert ("[*] sonnx-ort conform mends" if report_format == "text" else MENDING) in done.stdout
+    assert ("[*] sonnx-ort conform fixes" if report_format == "text" else MENDING) in done.stdout

@@ -44,7 +44,7 @@ def test_rewrite_enforces_the_operators_that_are_asked_for(good: Path, tmp_path:
     assert [node.op_type for node in onnx.load(target).graph.node] == ["Div"]
     done = command("rewrite", good, "-o", target, "--operators", "Foo")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("sonnx-ort: operators: the profile does not speak of 'Foo'; ")
+    assert done.stderr.startswith("sonnx-ort: operators: the profile has no operator 'Foo'; ")
 
 
 def test_rewrite_of_a_model_that_breaks_the_profile(bad: Path, tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_run_that_breaks_a_rule(good: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("feeds", "message"),
     [
-        (["A"], "--input A: write NAME=FILE.npy"),
-        (["=a.npy"], "--input =a.npy: write NAME=FILE.npy"),
+        (["A"], "--input A: the form is NAME=FILE.npy"),
+        (["=a.npy"], "--input =a.npy: the form is NAME=FILE.npy"),
         (["A=none.npy"], "there is no file 'none.npy'"),
         (["A={folder}/a.npy"], "the input 'B' is missing; the model's inputs are A, B"),
         (["A={folder}/a.npy", "A={folder}/a.npy"], "--input A={folder}/a.npy: 'A' is given twice"),
@@ -122,7 +122,7 @@ def test_unusable_feeds(good: Path, tmp_path: Path, feeds: list[str], message: s
 def test_no_arguments_show_the_help() -> None:
     done = command()
     assert done.returncode == 2
-    assert "Make ONNX models keep to the SONNX profile" in done.stdout + done.stderr
+    assert "Check ONNX models against SONNX" in done.stdout + done.stderr
 
 
 def test_version() -> None:

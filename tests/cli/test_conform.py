@@ -16,7 +16,7 @@ CUT = """(float[2,3] x) => (float[2,3] y) <int64[1] s = {0}, int64[1] e = {2}> {
     [share] y = Softmax <axis = -1> (c)
 }"""
 CHOSEN = ("--operators", "Slice,Softmax")
-MENDED = """mended
+MENDED = """fixed
   Slice.R1    1  name every axis and every step
   Slice.R3    1  name every axis and every step
   Softmax.R4  1  count the axis from the front
@@ -43,7 +43,7 @@ def test_diff_lists_every_change_and_writes_nothing(folder: Path) -> None:
     done = command("conform", "model.onnx", "--diff", *CHOSEN)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        f"{MENDED}\nthe changes\n"
+        f"{MENDED}\nchanges\n"
         "  Slice 'cut': name every axis and every step\n"
         "  Softmax 'share': count the axis from the front\n"
         f"\n{COUNTED}"
@@ -56,12 +56,12 @@ def test_what_is_violated_still_is_told_with_its_reason() -> None:
     done = command("conform", "model.onnx", "-o", "conforming.onnx", *options)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout == (
-        "mended\n"
+        "fixed\n"
         "  Softmax.R4  1  count the axis from the front\n"
-        "\nviolated still\n"
-        "  Slice.R1  1  its rule is not among the chosen ones\n"
+        "\nstill violated\n"
+        "  Slice.R1  1  its rule is not selected\n"
         "    Slice 'cut'\n"
-        "  Slice.R3  1  its rule is not among the chosen ones\n"
+        "  Slice.R3  1  its rule is not selected\n"
         "    Slice 'cut'\n"
         "\n3 violations before, 2 now; 1 change, safe, with 0 new nodes\n"
         "conforming.onnx: written\n"
@@ -87,15 +87,15 @@ def test_quiet_writes_the_file_alone() -> None:
 
 
 WRONG = {
-    "give either a file to write, with -o, or --diff": ["model.onnx"],
+    "give either -o FILE or --diff": ["model.onnx"],
     "there is no file 'none.onnx'": ["none.onnx", "--diff"],
     "'none/c.onnx' cannot be written: there is no folder 'none'": [
         *("model.onnx", "-o", "none/c.onnx")
     ],
-    "there is no rule 'Slicing' (did you mean 'Slice'?); choose some of": [
+    "there is no rule 'Slicing' (did you mean 'Slice'?); choose from": [
         *("model.onnx", "--diff", "--select", "Slicing")
     ],
-    "--input x: write NAME=FILE.npy": ["model.onnx", "--diff", "--verify", "--input", "x"],
+    "--input x: the form is NAME=FILE.npy": ["model.onnx", "--diff", "--verify", "--input", "x"],
     "there is no input 'z'; the model's inputs are x": [
         *("model.onnx", "--diff", "--verify", "--input", "z=x.npy")
     ],

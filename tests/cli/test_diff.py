@@ -30,7 +30,7 @@ def test_rewritten_model_has_no_difference(folder: Path) -> None:
     assert done.stdout == (
         "A: Div.onnx\nB: enforced.onnx\n"
         "input A: int32 (2,) [6, 9]\ninput B: int32 (2,) [3, 2]\n\nno difference\n\n"
-        "values of a name in both: 1 the same, 0 different; 0 only in A, 2 only in B\n"
+        "values with the same name in both: 1 equal, 0 different; 0 only in A, 2 only in B\n"
     )
 
 
@@ -51,12 +51,12 @@ def test_difference_is_the_exit_status(folder: Path) -> None:
     ("arguments", "message"),
     [
         (["Div.onnx", "none.onnx"], "there is no file 'none.onnx'"),
-        (["Div.onnx", "a.npy"], "'a.npy' is no ONNX model, or not all of one ("),
+        (["Div.onnx", "a.npy"], "'a.npy' is not a complete ONNX model ("),
         (
             ["Div.onnx", "float.onnx"],
             "the two models have other inputs: int32 'A', int32 'B'; float 'A', float 'B'",
         ),
-        (["Div.onnx", "Sub.onnx", "--input", "A"], "--input A: write NAME=FILE.npy"),
+        (["Div.onnx", "Sub.onnx", "--input", "A"], "--input A: the form is NAME=FILE.npy"),
         (
             ["Div.onnx", "Sub.onnx", "--input", "D=a.npy"],
             "there is no input 'D'; the model's inputs are A, B",
@@ -84,5 +84,5 @@ def test_violation_in_both_runs_is_told_once(folder: Path) -> None:
         "both break a rule:\n"
         "    Div 'the_node' breaks Div.int.C1: a zero divisor: A[1] = 9, B[1] = 0; shapes A (2,), "
         "B (2,). The rule: No element of B is zero.\n\n"
-        "values of a name in both: 2 the same, 0 different; 0 only in A, 0 only in B\n"
+        "values with the same name in both: 2 equal, 0 different; 0 only in A, 0 only in B\n"
     )

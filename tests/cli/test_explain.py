@@ -7,8 +7,8 @@ from sonnx_ort.reporting.explanation import explain
 from support.command import command
 
 OTHER = (
-    "\nWhat ONNX Runtime does was measured with the versions that the text names; here 1.99.0 is "
-    "installed.\n"
+    "\nThe behavior of ONNX Runtime was measured with the versions named above; 1.99.0 is "
+    "installed here.\n"
 )
 
 

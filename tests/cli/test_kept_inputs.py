@@ -78,7 +78,7 @@ def test_report_and_record_are_two_files() -> None:
     done = command("check", "m.onnx", "-o", "both.json", "--record", "both.json")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "sonnx-ort: 'both.json' is the report's file; give the record one of its own\n"
+        "sonnx-ort: 'both.json' is also the file of the report; give the record another file\n"
     )
 
 
@@ -87,7 +87,7 @@ def test_record_by_another_name_of_the_model(folder: Path) -> None:
     done = command("rewrite", "m.onnx", "-o", "e.onnx", "--record", "hard.onnx")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "sonnx-ort: 'hard.onnx' is a file of the model; give the record one of its own\n"
+        "sonnx-ort: 'hard.onnx' is a file of the model; give the record another file\n"
     )
     assert contents(folder) == before
 

@@ -46,8 +46,8 @@ def test_exit_status(folder: Path, arguments: list[str], status: int, report_for
 
 TOLD_OF_BOTH = """\
 sonnx-ort: none.onnx: there is no file 'none.onnx'
-sonnx-ort: 'w.toml', entry 1: the waiver of Div.float.R1 at node 'other' is for no violation: \
-no such rule binds such a node; correct or remove it
+sonnx-ort: 'w.toml', entry 1: the waiver of Div.float.R1 at node 'other' matches no violation: \
+no such node has this rule; correct or remove the waiver
 """
 
 
@@ -69,7 +69,7 @@ def test_unusable_model_is_told_of_before_its_waiver(
 
 
 OTHER_NUMBER = """\
-sonnx-ort: 'w.toml', entry 1: the waiver of Div.float.R1 at nodes of Div is for 2 violations, and \
+sonnx-ort: 'w.toml', entry 1: the waiver of Div.float.R1 at nodes of Div matches 2 violations, but \
 its 'count' is 3: Div 'the_node', Div 'the_node'; review them, and correct the waiver or the model
 """
 

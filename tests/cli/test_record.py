@@ -29,7 +29,7 @@ def test_rewrite_says_that_it_wrote_a_record(model: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         f"{target}: written; it enforces the profile in every run\n"
-        f"{record}: written; `sonnx-ort verify {target} {record}` reads it\n"
+        f"{record}: written; `sonnx-ort verify {target} {record}` compares it\n"
     )
 
 
@@ -40,7 +40,7 @@ def test_rewrite_says_that_it_wrote_a_record(model: Path) -> None:
 def test_kept_record(model: Path, record: Path, name: str, said: str) -> None:
     done = command("verify", model.with_name(name), record)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{said} of this record\nkept\n"
+    assert done.stdout == f"this is {said} of the record\nno difference\n"
 
 
 def test_other_model(model: Path, record: Path) -> None:
@@ -48,15 +48,15 @@ def test_other_model(model: Path, record: Path) -> None:
     done = command("verify", model, record)
     first, second, third = done.stdout.splitlines()
     assert done.returncode == 1
-    assert first == "no model of this record"
+    assert first == "this model is not in the record"
     assert second.startswith("differs: the model: its SHA-256 is ")
-    assert third == "1 not as recorded"
+    assert third == "1 difference"
 
 
 def test_unusable_record(model: Path) -> None:
     done = command("verify", model, model)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"sonnx-ort: '{model}' is no JSON: ")
+    assert done.stderr.startswith(f"sonnx-ort: '{model}' is not JSON: ")
 
 
 def test_quiet_verification(model: Path, record: Path) -> None:
@@ -80,7 +80,7 @@ def test_check_of_a_violated_model_writes_a_record_too(tmp_path: Path) -> None:
 def test_record_of_some_rules(model: Path) -> None:
     record = model.with_name("record.json")
     done = command("check", model, "--record", record, "--ignore", "Div.int.C1")
-    message = "sonnx-ort: a record tells of all rules; leave out what selects some\n"
+    message = "sonnx-ort: a record covers all rules; remove the options that select rules\n"
     assert (done.returncode, done.stderr) == (2, message)
     assert not record.exists()
 

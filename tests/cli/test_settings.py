@@ -68,8 +68,8 @@ def test_models_with_several_files_are_refused(folder: Path) -> None:
     with pytest.raises(SonnxError) as caught:
         find_settings([str(folder / "a.onnx"), str(folder / "old" / "a.onnx")])
     assert str(caught.value) == (
-        f"the models do not have the same settings: {folder}/sonnx-ort.toml and "
-        f"{folder}/old/sonnx-ort.toml apply to some of them; check these by themselves"
+        f"the models do not all have the same settings file (found: {folder}/sonnx-ort.toml and "
+        f"{folder}/old/sonnx-ort.toml); check the models of each file separately"
     )
 
 
@@ -79,21 +79,24 @@ def test_models_with_several_files_are_refused(folder: Path) -> None:
         (
             'brodcast = "explicit"',
             (
-                "'brodcast' is no setting (did you mean 'broadcast'?); choose some of edition, "
+                "'brodcast' is not a setting (did you mean 'broadcast'?); choose from edition, "
                 "broadcast, operators, backend, select, ignore, waivers, fail-on"
             ),
         ),
         ('edition = "final"', "edition='final' is unknown; choose 'typed' or 'preliminary'"),
-        ("operators = 3", "operators=3 are no names; write a text, or a list of texts"),
-        ("waivers = 3", "waivers=3 is no file; write its path as a text"),
-        ("per-file = 3", "'per-file' is no list of tables; write [[per-file]] above each"),
+        (
+            "operators = 3",
+            "operators=3 is not a list of names; write a string or a list of strings",
+        ),
+        ("waivers = 3", "waivers=3 is not a path; write the path of a file as a string"),
+        ("per-file = 3", "'per-file' is not a list of tables; start each with [[per-file]]"),
         (
             '[[per-file]]\nedition = "typed"',
-            "a table 'per-file' has no 'files', patterns such as 'old/*.onnx'",
+            "a table 'per-file' has no 'files'; add patterns such as 'old/*.onnx'",
         ),
         (
             '[[per-file]]\nfiles = "a.onnx"\nwaivers = "w.toml"',
-            "'waivers' is for all files; write it above 'per-file'",
+            "'waivers' applies to all files; write it above 'per-file'",
         ),
     ],
 )

@@ -18,9 +18,7 @@ RUN = "run model.onnx --input B=b.npy --input A="
 DIFF = "diff model.onnx model.onnx --input A="
 CONFORM = "conform model.onnx -o o.onnx --verify --input A="
 
-NO_NUMBERS = (
-    "is no .npy file of numbers or text, or not all of one; write an array to it with numpy.save"
-)
+NO_NUMBERS = "is not a complete .npy file of numbers or text; write it with numpy.save"
 FEEDS = {
     "none.npy": "there is no file 'none.npy'",
     "folder": "'folder' cannot be read: Is a directory",
@@ -30,11 +28,11 @@ FEEDS = {
     "pickled.npy": f"'pickled.npy' {NO_NUMBERS}",
     "cut.npy": f"'cut.npy' {NO_NUMBERS}",
     "float.npy": (
-        "the input 'A' is float32 of shape (3,), but the model wants int32 of shape (n,); convert "
+        "the input 'A' is float32 of shape (3,), but the model needs int32 of shape (n,); convert "
         "it, for example with astype('int32')"
     ),
     "matrix.npy": (
-        "the input 'A' is int32 of shape (1, 3), but the model wants int32 of shape (n,); give it "
+        "the input 'A' is int32 of shape (1, 3), but the model needs int32 of shape (n,); give it "
         "1 axis"
     ),
 }
@@ -44,10 +42,8 @@ MODELS = {
     LONG: f"'{LONG}' cannot be read: File name too long",
     "none": "there is no file 'none'",
     "folder": "'folder' is a folder; give the model's file",
-    **{
-        name: f"'{name}' is no ONNX model, or not all of one (" for name in ("empty", "text", "cut")
-    },
-    "large": "'large' is no ONNX model: it is larger than 2 GiB",
+    **{name: f"'{name}' is not a complete ONNX model (" for name in ("empty", "text", "cut")},
+    "large": "'large' is not an ONNX model: it is larger than 2 GiB",
 }
 COMMANDS = [
     "check {}",
@@ -123,7 +119,7 @@ def test_unusable_model(line: str, name: str) -> None:
     [
         ("none", 2, "sonnx-ort: 'none' cannot be read: No such file or directory\n"),
         ("folder", 2, "sonnx-ort: 'folder' cannot be read: Is a directory\n"),
-        ("cut", 1, "no model of this record\n"),
+        ("cut", 1, "this model is not in the record\n"),
     ],
 )
 def test_verified_model(name: str, status: int, told: str) -> None:

@@ -32,8 +32,8 @@ def test_rewrite_says_what_it_does_not_enforce(model: Path, waivers: Path, backe
     done = command("rewrite", model, "-o", target, "--waivers", waivers, "--backend", backend)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        f"{target}: written; it enforces the profile in every run, but for what '{waivers}' "
-        "tolerates\n"
+        f"{target}: written; it enforces the profile in every run, except for the violations that "
+        f"'{waivers}' waives\n"
     )
 
 
@@ -46,7 +46,7 @@ def test_expired_waiver_keeps_the_model_from_being_written(model: Path, waivers:
     place = "nodes 'div*'" if "count" in text else "node 'divide'"
     assert done.stderr == (
         f"sonnx-ort: '{waivers}', entry 1: the waiver of Div.int.R1 at {place} expired on "
-        "2020-01-31; mend the model, or have the waiver renewed\n"
+        "2020-01-31; fix the model, or have the waiver renewed\n"
     )
     assert not target.exists()
 

@@ -124,7 +124,7 @@ def test_input_of_another_rank() -> None:
     with pytest.raises(SonnxError) as caught:
         compare(chain("Mul"), chain("Mul"), feeds)
     assert str(caught.value) == (
-        "the input 'x' is float32 of shape (2, 2), but the model wants float32 of shape (3,); give "
+        "the input 'x' is float32 of shape (2, 2), but the model needs float32 of shape (3,); give "
         "it 1 axis"
     )
 
@@ -135,7 +135,7 @@ def test_second_model_with_other_sizes() -> None:
         compare(one, other, {})
     assert str(caught.value) == (
         "the second model does not take the inputs of the first: the input 'x' is float32 of shape "
-        "(3,), but the model wants float32 of shape (2,); give axis 0 size 2"
+        "(3,), but the model needs float32 of shape (2,); give axis 0 size 2"
     )
 
 

@@ -51,7 +51,7 @@ def test_claim_rests_on_the_change(made: tuple[Path, Path, Path]) -> None:
     (claim,) = [c for c in claims if c["predicate"] == "Slice.R2 is kept at Slice 'cut'"]
     assert claim["evidence"][1:] == ["mending:1", "report:rewritten"]
     assert claim["reasoning"] == (
-        "A change mended it in the rewritten model, and left every result as it is."
+        "A change fixed it in the rewritten model without changing any result."
     )
 
 

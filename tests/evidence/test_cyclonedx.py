@@ -145,7 +145,7 @@ def test_every_obligation_is_a_claim_of_its_rule(source):
         (
             "Div.float.R1",
             "ratio",
-            "The rewritten model decides it in each run, and ends a run that breaks it.",
+            "The rewritten model checks it in each run, and a violation fails the run.",
         ),
         ("Add.float.R1", "sum", "It holds in every run; the evidence says why."),
     ],
@@ -179,14 +179,14 @@ def test_claim_on_a_run_stands_only_where_the_rewritten_model_was_found_to_decid
     )
     document = json.loads(cyclonedx(dataclasses.replace(told, rewritten=rewritten)))
     (claim,) = [c for c in document["declarations"]["claims"] if "Div.int.C1" in c["predicate"]]
-    assert claim["reasoning"].startswith("It is left to each run")
+    assert claim["reasoning"].startswith("Only a run can decide it")
 
 
 def test_check_alone_leaves_to_runs_what_nothing_decides(source):
     declared = checked(source)["declarations"]
     (claim,) = [c for c in declared["claims"] if c["predicate"].startswith("Div.int.C1")]
     assert claim["reasoning"] == (
-        "It is left to each run, and no rewritten model is recorded that decides it."
+        "Only a run can decide it, and the record has no rewritten model that does."
     )
     (entry,) = [
         e for e in declared["attestations"][0]["map"] if e["requirement"] == "rule:Div.int.C1"
@@ -202,7 +202,7 @@ def test_waived_violation_is_a_counter_claim_with_its_waiver(violated, made):
     declared = make(violated, waivers=waivers)["declarations"]
     (claim,) = [c for c in declared["claims"] if c["predicate"].startswith("Div.float.R1")]
     assert claim["reasoning"] == (
-        "It fails in every run that reaches the node; a waiver tolerates that."
+        "It fails in every run that reaches the node; a waiver accepts that."
     )
     (mitigation,) = claim["mitigationStrategies"]
     (waiver,) = [e for e in declared["evidence"] if e["bom-ref"] == mitigation]

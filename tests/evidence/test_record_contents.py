@@ -58,7 +58,7 @@ def test_report_that_leaves_rules_out_has_no_record(source: Path) -> None:
     part = replace(report, left_out=replace(report.left_out, rules=frozenset({"Div.float.R1"})))
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         record_of_check(source, read(source), part)
-    assert str(caught.value) == "a record tells of all rules; leave out what selects some"
+    assert str(caught.value) == "a record covers all rules; remove the options that select rules"
 
 
 @pytest.mark.parametrize(

@@ -73,9 +73,7 @@ def test_record_in_the_place_of_a_model(source: Path, name: str) -> None:
     record = source.with_name(name)
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.rewrite_file(source, source.with_name("enforced.onnx"), record=record)
-    assert str(caught.value) == (
-        f"'{record}' is a file of the model; give the record one of its own"
-    )
+    assert str(caught.value) == (f"'{record}' is a file of the model; give the record another file")
     assert names(source.parent) == ["model.onnx"]
     assert source.read_bytes() == before
 
@@ -107,4 +105,4 @@ def test_record_in_a_missing_folder(source: Path, tmp_path: Path) -> None:
 def test_record_of_a_check_is_of_a_file(source: Path) -> None:
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.check(source.read_bytes(), record=source.with_name("record.json"))
-    assert str(caught.value) == "a record is of files; give the path of the model"
+    assert str(caught.value) == "a record needs a model file; give the path of the model"

@@ -62,7 +62,7 @@ def test_another_model_is_neither(made, tmp_path):
     onnx.save(parse(OTHER), other)
     found = sonnx_ort.verify(other, record)
     assert (found.recorded_as, found.kept) == (None, False)
-    assert "recorded is" in found.differences[0]
+    assert "but the record has" in found.differences[0]
 
 
 def test_one_changed_byte_is_noticed(made):
@@ -157,7 +157,7 @@ def test_claim_that_does_not_follow_is_told_of(made):
     document["declarations"]["claims"][0]["reasoning"] = "It is so."
     rewrite_record(record, document)
     assert sonnx_ort.verify(source, record).differences == (
-        "the record: what it claims does not follow from the reports in it",
+        "the record: its claims do not follow from its reports",
     )
 
 
@@ -217,7 +217,7 @@ def test_rewriting_that_fails_today_is_told_of(tmp_path):
     assert (
         sonnx_ort.verify(source, record)
         .differences[-1]
-        .startswith("it cannot be rewritten today: the model breaks the SONNX profile")
+        .startswith("the model cannot be rewritten today: the model breaks the SONNX profile")
     )
 
 
@@ -258,7 +258,7 @@ def made_with_a_waiver(request, tmp_path) -> tuple[Path, Path, Path]:
 
 
 EXPIRED = (
-    "the waiver of Div.float.R1 at node 'divide' expired on 2099-12-31; mend the model, or have "
+    "the waiver of Div.float.R1 at node 'divide' expired on 2099-12-31; fix the model, or have "
     "the waiver renewed"
 )
 
@@ -324,7 +324,7 @@ def test_waiver_of_a_rewriting_that_expired_since_is_told_of(made_with_a_waiver,
         monkeypatch.setattr(module, "_today", lambda: dt.date(2100, 1, 1))
     assert sonnx_ort.verify(source, record).differences == (
         "Div.float.R1 at Div 'divide': its waiver expired on 2099-12-31",
-        f"it cannot be rewritten today: {EXPIRED}",
+        f"the model cannot be rewritten today: {EXPIRED}",
     )
 
 
@@ -376,10 +376,10 @@ def test_external_data_that_is_gone_is_told_of(with_data):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("no JSON", "is no JSON: "),
-        ("[]", "is no record of sonnx_ort"),
-        ("{}", "is no record of sonnx_ort"),
-        ('{"metadata": {"properties": [{"name": "a"}]}}', "is no record of sonnx_ort"),
+        ("no JSON", "is not JSON: "),
+        ("[]", "is not a record of sonnx_ort"),
+        ("{}", "is not a record of sonnx_ort"),
+        ('{"metadata": {"properties": [{"name": "a"}]}}', "is not a record of sonnx_ort"),
     ],
 )
 def test_file_that_is_no_record(made, content, message):
@@ -396,7 +396,7 @@ def test_record_that_was_altered_is_refused(made):
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.verify(source, record)
     assert str(caught.value) == (
-        f"'{record}' was altered after it was written: its serial number says so"
+        f"'{record}' was changed after it was written: its serial number does not match its content"
     )
 
 
@@ -405,7 +405,7 @@ def test_record_with_a_part_missing_is_refused(made):
     document = json.loads(record.read_text(encoding="utf-8"))
     del document["declarations"]["evidence"]
     rewrite_record(record, document)
-    with pytest.raises(sonnx_ort.SonnxError, match="is no whole record of sonnx_ort"):
+    with pytest.raises(sonnx_ort.SonnxError, match="is not a complete record of sonnx_ort"):
         sonnx_ort.verify(source, record)
 
 
@@ -417,7 +417,7 @@ def test_record_in_another_form_is_refused(made):
     with pytest.raises(sonnx_ort.SonnxError) as caught:
         sonnx_ort.verify(source, record)
     assert str(caught.value) == (
-        f"'{record}' is a record in the form sonnx_ort.record/2, and this one reads "
+        f"'{record}' is a record in the format sonnx_ort.record/2, but this version reads "
         "sonnx_ort.record/1"
     )
 

@@ -30,7 +30,7 @@ def test_unknown_name_raises_and_lists_what_exists(access):
     with pytest.raises(SonnxError) as caught:
         access("digit")
     existing = ", ".join(models.names())
-    assert str(caught.value) == f"there is no bundled model 'digit'; there are {existing}"
+    assert str(caught.value) == f"there is no bundled model 'digit'; choose from {existing}"
 
 
 @pytest.mark.parametrize("name", models.names())

@@ -47,7 +47,7 @@ def test_manifest_of_another_version_is_refused(monkeypatch, tmp_path):
     with pytest.raises(SonnxError) as caught:
         manifest.examples.__wrapped__()
     assert str(caught.value) == (
-        "the manifest of the bundled models is of version 1, and this code reads version 2; "
+        "the manifest of the bundled models has version 1, but this code reads version 2; "
         "install sonnx_ort again"
     )
 

@@ -58,7 +58,7 @@ def test_no_difference() -> None:
         *HEAD,
         "no difference",
         "",
-        "values of a name in both: 1 the same, 0 different; 0 only in A, 2 only in B",
+        "values with the same name in both: 1 equal, 0 different; 0 only in A, 2 only in B",
     ]
 
 
@@ -73,7 +73,7 @@ def test_first_difference_shows_both_numbers_and_their_bits() -> None:
         "    1 of 2 elements differ",
         "    and 1 more: 'w'",
         "",
-        "values of a name in both: 1 the same, 2 different; 0 only in A, 2 only in B",
+        "values with the same name in both: 1 equal, 2 different; 0 only in A, 2 only in B",
     ]
 
 
@@ -110,6 +110,6 @@ def test_what_is_not_compared_is_said() -> None:
     lines = report(comparison(unshared=("y",), incomparable=("s",), inner=(2, 3)))
     assert lines[5] == "outputs of one model only: y"
     assert lines[-2:] == [
-        "not compared, since they are no tensors: s",
-        "not compared: values in subgraphs and functions (2 of A and 3 of B nodes lie there)",
+        "not compared, because they are not tensors: s",
+        "not compared: values in subgraphs and functions (nodes: 2 in A and 3 in B)",
     ]

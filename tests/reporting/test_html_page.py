@@ -75,8 +75,8 @@ MODELS = {
 ROWS = "#obligations tbody tr"
 EVIDENCE = """\
 rank 2 is not rank 1
-To mend it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)
-[*] sonnx-ort conform can mend it: write the broadcast of operands out
+To fix it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)
+[*] sonnx-ort conform can fix it: make the broadcast of the operands explicit
 A 'r' float (n, 3) [Softplus 'relu']
 B 'y' float (3,) [input]
 rule and source
@@ -138,7 +138,7 @@ def test_what_is_not_looked_at_is_shown_where_there_is_nothing_else(
 ) -> None:
     browser.open(pages["unasked"])
     assert browser.texts(f"{ROWS} td:first-child") == [
-        f"proved\n{rule}\nnot looked at"
+        f"proved\n{rule}\nnot enforced"
         for rule in ("Add.float.R2", "Add.float.RG1", "Add.float.R1")
     ]
 
@@ -310,7 +310,9 @@ def test_mended_at_many_nodes_is_told_once(browser: Browser, pages: dict[str, Pa
     assert places.split("\n")[-1] == "Show all 4"
     lines = evidence.splitlines()
     assert "rank 2 is not rank 1" in lines
-    assert "[*] sonnx-ort conform can mend them: write the broadcast of operands out" in lines
+    assert (
+        "[*] sonnx-ort conform can fix them: make the broadcast of the operands explicit" in lines
+    )
 
 
 def test_next_command_is_copied(browser: Browser, pages: dict[str, Path]) -> None:
@@ -330,9 +332,9 @@ def test_symbols_are_explained_where_they_stand(browser: Browser, pages: dict[st
     titles = browser.evaluate(
         "[...document.querySelectorAll('.shape')].map((e) => [e.textContent, e.title])"
     )
-    numbered = "?1: a size that only a run tells; the same number is the same size"
+    numbered = "?1: a size known only in a run; the same number means the same size"
     quotient = "trunc(a/b): the quotient, rounded towards zero"
-    declared = "n: a name is an open size, as an input of the model declares it"
+    declared = "n: a size that the model leaves open, by the name that an input declares"
     assert ["(?1,)", numbered] in titles
     assert ["(1, 1, trunc((n - 2)/2) + 1)", f"{declared}\n{quotient}"] in titles
     assert browser.texts("#symbols dt") == ["n", "?1", "trunc(a/b)"]
@@ -500,4 +502,4 @@ def test_what_conform_can_mend_is_marked_and_says_how(browser: Browser, tmp_path
     browser.open(tmp_path / "mendable.html")
     status, _, evidence = browser.texts(f"{ROWS}:first-child td")
     assert status.split() == ["violated", "Concat.R1", "[*]"]
-    assert f"[*] sonnx-ort conform can mend it: {MENDING}" in evidence.splitlines()
+    assert f"[*] sonnx-ort conform can fix it: {MENDING}" in evidence.splitlines()

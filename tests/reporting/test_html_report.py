@@ -94,8 +94,8 @@ def test_page_of_a_waived_violation_does_not_say_that_it_is_kept() -> None:
     page = html_report(sonnx_ort.check(made, waivers=[waiver]), graph, "model.onnx")
     assert "Violated, and waived" in page
     assert (
-        "1 of 3 obligations, each with a waiver. It is rewritten without what these are for, if "
-        "they are given to rewrite as well." in page
+        "1 of 3 obligations, each accepted by a waiver. With these waivers, `rewrite` enforces "
+        "the other rules only." in page
     )
     assert '"who":"a board"' in page
 
@@ -104,7 +104,9 @@ def test_page_of_some_rules_says_so() -> None:
     made = binary_model("Div", "float", [3], [1])
     _, graph = check_with_outline(made)
     page = html_report(sonnx_ort.check(made).selected(ignore="Div.float.R1"), graph, "model.onnx")
-    assert "Of some rules only; left out: 0 proved, 0 runtime, 1 violated, 0 findings" in page
+    assert (
+        "Not all rules are reported; left out: 0 proved, 0 runtime, 1 violated, 0 findings" in page
+    )
 
 
 @pytest.fixture(name="page", scope="module")
@@ -136,19 +138,21 @@ def test_verdict(
 
 def test_with_explicit_broadcasting_the_verdict_is_said_of_the_rewritten_model() -> None:
     page = written(binary_model("Div", "float", [3], [1]), broadcast="explicit")
-    assert "4 obligations, proved for every run of the rewritten model, where a" in page
+    assert (
+        "4 obligations of the rewritten model, with its broadcasts written out, proved for" in page
+    )
 
 
 def test_a_model_without_obligations_is_not_said_to_keep_anything() -> None:
     page = written(parse("(float[n] x) => (float[n] y) { y = Softplus(x) }"))
-    assert '<p class="word">Nothing to keep</p>' in page
+    assert '<p class="word">Nothing to check</p>' in page
     assert "1 node: 1 of operators without rules (nothing is checked there)." in page
 
 
 def test_what_the_verdict_does_not_speak_of_stands_beside_it(page: Page) -> None:
     assert (
         "5 nodes: 1 of operators without rules (nothing is checked there), "
-        "1 not looked at for the verdict (--operators profile looks at all)."
+        "1 not enforced (--operators profile covers all)."
     ) in page.data["p"]
 
 
@@ -230,7 +234,9 @@ def test_of_a_call_the_page_says_that_nothing_in_the_function_is_checked() -> No
             domains={"local": 1},
         )
     )
-    assert "local::twice &#x27;call&#x27;: a call; nothing in the function is checked" in page
+    assert (
+        "local::twice &#x27;call&#x27;: a call of a function, whose nodes are not checked" in page
+    )
 
 
 def test_states_differ_in_more_than_colour(page: Page) -> None:
@@ -292,13 +298,13 @@ def test_every_bundled_model_has_a_page(name: str, form: str) -> None:
 
 def test_verdict_says_how_much_conform_can_mend() -> None:
     page = written(mendable(), operators="profile,-Graph")
-    assert "Such a model is not rewritten. sonnx-ort conform can mend 1 of these.</p>" in page
+    assert "`rewrite` rejects the model. sonnx-ort conform can fix 1 of these.</p>" in page
 
 
 def test_verdict_says_nothing_of_mending_where_nothing_can_be_mended() -> None:
     made = parse("(float[2] x) => (float[2] y) { y = Softmax<axis = 5>(x) }")
     page = written(made, operators="profile,-Graph")
-    assert "Such a model is not rewritten.</p>" in page
+    assert "`rewrite` rejects the model.</p>" in page
 
 
 def test_graph_of_a_page_is_that_of_the_file() -> None:

@@ -26,8 +26,8 @@ MANY = """
 
 TEXT = """\
 many.onnx: violated
-  4 of 15 obligations fail in every run that reaches the node. Such a model is not rewritten.
-    sonnx-ort conform can mend 4 of these.
+  4 of 15 obligations fail in every run that reaches the node. `rewrite` rejects the model.
+    sonnx-ort conform can fix 4 of these.
   edition typed, broadcast reject, operators default
 
 Div.float.R1 at 4 places: Tensors A, B and C must have the same shape.
@@ -37,13 +37,13 @@ Div.float.R1 at 4 places: Tensors A, B and C must have the same shape.
   Div 'second': rank 2 is not rank 1
   Div 'third': rank 2 is not rank 1
   and 1 more
-  to mend it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)
-  [*] sonnx-ort conform mends it
+  to fix it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n, 3)
+  [*] sonnx-ort conform fixes it
 
 proved for every run: 11 obligations
-nodes not looked at: 1; --operators profile looks at all
+nodes not enforced: 1; --operators profile covers all
 findings, which change no result: 5 GR2, 5 Graph.implicit_shape, 1 Graph.dead_node
--v shows all of it, --statistics a table of rules
+-v shows everything, --statistics a table of rules
 
 next: sonnx-ort rewrite many.onnx -o many.enforced.onnx --broadcast explicit"""
 
@@ -84,12 +84,12 @@ def test_waived_violations_are_told_with_the_waiver() -> None:
 
 def test_several_models_have_a_line_each_and_a_summary() -> None:
     assert overview_of_models(together()).splitlines() == [
-        "kept.onnx           kept      0 violated, 0 in runs, 3 proved",
-        "folder/broken.onnx  violated  2 violated ([*] 2), 2 in runs, 7 proved",
+        "kept.onnx           kept      0 violated, 0 checked in runs, 3 proved",
+        "folder/broken.onnx  violated  2 violated ([*] 2), 2 checked in runs, 7 proved",
         "none.onnx           unusable  there is no file 'none.onnx'",
         "",
         "3 models: 1 kept, 1 violated, 1 unusable",
-        "violated most:",
+        "most violated:",
         "  2  Div.float.R1  Tensors A, B and C must have the same shape.",
         "",
         (
@@ -133,5 +133,5 @@ def test_model_without_a_node_of_the_operators_is_told_so() -> None:
     check = Check((CheckedModel("m.onnx", sonnx_ort.check(made)),))
     assert check.models[0].report is not None
     text = overview(check.models[0].report, "m.onnx")
-    assert text.startswith("m.onnx: nothing to keep\n")
+    assert text.startswith("m.onnx: nothing to check\n")
     assert text.endswith("\n\nnext: sonnx-ort check m.onnx --operators profile")

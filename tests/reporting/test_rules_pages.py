@@ -55,7 +55,7 @@ def test_every_rule_has_one_section_on_the_page_of_its_operator() -> None:
         ("div", "Div.int.C2", "both editions, int"),
         ("add", "Add.float.R1", "both editions, float"),
         ("graph", "GR1", "every graph, in both editions"),
-        ("graph", "Graph.finite", "where it is asked for, in both editions"),
+        ("graph", "Graph.finite", "where it is selected, in both editions"),
     ],
 )
 def test_section_says_where_a_rule_binds(page: str, rule: str, bound: str) -> None:

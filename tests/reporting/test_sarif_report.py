@@ -73,7 +73,7 @@ def test_what_is_proved_has_no_result_and_is_counted(run: dict[str, Any]) -> Non
 def test_message_says_what_was_found_and_how_to_mend_it(run: dict[str, Any]) -> None:
     (first, *_) = (r for r in run["results"] if r["level"] == "error")
     assert first["message"]["text"] == str(sonnx_ort.check(mixed()).violations[0])
-    assert "to mend it: " in first["message"]["text"]
+    assert "to fix it: " in first["message"]["text"]
 
 
 def test_rules_of_results_are_described_with_help(run: dict[str, Any]) -> None:

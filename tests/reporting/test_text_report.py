@@ -28,17 +28,17 @@ TEXT = """\
 edition typed, broadcast reject: 11 obligations: 8 proved, 2 runtime, 1 violated; 6 findings; 2
   nodes not covered by any rule
 model {digest}
-operands: the rank of 6 of 6 is known, and all sizes of 3
+operands: the rank is known for 6 of 6, all sizes for 3
 
 violated: these fail in every run (1)
   Div.float.R1 at Div 'ratio' [*]
       rank 2 is not rank 1
       A 'r' float (n, 3) [Softplus 'relu']
       B 'y' float (3,) [input]
-      to mend it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n,
+      to fix it: rewrite with --broadcast explicit, which inserts a Broadcast of B from (3,) to (n,
         3)
 
-decided in each run, by the enforced model or by ONNX Runtime itself (2)
+checked in each run, by the rewritten model or by ONNX Runtime (2)
   Div.int.C1 at Div 'quotient'
       the elements of B are known only in a run
       A 'i' int32 (2,) [input]
@@ -68,7 +68,7 @@ proved: these hold in every run (8)
 
 findings: they change no result
   Graph.dead_node (1): Every node contributes to an output.
-      LogSoftmax 'soft': no output of it contributes to one of the graph
+      LogSoftmax 'soft': none of its outputs contributes to an output of the graph
   GR4 (1): No attribute is left to its default value.
       LogSoftmax 'soft': 'axis' is left out; ONNX assumes -1
   GR2 (2): The type of every value stands in the file and is not left to inference.
@@ -79,15 +79,15 @@ findings: they change no result
       value 'r': the file gives no shape
       value 's': the file gives no shape
 
-operators of the model, and how many nodes there are of each
-  nodes by what the profile has for their operators: 3 a draft, 1 general restrictions only, 1
+operators of the model, with their numbers of nodes
+  nodes by what the profile states for their operators: 3 a draft, 1 general restrictions only, 1
     outside the profile
   Div         2  in the profile, enforced
   Sub         1  in the profile, enforced
   Softplus    1  in the profile without a draft: general restrictions only
   LogSoftmax  1  outside the profile
 
-[*] 1 of 1 violation can be mended by `sonnx-ort conform`"""
+[*] `sonnx-ort conform` can fix 1 of 1 violation"""
 
 
 def test_whole_text() -> None:
@@ -111,7 +111,7 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
         "0 findings; 0 nodes\n"
         "  not covered by any rule\n"
         f"model {report.identity.sha256}\n"
-        "operands: the rank of 2 of 2 is known, and all sizes of 0\n"
+        "operands: the rank is known for 2 of 2, all sizes for 0\n"
         "\n"
         "proved: these hold in every run (3)\n"
         "  Sub.float.R2 at Sub 'difference'\n"
@@ -121,8 +121,8 @@ def test_nothing_is_said_of_what_there_is_not() -> None:
         "  Sub.float.R1 at Sub 'difference'\n"
         "      both shapes are (k,)\n"
         "\n"
-        "operators of the model, and how many nodes there are of each\n"
-        "  nodes by what the profile has for their operators: 1 a draft, 0 general restrictions "
+        "operators of the model, with their numbers of nodes\n"
+        "  nodes by what the profile states for their operators: 1 a draft, 0 general restrictions "
         "only, 0\n"
         "    outside the profile\n"
         "  Sub  1  in the profile, enforced"
@@ -134,7 +134,7 @@ def test_many_findings_of_one_kind_are_cut_short() -> None:
     made = parse(f"(float[k] x) => (float[k] z) {{ {nodes} z = Softplus(x) }}")
     lines = text_report(sonnx_ort.check(made)).splitlines()
     assert "  Graph.dead_node (7): Every node contributes to an output." in lines
-    assert lines.count("      and 2 more; --format json has all") == 3
+    assert lines.count("      and 2 more; --format json shows all") == 3
 
 
 @pytest.mark.parametrize(
@@ -167,13 +167,13 @@ def test_what_can_be_mended_is_marked_and_counted() -> None:
     lines = text_report(sonnx_ort.check(mendable(), operators=ON_OPERATORS)).splitlines()
     assert "  Concat.R1 at Concat 'join' [*]" in lines
     assert "  Softmax.C2 at Softmax 'soft'" in lines
-    assert lines[-1] == "[*] at least 1 of 2 violations can be mended by `sonnx-ort conform`"
+    assert lines[-1] == "[*] `sonnx-ort conform` can fix at least 1 of 2 violations"
 
 
 def test_only_violations_that_are_shown_are_counted_as_mendable() -> None:
     report = sonnx_ort.check(mendable(), operators=ON_OPERATORS)
     shown = text_report(report.selected("Concat")).splitlines()
-    assert shown[-1] == "[*] 1 of 1 violation can be mended by `sonnx-ort conform`"
+    assert shown[-1] == "[*] `sonnx-ort conform` can fix 1 of 1 violation"
 
 
 def test_nothing_is_said_of_mending_where_nothing_can_be_mended() -> None:

@@ -1,4 +1,4 @@
-"""What a change does to a model: what is violated still, and whether results keep their bits."""
+"""What a change does to a model: what is still violated, and whether results keep their bits."""
 
 from collections.abc import Mapping
 

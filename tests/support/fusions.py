@@ -35,21 +35,21 @@ class Fusion:
 
 
 def _canary(
-    operator: Operator, optimizer: str, level: str, losses: str = "Div 'divide' is gone"
+    operator: Operator, optimizer: str, level: str, losses: str = "Div 'divide' was removed"
 ) -> Fusion:
     """The model by which an optimizer is known, of one operator that it takes away."""
     (text,) = [known.canary for known in operator.optimizers if known.name == optimizer]
     return Fusion(optimizer, onnx.parser.parse_model(text), level, losses)
 
 
-_NORMALIZED = "Sub 'centre' is gone; Div '(output normal)' is gone"
+_NORMALIZED = "Sub 'centre' was removed; Div '(output normal)' was removed"
 
 FUSIONS = {
     "reciprocal": _canary(
         DIV, "DivMulFusion", "basic", "Div 'divide': its operand A is no longer the constant 'one'"
     ),
     "x / 1": _canary(DIV, "NoopElimination", "basic"),
-    "x - 0": _canary(SUB, "NoopElimination", "basic", "Sub 'subtract' is gone"),
+    "x - 0": _canary(SUB, "NoopElimination", "basic", "Sub 'subtract' was removed"),
     "Gelu of opset 20": _canary(DIV, "GeluFusionL1", "basic"),
     "Gelu of opset 17": _canary(DIV, "GeluFusionL2", "extended"),
     "LayerNormalization of opset 17": _canary(DIV, "LayerNormFusionL1", "basic", _NORMALIZED),

@@ -70,6 +70,11 @@ WRONG = {
         NAN,
     ),
     "Softmax of an infinity is NaN": (Applied("Softmax", [F([INF, 1])]), NAN, 1),
+    "Softmax is 0 below the normal numbers": (
+        Applied("Softmax", [F([[*[-88] * 15, 0]])]),
+        0,
+        6.054601e-39,
+    ),
     "QuantizeLinear of float16 divides in float": (
         Applied("QuantizeLinear", scalars(H, 0.25, 0.1)),
         3,

@@ -65,7 +65,7 @@ function sourceOf(rule) {
   const tag = rule.tag ? `, ${rule.tag}` : "";
   const later = rule.later_tag ? `; later ${rule.later_tag}` : "";
   const kernels = rule.needed_before
-    ? `; no rule of the profile: for ONNX Runtime before ${rule.needed_before}`
+    ? `; not a rule of the profile, but needed for ONNX Runtime before ${rule.needed_before}`
     : "";
   return `${rule.document}, ${rule.section}${tag} (${rule.standing}, ${rule.words}${later}${kernels})`;
 }
@@ -98,8 +98,8 @@ function waived(waiver) {
 function statusCell(obligation, ...more) {
   const status = make("td", {}, make("span", { className: `status ${obligation.status}` }, sign(obligation.status), WORDS[obligation.status]));
   status.append(make("code", {}, obligation.rule));
-  if (obligation.mendable) status.append(" ", make("span", { className: "mendable", title: `${MENDABLE}: sonnx-ort conform can mend it` }, MENDABLE));
-  if (!obligation.enforced) status.append(make("span", { className: "remark" }, "not looked at"));
+  if (obligation.mendable) status.append(" ", make("span", { className: "mendable", title: `${MENDABLE}: sonnx-ort conform can fix it` }, MENDABLE));
+  if (!obligation.enforced) status.append(make("span", { className: "remark" }, "not enforced"));
   status.append(...more);
   return status;
 }
@@ -109,8 +109,8 @@ const hint = (title, text) => make("p", { className: "hint" }, make("b", {}, tit
 function remedies(index, whole = "it") {
   const obligation = report.obligations[index];
   const made = [];
-  if (hints[index]) made.push(hint("To mend it: ", hints[index]));
-  if (obligation.mendable) made.push(hint(`${MENDABLE} sonnx-ort conform can mend ${whole}: `, obligation.mendable));
+  if (hints[index]) made.push(hint("To fix it: ", hints[index]));
+  if (obligation.mendable) made.push(hint(`${MENDABLE} sonnx-ort conform can fix ${whole}: `, obligation.mendable));
   if (obligation.waiver) made.push(waived(obligation.waiver));
   return made;
 }

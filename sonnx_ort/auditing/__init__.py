@@ -1,0 +1,1 @@
+"""Holds the values of a run to the exact meaning of every operator."""

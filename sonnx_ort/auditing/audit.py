@@ -1,0 +1,283 @@
+"""`audit`: a run held to the exact meaning of every operator, on the values that it was given."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import inliner
+from onnx.external_data_helper import load_external_data_for_model
+
+from sonnx_ort.auditing.bodies import NotRepeatedError, has_bodies, repeated
+from sonnx_ort.auditing.enclosing import EnclosedOutput, enclose
+from sonnx_ort.auditing.given_values import GivenValues, new_folder, save_step
+from sonnx_ort.auditing.joined import joined_meaning
+from sonnx_ort.auditing.judging import Audited, judge
+from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step
+from sonnx_ort.auditing.parts import constants_of
+from sonnx_ort.auditing.verdicts import NodeAudit, Sampling, Verdict
+from sonnx_ort.comparing.difference import complete
+from sonnx_ort.comparing.isolated_run import Array, IsolatedRuns, Level, Settings
+from sonnx_ort.enforcing.native.record import read_enforcement
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.canonical import load_canonical
+from sonnx_ort.loading.source import ModelSource, ReadModel, read
+from sonnx_ort.loading.traversal import nodes_within
+from sonnx_ort.options import PROFILE, choose, choose_demands
+from sonnx_ort.profile.options import Demands
+
+CPU = ("CPUExecutionProvider",)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A run, held to what its operators mean.
+
+    Attributes:
+        nodes: The audit of every node that ran, in order; nodes of bodies come before the node that
+            has them.
+        demands: The edition, and what becomes of broadcasting.
+        sampling: Which elements were audited.
+        source: What computed the values, as text.
+        inputs: The SHA-256 of the elements of each input, in row-major order.
+        seed: The seed of the inputs that were not given; None if all were.
+        not_run: The nodes in bodies that the run did not reach.
+        unlike: The outputs for which the observed run gave other bits than the run itself.
+        outputs: Where the exact results over the reals lie, if that was asked for.
+    """
+
+    nodes: tuple[NodeAudit, ...]
+    demands: Demands
+    sampling: Sampling
+    source: str
+    inputs: Mapping[str, str]
+    seed: int | None = None
+    not_run: int = 0
+    unlike: tuple[str, ...] = ()
+    outputs: tuple[EnclosedOutput, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[Verdict, int]:
+        """How many nodes have each verdict."""
+        counts = Counter(node.verdict for node in self.nodes)
+        return {verdict: counts[verdict] for verdict in Verdict}
+
+    @property
+    def outside(self) -> tuple[NodeAudit, ...]:
+        """The nodes with results outside the admitted error."""
+        return tuple(node for node in self.nodes if node.verdict is Verdict.OUTSIDE)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is outside the admitted error."""
+        return not self.outside
+
+
+def audit(  # noqa: PLR0913 - one for each choice
+    model: ModelSource,
+    feeds: Mapping[str, Array] | None = None,
+    *,
+    values: str | os.PathLike[str] | None = None,
+    save_values: str | os.PathLike[str] | None = None,
+    level: str = "none",
+    providers: Iterable[str] = CPU,
+    edition: str = "typed",
+    broadcast: str = "reject",
+    operators: str | Iterable[str] = PROFILE,
+    seed: int = 0,
+    samples: int | None = 100,
+    exhaustive: bool = False,
+    enclose_outputs: bool = False,
+) -> Audit:
+    """Run a model once, and hold every node to what its operator means.
+
+    Each node is compared with the exact result for the very operands that it was given, so that
+    errors of other nodes do not count. The model runs in a process of its own, as it is: what its
+    optimizer computes together is looked at as that. Nodes in bodies of If, Loop and Scan are
+    audited too.
+
+    Args:
+        model: A path, the bytes of a file, an `onnx.ModelProto` or an `onnx_ir.Model`, enforced or
+            not; it is not modified.
+        feeds: Its inputs by name; those that are left out are random.
+        values: A folder with the values of a run of another implementation, as .npy files that have
+            the names of the values; then nothing is run.
+        save_values: A folder to which the values of the run are written as such files; it is made
+            if need be, and must be empty.
+        level: How far ONNX Runtime optimizes: "none", "basic", "extended" or "all".
+        providers: Its execution providers, in order.
+        edition: "typed" or "preliminary".
+        broadcast: "reject", or "explicit" if operands of different shapes break no rule.
+        operators: The operators whose rules are looked at, as for `check`; the whole profile by
+            default.
+        seed: The seed of random inputs and of samples.
+        samples: How many elements of each result are audited at most. Of operators that only move
+            elements all are.
+        exhaustive: Whether all elements are audited, and all steps of loops.
+        enclose_outputs: Whether to follow the exact values over the reals from the inputs to the
+            outputs, for models of up to ten million operations.
+
+    Raises:
+        InvalidModel: It is no readable, valid ONNX model.
+        SonnxError: An option is unknown, the model does not run, an input or a value is missing or
+            has a wrong type or shape, or the model is too large to enclose its outputs.
+    """
+    demands = choose_demands(edition, broadcast, operators)
+    if samples is not None and samples < 1:
+        raise SonnxError(f"samples={samples} is too few; choose 1 or more, or exhaustive=True")
+    sampling = Sampling(seed, None if exhaustive else samples)
+    whole = _without_functions(read(model))
+    with IsolatedRuns() as runs:
+        given = dict(feeds or {})
+        graph: Observation
+        if values is None:
+            inputs = complete(whole, given, seed)
+            chosen = _available(providers)
+            settings = Settings(choose(Level, "level", level), chosen, _is_native(whole))
+            graph = ObservedGraph(whole, inputs, settings, runs)
+            source = _source(settings)
+        else:
+            graph = GivenValues(whole, Path(values), given, runs)
+            source = f"the files in '{values}'"
+        random = values is None and set(graph.feeds) > set(given)
+        saved = None if save_values is None else new_folder(Path(save_values))
+        auditor = _Auditor(demands, sampling, saved)
+        auditor.audit(graph)
+        enclosed = enclose(whole, graph.feeds, _arrays(graph)) if enclose_outputs else ()
+    return Audit(
+        tuple(auditor.nodes.values()),
+        demands,
+        sampling,
+        source,
+        {name: _digest(array) for name, array in graph.feeds.items()},
+        seed if random else None,
+        len(nodes_within(whole.graph.node)) - len(auditor.seen),
+        graph.unlike,
+        enclosed,
+    )
+
+
+def _available(providers: Iterable[str]) -> tuple[str, ...]:
+    known = onnxruntime.get_available_providers()
+    chosen = tuple(providers)
+    for name in chosen:
+        if name not in known:
+            raise SonnxError(
+                f"ONNX Runtime has no execution provider '{name}' here; choose from "
+                f"{', '.join(known)}"
+            )
+    return chosen
+
+
+def _digest(array: Array) -> str:
+    if array.dtype.kind == "O":
+        return hashlib.sha256(repr(array.tolist()).encode()).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+
+
+def _arrays(graph: Observation) -> dict[str, Array]:
+    return {name: array for name, array in graph.outputs.items() if array is not None}
+
+
+def _source(settings: Settings) -> str:
+    providers = ", ".join(settings.providers)
+    return f"onnxruntime {onnxruntime.__version__}, level {settings.level}, {providers}"
+
+
+def _is_native(model: onnx.ModelProto) -> bool:
+    return read_enforcement({entry.key: entry.value for entry in model.metadata_props}) is not None
+
+
+def _without_functions(source: ReadModel) -> onnx.ModelProto:
+    """The model with all tensors inside it and calls of functions written out."""
+    load_canonical(source)
+    model = onnx.ModelProto()
+    model.CopyFrom(source.proto)
+    if source.folder is not None:
+        try:
+            load_external_data_for_model(model, str(source.folder))
+        except Exception as error:
+            raise SonnxError(f"the external data cannot be read: {error}") from error
+    if not model.functions:
+        return model
+    try:
+        inlined: onnx.ModelProto = inliner.inline_local_functions(model)
+    except Exception as error:
+        raise SonnxError(f"the functions of the model cannot be written out: {error}") from error
+    return inlined
+
+
+class _Auditor:
+    """Audits graphs and the bodies inside them."""
+
+    def __init__(self, demands: Demands, sampling: Sampling, saved: Path | None) -> None:
+        self._demands, self._sampling, self._saved = demands, sampling, saved
+        self.nodes: dict[tuple[tuple[str, ...], str], NodeAudit] = {}
+        self.seen: set[tuple[tuple[str, ...], str]] = set()
+        self._constants: frozenset[str] = frozenset()
+
+    def audit(self, graph: Observation) -> None:
+        """Audit each node of a graph."""
+        if self._saved is not None and not graph.path:
+            self._constants = frozenset(constants_of(graph.model.graph))
+        for step in graph.steps():
+            if self._saved is not None and not graph.path:
+                save_step(step, self._saved, self._constants)
+            for made in self._audits(step, graph):
+                self._add(step, made)
+
+    def _audits(self, step: Step, graph: Observation) -> Iterator[NodeAudit]:
+        audited = step.audited
+        if has_bodies(audited.node):
+            yield self._bodies(step, graph)
+        elif step.together:
+            yield audited.not_known(
+                "the run has no value for its result: the optimizer joined it with the node that "
+                "reads it, or left it out"
+            )
+        elif audited.apart:
+            yield judge(audited, self._demands, self._sampling, joined_meaning)
+        else:
+            yield judge(audited, self._demands, self._sampling)
+
+    def _bodies(self, step: Step, graph: Observation) -> NodeAudit:
+        audited = step.audited
+        try:
+            for body in repeated(step, graph, every=self._sampling.samples is None):
+                self.audit(body.observed(graph))
+        except NotRepeatedError as error:
+            return audited.not_known(str(error))
+        except SonnxError as error:
+            return audited.not_known(f"its body could not be observed: {error}")
+        made = audited.not_known("")
+        return replace(made, verdict=Verdict.EXACT, audited=made.elements, bound="of its body")
+
+    def _add(self, step: Step, made: NodeAudit) -> None:
+        key = _key(step.audited)
+        self.seen.add(key)
+        earlier = self.nodes.get(key)
+        self.nodes[key] = made if earlier is None else earlier.merged(made)
+        if made.verdict in (Verdict.EXACT, Verdict.ADMITTED):
+            self._judge_with(made, step.audited.apart.values())
+
+    def _judge_with(self, reader: NodeAudit, joined: Iterable[Audited]) -> None:
+        """Give nodes that were joined with another the verdict on that."""
+        for audited in joined:
+            key = _key(audited)
+            self.nodes[key] = replace(
+                self.nodes[key],
+                verdict=reader.verdict,
+                reason=f"the optimizer joined it with {reader.label}; they were judged together",
+            )
+            self._judge_with(reader, audited.apart.values())
+
+
+def _key(audited: Audited) -> tuple[tuple[str, ...], str]:
+    """A key of a node, of which there may be several without names or with the same one."""
+    output = next(filter(None, audited.node.output), "")
+    return audited.path, f"{audited.operator} {audited.name} {output}"

@@ -1,0 +1,308 @@
+"""Encloses what a whole graph means over the reals, and measures a run's distance from it.
+
+Balls go from the inputs and initializers to the outputs, node by node. What balls do not decide
+ends there: the outputs that depend on it have a reason instead of an enclosure. Requires
+python-flint, the extra `oracle`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import numpy_helper
+
+from sonnx_ort.auditing.judging import attributes_of, versions
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.traversal import bodies_of
+from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
+from sonnx_ort.oracle.ball_node import are_balls, is_float, require_finite
+from sonnx_ort.oracle.balls import (
+    FOLLOWED,
+    NotFollowedError,
+    balls,
+    followed,
+    operations,
+    precisely,
+)
+from sonnx_ort.oracle.node import ELEMENT_TYPES
+from sonnx_ort.profile.operator import STANDARD_DOMAIN
+
+if TYPE_CHECKING:
+    from flint import arb
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+LIMIT = 10_000_000
+"""The scalar operations that are computed if no other number is said: some seconds."""
+
+_NUMBERS = "fVbiu"
+"""The kinds of dtypes that have numbers; those of ml_dtypes are of kind V."""
+
+_STANDARD_DOMAINS = (STANDARD_DOMAIN, "ai.onnx")
+_ROUND_TO_INTEGERS = frozenset({"QuantizeLinear", "ConvInteger"})
+"""The operators whose results are integers even where they are balls."""
+
+_MAKE_FLOATS = frozenset({"Cast", "DequantizeLinear"})
+"""The operators whose balls are floats where their operands are integers."""
+
+_TAKE_UNCERTAIN_INTEGERS = frozenset(
+    {
+        "ArgMax",
+        "Cast",
+        "Concat",
+        "ConvInteger",
+        "DequantizeLinear",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "Identity",
+    }
+    | {"Max", "MaxPool", "Min", "Pad", "Relu", "Reshape", "Shape", "Slice", "Split", "Squeeze"}
+    | {"Transpose", "Unsqueeze", "Where"}
+)
+"""The operators that are the same for integers as for the reals."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnclosedOutput:
+    """An output of a graph over the reals, and how far a run is from it.
+
+    Attributes:
+        name: The name of the output.
+        shape: The shape of the run's array.
+        lower: No element is below these, rounded down; minus infinity where nothing is known.
+        upper: No element is above these, rounded up.
+        width: The largest width of an interval.
+        distance: The largest distance of an element of the run from its interval, 0 inside.
+        units: The same in units in the last place of the output's type, at the larger of both.
+        index: The index of that element; None if there is none.
+        found: The element of the run there.
+        reason: Why it is not enclosed; empty if it is.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    lower: Floats
+    upper: Floats
+    width: float
+    distance: float = 0.0
+    units: float = 0.0
+    index: tuple[int, ...] | None = None
+    found: Any = None
+    reason: str = ""
+
+
+def enclose(
+    model: onnx.ModelProto,
+    feeds: Mapping[str, Array],
+    outputs: Mapping[str, Array],
+    *,
+    limit: int = LIMIT,
+) -> tuple[EnclosedOutput, ...]:
+    """Enclose the outputs of a graph over the reals.
+
+    Args:
+        model: The model, with its external data and without model-local functions.
+        feeds: The inputs of the run.
+        outputs: The outputs of the run, those that are to be enclosed.
+        limit: The largest number of scalar operations.
+
+    Raises:
+        SonnxError: There are more operations, or python-flint is not installed.
+    """
+    try:
+        import flint  # noqa: F401, PLC0415 - an optional dependency
+    except ImportError as error:
+        raise SonnxError(
+            "exact values need python-flint; install it with: pip install 'sonnx_ort[oracle]'"
+        ) from error
+    values = _Values(model, limit)
+    for initializer in model.graph.initializer:
+        values.give(initializer.name, lambda each=initializer: numpy_helper.to_array(each))
+    for name, array in feeds.items():
+        values.give(name, lambda each=array: np.asarray(each))
+    for node in model.graph.node:
+        values.follow(node)
+    with precisely():
+        return tuple(
+            values.enclosed(output.name, outputs[output.name])
+            for output in model.graph.output
+            if output.name in outputs
+        )
+
+
+class _Values:
+    """The values of a graph that later nodes read, and why others are not known."""
+
+    def __init__(self, model: onnx.ModelProto, limit: int) -> None:
+        self._versions = versions(model)
+        self._limit = limit
+        self._operations = 0
+        self._arrays: dict[str, Array] = {}
+        self._reasons: dict[str, str] = {}
+        self._uncertain: set[str] = set()
+        """The integers that are balls."""
+        graph = model.graph
+        self._readers = Counter(name for node in graph.node for name in _read_by(node))
+        self._readers.update(output.name for output in graph.output)
+
+    def give(self, name: str, array: Any) -> None:
+        """Take an input or initializer."""
+        try:
+            made = array()
+            require_finite(made)
+        except NotFollowedError as error:
+            self._reasons[name] = f"{error} in '{name}'"
+            return
+        except (TypeError, ValueError):
+            made = None
+        if made is None or made.dtype.kind not in _NUMBERS:
+            self._reasons[name] = f"'{name}' is no tensor of numbers"
+            return
+        self._reasons.pop(name, None)
+        self._arrays[name] = made
+
+    def follow(self, node: onnx.NodeProto) -> None:
+        """Compute the results of a node, or say why they are not known."""
+        names = [name for name in node.output if name]
+        try:
+            results = self._results(node)
+        except NotFollowedError as error:
+            self._reasons.update(dict.fromkeys(names, str(error)))
+        else:
+            for name, result in zip(node.output, results, strict=False):
+                self._keep(node, name, result)
+            for name in names:
+                if name not in self._arrays:
+                    self._reasons[name] = f"{_named(node)} is followed without '{name}'"
+        for name in _read_by(node):
+            self._readers[name] -= 1
+            if not self._readers[name]:
+                self._arrays.pop(name, None)
+
+    def _keep(self, node: onnx.NodeProto, name: str, result: Array) -> None:
+        if not name:
+            return
+        self._arrays[name] = result
+        of_integers = node.op_type in _ROUND_TO_INTEGERS
+        passed = node.op_type not in _MAKE_FLOATS and self._uncertain.intersection(node.input)
+        if are_balls(result) and (of_integers or passed):
+            self._uncertain.add(name)
+
+    def _results(self, node: onnx.NodeProto) -> tuple[Array, ...]:
+        for name in _read_by(node):
+            if name not in self._arrays:
+                raise NotFollowedError(self._reasons.get(name, f"'{name}' has no value"))
+        named = _named(node)
+        if node.domain not in _STANDARD_DOMAINS or node.op_type not in FOLLOWED or bodies_of(node):
+            raise NotFollowedError(f"{named}: the operator is not followed")
+        if node.op_type not in _TAKE_UNCERTAIN_INTEGERS:
+            for name in self._uncertain.intersection(node.input):
+                raise NotFollowedError(f"{named}: the integers of '{name}' are not certain")
+        attributes = attributes_of(node)
+        operands = [self._arrays[name] if name else None for name in node.input]
+        called = node.op_type, self._versions[STANDARD_DOMAIN], attributes, operands
+        try:
+            self._operations += operations(*called)
+            if self._operations > self._limit:
+                raise SonnxError(
+                    f"exact values take {self._operations:,} operations up to {named}, more than "
+                    f"the limit of {self._limit:,}; audit it with smaller inputs"
+                )
+            return followed(*called)
+        except NotFollowedError as error:
+            raise NotFollowedError(f"{named}: {error}") from error
+
+    def enclosed(self, name: str, found: Array) -> EnclosedOutput:
+        """An output, held against that of a run."""
+        found = np.asarray(found)
+        known = self._arrays.get(name)
+        reason = self._reasons.get(name, "")
+        if known is not None and known.shape != found.shape:
+            reason = f"it has the shape {known.shape}, and that of the run {found.shape}"
+        if known is None or reason:
+            endless = np.full(found.shape, np.inf)
+            return EnclosedOutput(
+                name, found.shape, -endless, endless, math.inf, reason=reason or "it has no value"
+            )
+        return _held_against(name, balls(known), found)
+
+
+def _read_by(node: onnx.NodeProto) -> Iterator[str]:
+    return filter(None, node.input)
+
+
+def _named(node: onnx.NodeProto) -> str:
+    """The operator of a node with its name, or with that of an output."""
+    own = f" '{node.name}'" if node.name else f" of '{next(filter(None, node.output), '')}'"
+    return f"{node.op_type}{own}"
+
+
+def _held_against(name: str, enclosures: Array, found: Array) -> EnclosedOutput:
+    flat: Sequence[Any] = enclosures.ravel().tolist()
+    ends = [_ends(ball) for ball in flat]
+    lower, upper = (
+        np.array([pair[k] for pair in ends], np.float64).reshape(found.shape) for k in (0, 1)
+    )
+    shown = found.astype(np.float64) if is_float(found) else found
+    distances = [_distance(*pair) for pair in zip(flat, shown.ravel().tolist(), strict=True)]
+    width = max((_up(b.upper() - b.lower()) for b in flat if b.is_finite()), default=0.0)
+    if not all(ball.is_finite() for ball in flat):
+        width = math.inf
+    if not distances:
+        return EnclosedOutput(name, found.shape, lower, upper, width)
+    worst = max(range(len(distances)), key=distances.__getitem__)
+    index = tuple(int(k) for k in np.unravel_index(worst, found.shape))
+    distance = distances[worst]
+    units = distance / _unit(flat[worst], float(shown[index]), found.dtype) if distance else 0.0
+    return EnclosedOutput(
+        name, found.shape, lower, upper, width, distance, units, index, shown[index].item()
+    )
+
+
+def _ends(ball: "arb") -> tuple[float, float]:
+    """Both ends of a ball, rounded outward."""
+    if not ball.is_finite():
+        return -math.inf, math.inf
+    return -_up(-ball.lower()), _up(ball.upper())
+
+
+def _up(end: "arb") -> float:
+    """The smallest double that is not below a number."""
+    from flint import arb  # noqa: PLC0415 - an optional dependency
+
+    near = float(end)
+    exceeded = near != math.inf and arb(near) < end
+    below = math.nextafter(near, -math.inf)
+    if near == math.inf and arb(below) >= end:
+        return below
+    return math.nextafter(near, math.inf) if exceeded else near
+
+
+def _distance(ball: "arb", found: float) -> float:
+    """The distance of an element from a ball; infinite for one that is not finite."""
+    from flint import arb  # noqa: PLC0415 - an optional dependency
+
+    if not ball.is_finite():
+        return 0.0
+    if not math.isfinite(found):
+        return math.inf
+    away = (ball.lower() - arb(found)).max(arb(found) - ball.upper()).max(0)
+    return _up(away.upper())
+
+
+def _unit(ball: "arb", found: float, dtype: np.dtype[Any]) -> float:
+    """A unit in the last place of a type, at an element or the ball around it; 1 for integers."""
+    if dtype not in ELEMENT_TYPES or ELEMENT_TYPES[dtype] not in FLOAT_FORMATS:
+        return 1.0
+    binary = FLOAT_FORMATS[ELEMENT_TYPES[dtype]]
+    magnitude = max(float(abs(ball).upper()), abs(found) if math.isfinite(found) else 0.0)
+    exponent = math.frexp(magnitude)[1] - 1 if math.isfinite(magnitude) else binary.largest_exponent
+    place = min(max(exponent, binary.smallest_exponent), binary.largest_exponent)
+    return math.ldexp(1.0, place - binary.precision + 1)

@@ -1,0 +1,197 @@
+"""Values of a run of another implementation, read from files."""
+
+import re
+from collections.abc import Container, Iterator, Mapping
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+
+from sonnx_ort.auditing.judging import Audited, versions
+from sonnx_ort.auditing.observing import Step
+from sonnx_ort.auditing.parts import array_of, constants_of, names_read, part
+from sonnx_ort.comparing.isolated_run import (
+    UNOPTIMIZED,
+    Array,
+    Failed,
+    IsolatedRuns,
+    Results,
+    Settings,
+)
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.pipeline import require_serializable
+from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
+
+_LISTED = 3
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+def file_name(value: str) -> str:
+    """The name of the file of a value: characters that file names cannot have are replaced."""
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', value)}.npy"
+
+
+class GivenValues:
+    """A graph with the values that another implementation computed.
+
+    A value without a file counts as computed together with the node that reads it, unless it is an
+    input or an output.
+    """
+
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        folder: Path,
+        feeds: Mapping[str, Array],
+        runs: IsolatedRuns,
+        path: tuple[str, ...] = (),
+    ) -> None:
+        """Look at the files.
+
+        Raises:
+            SonnxError: The folder does not exist, a file has the name of no value, or of two, or
+                an input or an output has none.
+        """
+        self.model, self.runs, self.path = model, runs, path
+        self.settings: Settings = UNOPTIMIZED
+        self.unlike: tuple[str, ...] = ()
+        self._files = _files(model, folder)
+        self._constants = constants_of(model.graph)
+        self.feeds: Mapping[str, Array] = self._inputs(feeds)
+        self.outputs: Results = {value.name: self._read(value.name) for value in model.graph.output}
+        self._apart: dict[str, Array | None] = {}
+        self._joined: dict[str, Audited] = {}
+
+    def _inputs(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        names = [v.name for v in self.model.graph.input if v.name not in self._constants]
+        found = dict(feeds)
+        for name in names:
+            if name not in found and name in self._files:
+                found[name] = self._load(name)
+        missing = [name for name in names if name not in found]
+        missing += [v.name for v in self.model.graph.output if v.name not in self._files]
+        if missing:
+            raise SonnxError(
+                f"there is no file for {_listed(missing)}; write '{file_name(missing[0])}' "
+                "with numpy.save, or give inputs with --input"
+            )
+        if wrong := what_is_wrong(graph_inputs(self.model), found):
+            raise SonnxError(wrong)
+        return found
+
+    def steps(self) -> Iterator[Step]:
+        """Each node with its values, which are read when it is reached."""
+        opsets = versions(self.model)
+        for node in self.model.graph.node:
+            scope = {name: self._read(name) for name in names_read(node)}
+            there = [name for name in node.output if name in self._files]
+            if not there:
+                self._compute_apart(node, scope)
+            audited = Audited(
+                node,
+                opsets.get(node.domain, 1),
+                [scope[name] if name else None for name in node.input],
+                [self._read(name) if name else None for name in node.output],
+                self.path,
+                {name: self._joined[name] for name in node.input if name in self._joined},
+            )
+            if not there:
+                self._joined.update(dict.fromkeys(filter(None, node.output), audited))
+            yield Step(audited, scope, not there)
+
+    def _read(self, name: str) -> Array | None:
+        if name in self.feeds:
+            return self.feeds[name]
+        if name in self._constants:
+            return array_of(self._constants[name])
+        if name in self._files:
+            return self._load(name)
+        return self._apart.get(name)
+
+    def _load(self, name: str) -> Array:
+        path = self._files[name]
+        try:
+            array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except Exception as error:
+            raise SonnxError(
+                f"'{path}' is no .npy file of numbers; write the value '{name}' to it with "
+                "numpy.save"
+            ) from error
+        # numpy writes elements of bfloat16 as two bytes without a type.
+        return array.view(_BFLOAT16) if array.dtype.kind == "V" else array
+
+    def _compute_apart(self, node: onnx.NodeProto, scope: Mapping[str, Array | None]) -> None:
+        names = [name for name in node.output if name]
+        given = {name: array for name, array in scope.items() if array is not None}
+        self._apart.update(dict.fromkeys(names))
+        if len(given) < len(scope):
+            return
+        made = part(self.model, [node], names, given, self._constants)
+        feeds = {value.name: given[value.name] for value in made.graph.input}
+        outcome = self.runs.run(require_serializable(made), None, feeds)
+        if not isinstance(outcome, Failed):
+            self._apart.update(outcome)
+
+
+def _files(model: onnx.ModelProto, folder: Path) -> dict[str, Path]:
+    if not folder.is_dir():
+        raise SonnxError(f"there is no folder '{folder}'")
+    names = [value.name for value in (*model.graph.input, *model.graph.output)]
+    names += [name for node in model.graph.node for name in node.output if name]
+    by_file: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        other = by_file.setdefault(file_name(name), name)
+        if other != name:
+            raise SonnxError(
+                f"the values '{other}' and '{name}' would have the same file "
+                f"'{file_name(name)}'; rename one of them in the model"
+            )
+    present = {path.name: path for path in sorted(folder.glob("*.npy"))}
+    strange = [name for name in present if name not in by_file]
+    if strange:
+        raise SonnxError(
+            f"{_listed(strange)} in '{folder}' has the name of no value of the model; remove it, "
+            "or give it the name of its value"
+        )
+    return {by_file[name]: path for name, path in present.items()}
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:_LISTED])
+    more = len(names) - _LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def new_folder(folder: Path) -> Path:
+    """A folder to write values to, which is made if need be.
+
+    Raises:
+        SonnxError: It is not empty or cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        empty = not any(folder.iterdir())
+    except OSError as error:
+        raise SonnxError(f"'{folder}' cannot be written: {error.strerror or error}") from error
+    if not empty:
+        raise SonnxError(f"'{folder}' is not empty; name a new folder")
+    return folder
+
+
+def save_step(step: Step, folder: Path, constants: Container[str]) -> None:
+    """Write the values that a node reads and computes, but no constants or what is not of the run.
+
+    Raises:
+        SonnxError: A file cannot be written.
+    """
+    audited = step.audited
+    own = {} if step.together else dict(zip(audited.node.output, audited.results, strict=True))
+    for name, array in {**step.scope, **own}.items():
+        path = folder / file_name(name)
+        if not name or array is None or name in constants or name in audited.apart or path.exists():
+            continue
+        try:
+            np.save(path, array, allow_pickle=False)
+        except OSError as error:
+            raise SonnxError(f"'{path}' cannot be written: {error.strerror or error}") from error

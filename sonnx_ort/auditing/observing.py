@@ -1,0 +1,361 @@
+"""Observes the values of a run: what ONNX Runtime really computes, in parts that fit in memory.
+
+An optimizer computes nodes together, and does so no more if the value between them becomes an
+output of the graph. So the optimized graph is run, in parts, and not the original one. The value
+between two nodes that the optimizer joined is missing there. If all outputs have the same bits when
+it is made an output too, it is observed so. Otherwise it is computed apart, from the values that
+the run has, and the node that reads it is compared with what that value makes exact.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import onnx
+
+from sonnx_ort.auditing.judging import Audited, versions
+from sonnx_ort.auditing.parts import array_of, constants_of, names_read, part
+from sonnx_ort.comparing.isolated_run import (
+    UNOPTIMIZED,
+    Array,
+    Failed,
+    IsolatedRuns,
+    Outcome,
+    Results,
+    Settings,
+)
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.pipeline import require_serializable
+from sonnx_ort.runtime.optimized_graph import without_repeated_constants
+
+_MEMORY = 1 << 28
+"""How many bytes the values of a part should have."""
+
+_FIRST_PART, _LARGEST_PART = 8, 128
+"""How many nodes the first part has, and any part at most."""
+
+_MOST_PATTERNS = 24
+"""How many kinds of values that an optimizer hides are tried one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A node with its values in a run.
+
+    Attributes:
+        audited: The node, its operands and results.
+        scope: All values that it can read, by name.
+        together: Whether the run has no result of it, because an optimizer joined it with the node
+            that reads it, or left it out.
+    """
+
+    audited: Audited
+    scope: Mapping[str, Array | None]
+    together: bool = False
+
+
+class Observation(Protocol):
+    """A graph with the values of a run.
+
+    Attributes:
+        model: The model of the graph.
+        feeds: The inputs of the run.
+        settings: How ONNX Runtime runs parts of it.
+        runs: The process that does.
+        path: The nodes in whose bodies the graph is.
+        outputs: The outputs of the run.
+        unlike: The outputs for which the observed run has other bits.
+    """
+
+    model: onnx.ModelProto
+    feeds: Mapping[str, Array]
+    settings: Settings
+    runs: IsolatedRuns
+    path: tuple[str, ...]
+    outputs: Results
+    unlike: tuple[str, ...]
+
+    def steps(self) -> Iterator[Step]:
+        """Each node with its values.
+
+        Raises:
+            SonnxError: There are no values.
+        """
+        ...
+
+
+@dataclass
+class ObservedGraph:
+    """A graph without functions, and a run of it.
+
+    Attributes:
+        model: The model; its tensors are inside.
+        feeds: The inputs of the run.
+        settings: How ONNX Runtime runs it.
+        runs: The process that runs it.
+        path: The nodes in whose bodies it is.
+        outputs: The outputs of the run, which `steps` sets.
+        unlike: The outputs for which the observed run has other bits.
+    """
+
+    model: onnx.ModelProto
+    feeds: Mapping[str, Array]
+    settings: Settings
+    runs: IsolatedRuns
+    path: tuple[str, ...] = ()
+    outputs: Results = field(default_factory=dict)
+    unlike: tuple[str, ...] = ()
+
+    def steps(self) -> Iterator[Step]:
+        """Run the graph, and give each of its nodes with its values, which are then dropped.
+
+        Raises:
+            SonnxError: It does not run.
+        """
+        self.outputs = self._require(self._run(self.model))
+        optimized = self._observable()
+        yield from _Walk(self, optimized).steps()
+
+    def _run(self, model: onnx.ModelProto, names: Iterable[str] = ()) -> Outcome:
+        content = require_serializable(model)
+        return self.runs.run(content, None, self.feeds, self.settings, tuple(names))
+
+    @staticmethod
+    def _require(outcome: Outcome) -> Results:
+        if isinstance(outcome, Failed):
+            raise SonnxError(f"the model does not run: {outcome.reason}")
+        return outcome
+
+    def _optimized(self, model: onnx.ModelProto) -> onnx.ModelProto:
+        content = self.runs.optimize(require_serializable(model), self.settings)
+        if isinstance(content, Failed):
+            raise SonnxError(f"the optimized model cannot be looked at: {content.reason}")
+        return without_repeated_constants(onnx.load_from_string(content))
+
+    def _observable(self) -> onnx.ModelProto:
+        """The optimized graph with as many values of the original as leave its outputs alone."""
+        optimized = self._optimized(self.model)
+        hidden = self._hidden(optimized)
+        if not hidden:
+            return optimized
+        shown = hidden if self._same_with(hidden) else self._harmless(hidden)
+        return self._optimized(_showing(self.model, shown)) if shown else optimized
+
+    def _hidden(self, optimized: onnx.ModelProto) -> tuple[str, ...]:
+        there = set(_available(optimized.graph))
+        names = (name for node in self.model.graph.node for name in node.output)
+        return tuple(name for name in names if name and name not in there)
+
+    def _same_with(self, shown: Sequence[str]) -> bool:
+        outcome = self._run(_showing(self.model, shown), self.outputs)
+        return not isinstance(outcome, Failed) and not unlike(outcome, self.outputs)
+
+    def _harmless(self, hidden: Sequence[str]) -> tuple[str, ...]:
+        """The hidden values that can be shown, chosen by the operators that give and read them."""
+        readers: dict[str, set[str]] = {}
+        for node in self.model.graph.node:
+            for name in names_read(node):
+                readers.setdefault(name, set()).add(node.op_type)
+        patterns: dict[tuple[str, frozenset[str]], list[str]] = {}
+        for node in self.model.graph.node:
+            for name in node.output:
+                if name in hidden:
+                    pattern = node.op_type, frozenset(readers.get(name, ()))
+                    patterns.setdefault(pattern, []).append(name)
+        groups = list(patterns.values())[:_MOST_PATTERNS]
+        shown = [name for group in groups if self._same_with(group) for name in group]
+        return tuple(shown) if shown and self._same_with(shown) else ()
+
+
+def unlike(found: Results, expected: Results) -> tuple[str, ...]:
+    """The names of the values that have other bits; all NaNs are equal."""
+    return tuple(name for name, array in expected.items() if not same(found.get(name), array))
+
+
+def same(one: Array | None, other: Array | None) -> bool:
+    """Whether two values have the same bits; all NaNs are equal, and all that are no tensors."""
+    if one is None or other is None:
+        return one is other
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    if one.dtype.kind in "OUS":
+        return bool(np.array_equal(one, other))
+    bits = f"u{one.dtype.itemsize}" if one.dtype.itemsize in (1, 2, 4, 8) else one.dtype
+    equal = np.ascontiguousarray(one).view(bits) == np.ascontiguousarray(other).view(bits)
+    if one.dtype.kind not in "biu":
+        equal |= np.isnan(one) & np.isnan(other)
+    return bool(equal.all())
+
+
+def _available(graph: onnx.GraphProto) -> Iterator[str]:
+    yield from (value.name for value in graph.input)
+    yield from (tensor.name for tensor in graph.initializer)
+    yield from (name for node in graph.node for name in node.output)
+
+
+def _showing(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
+    """The model with more outputs."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    present = {value.name for value in made.graph.output}
+    for name in names:
+        if name not in present:
+            made.graph.output.add(name=name)
+    return made
+
+
+class _Walk:
+    """Runs an optimized graph part by part, and gives the nodes of the original graph."""
+
+    def __init__(self, observed: ObservedGraph, optimized: onnx.ModelProto) -> None:
+        self._observed, self._optimized = observed, optimized
+        self._nodes = list(optimized.graph.node)
+        self._pending = list(observed.model.graph.node)
+        self._constants = constants_of(observed.model.graph)
+        self._folded = constants_of(optimized.graph)
+        self._there = set(_available(optimized.graph))
+        self._versions = versions(observed.model)
+        self._values: dict[str, Array | None] = dict(observed.feeds)
+        self._apart: dict[str, Audited] = {}
+        self._uses: Counter[str] = Counter()
+        for node in (*self._nodes, *self._pending):
+            self._uses.update({*names_read(node), *node.output})
+
+    def steps(self) -> Iterator[Step]:
+        """The nodes of the original graph, each with its values."""
+        yield from self._ready()
+        start, size = 0, _FIRST_PART
+        while start < len(self._nodes):
+            stop = min(start + size, len(self._nodes))
+            start, weight = self._run_part(start, stop)
+            size = max(1, min(_LARGEST_PART, 2 * size, size * _MEMORY // max(weight, 1)))
+            yield from self._ready()
+        if self._pending:
+            names = ", ".join(sorted({node.op_type for node in self._pending}))
+            raise SonnxError(
+                f"the values of {len(self._pending)} nodes ({names}) were not observed"
+            )
+
+    def _run_part(self, start: int, stop: int) -> tuple[int, int]:
+        """Run some nodes; return the number of the next one, and the bytes of their values."""
+        outputs = [value.name for value in self._observed.model.graph.output]
+        while True:
+            nodes = self._nodes[start:stop]
+            computed = {name for node in nodes for name in node.output if name}
+            later = {name for node in self._nodes[stop:] for name in names_read(node)}
+            original = {
+                name for node in self._pending for name in (*names_read(node), *node.output)
+            }
+            wanted = sorted(computed & (later | original | set(outputs)))
+            results = self._run(nodes, wanted)
+            carried = [name for name, array in results.items() if array is None and name in later]
+            if not carried:
+                break
+            # A sequence or a map cannot be an input of the next part.
+            readers = [
+                number
+                for number, node in enumerate(self._nodes)
+                if not set(carried).isdisjoint(names_read(node))
+            ]
+            stop = max(readers) + 1
+        for node in nodes:
+            self._release({*names_read(node), *node.output})
+        for name, array in results.items():
+            final = self._observed.outputs.get(name)
+            if final is not None and not same(array, final):
+                self._observed.unlike += (name,)
+                array = final  # noqa: PLW2901 - what the run gave is what counts
+            self._values[name] = array
+        weight = sum(array.nbytes for array in results.values() if array is not None)
+        return stop, weight
+
+    def _run(self, nodes: Sequence[onnx.NodeProto], wanted: Sequence[str]) -> Results:
+        if not wanted:
+            return {}
+        arrays = {name: array for name, array in self._values.items() if array is not None}
+        made = part(self._optimized, nodes, wanted, arrays, self._folded)
+        feeds = {value.name: arrays[value.name] for value in made.graph.input}
+        observed = self._observed
+        settings = Settings(providers=observed.settings.providers, native=observed.settings.native)
+        outcome = observed.runs.run(require_serializable(made), None, feeds, settings)
+        if isinstance(outcome, Failed):
+            first = nodes[0]
+            raise SonnxError(
+                f"the values from {first.op_type} '{first.name}' on could not be observed: "
+                f"{outcome.reason}"
+            )
+        return outcome
+
+    def _ready(self) -> Iterator[Step]:
+        """The nodes whose values are there."""
+        progress = True
+        while progress:
+            progress = False
+            waiting = []
+            for node in self._pending:
+                if all(map(self._is_known, names_read(node))) and self._is_done(node):
+                    progress = True
+                    yield self._step(node)
+                    self._release({*names_read(node), *node.output})
+                else:
+                    waiting.append(node)
+            self._pending = waiting
+
+    def _is_known(self, name: str) -> bool:
+        return name in self._values or name in self._constants or name in self._folded
+
+    def _is_done(self, node: onnx.NodeProto) -> bool:
+        there = [name for name in node.output if name in self._there]
+        return all(map(self._is_known, there))
+
+    def _step(self, node: onnx.NodeProto) -> Step:
+        together = not any(name in self._there for name in node.output)
+        if together:
+            self._compute_apart(node)
+        missing = [name for name in node.output if name and not self._is_known(name)]
+        self._values.update(dict.fromkeys(missing))
+        observed = self._observed
+        audited = Audited(
+            node,
+            self._versions.get(node.domain, 1),
+            [self._value(name) for name in node.input],
+            [self._value(name) for name in node.output],
+            observed.path,
+            {name: self._apart[name] for name in node.input if name in self._apart},
+        )
+        if together:
+            self._apart.update(dict.fromkeys(filter(None, node.output), audited))
+        scope = {name: self._value(name) for name in names_read(node)}
+        return Step(audited, scope, together)
+
+    def _value(self, name: str) -> Array | None:
+        if not name:
+            return None
+        if name in self._values:
+            return self._values[name]
+        constant = self._constants.get(name, self._folded.get(name))
+        return None if constant is None else array_of(constant)
+
+    def _compute_apart(self, node: onnx.NodeProto) -> None:
+        """Compute a node that the run has no result of, alone."""
+        arrays = {name: self._value(name) for name in names_read(node)}
+        names = [name for name in node.output if name]
+        given = {name: array for name, array in arrays.items() if array is not None}
+        if len(given) < len(arrays):
+            self._values.update(dict.fromkeys(names))
+            return
+        made = part(self._observed.model, [node], names, given, self._constants)
+        feeds = {value.name: given[value.name] for value in made.graph.input}
+        outcome = self._observed.runs.run(require_serializable(made), None, feeds, UNOPTIMIZED)
+        results = {} if isinstance(outcome, Failed) else outcome
+        self._values.update({name: results.get(name) for name in names})
+
+    def _release(self, names: Iterable[str]) -> None:
+        """Drop values that no node will need."""
+        for name in names:
+            self._uses[name] -= 1
+            if self._uses[name] <= 0:
+                self._values.pop(name, None)
+                self._apart.pop(name, None)

@@ -1,0 +1,275 @@
+"""Audits as text, JSON and JUnit test results."""
+
+import enum
+import json
+from collections.abc import Iterator
+from xml.etree import ElementTree as ET
+
+from sonnx_ort.auditing.audit import Audit
+from sonnx_ort.auditing.verdicts import Element, NodeAudit, Verdict, by_operator
+from sonnx_ort.reporting.formats import in_xml
+from sonnx_ort.reporting.terminal import Colour, Paint, in_columns, paint_of, wrapped
+from sonnx_ort.reporting.verdict import counted
+
+FORMAT = "sonnx_ort.audit/1"
+"""The name and version of the JSON format; an incompatible change increments the version."""
+
+
+class AuditFormat(enum.StrEnum):
+    """The formats of audits."""
+
+    TEXT = "text"
+    JSON = "json"
+    JUNIT = "junit"
+    HTML = "html"
+
+
+_SHOWN = 5
+_COLOURS = {
+    Verdict.OUTSIDE: Colour.VIOLATED,
+    Verdict.NOT_KNOWN: Colour.OPEN,
+    Verdict.ADMITTED: Colour.PROVED,
+    Verdict.EXACT: Colour.PROVED,
+}
+
+
+def verdict_of(audit: Audit) -> tuple[Verdict, str]:
+    """The verdict of an audit in one sentence, and the verdict of a node that it is shown like."""
+    counts, total = audit.counts, len(audit.nodes)
+    outside, unknown = counts[Verdict.OUTSIDE], counts[Verdict.NOT_KNOWN]
+    known = total - unknown
+    if outside:
+        return Verdict.OUTSIDE, (
+            f"Outside: {counted(outside, 'node')} of {total:,} gave results outside the admitted "
+            "error."
+        )
+    if not known:
+        return Verdict.NOT_KNOWN, f"Nothing is known of the {counted(total, 'node')} of this run."
+    rest = f"; nothing is known of the other {unknown:,}" if unknown else ""
+    if counts[Verdict.ADMITTED]:
+        return Verdict.ADMITTED, (
+            f"Kept: {counted(known, 'node')} of {total:,} gave exact or admitted results{rest}."
+        )
+    return Verdict.EXACT, f"Exact: {counted(known, 'node')} of {total:,} gave exact results{rest}."
+
+
+def audit_text(audit: Audit, *, coloured: bool = False, every: bool = False) -> str:
+    """An audit as text.
+
+    Args:
+        audit: The audit.
+        coloured: Whether verdicts have colours.
+        every: Whether every node is shown.
+    """
+    paint = paint_of(coloured=coloured)
+    verdict, sentence = verdict_of(audit)
+    lines = [paint(sentence, _COLOURS[verdict])]
+    shown = audit.nodes if every else audit.outside
+    for node in shown if every else shown[:_SHOWN]:
+        lines += ["", *_node(node, paint)]
+    if not every and len(shown) > _SHOWN:
+        lines += ["", f"and {len(shown) - _SHOWN:,} more; -v shows all"]
+    for part in (_table(audit), _not_known(audit), _rules(audit), _outputs(audit)):
+        found = list(part)
+        if found:
+            lines += ["", *found]
+    return "\n".join([*lines, "", *facts_of(audit)])
+
+
+def _node(node: NodeAudit, paint: Paint) -> Iterator[str]:
+    yield paint(f"{node.label}: {node.verdict}", _COLOURS[node.verdict])
+    if node.reason:
+        yield from wrapped(node.reason, "  ")
+    if node.worst is not None:
+        yield from (f"  {line}" for line in element_lines(node.worst))
+    if node.bound and node.verdict is not Verdict.EXACT:
+        yield from wrapped(f"admitted error: {node.bound}", "  ")
+    if node.apart:
+        names = ", ".join(f"'{name}'" for name in node.apart)
+        yield from wrapped(
+            f"the optimizer joined the nodes of {names} with this one; for the audit they were "
+            "computed apart",
+            "  ",
+        )
+
+
+def element_lines(element: Element) -> Iterator[str]:
+    """The element with the largest error, on a few lines."""
+    place = f"{element.result}{list(element.index)}" if element.index else element.result
+    units = "" if element.units is None else f", {counted(element.units, 'unit')} away"
+    yield f"{place} = {element.found}; exact {element.exact}{units}"
+    if element.admitted:
+        yield f"admitted: {element.admitted}"
+    if element.operands:
+        yield f"operands: {', '.join(element.operands)}"
+
+
+def _table(audit: Audit) -> Iterator[str]:
+    rows = [
+        (
+            each.operator,
+            *(f"{each.counts.get(verdict, 0):,}" for verdict in Verdict),
+            f"{each.units:,}",
+        )
+        for each in by_operator(audit.nodes)
+    ]
+    if rows:
+        yield from in_columns([("operator", *map(str, Verdict), "units"), *rows])
+
+
+def _not_known(audit: Audit) -> Iterator[str]:
+    reasons: dict[str, list[NodeAudit]] = {}
+    for node in audit.nodes:
+        if node.verdict is Verdict.NOT_KNOWN:
+            reasons.setdefault(node.reason, []).append(node)
+    if reasons:
+        yield "not known"
+    for reason, nodes in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        yield from wrapped(f"{counted(len(nodes), 'node')}: {reason}", "  ")
+    if audit.not_run:
+        yield from wrapped(f"{counted(audit.not_run, 'node')} in bodies did not run", "  ")
+
+
+def _rules(audit: Audit) -> Iterator[str]:
+    found: dict[str, list[tuple[NodeAudit, str]]] = {}
+    for node in audit.nodes:
+        for broken in node.broken:
+            found.setdefault(broken.rule.id, []).append((node, broken.reason))
+    if found:
+        yield "rules that the operands of this run break"
+    for rule, places in sorted(found.items(), key=lambda item: -len(item[1])):
+        node, reason = places[0]
+        yield from wrapped(
+            f"{rule} at {counted(len(places), 'node')}, such as {node.label}: {reason}", "  "
+        )
+
+
+def _outputs(audit: Audit) -> Iterator[str]:
+    if audit.outputs:
+        yield "outputs over the reals"
+    for output in audit.outputs:
+        if output.reason:
+            yield from wrapped(f"{output.name}: not known: {output.reason}", "  ")
+            continue
+        place = list(output.index or ())
+        yield from wrapped(
+            f"{output.name}: the exact results are known to {output.width:.3g}; the run is at most "
+            f"{output.distance:.3g} ({output.units:,.1f} units) away, at {place}",
+            "  ",
+        )
+
+
+def facts_of(audit: Audit) -> Iterator[str]:
+    """What was audited, and what computed it, on a few lines."""
+    audited = sum(node.audited for node in audit.nodes)
+    elements = sum(node.elements for node in audit.nodes)
+    sampling = audit.sampling
+    choice = (
+        "all"
+        if sampling.samples is None
+        else f"at most {sampling.samples} a result, seed {sampling.seed}; --exhaustive takes all"
+    )
+    yield f"audited: {audited:,} of {elements:,} elements ({choice})"
+    inputs = "" if audit.seed is None else f"; random inputs, seed {audit.seed}"
+    yield f"run: {audit.source}{inputs}"
+    if audit.unlike:
+        names = ", ".join(f"'{name}'" for name in audit.unlike)
+        yield from wrapped(
+            f"observing the values changed {names}: the results of the run itself were audited",
+            "",
+        )
+
+
+def audit_document(audit: Audit) -> dict[str, object]:
+    """An audit as dictionaries and lists."""
+    return {
+        "format": FORMAT,
+        "ok": audit.ok,
+        "source": audit.source,
+        "inputs": dict(audit.inputs),
+        "edition": audit.demands.edition.value,
+        "broadcast": audit.demands.broadcasting.value,
+        "operators": sorted(audit.demands.operators),
+        "samples": audit.sampling.samples,
+        "seed": audit.sampling.seed,
+        "random_inputs": audit.seed is not None,
+        "counts": {str(verdict): count for verdict, count in audit.counts.items()},
+        "not_run": audit.not_run,
+        "unlike": list(audit.unlike),
+        "nodes": [_node_document(node) for node in audit.nodes],
+        "outputs": [
+            {
+                "name": output.name,
+                "reason": output.reason,
+                "width": output.width,
+                "distance": output.distance,
+                "units": output.units,
+                "index": None if output.index is None else list(output.index),
+            }
+            for output in audit.outputs
+        ],
+    }
+
+
+def _node_document(node: NodeAudit) -> dict[str, object]:
+    worst = node.worst
+    return {
+        "node": node.node,
+        "operator": node.operator,
+        "path": list(node.path),
+        "verdict": str(node.verdict),
+        "elements": node.elements,
+        "audited": node.audited,
+        "undefined": node.undefined,
+        "bound": node.bound,
+        "reason": node.reason,
+        "apart": list(node.apart),
+        "worst": None
+        if worst is None
+        else {
+            "result": worst.result,
+            "index": list(worst.index),
+            "operands": list(worst.operands),
+            "found": worst.found,
+            "exact": worst.exact,
+            "admitted": worst.admitted,
+            "units": worst.units,
+        },
+        "broken": [
+            {
+                "rule": broken.rule.id,
+                "reason": broken.reason,
+                "index": None if broken.index is None else list(broken.index),
+                "values": None if broken.values is None else [str(v) for v in broken.values],
+            }
+            for broken in node.broken
+        ],
+    }
+
+
+def audit_json(audit: Audit) -> str:
+    """An audit in JSON."""
+    return json.dumps(audit_document(audit), indent=2, ensure_ascii=False)
+
+
+def audit_junit(audit: Audit) -> str:
+    """An audit as JUnit test results: one for each node. What is not known is skipped."""
+    suite = ET.Element("testsuite", {"name": "sonnx-ort audit"})
+    for node in audit.nodes:
+        names = {"classname": in_xml(" / ".join((*node.path, node.operator)))}
+        case = ET.SubElement(suite, "testcase", names | {"name": in_xml(node.node)})
+        text = "\n".join(_node(node, paint_of(coloured=False)))
+        if node.verdict is Verdict.OUTSIDE:
+            failure = ET.SubElement(case, "failure", {"type": "outside", "message": "outside"})
+            failure.text = in_xml(text)
+        elif node.verdict is Verdict.NOT_KNOWN:
+            ET.SubElement(case, "skipped", {"type": "not known", "message": in_xml(node.reason)})
+    counts = audit.counts
+    suite.attrib |= {
+        "tests": str(len(audit.nodes)),
+        "failures": str(counts[Verdict.OUTSIDE]),
+        "errors": "0",
+        "skipped": str(counts[Verdict.NOT_KNOWN]),
+    }
+    ET.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suite, encoding="unicode")

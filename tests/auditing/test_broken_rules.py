@@ -1,0 +1,51 @@
+"""The rules that the operands of a run break are found, and only those."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sonnx_ort.auditing.broken_rules import broken_rules
+from sonnx_ort.options import choose_demands
+
+F, N = np.float32, np.int32
+
+
+def found(operator: str, *operands: Any, broadcast: str = "reject", **attributes: Any) -> list[str]:
+    demands = choose_demands("typed", broadcast, "profile")
+    return [
+        f"{each.rule.id}: {each.reason}"
+        for each in broken_rules(operator, 21, attributes, operands, demands)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operator", "operands", "rules"),
+    [
+        ("Sub", (F([1]), F([2])), []),
+        ("Sub", (F([1, 2]), F([2])), ["Sub.float.R1"]),
+        ("Div", (N([1, 2]), N([3, 0])), ["Div.int.C1"]),
+        ("Div", (N([1, 2]), N([0])), ["Div.int.R1", "Div.int.C1"]),
+        ("Acos", (F([0.5, 2]),), ["Acos.float.C1"]),
+        ("Transpose", (F([1]),), []),
+    ],
+)
+def test_rules_that_operands_break(operator: str, operands: Any, rules: list[str]) -> None:
+    assert [each.partition(":")[0] for each in found(operator, *operands)] == rules
+
+
+def test_explicit_broadcasting_needs_a_common_shape_only() -> None:
+    assert found("Sub", F([[1, 2]]), F([[1], [2]]), broadcast="explicit") == []
+    (rule,) = found("Sub", F([1, 2]), F([1, 2, 3]), broadcast="explicit")
+    assert rule.startswith("Broadcast.E1: ")
+
+
+def test_element_is_named() -> None:
+    demands = choose_demands("typed", "reject", "profile")
+    (broken,) = broken_rules("Div", 21, {}, [N([1, 2]), N([3, 0])], demands)
+    assert (broken.index, broken.values) == ((1,), (2, 0))
+
+
+def test_rules_of_other_operators_do_not_count() -> None:
+    demands = choose_demands("typed", "reject", "Sub")
+    assert broken_rules("Div", 21, {}, [N([1]), N([0])], demands) == ()

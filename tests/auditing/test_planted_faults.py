@@ -1,0 +1,124 @@
+"""Faults that are planted in values, and those that ONNX Runtime is known to have, are found."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort.auditing.audit import Audit
+from sonnx_ort.auditing.verdicts import Verdict
+from support.graphs import parse
+
+Array = np.ndarray[Any, Any]
+F, H = np.float32, np.float16
+
+SUBTRACTION = "(float[n] x, float[n] y) => (float[n] z) { [subtract] z = Sub(x, y) }"
+SMALLER = "(int64[n] x, int64[n] y) => (int64[n] z) { [smaller] z = Min(x, y) }"
+PRODUCT = "(float[n, k] x, float[k, m] y) => (float[n, m] z) { [multiply] z = MatMul(x, y) }"
+MOVED = "(float[n, k] x) => (float[k, n] z) { [turn] z = Transpose(x) }"
+
+
+def random(*shape: int, seed: int = 1) -> Array:
+    return np.random.default_rng(seed).uniform(1, 2, shape).astype(F)
+
+
+def audit_of(
+    folder: Path, model: onnx.ModelProto, values: Mapping[str, Array], **said: Any
+) -> Audit:
+    """The audit of values that another implementation is said to have computed."""
+    for name, array in values.items():
+        np.save(folder / f"{name}.npy", array)
+    return sonnx_ort.audit(model, values=folder, **said)
+
+
+def one_unit_off(z: Array) -> Array:
+    changed = z.copy()
+    changed[37] = np.nextafter(z[37], F(9))
+    return changed
+
+
+def test_one_element_that_is_one_unit_off_is_found(tmp_path: Path) -> None:
+    x, y = random(500), random(500, seed=2)
+    values = {"x": x, "y": y, "z": one_unit_off(x - y)}
+    audit = audit_of(tmp_path, parse(SUBTRACTION), values, exhaustive=True)
+    (node,) = audit.outside
+    assert node.worst is not None
+    assert (node.label, node.worst.index, node.worst.units) == ("Sub 'subtract'", (37,), 1)
+    assert [each.partition(" = ")[0] for each in node.worst.operands] == ["x", "y"]
+    assert not audit.ok
+
+
+def test_correct_values_are_exact(tmp_path: Path) -> None:
+    x, y = random(500), random(500, seed=2)
+    values = {"x": x, "y": y, "z": x - y}
+    audit = audit_of(tmp_path, parse(SUBTRACTION), values, exhaustive=True)
+    assert audit.counts[Verdict.EXACT] == 1
+    assert audit.ok
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes", "planted"),
+    [
+        pytest.param(SUBTRACTION, [(300,), (300,)], lambda x, y: y - x, id="swapped operands"),
+        pytest.param(PRODUCT, [(20, 30), (30, 20)], lambda x, y: (y @ x)[:20, :20], id="product"),
+        pytest.param(
+            PRODUCT,
+            [(20, 30), (30, 20)],
+            lambda x, y: (x.astype(H) @ y.astype(H)).astype(F),
+            id="half precision",
+        ),
+        pytest.param(MOVED, [(4, 6)], lambda x: x.reshape(6, 4), id="reshaped, not transposed"),
+        pytest.param(MOVED, [(4, 6)], lambda x: x, id="wrong shape"),
+        pytest.param(
+            SUBTRACTION, [(9,), (9,)], lambda x, y: (x - y).astype(np.float64), id="wrong dtype"
+        ),
+    ],
+)
+def test_planted_fault_is_found_in_samples(
+    text: str, shapes: list[tuple[int, ...]], planted: Callable[..., Array], tmp_path: Path
+) -> None:
+    operands = [random(*shape, seed=seed) for seed, shape in enumerate(shapes)]
+    values = dict(zip("xy", operands, strict=False)) | {"z": planted(*operands)}
+    audit = audit_of(tmp_path, parse(text), values)
+    assert [node.verdict for node in audit.nodes] == [Verdict.OUTSIDE]
+
+
+def test_minimum_of_int64_beyond_int32_is_found(tmp_path: Path) -> None:
+    # What ONNX Runtime up to 1.31.1 gives.
+    values = {
+        name: np.array([each]) for name, each in zip("xyz", (3 * 10**9, 0, 3 * 10**9), strict=True)
+    }
+    (node,) = audit_of(tmp_path, parse(SMALLER), values).outside
+    assert node.worst is not None
+    assert (node.worst.exact, node.worst.found) == ("0", "3000000000")
+    assert [broken.rule.id for broken in node.broken] in ([], ["Min.int.C1"])
+
+
+def test_chain_of_float16_is_rounded_at_its_end_only() -> None:
+    model = parse(
+        "(float16[n] x, float16[n] y) => (float16[n] z) "
+        "{ [divide] a = Div(x, y) [subtract] b = Sub(a, y) [multiply] z = Mul(b, x) }"
+    )
+    feeds = {"x": random(50).astype(H), "y": random(50, seed=2).astype(H)}
+    audit = sonnx_ort.audit(model, feeds)
+    assert "Mul 'multiply'" in [node.label for node in audit.outside]
+
+
+INVERSE = "(float[n] x, float[n] y) => (float[n] z) <float one = {1}> "
+INVERSE += "{ [invert] a = Div(one, x) [multiply] z = Mul(a, y) }"
+
+
+def test_optimizer_that_divides_once_is_found() -> None:
+    feeds = {"x": random(50), "y": random(50, seed=2)}
+    audit = sonnx_ort.audit(parse(INVERSE), feeds, level="all")
+    (node,) = audit.outside
+    assert (node.label, node.apart) == ("Mul 'multiply'", ("a",))
+
+
+def test_without_an_optimizer_both_operators_are_exact() -> None:
+    audit = sonnx_ort.audit(parse(INVERSE), {"x": random(50), "y": random(50, seed=2)})
+    assert audit.counts[Verdict.EXACT] == 2

@@ -1,0 +1,160 @@
+"""`sonnx-ort audit`: output, formats and exit status."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import onnx
+import pytest
+
+from support.command import command
+from support.graphs import parse
+
+F = np.float32
+FEEDS = ("--input", "x=x.npy", "--input", "y=y.npy")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    model = parse(
+        "(float[n] x, float[n] y) => (float[n] z) <float one = {1}> "
+        "{ [invert] a = Div(one, x) [multiply] z = Mul(a, y) }"
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    np.save(tmp_path / "x.npy", F([3, 41]))
+    np.save(tmp_path / "y.npy", F([1, 41]))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_exact_run_is_the_exit_status_0() -> None:
+    done = command("audit", "model.onnx", *FEEDS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "Exact: 2 nodes of 2 gave exact results.\n"
+        "\n"
+        "operator  exact  admitted  outside  not known  units\n"
+        "Div           1         0        0          0      0\n"
+        "Mul           1         0        0          0      0\n"
+        "\n"
+        "rules that the operands of this run break\n"
+        "  Div.float.R1 at 1 node, such as Div 'invert': rank 0 is not rank 1\n"
+        "\n"
+        "audited: 4 of 4 elements (at most 100 a result, seed 0; --exhaustive takes all)\n"
+        f"run: onnxruntime {__import__('onnxruntime').__version__}, level none, "
+        "CPUExecutionProvider\n"
+    )
+
+
+def test_result_outside_is_the_exit_status_1() -> None:
+    done = command("audit", "model.onnx", *FEEDS, "--level", "all")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith(
+        "Outside: 1 node of 2 gave results outside the admitted error.\n"
+        "\n"
+        "Mul 'multiply': outside\n"
+        "  z[1] = 1; exact 0.99999994, 1 unit away\n"
+        "  operands: a = 0.024390243, y = 41\n"
+        "  admitted error: exact: no other result is admitted\n"
+        "  the optimizer joined the nodes of 'a' with this one; for the audit they were computed "
+        "apart\n"
+    )
+
+
+def test_nothing_is_printed_on_request() -> None:
+    done = command("audit", "model.onnx", *FEEDS, "--level", "all", "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+
+
+def test_json_has_every_node() -> None:
+    done = command("audit", "model.onnx", *FEEDS, "--level", "all", "--format", "json")
+    document = json.loads(done.stdout)
+    assert document["format"] == "sonnx_ort.audit/1"
+    assert [(node["node"], node["verdict"]) for node in document["nodes"]] == [
+        ("invert", "not known"),
+        ("multiply", "outside"),
+    ]
+    assert document["nodes"][1]["worst"]["index"] == [1]
+    assert sorted(document["inputs"]) == ["x", "y"]
+
+
+def test_junit_has_a_case_for_each_node() -> None:
+    done = command("audit", "model.onnx", *FEEDS, "--level", "all", "--format", "junit")
+    suite = ET.fromstring(done.stdout)  # noqa: S314 - we wrote it
+    outcomes = {case.attrib["name"]: [e.tag for e in case] for case in suite}
+    assert outcomes == {"invert": ["skipped"], "multiply": ["failure"]}
+    assert (suite.attrib["tests"], suite.attrib["failures"]) == ("2", "1")
+
+
+def test_page_leads_from_a_node_to_its_audit() -> None:
+    done = command(
+        "audit", "model.onnx", *FEEDS, "--level", "all", "--format", "html", "-o", "a.html"
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert "<title>Audit, outside: model.onnx</title>" in page
+    assert "<tr id='n0'><td>" in page
+    assert '<a href="#n0"><g class="vertex node violated"' in page
+    assert "z[1] = 1; exact 0.99999994, 1 unit away" in page
+    assert "<script>" not in page
+
+
+def test_outputs_over_the_reals_are_shown() -> None:
+    done = command("audit", "model.onnx", *FEEDS, "--enclose")
+    lines = done.stdout.splitlines()
+    (line,) = (each for each in lines if each.startswith("  z: "))
+    assert line.startswith("  z: the exact results are known to ")
+    assert "the run is at most" in line
+
+
+def test_values_are_saved_and_audited_again() -> None:
+    assert command("audit", "model.onnx", *FEEDS, "--save-values", "values").returncode == 0
+    assert sorted(path.name for path in Path("values").iterdir()) == [
+        "a.npy",
+        "x.npy",
+        "y.npy",
+        "z.npy",
+    ]
+    again = command("audit", "model.onnx", "--values", "values")
+    assert again.returncode == 0
+    assert again.stdout.endswith("run: the files in 'values'\n")
+
+
+def test_record_has_the_audit_and_is_verified() -> None:
+    done = command("audit", "model.onnx", *FEEDS, "--record", "record.json", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    evidence = json.loads(Path("record.json").read_text())["declarations"]["evidence"]
+    (found,) = (each for each in evidence if each["bom-ref"] == "audit:1")
+    assert found["description"].startswith(
+        "Nodes of one run by what their results are: 2 exact, 0 admitted, 0 outside, 0 not known."
+    )
+    assert command("verify", "model.onnx", "record.json").stdout.endswith("no difference\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--samples", "0"), None),
+        (("--input", "x=nowhere.npy"), "sonnx-ort: there is no file 'nowhere.npy'\n"),
+        (("--values", "nowhere"), "sonnx-ort: there is no folder 'nowhere'\n"),
+        (
+            ("-o", "model.onnx"),
+            "sonnx-ort: 'model.onnx' cannot be written: it would replace the input 'model.onnx'",
+        ),
+        (
+            ("--providers", "NoProvider"),
+            "sonnx-ort: ONNX Runtime has no execution provider 'NoProvider' here; choose from ",
+        ),
+        (
+            ("--input", "x=long.npy", "--input", "y=y.npy"),
+            "sonnx-ort: the model does not run: ONNX Runtime refuses: ",
+        ),
+    ],
+)
+def test_unusable_input_is_a_sentence(arguments: tuple[str, ...], message: str | None) -> None:
+    np.save("long.npy", F([1, 2, 3]))
+    done = command("audit", "model.onnx", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    if message is not None:
+        assert done.stderr.startswith(message)
