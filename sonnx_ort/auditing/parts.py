@@ -64,9 +64,12 @@ def part(
 
 
 def declared(name: str, array: Array) -> onnx.ValueInfoProto:
-    """The declaration of a value with the type and shape of an array."""
+    """The declaration of a value with the type and rank of an array.
+
+    With its sizes ONNX Runtime would refuse a branch that the run does not take.
+    """
     element_type = helper.np_dtype_to_tensor_dtype(array.dtype)
-    return helper.make_tensor_value_info(name, element_type, array.shape)
+    return helper.make_tensor_value_info(name, element_type, [None] * array.ndim)
 
 
 def body_as_model(

@@ -245,6 +245,10 @@ def _pooled(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         yield Excerpt(attributes, [patch], (element,), (place.reshape(1),))
 
 
+_PER_EXPONENTIAL = 16
+"""How many products take as long as an exponential."""
+
+
 def _lines(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Lines of a Softmax; before version 13 the axes from `axis` on are one."""
     x = node.operand(0)
@@ -259,7 +263,7 @@ def _lines(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     indices = np.arange(x.size).reshape(x.shape)
     lines = indices.reshape(-1, length) if together else np.moveaxis(indices, axis, -1)
     lines = lines.reshape(-1, length)
-    for line in _lines_of(lines, choose(result, length)):
+    for line in _lines_of(lines, choose(result, _PER_EXPONENTIAL * length)):
         operands = [x.ravel()[line][None]]
         attributes = {"axis": 1}
         elements = result.ravel()[line][None]

@@ -81,8 +81,8 @@ def verdict(report: Report) -> Verdict:
         return Verdict(
             NodeState.VIOLATED,
             "Violated, and waived",
-            f"{len(report.waived):,} of {counted(total, 'obligation')}, each accepted by a waiver. "
-            "With these waivers, `rewrite` enforces the other rules only.",
+            f"Waivers accept {len(report.waived):,} of {counted(total, 'obligation')}, which fail "
+            "in every run that reaches the node. With these waivers, `rewrite` enforces the others.",
         )
     if total == 0:
         return Verdict(

@@ -112,3 +112,14 @@ def test_body_with_too_many_steps_is_not_known(monkeypatch: pytest.MonkeyPatch) 
         ("not known", "it has more than 2 steps")
     ]
     assert audit.counts[Verdict.NOT_KNOWN] == 1
+
+
+def test_branch_that_cannot_take_these_sizes_is_not_run() -> None:
+    model = parse(
+        "(bool c, float[n] x) => (float[m] z) <int64[1] first = {0}> { s = Abs(x) "
+        "[choose] z = If(c) <then_branch = t () => (float[m] a) { a = Neg(s) }, "
+        "else_branch = e () => (float[k] b) { b = Squeeze(s, first) }> }"
+    )
+    audit = sonnx_ort.audit(model, {"c": np.array(True), "x": X})
+    assert audit.ok
+    assert audit.not_run == 1

@@ -94,8 +94,8 @@ def test_page_of_a_waived_violation_does_not_say_that_it_is_kept() -> None:
     page = html_report(sonnx_ort.check(made, waivers=[waiver]), graph, "model.onnx")
     assert "Violated, and waived" in page
     assert (
-        "1 of 3 obligations, each accepted by a waiver. With these waivers, `rewrite` enforces "
-        "the other rules only." in page
+        "Waivers accept 1 of 3 obligations, which fail in every run that reaches the node. With "
+        "these waivers, `rewrite` enforces the others." in page
     )
     assert '"who":"a board"' in page
 
