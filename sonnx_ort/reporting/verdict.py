@@ -81,8 +81,9 @@ def verdict(report: Report) -> Verdict:
         return Verdict(
             NodeState.VIOLATED,
             "Violated, and waived",
-            f"Waivers accept {len(report.waived):,} of {counted(total, 'obligation')}, which fail "
-            "in every run that reaches the node. With these waivers, `rewrite` enforces the others.",
+            f"Waivers accept {len(report.waived):,} of {counted(total, 'obligation')}, which "
+            "fail in every run that reaches the node. With these waivers, `rewrite` enforces the "
+            "others.",
         )
     if total == 0:
         return Verdict(
