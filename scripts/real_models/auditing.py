@@ -12,8 +12,7 @@ from benchmarks import report
 
 from real_models.feeds import Trial, UnknownInput, make_feeds, trials_for
 from real_models.measurement import RunsInNoTrial
-from real_models.packages import PackagesNotFetched
-from real_models.table import add_paths, chosen_models, tabulate
+from real_models.table import Measurement
 from sonnx_ort import Audit, SonnxError, audit
 from sonnx_ort.auditing.verdicts import NodeAudit, Verdict
 
@@ -48,26 +47,18 @@ def run(arguments: Sequence[str]) -> int:
     """
     description = "Audit the models of other people's packages, unoptimized and optimized."
     parser = argparse.ArgumentParser(prog="benchmark.py audit", description=description)
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table to a file")
-    parser.add_argument("--samples", type=int, default=100, help="as for sonnx-ort audit")
-    add_paths(parser)
-    options = parser.parse_args(arguments)
-    try:
-        models = chosen_models(options.paths)
-    except PackagesNotFetched as error:
-        print(error)
-        return 2
-    report.print_heading("audit", arguments, f"{_EXPLANATION}\n")
-    return tabulate(
-        models,
-        lambda name, path: _look_at(name, path, options.samples),
-        (SonnxError, RunsInNoTrial, UnknownInput),
-        summary,
-        options.markdown,
+    parser.add_argument(
+        "--markdown", type=report.new_file, metavar="FILE", help="write the table to a file"
     )
+    parser.add_argument("--samples", type=int, default=100, help="as for sonnx-ort audit")
+    made = Measurement(
+        "audit", parser, _EXPLANATION, _look_at, (SonnxError, RunsInNoTrial, UnknownInput), summary
+    )
+    return made.run(arguments)
 
 
-def _look_at(name: str, path: Path, samples: int) -> AuditedModel:
+def _look_at(name: str, path: Path, options: argparse.Namespace) -> AuditedModel:
+    samples = options.samples
     model = onnx.load(path, load_external_data=False)
     trials = iter(trials_for(model))
     audits: dict[str, Audit] = {}

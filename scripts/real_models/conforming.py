@@ -22,8 +22,7 @@ from real_models.comparison import (
     start_session,
 )
 from real_models.feeds import Trial, make_feeds, trials_for
-from real_models.packages import PackagesNotFetched
-from real_models.table import add_paths, chosen_models, tabulate
+from real_models.table import Measurement
 from sonnx_ort import Conformed, Obligation, SonnxError
 from sonnx_ort.conforming.change import Safety
 from sonnx_ort.conformity import conform_file
@@ -93,22 +92,11 @@ def run(arguments: Sequence[str]) -> int:
     """
     description = "Conform the models of other people's packages, and compare and time them."
     parser = report.make_parser("conform", description, 1.0, markdown=True)
-    add_paths(parser)
     parser.add_argument("--unsafe", action="store_true", help="make unsafe changes too")
-    options = parser.parse_args(arguments)
-    try:
-        models = chosen_models(options.paths)
-    except PackagesNotFetched as error:
-        print(error)
-        return 2
-    report.print_heading("conform", arguments, f"{_EXPLANATION}\n")
-    return tabulate(
-        models,
-        lambda name, path: _look_at(name, path, options),
-        (SonnxError, ModelNotTried),
-        summary,
-        options.markdown,
+    made = Measurement(
+        "conform", parser, _EXPLANATION, _look_at, (SonnxError, ModelNotTried), summary
     )
+    return made.run(arguments)
 
 
 def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedModel:

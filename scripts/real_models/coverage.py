@@ -11,8 +11,7 @@ from statistics import geometric_mean
 from benchmarks import report
 from benchmarks.turns import Spread, Turn, ratio_of, seconds_of, take_turns
 
-from real_models.packages import PackagesNotFetched
-from real_models.table import add_paths, chosen_models, tabulate
+from real_models.table import Measurement
 from sonnx_ort import Report, SonnxError, check
 from sonnx_ort.options import DEFAULT, PROFILE
 from sonnx_ort.profile.rule import Rule, Subject
@@ -85,21 +84,8 @@ def run(arguments: Sequence[str]) -> int:
     """
     description = "Say what the whole profile demands of the models of other people's packages."
     parser = report.make_parser("profile", description, 0.5, markdown=True)
-    add_paths(parser)
-    options = parser.parse_args(arguments)
-    try:
-        models = chosen_models(options.paths)
-    except PackagesNotFetched as error:
-        print(error)
-        return 2
-    report.print_heading("profile", arguments, f"{_EXPLANATION}\n")
-    return tabulate(
-        models,
-        lambda name, path: _look_at(name, path, options),
-        (SonnxError,),
-        summary,
-        options.markdown,
-    )
+    made = Measurement("profile", parser, _EXPLANATION, _look_at, (SonnxError,), summary)
+    return made.run(arguments)
 
 
 def _look_at(name: str, path: Path, options: argparse.Namespace) -> ModelCoverage:

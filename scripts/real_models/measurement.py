@@ -24,8 +24,7 @@ from real_models.comparison import (
     start_session,
 )
 from real_models.feeds import Feeds, Trial, UnknownInput, make_feeds, trials_for
-from real_models.packages import PackagesNotFetched
-from real_models.table import add_paths, chosen_models, tabulate
+from real_models.table import Measurement
 from sonnx_ort import ModelRejected, SonnxError
 from sonnx_ort.options import DEFAULT
 
@@ -110,29 +109,11 @@ def run(arguments: Sequence[str]) -> int:
     """
     description = "Compare and time the models of other people's packages, rewritten and not."
     parser = report.make_parser("models", description, 2.0, backend=True, markdown=True)
-    add_paths(parser)
-    parser.add_argument("--model", default="", help="only models whose names contain this")
     parser.add_argument(
         "--operators", default=DEFAULT, help="the operators that are enforced, as for rewrite"
     )
-    options = parser.parse_args(arguments)
-    try:
-        models = chosen_models(options.paths)
-    except PackagesNotFetched as error:
-        print(error)
-        return 2
-    chosen = {name: path for name, path in models.items() if options.model in name}
-    if not chosen:
-        print(f"There is no model whose name contains '{options.model}'.")
-        return 2
-    report.print_heading("models", arguments, f"{_EXPLANATION}\n")
-    return tabulate(
-        chosen,
-        lambda name, path: _measure(name, path, options),
-        _NOT_MEASURED,
-        means,
-        options.markdown,
-    )
+    made = Measurement("models", parser, _EXPLANATION, _measure, _NOT_MEASURED, means)
+    return made.run(arguments)
 
 
 def means(figures: Sequence[ModelFigures]) -> str:

