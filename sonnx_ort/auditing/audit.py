@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,11 +13,11 @@ import onnxruntime
 from onnx import inliner
 from onnx.external_data_helper import load_external_data_for_model
 
+from sonnx_ort.auditing.audited_node import Audited
 from sonnx_ort.auditing.bodies import NotRepeatedError, has_bodies, repeated
 from sonnx_ort.auditing.enclosing import EnclosedOutput, enclose
 from sonnx_ort.auditing.given_values import GivenValues, new_folder, save_step
-from sonnx_ort.auditing.joined import joined_meaning
-from sonnx_ort.auditing.judging import Audited, judge
+from sonnx_ort.auditing.judging import judge
 from sonnx_ort.auditing.observing import Observation, ObservedGraph, Step
 from sonnx_ort.auditing.parts import constants_of
 from sonnx_ort.auditing.verdicts import NodeAudit, Sampling, Verdict
@@ -156,7 +156,7 @@ def audit(  # noqa: PLR0913 - one for each choice
         source,
         {name: _digest(array) for name, array in graph.feeds.items()},
         seed if random else None,
-        len(nodes_within(whole.graph.node)) - len(auditor.seen),
+        len(nodes_within(whole.graph.node)) - len(auditor.nodes),
         graph.unlike,
         enclosed,
     )
@@ -218,7 +218,6 @@ class _Auditor:
     def __init__(self, demands: Demands, sampling: Sampling, saved: Path | None) -> None:
         self._demands, self._sampling, self._saved = demands, sampling, saved
         self.nodes: dict[tuple[tuple[str, ...], str], NodeAudit] = {}
-        self.seen: set[tuple[tuple[str, ...], str]] = set()
         self._constants: frozenset[str] = frozenset()
 
     def audit(self, graph: Observation) -> None:
@@ -228,22 +227,18 @@ class _Auditor:
         for step in graph.steps():
             if self._saved is not None and not graph.path:
                 save_step(step, self._saved, self._constants)
-            for made in self._audits(step, graph):
-                self._add(step, made)
+            self._add(step, self._audited(step, graph))
 
-    def _audits(self, step: Step, graph: Observation) -> Iterator[NodeAudit]:
+    def _audited(self, step: Step, graph: Observation) -> NodeAudit:
         audited = step.audited
         if has_bodies(audited.node):
-            yield self._bodies(step, graph)
-        elif step.together:
-            yield audited.not_known(
+            return self._bodies(step, graph)
+        if step.together:
+            return audited.not_known(
                 "the run has no value for its result: the optimizer joined it with the node that "
                 "reads it, or left it out"
             )
-        elif audited.apart:
-            yield judge(audited, self._demands, self._sampling, joined_meaning)
-        else:
-            yield judge(audited, self._demands, self._sampling)
+        return judge(audited, self._demands, self._sampling)
 
     def _bodies(self, step: Step, graph: Observation) -> NodeAudit:
         audited = step.audited
@@ -259,7 +254,6 @@ class _Auditor:
 
     def _add(self, step: Step, made: NodeAudit) -> None:
         key = _key(step.audited)
-        self.seen.add(key)
         earlier = self.nodes.get(key)
         self.nodes[key] = made if earlier is None else earlier.merged(made)
         if made.verdict in (Verdict.EXACT, Verdict.ADMITTED):

@@ -75,8 +75,7 @@ def _broken_rules(
             continue
         if rule.requirement.subject is Subject.EQUAL_SHAPES and explicit:
             rule = E1  # noqa: PLW2901 - explicit broadcasting has this rule in its place
-        facts_of_rule = rule.select_operands(tuple(given), facts) if rule is not E1 else facts
-        judgement = rule.requirement.judge(facts_of_rule)
+        judgement = rule.requirement.judge(rule.select_operands(tuple(given), facts))
         if judgement.status is Status.VIOLATED:
             # Rules on elements may need what another rule demands, such as all operands.
             usable = usable and rule.in_run

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import onnx
 from onnx import numpy_helper
 
-from sonnx_ort.auditing.judging import attributes_of, versions
+from sonnx_ort.auditing.audited_node import STANDARD_DOMAINS, attributes_of, versions
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import bodies_of
 from sonnx_ort.oracle.arithmetic import FLOAT_FORMATS
@@ -44,7 +44,6 @@ LIMIT = 10_000_000
 _NUMBERS = "fVbiu"
 """The kinds of dtypes that have numbers; those of ml_dtypes are of kind V."""
 
-_STANDARD_DOMAINS = (STANDARD_DOMAIN, "ai.onnx")
 _ROUND_TO_INTEGERS = frozenset({"QuantizeLinear", "ConvInteger"})
 """The operators whose results are integers even where they are balls."""
 
@@ -200,7 +199,7 @@ class _Values:
             if name not in self._arrays:
                 raise NotFollowedError(self._reasons.get(name, f"'{name}' has no value"))
         named = _named(node)
-        if node.domain not in _STANDARD_DOMAINS or node.op_type not in FOLLOWED or bodies_of(node):
+        if node.domain not in STANDARD_DOMAINS or node.op_type not in FOLLOWED or bodies_of(node):
             raise NotFollowedError(f"{named}: the operator is not followed")
         if node.op_type not in _TAKE_UNCERTAIN_INTEGERS:
             for name in self._uncertain.intersection(node.input):

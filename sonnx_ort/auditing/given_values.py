@@ -1,6 +1,5 @@
 """Values of a run of another implementation, read from files."""
 
-import re
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
@@ -8,28 +7,22 @@ import ml_dtypes
 import numpy as np
 import onnx
 
-from sonnx_ort.auditing.judging import Audited, versions
-from sonnx_ort.auditing.observing import Step
-from sonnx_ort.auditing.parts import array_of, constants_of, names_read, part
+from sonnx_ort.auditing.audited_node import Audited, versions
+from sonnx_ort.auditing.observing import Step, computed_apart
+from sonnx_ort.auditing.parts import array_of, constants_of, names_read
 from sonnx_ort.comparing.isolated_run import (
     UNOPTIMIZED,
     Array,
-    Failed,
     IsolatedRuns,
     Results,
     Settings,
 )
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.pipeline import require_serializable
+from sonnx_ort.files import array_file
 from sonnx_ort.runtime.feeds import graph_inputs, what_is_wrong
 
 _LISTED = 3
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-
-
-def file_name(value: str) -> str:
-    """The name of the file of a value: characters that file names cannot have are replaced."""
-    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', value)}.npy"
 
 
 class GivenValues:
@@ -45,7 +38,6 @@ class GivenValues:
         folder: Path,
         feeds: Mapping[str, Array],
         runs: IsolatedRuns,
-        path: tuple[str, ...] = (),
     ) -> None:
         """Look at the files.
 
@@ -53,7 +45,8 @@ class GivenValues:
             SonnxError: The folder does not exist, a file has the name of no value, or of two, or
                 an input or an output has none.
         """
-        self.model, self.runs, self.path = model, runs, path
+        self.model, self.runs = model, runs
+        self.path: tuple[str, ...] = ()
         self.settings: Settings = UNOPTIMIZED
         self.unlike: tuple[str, ...] = ()
         self._files = _files(model, folder)
@@ -73,7 +66,7 @@ class GivenValues:
         missing += [v.name for v in self.model.graph.output if v.name not in self._files]
         if missing:
             raise SonnxError(
-                f"there is no file for {_listed(missing)}; write '{file_name(missing[0])}' "
+                f"there is no file for {_listed(missing)}; write '{array_file(missing[0])}' "
                 "with numpy.save, or give inputs with --input"
             )
         if wrong := what_is_wrong(graph_inputs(self.model), found):
@@ -87,7 +80,7 @@ class GivenValues:
             scope = {name: self._read(name) for name in names_read(node)}
             there = [name for name in node.output if name in self._files]
             if not there:
-                self._compute_apart(node, scope)
+                self._apart |= computed_apart(self.model, node, scope, self.runs)
             audited = Audited(
                 node,
                 opsets.get(node.domain, 1),
@@ -121,18 +114,6 @@ class GivenValues:
         # numpy writes elements of bfloat16 as two bytes without a type.
         return array.view(_BFLOAT16) if array.dtype.kind == "V" else array
 
-    def _compute_apart(self, node: onnx.NodeProto, scope: Mapping[str, Array | None]) -> None:
-        names = [name for name in node.output if name]
-        given = {name: array for name, array in scope.items() if array is not None}
-        self._apart.update(dict.fromkeys(names))
-        if len(given) < len(scope):
-            return
-        made = part(self.model, [node], names, given, self._constants)
-        feeds = {value.name: given[value.name] for value in made.graph.input}
-        outcome = self.runs.run(require_serializable(made), None, feeds)
-        if not isinstance(outcome, Failed):
-            self._apart.update(outcome)
-
 
 def _files(model: onnx.ModelProto, folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
@@ -141,11 +122,11 @@ def _files(model: onnx.ModelProto, folder: Path) -> dict[str, Path]:
     names += [name for node in model.graph.node for name in node.output if name]
     by_file: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        other = by_file.setdefault(file_name(name), name)
+        other = by_file.setdefault(array_file(name), name)
         if other != name:
             raise SonnxError(
                 f"the values '{other}' and '{name}' would have the same file "
-                f"'{file_name(name)}'; rename one of them in the model"
+                f"'{array_file(name)}'; rename one of them in the model"
             )
     present = {path.name: path for path in sorted(folder.glob("*.npy"))}
     strange = [name for name in present if name not in by_file]
@@ -188,7 +169,7 @@ def save_step(step: Step, folder: Path, constants: Container[str]) -> None:
     audited = step.audited
     own = {} if step.together else dict(zip(audited.node.output, audited.results, strict=True))
     for name, array in {**step.scope, **own}.items():
-        path = folder / file_name(name)
+        path = folder / array_file(name)
         if not name or array is None or name in constants or name in audited.apart or path.exists():
             continue
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sonnx_ort.auditing.judging import Audited, attributes_of, meaning_of
+from sonnx_ort.auditing.audited_node import Audited, attributes_of, meaning_of
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
 from sonnx_ort.oracle.ball_node import balls
@@ -25,7 +25,7 @@ _BOUND = "what the joined nodes admit together (ours)"
 def joined_meaning(
     audited: Audited, excerpt: Excerpt, edition: Edition
 ) -> Sequence[Result] | Undefined:
-    """What the elements of an excerpt are, for all admitted values of the operands apart.
+    """What the elements of an excerpt are, for all admitted values of operands that are apart.
 
     Args:
         audited: The node.

@@ -1,29 +1,22 @@
 """Holds one node to what its operator means, on the values of a run."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
-import onnx
-from onnx import helper, numpy_helper
 
-from sonnx_ort.auditing.broken_rules import broken_rules
+from sonnx_ort.auditing.audited_node import MEANT, Audited, attributes_of
+from sonnx_ort.auditing.broken_rules import BrokenRule, broken_rules
+from sonnx_ort.auditing.joined import joined_meaning
 from sonnx_ort.auditing.verdicts import Element, NodeAudit, Sampling, Verdict
 from sonnx_ort.comparing.isolated_run import Array
-from sonnx_ort.oracle import COMPUTED, Enclosure, Result, Undefined, meaning
-from sonnx_ort.oracle.elements import Operands
-from sonnx_ort.oracle.enclosed import ENCLOSED, enclosed_meaning, type_of_results
-from sonnx_ort.oracle.excerpts import Excerpt, WrongShapeError, excerpts
+from sonnx_ort.oracle import Enclosure, Result, Undefined
+from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
 from sonnx_ort.oracle.node import Node
-from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
-from sonnx_ort.profile.options import Demands, Edition
-
-_STANDARD_DOMAINS = (STANDARD_DOMAIN, "ai.onnx")
-_CHECKED = "Checked"
-"""What the names of kernels start with that check the operands of an operator and compute it."""
+from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.profile.options import Demands
 
 _WORK = 1 << 17
 """How many operands are read at most for the audit of a result of which samples are taken."""
@@ -31,108 +24,17 @@ _WORK = 1 << 17
 _SHOWN = 6
 """How many operands of an element are shown."""
 
-Indices = npt.NDArray[np.int64]
 
-
-@dataclass(frozen=True, slots=True)
-class Audited:
-    """A node with the values of a run.
-
-    Attributes:
-        node: The node.
-        version: The version of the opset of its domain.
-        operands: Its operands, None for those that are omitted or no tensors.
-        results: Its results, None for those that the run has not.
-        path: The nodes in whose bodies it is.
-        apart: What computes the operands that the run has not, by their names. Their values were
-            computed for the audit.
-    """
-
-    node: onnx.NodeProto
-    version: int
-    operands: Sequence[Array | None]
-    results: Sequence[Array | None]
-    path: tuple[str, ...] = ()
-    apart: Mapping[str, "Audited"] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        """The node's name, or one derived from its output."""
-        return self.node.name or f"(output {next(filter(None, self.node.output), '')})"
-
-    @property
-    def operator(self) -> str:
-        """The operator, with its domain if that is not the default one."""
-        node = self.node
-        standard = node.domain in _STANDARD_DOMAINS
-        return node.op_type if standard else f"{node.domain}::{node.op_type}"
-
-    @property
-    def meant(self) -> str:
-        """The operator of ONNX that the node computes; empty for one that is of no standard."""
-        node = self.node
-        if node.domain in _STANDARD_DOMAINS:
-            return node.op_type
-        computes = node.domain == DOMAIN and node.op_type.startswith(_CHECKED)
-        return node.op_type.removeprefix(_CHECKED) if computes else ""
-
-    def not_known(self, reason: str) -> NodeAudit:
-        """The audit of a node of which nothing is known."""
-        size = sum(each.size for each in self.results if each is not None)
-        return NodeAudit(
-            self.name, self.operator, self.path, Verdict.NOT_KNOWN, size, reason=reason
-        )
-
-
-def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
-    """The attributes of a node by name, without graphs: tensors are arrays, texts are str.
-
-    Those of a Split say how many outputs it has, as they have to since version 18.
-    """
-    outputs = {"num_outputs": len(node.output)} if node.op_type == "Split" else {}
-    return outputs | {
-        each.name: _read(helper.get_attribute_value(each))
-        for each in node.attribute
-        if each.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
-    }
-
-
-def _read(value: Any) -> Any:
-    match value:
-        case bytes():
-            return value.decode(errors="replace")
-        case list():
-            return [_read(each) for each in value]
-        case onnx.TensorProto():
-            return numpy_helper.to_array(value)
-    return value
-
-
-Meaning = Callable[[Audited, Excerpt, Edition], Sequence[Result] | Undefined]
-"""What the elements of an excerpt of a node are."""
-
-
-def plain_meaning(
-    audited: Audited, excerpt: Excerpt, edition: Edition
-) -> Sequence[Result] | Undefined:
-    """What the elements of an excerpt are, for the operands that it has."""
-    asked = audited.meant, audited.version, excerpt.attributes, excerpt.operands
-    return meaning_of(*asked, edition)
-
-
-def judge(
-    audited: Audited, demands: Demands, sampling: Sampling, meant_by: Meaning = plain_meaning
-) -> NodeAudit:
+def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
     """Compare the results of a node with what its operator means, on the operands of the run.
 
     Args:
         audited: The node and its values.
         demands: The edition, and what becomes of broadcasting.
         sampling: Which elements are compared.
-        meant_by: What says what the elements of an excerpt are.
     """
     operator, attributes = audited.meant, attributes_of(audited.node)
-    if operator not in COMPUTED | ENCLOSED:
+    if operator not in MEANT:
         return audited.not_known(f"there is no exact meaning of {audited.operator} here")
     if any(
         given and each is None
@@ -146,7 +48,7 @@ def judge(
     tally = _Tally(audited)
     try:
         for excerpt in excerpts(operator, node, results, _chooser(audited, sampling)):
-            meant = meant_by(audited, excerpt, demands.edition)
+            meant = joined_meaning(audited, excerpt, demands.edition)
             if isinstance(meant, Undefined):
                 tally.leave_undefined(excerpt, meant.reason)
             else:
@@ -158,31 +60,13 @@ def judge(
     return tally.audit(broken)
 
 
-def meaning_of(
-    operator: str,
-    version: int,
-    attributes: Mapping[str, Any],
-    operands: Operands,
-    edition: Edition,
-) -> Sequence[Result] | Undefined:
-    """What a node means, by a document of SONNX or, without one, by that of ONNX.
-
-    Raises:
-        ValueError: Its meaning is not known.
-    """
-    if operator in COMPUTED:
-        return meaning(operator, version, attributes, operands, edition)
-    result_type = type_of_results(attributes, operands)
-    return enclosed_meaning(operator, version, attributes, operands, result_type, edition=edition)
-
-
 def _sentence(error: Exception) -> str:
     if isinstance(error, ImportError):
         return "its meaning needs python-flint; install sonnx_ort with the extra 'oracle'"
     return str(error)
 
 
-def _chooser(audited: Audited, sampling: Sampling) -> Any:
+def _chooser(audited: Audited, sampling: Sampling) -> Choose:
     generator = np.random.default_rng([sampling.seed, crc32(audited.name.encode())])
 
     def choose(result: Array, reads: int) -> Indices:
@@ -217,13 +101,14 @@ class _Tally:
         self._count = self._undefined = 0
         self._bounds: dict[str, None] = {}
         self._worst: Element | None = None
-        self._worst_is_outside = False
-        self._outside = self._inexact = False
+        self._outside = False
         self._reason = ""
 
     def leave_undefined(self, excerpt: Excerpt, reason: str) -> None:
         """Count the elements of an excerpt that has no meaning."""
-        self._undefined += sum(each.size for each in excerpt.found if each is not None)
+        size = sum(each.size for each in excerpt.found if each is not None)
+        self._count += size
+        self._undefined += size
         self._reason = self._reason or reason
 
     def add(self, excerpt: Excerpt, meant: Sequence[Result]) -> None:
@@ -251,25 +136,17 @@ class _Tally:
         self._undefined += int(np.count_nonzero(undefined))
         self._bounds.setdefault(result.bound)
         self._reason = self._reason or result.reason
-        inexact = ~(exact | undefined)
-        if not inexact.any():
+        wrong = outside if outside.any() else ~(exact | undefined)
+        if not wrong.any() or (self._outside and not outside.any()):
             return
-        self._inexact = True
-        self._outside = self._outside or bool(outside.any())
-        if self._worst_is_outside and not outside.any():
-            return
-        candidates = np.flatnonzero(outside if outside.any() else inexact)
+        candidates = np.flatnonzero(wrong)
         units = np.ravel(result.units(found))[candidates].tolist()
-        sizes = [float("inf") if each < 0 else each for each in units]
-        at = int(np.argmax(sizes))
-        if (
-            self._worst is None
-            or (outside.any() and not self._worst_is_outside)
-            or sizes[at] > (float("inf") if self._worst.units is None else self._worst.units)
-        ):
+        at = max(range(len(units)), key=lambda place: _size(units[place]))
+        if outside.any() and not self._outside:
+            self._outside, self._worst = True, None
+        if self._worst is None or _size(units[at]) > self._worst.size:
             place = int(candidates[at])
             self._worst = self._element(excerpt, position, place, result, units[at])
-            self._worst_is_outside = bool(outside.any())
 
     def _element(
         self, excerpt: Excerpt, position: int, place: int, result: Result, units: int
@@ -295,30 +172,20 @@ class _Tally:
             None if units < 0 else units,
         )
 
-    def outside(self, reason: str, broken: Any) -> NodeAudit:
+    def outside(self, reason: str, broken: tuple[BrokenRule, ...]) -> NodeAudit:
         """The audit of a node whose result has a wrong type or shape."""
-        audit = self.audit(broken)
-        return NodeAudit(
-            audit.node,
-            audit.operator,
-            audit.path,
-            Verdict.OUTSIDE,
-            audit.elements,
-            audit.audited,
-            reason=reason,
-            broken=broken,
-            apart=audit.apart,
-        )
+        made = self.audit(broken)
+        return replace(made, verdict=Verdict.OUTSIDE, worst=None, bound="", reason=reason)
 
-    def audit(self, broken: Any) -> NodeAudit:
+    def audit(self, broken: tuple[BrokenRule, ...]) -> NodeAudit:
         """The audit of the node."""
         audited = self._audited
         verdict = Verdict.EXACT
         if self._outside:
             verdict = Verdict.OUTSIDE
-        elif self._undefined and self._undefined >= self._count:
+        elif self._undefined and self._undefined == self._count:
             verdict = Verdict.NOT_KNOWN
-        elif self._inexact:
+        elif self._worst is not None:
             verdict = Verdict.ADMITTED
         return NodeAudit(
             audited.name,
@@ -351,25 +218,15 @@ def _operands_at(excerpt: Excerpt, audited: Audited, place: int, size: int) -> I
             yield f"{name}: {operand.size} elements"
 
 
+def _size(units: int) -> float:
+    """The size of an error; that of no number is the largest."""
+    return float("inf") if units < 0 else units
+
+
 def shown(element: Any) -> str:
     """An element as text with as many digits as its type has."""
     dtype = getattr(element, "dtype", None)
-    if dtype is not None and dtype.kind in "fV":
-        return (
-            str(element)
-            if dtype.itemsize < 4
-            else np.format_float_positional(element, trim="-")
-            if 1e-4 <= abs(element) < 1e16
-            else str(element)
-        )
+    wide = dtype is not None and dtype.kind == "f" and dtype.itemsize >= 4
+    if wide and 1e-4 <= abs(element) < 1e16:
+        return np.format_float_positional(element, trim="-")
     return str(element)
-
-
-def versions(model: onnx.ModelProto) -> Mapping[str, int]:
-    """The versions of the opsets by which nodes are judged, by domain.
-
-    A kernel that checks operands computes what the operator of ONNX does.
-    """
-    found = {entry.domain: entry.version for entry in model.opset_import}
-    standard = found.get("", found.get("ai.onnx", 1))
-    return {**found, **dict.fromkeys((*_STANDARD_DOMAINS, DOMAIN), standard)}

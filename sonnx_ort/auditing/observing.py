@@ -12,13 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
 import onnx
 
-from sonnx_ort.auditing.judging import Audited, versions
+from sonnx_ort.auditing.audited_node import Audited, versions
 from sonnx_ort.auditing.parts import array_of, constants_of, names_read, part
 from sonnx_ort.comparing.isolated_run import (
-    UNOPTIMIZED,
     Array,
     Failed,
     IsolatedRuns,
@@ -27,6 +25,7 @@ from sonnx_ort.comparing.isolated_run import (
     Settings,
 )
 from sonnx_ort.errors import SonnxError
+from sonnx_ort.models.example import differing_elements
 from sonnx_ort.pipeline import require_serializable
 from sonnx_ort.runtime.optimized_graph import without_repeated_constants
 
@@ -180,13 +179,8 @@ def same(one: Array | None, other: Array | None) -> bool:
         return one is other
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
-    if one.dtype.kind in "OUS":
-        return bool(np.array_equal(one, other))
-    bits = f"u{one.dtype.itemsize}" if one.dtype.itemsize in (1, 2, 4, 8) else one.dtype
-    equal = np.ascontiguousarray(one).view(bits) == np.ascontiguousarray(other).view(bits)
-    if one.dtype.kind not in "biu":
-        equal |= np.isnan(one) & np.isnan(other)
-    return bool(equal.all())
+    differing = one != other if one.dtype.kind == "O" else differing_elements(one, other)
+    return not differing.any()
 
 
 def _available(graph: onnx.GraphProto) -> Iterator[str]:
@@ -204,6 +198,34 @@ def _showing(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
         if name not in present:
             made.graph.output.add(name=name)
     return made
+
+
+def computed_apart(
+    model: onnx.ModelProto,
+    node: onnx.NodeProto,
+    scope: Mapping[str, Array | None],
+    runs: IsolatedRuns,
+) -> dict[str, Array | None]:
+    """Compute a node that the run has no result of, alone.
+
+    Args:
+        model: The model of the graph.
+        node: The node.
+        scope: The values that it reads, by name; None for one that is not known.
+        runs: What runs it.
+
+    Returns:
+        Its results; None for those that are no tensors or cannot be computed.
+    """
+    names = [name for name in node.output if name]
+    given = {name: array for name, array in scope.items() if array is not None}
+    if len(given) < len(scope):
+        return dict.fromkeys(names)
+    made = part(model, [node], names, given, constants_of(model.graph))
+    feeds = {value.name: given[value.name] for value in made.graph.input}
+    outcome = runs.run(require_serializable(made), None, feeds)
+    results = {} if isinstance(outcome, Failed) else outcome
+    return {name: results.get(name) for name in names}
 
 
 class _Walk:
@@ -312,22 +334,22 @@ class _Walk:
 
     def _step(self, node: onnx.NodeProto) -> Step:
         together = not any(name in self._there for name in node.output)
+        scope = {name: self._value(name) for name in names_read(node)}
         if together:
-            self._compute_apart(node)
+            observed = self._observed
+            self._values |= computed_apart(observed.model, node, scope, observed.runs)
         missing = [name for name in node.output if name and not self._is_known(name)]
         self._values.update(dict.fromkeys(missing))
-        observed = self._observed
         audited = Audited(
             node,
             self._versions.get(node.domain, 1),
             [self._value(name) for name in node.input],
             [self._value(name) for name in node.output],
-            observed.path,
+            self._observed.path,
             {name: self._apart[name] for name in node.input if name in self._apart},
         )
         if together:
             self._apart.update(dict.fromkeys(filter(None, node.output), audited))
-        scope = {name: self._value(name) for name in names_read(node)}
         return Step(audited, scope, together)
 
     def _value(self, name: str) -> Array | None:
@@ -337,20 +359,6 @@ class _Walk:
             return self._values[name]
         constant = self._constants.get(name, self._folded.get(name))
         return None if constant is None else array_of(constant)
-
-    def _compute_apart(self, node: onnx.NodeProto) -> None:
-        """Compute a node that the run has no result of, alone."""
-        arrays = {name: self._value(name) for name in names_read(node)}
-        names = [name for name in node.output if name]
-        given = {name: array for name, array in arrays.items() if array is not None}
-        if len(given) < len(arrays):
-            self._values.update(dict.fromkeys(names))
-            return
-        made = part(self._observed.model, [node], names, given, self._constants)
-        feeds = {value.name: given[value.name] for value in made.graph.input}
-        outcome = self._observed.runs.run(require_serializable(made), None, feeds, UNOPTIMIZED)
-        results = {} if isinstance(outcome, Failed) else outcome
-        self._values.update({name: results.get(name) for name in names})
 
     def _release(self, names: Iterable[str]) -> None:
         """Drop values that no node will need."""

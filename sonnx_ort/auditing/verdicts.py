@@ -50,6 +50,11 @@ class Element:
     found: str
     units: int | None
 
+    @property
+    def size(self) -> float:
+        """The size of the error; that of no number is the largest."""
+        return float("inf") if self.units is None else self.units
+
 
 @dataclass(frozen=True, slots=True)
 class NodeAudit:
@@ -94,7 +99,7 @@ class NodeAudit:
         worse = max(self, other, key=lambda each: _ORDER.index(each.verdict))
         worst = max(
             (each for each in (self.worst, other.worst) if each is not None),
-            key=_size,
+            key=lambda element: element.size,
             default=None,
         )
         rules = {broken.rule.id: broken for broken in (*other.broken, *self.broken)}
@@ -106,10 +111,6 @@ class NodeAudit:
             worst=worse.worst if worse.verdict is Verdict.OUTSIDE else worst,
             broken=tuple(rules.values()),
         )
-
-
-def _size(element: Element) -> float:
-    return float("inf") if element.units is None else element.units
 
 
 @dataclass(frozen=True, slots=True)

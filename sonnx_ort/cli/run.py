@@ -1,6 +1,5 @@
 """`sonnx-ort run`: runs a model on inputs from files, enforced."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,7 +24,7 @@ from sonnx_ort.cli.options import (
 )
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.files import external_locations, refuse_inputs
+from sonnx_ort.files import array_file, external_locations, refuse_inputs
 from sonnx_ort.loading.source import read, silenced
 from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
@@ -123,7 +122,7 @@ def save_outputs(
         SonnxError: A file cannot be written or is one of the inputs, or two outputs would have the
             same file name.
     """
-    paths = [folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', name)}.npy" for name in outputs]
+    paths = [folder / array_file(name) for name in outputs]
     if len(set(paths)) < len(paths):
         raise SonnxError(
             f"two outputs would have the same file in '{folder}'; rename one in the model"

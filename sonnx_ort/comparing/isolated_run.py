@@ -228,15 +228,23 @@ class _Sessions:
 
     def __init__(self) -> None:
         self._key: tuple[object, ...] = ()
-        self._session: onnxruntime.InferenceSession | None = None
+        self._session: _Session | None = None
 
-    def of(self, job: _Job) -> onnxruntime.InferenceSession:
+    def of(self, job: _Job) -> "_Session":
         """A session for a job."""
         key = job.model, job.folder, job.settings
         if self._session is None or key != self._key:
             self._session = None
-            self._session, self._key = _session(job, _options(job)), key
+            self._session, self._key = _start(job, _options(job)), key
         return self._session
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """A session, and the outputs that are shapes of kernels, or tickets in their place."""
+
+    session: onnxruntime.InferenceSession
+    shapes: frozenset[str]
 
 
 def _outcome(job: _Job, sessions: _Sessions) -> Outcome | bytes:
@@ -259,7 +267,7 @@ def _optimized(job: _Job) -> bytes:
         options = _options(job)
         path = folder / "optimized.onnx"
         options.optimized_model_filepath = str(path)
-        _session(job, options)
+        _start(job, options)
         return path.read_bytes()
 
 
@@ -272,23 +280,26 @@ def _options(job: _Job) -> onnxruntime.SessionOptions:
     return options
 
 
-def _session(job: _Job, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+def _start(job: _Job, options: onnxruntime.SessionOptions) -> _Session:
     proto = onnx.load_from_string(job.model)
     if any(entry.domain == DOMAIN for entry in proto.opset_import):
         prepare(options, Backend.PYTHON)
     elif job.settings.native:
         prepare(options, Backend.NATIVE)
-    return onnxruntime.InferenceSession(job.model, options, providers=list(job.settings.providers))
+    providers = list(job.settings.providers)
+    session = onnxruntime.InferenceSession(job.model, options, providers=providers)
+    kernels = (node for node in proto.graph.node if node.domain == DOMAIN)
+    return _Session(session, frozenset(node.output[-1] for node in kernels))
 
 
-def _run(job: _Job, feeds: Mapping[str, Array], session: onnxruntime.InferenceSession) -> Results:
-    names = list(job.names) or [output.name for output in session.get_outputs()]
-    values = session.run_with_ort_values(
+def _run(job: _Job, feeds: Mapping[str, Array], started: _Session) -> Results:
+    names = list(job.names) or [output.name for output in started.session.get_outputs()]
+    values = started.session.run_with_ort_values(
         names, {name: to_ort_value(array) for name, array in feeds.items()}
     )
     results = {name: to_array(value) for name, value in zip(names, values, strict=True)}
-    for node in onnx.load_from_string(job.model).graph.node:
-        # A kernel's last output is a shape, or a ticket in its place, which is another in each run.
-        if node.domain == DOMAIN and (shape := results.get(node.output[-1])) is not None:
-            results[node.output[-1]] = without_ticket(shape)
+    for name in started.shapes.intersection(results):
+        # A ticket is another in each run.
+        if (shape := results[name]) is not None:
+            results[name] = without_ticket(shape)
     return results

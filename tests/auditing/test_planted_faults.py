@@ -122,3 +122,11 @@ def test_optimizer_that_divides_once_is_found() -> None:
 def test_without_an_optimizer_both_operators_are_exact() -> None:
     audit = sonnx_ort.audit(parse(INVERSE), {"x": random(50), "y": random(50, seed=2)})
     assert audit.counts[Verdict.EXACT] == 2
+
+
+def test_elements_that_nothing_defines_do_not_hide_the_others(tmp_path: Path) -> None:
+    model = parse("(float[n] x) => (int32[n] z) { [convert] z = Cast <to = 6> (x) }")
+    x = np.array([1.5, np.nan, 2.5, np.inf], F)
+    values = {"x": x, "z": np.array([1, 0, 2, 0], np.int32)}
+    (node,) = audit_of(tmp_path, model, values).nodes
+    assert (node.verdict, node.audited, node.undefined) == (Verdict.EXACT, 4, 2)
