@@ -17,7 +17,8 @@ from sonnx_ort.evidence.making import (
     record_of_rewriting,
 )
 from sonnx_ort.files import Transfer, check_place, refuse_inputs, refuse_source, write_model
-from sonnx_ort.loading.source import ModelSource, collector_paused, read
+from sonnx_ort.loading.pauses import collector_paused
+from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import read_waivers
 from sonnx_ort.obligations.waiving import waive

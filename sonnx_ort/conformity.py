@@ -17,7 +17,8 @@ from sonnx_ort.conforming.fixpoint import ConformedGraph
 from sonnx_ort.conforming.rounds import Made, Selection
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import Transfer, check_place, refuse_source, write_model
-from sonnx_ort.loading.source import ModelSource, ReadModel, collector_paused, read
+from sonnx_ort.loading.pauses import collector_paused
+from sonnx_ort.loading.source import ModelSource, ReadModel, read
 from sonnx_ort.obligations.notebook import report_as_html, table
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report, selected_rules

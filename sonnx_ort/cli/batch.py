@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from sonnx_ort.cli.settings_file import is_folder
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.source import collector_paused
+from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import waive
 from sonnx_ort.options import Choices

@@ -25,7 +25,8 @@ from sonnx_ort.cli.options import (
 from sonnx_ort.cli.settings import CommandWithSettings, ShowSettingsOption
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.files import array_file, external_locations, refuse_inputs
-from sonnx_ort.loading.source import read, silenced
+from sonnx_ort.loading.pauses import silenced
+from sonnx_ort.loading.source import read
 from sonnx_ort.options import DEFAULT, Backend
 from sonnx_ort.profile.options import Broadcasting, Edition
 from sonnx_ort.runtime.feeds import what_is_wrong

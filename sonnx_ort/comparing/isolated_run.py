@@ -3,15 +3,16 @@
 import ctypes
 import enum
 import math
-import multiprocessing
+import os
+import pickle
 import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 import ml_dtypes
 import numpy as np
@@ -20,7 +21,7 @@ import onnx
 import onnxruntime
 
 from sonnx_ort.errors import ContractViolation
-from sonnx_ort.loading.source import silenced
+from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.runtime.registration import prepare
@@ -128,6 +129,15 @@ class _Job:
     names: tuple[str, ...] = ()
 
 
+_SERVE = """
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from sonnx_ort.comparing.isolated_run import serve
+serve()
+"""
+"""What the separate process runs. Unlike multiprocessing, it does not import the user's script."""
+
+
 class IsolatedRuns:
     """Runs models in a separate process, which is replaced if it dies.
 
@@ -135,9 +145,7 @@ class IsolatedRuns:
     """
 
     def __init__(self) -> None:
-        self._context = multiprocessing.get_context("spawn")
-        self._process: SpawnProcess | None = None
-        self._connection: Connection | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "IsolatedRuns":
         """Start nothing before the first run."""
@@ -178,31 +186,34 @@ class IsolatedRuns:
         return found
 
     def _done(self, job: _Job) -> Any:
-        connection = self._started()
+        process = self._started()
         try:
-            connection.send(job)
-            return connection.recv()
+            _send(job, process.stdin)
+            return pickle.load(process.stdout)  # type: ignore[arg-type] # noqa: S301 - of ours
         except (EOFError, ConnectionError):
             return _death(self._end())
 
-    def _started(self) -> Connection:
-        if self._connection is None:
-            self._connection, other = self._context.Pipe()
-            self._process = self._context.Process(target=_serve, args=(other,), daemon=True)
-            self._process.start()
-            other.close()
-        return self._connection
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            command = [sys.executable, "-c", _SERVE]
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe)  # noqa: S603
+            _send(sys.path, self._process.stdin)
+        return self._process
 
     def _end(self) -> int:
         """End the process, if there is one, and return its exit status."""
-        if self._connection is None or self._process is None:
+        process, self._process = self._process, None
+        if process is None:
             return 0
-        self._connection.close()
-        self._process.join()
-        status = self._process.exitcode or 0
-        self._process.close()
-        self._connection = self._process = None
-        return status
+        process.communicate()
+        return process.returncode
+
+
+def _send(what: object, stream: IO[bytes] | None) -> None:
+    if stream is not None:
+        pickle.dump(what, stream)
+        stream.flush()
 
 
 def _death(status: int) -> Failed:
@@ -211,16 +222,20 @@ def _death(status: int) -> Failed:
     return Failed(f"the process ends with status {status}")
 
 
-def _serve(connection: Connection) -> None:
-    """Execute runs until the connection closes."""
+def serve() -> None:
+    """Execute runs from standard input until it ends, and write their results to standard output.
+
+    What else would be written there, by ONNX Runtime or by Python, goes to standard error.
+    """
     sessions = _Sessions()
-    with connection, silenced("sonnx_ort"):
+    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as results, silenced("sonnx_ort"):
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         while True:
             try:
-                job: _Job = connection.recv()
+                job: _Job = pickle.load(sys.stdin.buffer)  # noqa: S301 - of ours
             except EOFError:
                 return
-            connection.send(_outcome(job, sessions))
+            _send(_outcome(job, sessions), results)
 
 
 class _Sessions:

@@ -34,7 +34,8 @@ from sonnx_ort.evidence.record import (
     versions,
 )
 from sonnx_ort.loading.external_data import check_external_data
-from sonnx_ort.loading.source import ReadModel, collector_paused, read
+from sonnx_ort.loading.pauses import collector_paused
+from sonnx_ort.loading.source import ReadModel, read
 from sonnx_ort.obligations.waiving import recorded_waivers
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import (

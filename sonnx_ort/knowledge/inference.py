@@ -22,8 +22,8 @@ from sonnx_ort.knowledge.declarations import (
     constant_tensor,
     without_declarations,
 )
+from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.serialization import deserialize_type
-from sonnx_ort.loading.source import silenced
 from sonnx_ort.loading.traversal import ValueNames, all_graphs, every_node
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.operand import Shape

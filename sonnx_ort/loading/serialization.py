@@ -13,7 +13,7 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.source import silenced
+from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 
 _HELD = "sonnx_ort.type:"

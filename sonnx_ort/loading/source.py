@@ -1,11 +1,7 @@
-"""Reads a model from any source; also silences loggers and pauses garbage collection."""
+"""Reads a model from any source."""
 
-import gc
 import hashlib
-import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,36 +9,6 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.errors import InvalidModel
-
-
-@contextmanager
-def silenced(name: str) -> Iterator[None]:
-    """Silence the logger of this name until the block ends."""
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector until the block ends.
-
-    A graph consists of reference cycles that stay alive while it is processed. Scanning them again
-    and again takes half of the time at 10,000 nodes, and more for larger graphs.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
 
 ModelSource = str | os.PathLike[str] | bytes | onnx.ModelProto | ir.Model
 """The types in which a model can be given."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from sonnx_ort.enforcing.native.record import restore
-from sonnx_ort.loading.source import ModelSource, collector_paused
+from sonnx_ort.loading.pauses import collector_paused
+from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.loading.traversal import subgraphs_in
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.report import Report

@@ -8,8 +8,9 @@ import onnx_ir as ir
 import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.serialization import deserialize
-from sonnx_ort.loading.source import ModelSource, collector_paused
+from sonnx_ort.loading.source import ModelSource
 from sonnx_ort.options import DEFAULT, Backend, Choices, Waivers
 from sonnx_ort.pipeline import Enforced, enforce, require_serializable
 from sonnx_ort.runtime.extensions import second_registration_explained

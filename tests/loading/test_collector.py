@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from sonnx_ort.loading.source import collector_paused
+from sonnx_ort.loading.pauses import collector_paused
 
 
 def test_collector_is_paused_and_goes_on() -> None:

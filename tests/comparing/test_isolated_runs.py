@@ -1,0 +1,39 @@
+"""Models run in a process of their own, whatever the user's program is."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
+from support.child import run_program
+from support.graphs import binary_model
+
+AUDITED = """
+import sonnx_ort
+print("audited:", sonnx_ort.audit(sonnx_ort.models.path("div_example_1_float32")).ok)
+"""
+
+
+def test_program_without_a_main_guard_is_not_run_again(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(AUDITED, encoding="utf-8")
+    done = run_program([sys.executable, program], timeout=120)
+    assert (done.stdout, done.stderr) == ("audited: True\n", "")
+
+
+def test_program_may_come_from_standard_input() -> None:
+    done = run_program([sys.executable, "-"], given=AUDITED, timeout=120)
+    assert (done.stdout, done.stderr) == ("audited: True\n", "")
+
+
+def test_process_that_dies_is_replaced() -> None:
+    model = binary_model("Div", "int32", [1], [1]).SerializeToString()
+    least, one, minus_one = (np.array([value], np.int32) for value in (-(2**31), 1, -1))
+    with IsolatedRuns() as runs:
+        died = runs.run(model, None, {"A": least, "B": minus_one})
+        ran = runs.run(model, None, {"A": one, "B": minus_one})
+    assert died == Failed("the process is killed by SIGFPE")
+    assert not isinstance(ran, Failed)
+    assert ran["C"] is not None
+    assert ran["C"].tolist() == [-1]
