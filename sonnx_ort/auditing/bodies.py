@@ -143,12 +143,14 @@ def _loop(step: Step, outer: Observation) -> list[Body]:
     states = [each for each in state if each is not None]
     most = None if limit is None else int(limit.ravel()[0])
     goes_on = True if condition is None else bool(condition.ravel()[0])
+    for stacked in step.audited.results[len(states) :]:
+        if stacked is not None:
+            _require_few(len(stacked))
     names = [value.name for value in graph.input]
     bodies: list[Body] = []
     scanned: list[list[Array]] = []
     while goes_on and (most is None or len(bodies) < most):
-        if len(bodies) == _MOST_STEPS:
-            raise NotRepeatedError(f"it has more than {_MOST_STEPS} steps")
+        _require_few(len(bodies) + 1)
         number = np.array(len(bodies), np.int64)
         given = dict(zip(names, [number, np.array(goes_on), *states], strict=False))
         body = Body(graph, _label(step, "body"), {**scope, **given})
@@ -158,9 +160,14 @@ def _loop(step: Step, outer: Observation) -> list[Body]:
         scanned.append(rest)
         bodies.append(body)
     # Without a step, the shapes of scanned results are those that are declared.
-    stacked = [np.stack(each) for each in zip(*scanned, strict=True)] if scanned else []
-    _require_results(step, [*states, *stacked])
+    results = [np.stack(each) for each in zip(*scanned, strict=True)] if scanned else []
+    _require_results(step, [*states, *results])
     return bodies
+
+
+def _require_few(steps: int) -> None:
+    if steps > _MOST_STEPS:
+        raise NotRepeatedError(f"it has more than {_MOST_STEPS} steps")
 
 
 def _scan(step: Step, outer: Observation) -> list[Body]:
@@ -175,8 +182,7 @@ def _scan(step: Step, outer: Observation) -> list[Body]:
     count = int(attributes["num_scan_inputs"])
     states, sequences = operands[:-count], operands[-count:]
     names = [value.name for value in graph.input]
-    if len(sequences[0]) > _MOST_STEPS:
-        raise NotRepeatedError(f"it has more than {_MOST_STEPS} steps")
+    _require_few(len(sequences[0]))
     bodies: list[Body] = []
     scanned: list[list[Array]] = []
     for number in range(len(sequences[0])):
