@@ -113,7 +113,7 @@ def meaning_of(
     """
     if operator in COMPUTED:
         return meaning(operator, version, attributes, operands, edition)
-    result_type = type_of_results(attributes, operands)
+    result_type = type_of_results(operator, attributes, operands)
     return enclosed_meaning(operator, version, attributes, operands, result_type, edition=edition)
 
 

@@ -5,7 +5,7 @@ operator admits several, such as a sum in any order, the node is held to the res
 them: they are enclosed by balls.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,67 +13,200 @@ import numpy as np
 from sonnx_ort.auditing.audited_node import Audited, attributes_of, meaning_of
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
-from sonnx_ort.oracle.ball_node import balls
+from sonnx_ort.oracle.ball_node import are_balls, balls, is_float
+from sonnx_ort.oracle.balls import MOVED, followed
 from sonnx_ort.oracle.enclosed import enclosed_meaning, type_of_results
-from sonnx_ort.oracle.excerpts import Excerpt, excerpts
-from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
+from sonnx_ort.oracle.node import ELEMENT_TYPES, Node
+from sonnx_ort.oracle.results import copied
 from sonnx_ort.profile.options import Edition
 
 _BOUND = "what the joined nodes admit together (ours)"
 
+_PER_ELEMENT = 16
+"""How many products take as long as the exact meaning of one element."""
 
-def joined_meaning(
-    audited: Audited, excerpt: Excerpt, edition: Edition
-) -> Sequence[Result] | Undefined:
-    """What the elements of an excerpt are, for all admitted values of operands that are apart.
+_MOST_READS = 200_000
+"""How many elements of values that the run has not are computed at most for one node."""
+
+_OF_SHAPES = frozenset({"Shape", "Size"})
+"""The operators that read no elements."""
+
+Meaning = Sequence[Result] | Undefined
+
+
+def meanings(
+    audited: Audited, results: Sequence[Array | None], choose: Choose, edition: Edition
+) -> Iterator[tuple[Excerpt, Meaning]]:
+    """Excerpts of a node, and what their elements are for all admitted values of its operands.
 
     Args:
         audited: The node.
-        excerpt: An excerpt of it.
+        results: Its results in the run.
+        choose: Chooses the elements.
         edition: The edition of the profile.
 
     Raises:
-        ValueError: The elements that it reads of such an operand are not known.
+        ValueError: The elements that it reads are not known, or are too many.
     """
-    operands = list(excerpt.operands)
-    for position, name in enumerate(audited.node.input):
-        operand = operands[position] if position < len(operands) else None
-        if name not in audited.apart or operand is None:
-            continue
-        reads = excerpt.reads[position] if position < len(excerpt.reads) else None
-        if reads is None:
-            raise ValueError(f"the run has no value '{name}', and several are admitted")
-        operands[position] = _admitted(audited.apart[name], name, reads, edition).reshape(
-            operand.shape
-        )
-    asked = audited.meant, audited.version, excerpt.attributes
-    if not any(o is not None and o.dtype == object for o in operands):
-        return meaning_of(*asked, operands, edition)
-    result_type = type_of_results(excerpt.attributes, excerpt.operands)
-    return enclosed_meaning(*asked, operands, result_type, edition=edition, bound=_BOUND)
+    joined = _Joined(edition)
+    cost = max(map(_cost, audited.apart.values()), default=1)
+
+    def fewer(result: Array, reads: int) -> Indices:
+        return choose(result, reads * cost)
+
+    if audited.apart and _moves_floats(audited):
+        yield from joined.moved(audited, results, fewer)
+        return
+    node = Node(audited.version, attributes_of(audited.node), tuple(audited.operands))
+    for excerpt in excerpts(audited.meant, node, results, fewer):
+        yield excerpt, joined.meaning(audited, excerpt)
 
 
-def _admitted(producer: Audited, name: str, indices: Any, edition: Edition) -> Array:
-    """The elements of a value, or balls with all that are admitted."""
-    position = list(producer.node.output).index(name)
-    node = Node(producer.version, attributes_of(producer.node), tuple(producer.operands))
-    found: dict[int, Any] = {}
-    single = True
-    wanted = np.unique(indices)
-    for excerpt in excerpts(producer.meant, node, producer.results, lambda *_: wanted):
-        meant = joined_meaning(producer, excerpt, edition)
-        if isinstance(meant, Undefined):
-            raise ValueError(meant.reason)  # noqa: TRY004 - nothing is known
-        result, places = meant[position], excerpt.places[position]
-        if places is None or result.undefined.any():
-            raise ValueError(f"the value '{name}' is not known")
-        single = single and _is_single(result)
-        elements = result.nearest if single else _balls(result)
-        found.update(zip(places.tolist(), elements.ravel(), strict=True))
-    chosen = [found[index] for index in indices.tolist()]
-    if single:
-        return np.array(chosen, producer.results[position].dtype)  # type: ignore[union-attr]
-    return balls(np.array([*chosen, None], object)[:-1])
+def _cost(audited: Audited) -> int:
+    """How many operands an element of a value that the run has not takes, as `choose` counts."""
+    cost = max(map(_cost, audited.apart.values()), default=_PER_ELEMENT)
+    if _moves_floats(audited):
+        return cost
+    asked: list[int] = []
+
+    def one(result: Array, reads: int) -> Indices:
+        asked.append(reads)
+        return np.zeros(min(result.size, 1), np.int64)
+
+    node = Node(audited.version, attributes_of(audited.node), tuple(audited.operands))
+    try:
+        next(excerpts(audited.meant, node, audited.results, one), None)
+    except (ValueError, WrongShapeError):
+        return cost
+    whole = sum(each.size for each in audited.operands if each is not None)
+    return cost * max(1, *asked, 0 if asked else whole)
+
+
+def _moves_floats(audited: Audited) -> bool:
+    result = audited.results[0] if audited.results else None
+    return audited.meant in MOVED and result is not None and is_float(result)
+
+
+class _Joined:
+    """The admitted values of a node and of those that it is joined with."""
+
+    def __init__(self, edition: Edition) -> None:
+        self._edition = edition
+        self._reads = 0
+
+    def meaning(self, audited: Audited, excerpt: Excerpt) -> Meaning:
+        """What the elements of an excerpt are."""
+        operands = list(excerpt.operands)
+        for position, name in enumerate(audited.node.input):
+            operand = operands[position] if position < len(operands) else None
+            if name not in audited.apart or operand is None or audited.meant in _OF_SHAPES:
+                continue
+            reads = excerpt.reads[position] if position < len(excerpt.reads) else None
+            if reads is None:
+                raise ValueError(f"the run has no value '{name}', and several are admitted")
+            operands[position] = self._operand(audited, position, reads)
+        asked = audited.meant, audited.version, excerpt.attributes
+        if not any(o is not None and are_balls(o) for o in operands):
+            return meaning_of(*asked, operands, self._edition)
+        result_type = type_of_results(audited.meant, excerpt.attributes, excerpt.operands)
+        return enclosed_meaning(*asked, operands, result_type, edition=self._edition, bound=_BOUND)
+
+    def moved(
+        self, audited: Audited, results: Sequence[Array | None], choose: Choose
+    ) -> Iterator[tuple[Excerpt, Meaning]]:
+        """Elements of an operator that moves floats, each as the one that it is moved from."""
+        for position, result in enumerate(results):
+            if result is None:
+                continue
+            chosen = choose(result, 1)
+            others = (None,) * position
+            found = result.ravel()[chosen]
+            excerpt = Excerpt({}, [], (*others, found), (*others, chosen))
+            elements = self._sources(audited, position, chosen)
+            if are_balls(elements):
+                asked = "Identity", audited.version, dict[str, Any](), [elements]
+                result_type = ELEMENT_TYPES[result.dtype]
+                meant = enclosed_meaning(*asked, result_type, edition=self._edition, bound=_BOUND)
+            else:
+                meant = (copied(elements),)
+            yield excerpt, meant * (position + 1)
+
+    def _operand(self, audited: Audited, position: int, places: Indices) -> Array:
+        """Elements of an operand at flat indices, in their shape; 0 for padding."""
+        name, operand = audited.node.input[position], audited.operands[position]
+        if operand is None:
+            raise ValueError(f"the run has no value '{name}'")
+        wanted = places.ravel()
+        inside = np.flatnonzero(wanted >= 0)
+        if name in audited.apart:
+            found = self._admitted(audited.apart[name], name, wanted[inside])
+        else:
+            found = operand.ravel()[wanted[inside]]
+        zeros = np.zeros(places.shape, np.float64 if are_balls(found) else found.dtype)
+        made: Array = balls(zeros) if are_balls(found) else zeros
+        made.reshape(-1)[inside] = found
+        return made
+
+    def _sources(self, audited: Audited, position: int, places: Indices) -> Array:
+        """Elements of a result of an operator that moves floats, taken from its operands."""
+        numbers: list[Array | None] = []
+        starts: dict[int, int] = {}
+        size = 0
+        for number, operand in enumerate(audited.operands):
+            if operand is None or not is_float(operand):
+                numbers.append(operand)
+                continue
+            starts[number] = size
+            numbers.append(np.arange(size, size + operand.size).reshape(operand.shape))
+            size += operand.size
+        attributes = attributes_of(audited.node)
+        origins = followed(audited.meant, audited.version, attributes, numbers)[position].ravel()
+        found: dict[int, Any] = {}
+        wanted = np.unique(origins[places])
+        for number, start in starts.items():
+            operand = audited.operands[number]
+            last = start + (0 if operand is None else operand.size)
+            own = wanted[(wanted >= start) & (wanted < last)]
+            if own.size:
+                elements = self._operand(audited, number, own - start)
+                found.update(zip(own.tolist(), elements, strict=True))
+        return _array([found[origin] for origin in origins[places].tolist()])
+
+    def _admitted(self, producer: Audited, name: str, indices: Indices) -> Array:
+        """The elements of a value, or balls with all that are admitted."""
+        position = list(producer.node.output).index(name)
+        wanted = np.unique(indices)
+        self._reads += wanted.size
+        if self._reads > _MOST_READS:
+            raise ValueError(
+                f"it is joined with nodes of which more than {_MOST_READS:,} elements are needed"
+            )
+        if _moves_floats(producer):
+            return self._sources(producer, position, indices)
+        node = Node(producer.version, attributes_of(producer.node), tuple(producer.operands))
+        found: dict[int, Any] = {}
+        for excerpt in excerpts(producer.meant, node, producer.results, lambda *_: wanted):
+            meant = self.meaning(producer, excerpt)
+            if isinstance(meant, Undefined):
+                raise ValueError(meant.reason)  # noqa: TRY004 - nothing is known
+            result, places = meant[position], excerpt.places[position]
+            if places is None or result.undefined.any():
+                raise ValueError(f"the value '{name}' is not known")
+            elements = result.nearest if _is_single(result) else _balls(result)
+            found.update(zip(places.tolist(), elements.ravel(), strict=True))
+        return _array([found[index] for index in indices.tolist()])
+
+
+def _array(elements: Sequence[Any]) -> Array:
+    """Elements of an element type, or balls if one of them is a ball."""
+    if all(isinstance(each, np.generic) for each in elements):
+        return np.array(elements, elements[0].dtype if elements else np.float32)
+    from flint import arb  # noqa: PLC0415 - an optional dependency
+
+    made = np.empty(len(elements), object)
+    made[:] = [arb(float(e)) if isinstance(e, np.generic) else e for e in elements]
+    return made
 
 
 def _is_single(result: Result) -> bool:

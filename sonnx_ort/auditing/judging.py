@@ -9,12 +9,11 @@ import numpy as np
 
 from sonnx_ort.auditing.audited_node import MEANT, Audited, attributes_of
 from sonnx_ort.auditing.broken_rules import BrokenRule, broken_rules
-from sonnx_ort.auditing.joined import joined_meaning
+from sonnx_ort.auditing.joined import meanings
 from sonnx_ort.auditing.verdicts import Element, NodeAudit, Sampling, Verdict
 from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import Enclosure, Result, Undefined
-from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError, excerpts
-from sonnx_ort.oracle.node import Node
+from sonnx_ort.oracle.excerpts import Choose, Excerpt, Indices, WrongShapeError
 from sonnx_ort.profile.operator import DOMAIN
 from sonnx_ort.profile.options import Demands
 
@@ -41,14 +40,13 @@ def judge(audited: Audited, demands: Demands, sampling: Sampling) -> NodeAudit:
         for given, each in zip(audited.node.input, audited.operands, strict=True)
     ):
         return audited.not_known("the run has no value for an operand")
-    node = Node(audited.version, attributes, tuple(audited.operands))
     # A kernel that checks operands gives a shape as well.
     results = audited.results[:1] if audited.node.domain == DOMAIN else audited.results
     broken = broken_rules(operator, audited.version, attributes, audited.operands, demands)
     tally = _Tally(audited)
     try:
-        for excerpt in excerpts(operator, node, results, _chooser(audited, sampling)):
-            meant = joined_meaning(audited, excerpt, demands.edition)
+        choose = _chooser(audited, sampling)
+        for excerpt, meant in meanings(audited, results, choose, demands.edition):
             if isinstance(meant, Undefined):
                 tally.leave_undefined(excerpt, meant.reason)
             else:

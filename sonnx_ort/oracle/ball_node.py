@@ -28,7 +28,7 @@ Array = npt.NDArray[Any]
 _BITS = 256
 
 
-class NotFollowedError(Exception):
+class NotFollowedError(ValueError):
     """The results of a node are not known as balls; the message is a clause that says why."""
 
 

@@ -7,6 +7,7 @@ results, and the roundings of a kernel that adds in any order. Requires python-f
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +61,9 @@ def enclosed_meaning(  # noqa: PLR0913 - what a node has, and what a result has
     node = version, attributes
     try:
         given = [operand for operand in operands if operand is not None]
+        if operator == "ConstantOfShape":
+            given.append(np.asarray(attributes.get("value", np.zeros(1, np.float32))))
+            node = version, {"value": given[-1]}
         if operator in MOVED and any(map(is_float, given)) and not any(map(are_balls, given)):
             return _moved(operator, *node, operands)
         binary = None if result_type is None else FLOAT_FORMATS.get(result_type)
@@ -75,9 +79,11 @@ def _moved(
     operator: str, version: int, attributes: Mapping[str, Any], operands: Operands
 ) -> tuple[Result, ...]:
     """The results of an operator that moves elements, whose bits are taken for integers."""
-    dtype = next(o.dtype for o in operands if o is not None and is_float(o))
-    integers = [None if o is None else _as_integers(o) for o in operands]
-    found = followed(operator, version, attributes, integers)
+    floats = filter(_is_float_array, (*operands, attributes.get("value")))
+    dtype = np.asarray(next(floats)).dtype
+    integers = [_as_integers(operand) for operand in operands]
+    said = {name: _as_integers(value) for name, value in attributes.items()}
+    found = followed(operator, version, said, integers)
     if any(map(are_balls, found)):
         raise NotFollowedError("its result is known by balls only")
     return tuple(copied(_contiguous(each).view(dtype)) for each in found)
@@ -88,17 +94,22 @@ def _contiguous(array: Array) -> Array:
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
-def _as_integers(operand: Array) -> Array:
-    if not is_float(operand):
-        return operand
-    return _contiguous(operand).view(f"u{operand.dtype.itemsize}")
+def _is_float_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and is_float(value)
+
+
+def _as_integers(value: Any) -> Any:
+    """The bits of an array of floats; anything else as it is."""
+    return _contiguous(value).view(f"u{value.dtype.itemsize}") if _is_float_array(value) else value
 
 
 def _result(exact: Array, rounded: Array, element_type: ElementType | None, bound: str) -> Result:
     if not are_balls(rounded):
         return exactly(rounded)
     if element_type is None:
-        raise ValueError("its results have no type of floats")
+        raise ValueError("its results have no known type")
+    if element_type not in FLOAT_FORMATS:
+        return _between_integers(rounded, element_type, bound)
 
     def encoded(numbers: Sequence[Number]) -> Array:
         return encoded_elements(numbers, element_type).reshape(rounded.shape)
@@ -121,12 +132,40 @@ def _ends(ball: "arb") -> tuple[Number, Number]:
     return number(exact_end(ball.lower())), number(exact_end(ball.upper()))
 
 
+def _between_integers(rounded: Array, element_type: ElementType, bound: str) -> Result:
+    """Results of which each is one of the integers in a ball."""
+    bounds = np.iinfo(element_type.dtype.name)
+    lowest, highest, middles = (np.empty(rounded.shape, element_type.dtype) for _ in range(3))
+    for index, ball in np.ndenumerate(rounded):
+        low, high = _ends(ball)
+        if low.kind is not Kind.FINITE or not bounds.min <= low.value <= high.value <= bounds.max:
+            raise ValueError("its results have no known bounds")
+        lowest[index], highest[index] = ceil(low.value), floor(high.value)
+        middles[index] = (ceil(low.value) + floor(high.value)) // 2
+    nothing = np.zeros(rounded.shape, np.bool_)
+    return Result(middles, Enclosure(lowest, highest, nothing), nothing, bound)
+
+
 def _middle(ball: "arb") -> Number:
     return number(exact_end(ball.mid()) if ball.is_finite() else Fraction(0))
 
 
-def type_of_results(attributes: Mapping[str, Any], operands: Operands) -> ElementType | None:
-    """The element type of the first operand of floats, or of `value`; None if there is none."""
+def type_of_results(
+    operator: str, attributes: Mapping[str, Any], operands: Operands
+) -> ElementType | None:
+    """The element type of results that may be balls; None if it is not known.
+
+    Args:
+        operator: The operator.
+        attributes: The attributes that the node has.
+        operands: The operands, as arrays of element types.
+    """
+    match operator:
+        case "Cast":
+            return next((t for t in ElementType if t.value == attributes.get("to")), None)
+        case "QuantizeLinear":
+            zero = operands[2] if len(operands) > 2 else None
+            return ElementType.UINT8 if zero is None else ELEMENT_TYPES.get(zero.dtype)
     for operand in (*operands, attributes.get("value")):
         dtype = getattr(operand, "dtype", None)
         element_type = None if dtype is None else ELEMENT_TYPES.get(dtype)

@@ -38,8 +38,9 @@ class Excerpt:
         found: For each result, what a run computed of these elements, in the shape that the result
             of the excerpt has; None for a result of which it has no elements.
         places: For each result, the flat indices of these elements in the result of the other node.
-        reads: For each operand, the flat indices of its elements in the operand of the other node;
-            None for an operand whose elements have no such indices, or that is taken whole.
+        reads: For each operand, the flat indices of its elements in the operand of the other node,
+            in the shape of the excerpt's operand, and -1 for padding; None for an operand whose
+            elements have no such indices, or that is taken whole.
     """
 
     attributes: Mapping[str, Any]
@@ -79,7 +80,8 @@ def excerpts(operator: str, node: Node, found: Results, choose: Choose) -> Itera
 def _whole(node: Node, found: Results, _: Choose) -> Iterator[Excerpt]:
     """The node itself."""
     places = tuple(None if each is None else np.arange(each.size) for each in found)
-    yield Excerpt(node.attributes, node.operands, tuple(found), places)
+    reads = tuple(None if each is None else _indices(each) for each in node.operands)
+    yield Excerpt(node.attributes, node.operands, tuple(found), places, reads)
 
 
 def _first(found: Results, *shape: int) -> Array:
@@ -105,6 +107,20 @@ def _elements(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         for each, places in zip(node.operands, reads, strict=True)
     ]
     yield Excerpt(node.attributes, operands, (result.ravel()[chosen],), (chosen,), reads)
+
+
+def _indices(operand: Array) -> Indices:
+    """The flat index of each element, in the shape of the operand."""
+    return np.arange(operand.size).reshape(operand.shape)
+
+
+def _taken(operand: Array, places: Indices) -> Array:
+    """The elements at flat indices, and 0 for padding."""
+    if operand.size == 0:
+        return np.zeros(places.shape, operand.dtype)
+    elements: Array = operand.ravel()[places]
+    elements[places < 0] = 0
+    return elements
 
 
 def _broadcast_places(shape: Sequence[int], common: Sequence[int], chosen: Indices) -> Indices:
@@ -151,7 +167,7 @@ def _normalized(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]
     chosen = choose(result, 1)
     channels = np.unravel_index(chosen, x.shape)[1] if x.ndim > 1 else np.zeros_like(chosen)
     operands = [x.ravel()[chosen][None], *(node.operand(k)[channels] for k in range(1, 5))]
-    reads = (chosen, None, None, None, None)
+    reads = (chosen[None], None, None, None, None)
     yield Excerpt(node.attributes, operands, (result.ravel()[chosen][None],), (chosen,), reads)
 
 
@@ -162,12 +178,14 @@ def _products(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     whole = (*batch, left.shape[-2], right.shape[-1])
     result = _first(found, *batch, *a.shape[-2:-1], *b.shape[-1:] * (b.ndim > 1))
+    left, right = _indices(left), _indices(right)
     for place in choose(result, 2 * left.shape[-1]):
         *outer, row, column = np.unravel_index(place, whole)
         one, other = (_of_batch(each, outer) for each in (left, right))
-        operands = [one[row : row + 1], other[:, column : column + 1]]
+        reads = one[row : row + 1], other[:, column : column + 1]
+        operands = [_taken(a, reads[0]), _taken(b, reads[1])]
         element = result.ravel()[place].reshape(1, 1)
-        yield Excerpt(node.attributes, operands, (element,), (place.reshape(1),))
+        yield Excerpt(node.attributes, operands, (element,), (place.reshape(1),), reads)
 
 
 def _of_batch(stack: Array, outer: Sequence[Any]) -> Array:
@@ -180,19 +198,20 @@ def _of_batch(stack: Array, outer: Sequence[Any]) -> Array:
 
 def _gemm(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements of a Gemm, each a row by a column, and an element of C."""
-    a = node.operand(0).T if node.integer("transA", 0) else node.operand(0)
-    b = node.operand(1).T if node.integer("transB", 0) else node.operand(1)
+    a, b = _indices(node.operand(0)), _indices(node.operand(1))
+    a = a.T if node.integer("transA", 0) else a
+    b = b.T if node.integer("transB", 0) else b
     c = node.optional(2)
     result = _first(found, a.shape[0], b.shape[1])
     attributes = {k: v for k, v in node.attributes.items() if k in ("alpha", "beta")}
     for place in choose(result, 2 * a.shape[1] + 1):
         row, column = np.unravel_index(place, result.shape)
-        operands = [a[row : row + 1], b[:, column : column + 1]]
+        reads = [a[row : row + 1], b[:, column : column + 1]]
         if c is not None:
-            read = _broadcast_places(c.shape, result.shape, place.reshape(1))
-            operands.append(c.ravel()[read].reshape(1, 1))
+            reads.append(_broadcast_places(c.shape, result.shape, place.reshape(1, 1)))
+        operands = [_taken(node.operand(k), read) for k, read in enumerate(reads)]
         element = result.ravel()[place].reshape(1, 1)
-        yield Excerpt(attributes, operands, (element,), (place.reshape(1),))
+        yield Excerpt(attributes, operands, (element,), (place.reshape(1),), tuple(reads))
 
 
 def _convolved(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
@@ -202,19 +221,24 @@ def _convolved(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     windows = windows_of(node, kernel)
     result = _first(found, x.shape[0], w.shape[0], *windows.counts)
     outputs = w.shape[0] // node.integer("group", 1)
+    indices, kernels = _indices(x), _indices(w)
     for place in choose(result, 2 * prod(w.shape[1:])):
         batch, output, *window = (int(i) for i in np.unravel_index(place, result.shape))
         first = output // outputs * inputs
         # Padding is 0, also in a ConvInteger, before the zero point is subtracted.
-        patch = np.zeros((1, inputs, *kernel), x.dtype)
+        patch = np.full((1, inputs, *kernel), -1)
         grid, inside = _positions(windows, window)
-        patch[(0, slice(None), *inside)] = x[(batch, slice(first, first + inputs), *grid)]
-        operands: list[Array | None] = [patch, w[output : output + 1]]
+        patch[(0, slice(None), *inside)] = indices[(batch, slice(first, first + inputs), *grid)]
+        reads: list[Indices | None] = [patch, kernels[output : output + 1]]
         for each in node.operands[2:]:
             apart = each is not None and each.ndim == 1 and each.size == w.shape[0]
-            operands.append(each[output : output + 1] if each is not None and apart else each)
+            reads.append(np.array([output]) if apart else None)
+        operands = [
+            each if each is None or read is None else _taken(each, read)
+            for each, read in zip(node.operands, reads, strict=True)
+        ]
         element = result.ravel()[place].reshape([1] * result.ndim)
-        yield Excerpt({}, operands, (element,), (place.reshape(1),))
+        yield Excerpt({}, operands, (element,), (place.reshape(1),), tuple(reads))
 
 
 def _positions(windows: Windows, window: Sequence[int]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -235,14 +259,15 @@ def _pooled(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     x = node.operand(0)
     windows = windows_of(node, node.integers("kernel_shape", []))
     result = _first(found, *x.shape[:2], *windows.counts)
-    axes = len(windows.kernel)
+    axes, indices = len(windows.kernel), _indices(x)
     for place in choose(result, prod(windows.kernel)):
         batch, channel, *window = (int(i) for i in np.unravel_index(place, result.shape))
         grid, _ = _positions(windows, window)
-        patch = x[(batch, channel, *grid)][None, None]
+        reads = indices[(batch, channel, *grid)][None, None]
+        patch = _taken(x, reads)
         attributes = {"kernel_shape": list(patch.shape[2:]) if patch.size else [1] * axes}
         element = result.ravel()[place].reshape([1] * result.ndim)
-        yield Excerpt(attributes, [patch], (element,), (place.reshape(1),))
+        yield Excerpt(attributes, [patch], (element,), (place.reshape(1),), (reads,))
 
 
 _PER_EXPONENTIAL = 16
@@ -267,7 +292,7 @@ def _lines(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
         operands = [x.ravel()[line][None]]
         attributes = {"axis": 1}
         elements = result.ravel()[line][None]
-        yield Excerpt(attributes, operands, (elements,), (line,), (line,))
+        yield Excerpt(attributes, operands, (elements,), (line,), (line[None],))
 
 
 def _lines_of(lines: Indices, chosen: Indices) -> Iterator[Indices]:
@@ -302,23 +327,27 @@ def _reduced(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     kept = [1 if k in axes else size for k, size in enumerate(x.shape)]
     squeezed = [size for k, size in enumerate(kept) if k not in axes]
     result = _first(found, *(kept if node.integer("keepdims", 1) else squeezed))
-    attributes = {**node.attributes, "keepdims": 1}
+    attributes, indices = {**node.attributes, "keepdims": 1}, _indices(x)
     for place in choose(result, x.size // max(result.size, 1)):
         index = np.unravel_index(place, kept) if kept else ()
         line = tuple(slice(None) if k in axes else slice(i, i + 1) for k, i in enumerate(index))
+        reads = (indices[line], *(None for _ in node.operands[1:]))
+        operands = [_taken(x, indices[line]), *node.operands[1:]]
         element = result.ravel()[place].reshape([1] * x.ndim)
-        yield Excerpt(attributes, [x[line], *node.operands[1:]], (element,), (place.reshape(1),))
+        yield Excerpt(attributes, operands, (element,), (place.reshape(1),), reads)
 
 
 def _of_channels(node: Node, found: Results, choose: Choose) -> Iterator[Excerpt]:
     """Elements of a pooling over whole channels."""
     x = node.operand(0)
     result = _first(found, *x.shape[:2], *[1] * (x.ndim - 2))
+    indices = _indices(x)
     for place in choose(result, prod(x.shape[2:])):
         batch, channel = np.unravel_index(place, x.shape[:2])
-        channels = x[batch : batch + 1, channel : channel + 1]
+        reads = indices[batch : batch + 1, channel : channel + 1]
         element = result.ravel()[place].reshape([1] * x.ndim)
-        yield Excerpt(node.attributes, [channels], (element,), (place.reshape(1),))
+        operands = [_taken(x, reads)]
+        yield Excerpt(node.attributes, operands, (element,), (place.reshape(1),), (reads,))
 
 
 _LSTM_WORK = 20_000

@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime as ort
 import pytest
 
 import sonnx_ort
 from sonnx_ort.auditing.audit import Audit
 from support.graphs import parse
+from support.sessions import quiet
 
 Array = np.ndarray[Any, Any]
 F = np.float32
@@ -57,19 +59,75 @@ def test_fault_in_joined_nodes_is_found(error: float, tmp_path: Path) -> None:
     assert (node.node, node.worst.index) == ("activate", tuple(map(int, place)))
 
 
-def test_window_of_a_joined_sum_is_not_known(tmp_path: Path) -> None:
+JOINED_WITH_A_SUM = {
+    "a window": "MaxPool <kernel_shape = [2, 2]> (c)",
+    "a transposition": "Transpose <perm = [0, 1, 3, 2]> (c)",
+    "a concatenation": "Concat <axis = 2> (x, c)",
+    "a mean": "ReduceMean <axes = [3]> (c)",
+    "another convolution": "Conv <pads = [1, 1, 1, 1]> (c, y)",
+}
+
+
+def without_the_sum(folder: Path, reader: str, error: float = 0) -> Audit:
+    """The audit of values of a Conv, and of a node that reads it, without those of the Conv."""
     model = parse(
-        "(float[1, 1, h, w] x, float[1, 1, k, l] y) => (float[1, 1, p, q] z) "
-        "{ [convolve] c = Conv(x, y) [pool] z = MaxPool <kernel_shape = [2, 2]> (c) }"
+        "(float[1, 1, 5, 3] x, float[1, 1, 3, 1] y) => (float[1, 1, p, q] z) "
+        f"{{ [convolve] c = Conv(x, y) [read] z = {reader} }}"
     )
     generator = np.random.default_rng(8)
-    x, y = (generator.uniform(-1, 1, (1, 1, n, n)).astype(F) for n in (5, 3))
-    audit = sonnx_ort.audit(model, {"x": x, "y": y}, save_values=tmp_path / "values")
-    assert [str(node.verdict) for node in audit.nodes][1] == "exact"
-    (tmp_path / "values" / "c.npy").unlink()
-    audit = sonnx_ort.audit(model, values=tmp_path / "values")
-    assert [(node.node, str(node.verdict), node.reason) for node in audit.nodes][1] == (
-        "pool",
+    x, y = (generator.uniform(-1, 1, (1, 1, *n)).astype(F) for n in ((5, 3), (3, 1)))
+    session = ort.InferenceSession(model.SerializeToString(), quiet())
+    (z,) = session.run(None, {"x": x, "y": y})
+    z.ravel()[-1] += F(error)
+    for name, array in {"x": x, "y": y, "z": z}.items():
+        np.save(folder / f"{name}.npy", array)
+    return sonnx_ort.audit(model, values=folder)
+
+
+@pytest.mark.parametrize("name", JOINED_WITH_A_SUM)
+def test_what_reads_a_joined_sum_is_held_to_all_that_it_may_be(name: str, tmp_path: Path) -> None:
+    audit = without_the_sum(tmp_path, JOINED_WITH_A_SUM[name])
+    assert {str(node.verdict) for node in audit.nodes} <= {"exact", "admitted"}
+
+
+@pytest.mark.parametrize("name", JOINED_WITH_A_SUM)
+def test_fault_in_what_reads_a_joined_sum_is_found(name: str, tmp_path: Path) -> None:
+    (node,) = without_the_sum(tmp_path, JOINED_WITH_A_SUM[name], 1e-4).outside
+    z = np.load(tmp_path / "z.npy")
+    assert node.worst is not None
+    assert (node.node, node.worst.index) == ("read", tuple(size - 1 for size in z.shape))
+
+
+QUANTIZED = parse(
+    "(float[3, 8] x, float[8, 2] y) => (uint8[3, 2] z) <float scale = {0.05}, uint8 zero = {100}> "
+    "{ [multiply] p = MatMul(x, y) [quantize] z = QuantizeLinear(p, scale, zero) }"
+)
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(0, "exact"), (1, "outside"), (-1, "outside")])
+def test_quantized_sum_is_held_to_the_integers_that_it_may_be(
+    error: int, verdict: str, tmp_path: Path
+) -> None:
+    generator = np.random.default_rng(3)
+    x, y = (generator.uniform(-1, 1, shape).astype(F) for shape in ((3, 8), (8, 2)))
+    (z,) = ort.InferenceSession(QUANTIZED.SerializeToString(), quiet()).run(None, {"x": x, "y": y})
+    z[2, 1] = int(z[2, 1]) + error
+    for name, array in {"x": x, "y": y, "z": z}.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    node = sonnx_ort.audit(QUANTIZED, values=tmp_path).nodes[1]
+    assert (node.node, str(node.verdict)) == ("quantize", verdict)
+
+
+def test_index_of_the_largest_of_joined_sums_is_not_known(tmp_path: Path) -> None:
+    model = parse(
+        "(float[3, 4] x, float[4, 3] y) => (int64[1, n] z) { "
+        "[multiply] c = MatMul(x, y) [find] z = ArgMax(c) }"
+    )
+    values = {"x": np.ones((3, 4), F), "y": np.ones((4, 3), F), "z": np.zeros((1, 3), np.int64)}
+    for name, array in values.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    node = sonnx_ort.audit(model, values=tmp_path).nodes[1]
+    assert (str(node.verdict), node.reason) == (
         "not known",
         "the run has no value 'c', and several are admitted",
     )

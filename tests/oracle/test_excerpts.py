@@ -64,6 +64,25 @@ def test_excerpts_of_all_elements_are_the_node(operator: str) -> None:
     assert audited
 
 
+@pytest.mark.parametrize("operator", CUT)
+def test_operands_of_excerpts_are_the_elements_that_they_say_to_read(operator: str) -> None:
+    for node in applied(operator):
+        whole = node.meaning
+        if isinstance(whole, Undefined):
+            continue
+        found = [result.nearest for result in whole][: node.results]
+        made = Node(node.opset, node.attributes, tuple(node.operands))
+        for excerpt in excerpts(operator, made, found, every):
+            for operand, taken, reads in zip(
+                node.operands, excerpt.operands, excerpt.reads, strict=False
+            ):
+                if operand is None or taken is None or reads is None:
+                    continue
+                inside = reads >= 0
+                assert same(taken[inside], operand.ravel()[reads[inside]])
+                assert not taken[~inside].any()
+
+
 ELEMENTS = [
     pytest.param(single, id=str(single))
     for single in singles()
