@@ -1,17 +1,15 @@
 """ConvInteger on processors that multiply bytes with AVX2."""
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import onnx.helper as h
 import onnxruntime as ort
 import pytest
 
+from support.processor import FLAGS
+
 pytestmark = pytest.mark.upstream
 
-CPU = Path("/proc/cpuinfo")
-FLAGS = set(CPU.read_text(encoding="utf-8").split()) if CPU.exists() else set()
 ONNX_TYPES = {np.int8: onnx.TensorProto.INT8, np.uint8: onnx.TensorProto.UINT8}
 
 

@@ -27,10 +27,10 @@ def scalars(dtype, *values):
     return [np.array(value, dtype) for value in values]
 
 
-def lstm(**attributes):
-    """One step of one place: gates of 0.5 at most, and a cell that starts at 3."""
+def lstm(output_gate=10, **attributes):
+    """One step of one place: a cell that starts at 3, and gates that their biases decide."""
     bias = np.zeros((1, 8), F)
-    bias[0, :4] = 10
+    bias[0, :4] = [10, output_gate, 10, 10]
     zeros = filled(0, F, 1, 4, 1)
     start = [filled(0, F, 1, 1, 1), filled(3, F, 1, 1, 1)]
     operands = [filled(1, F, 1, 1, 1), zeros, zeros, bias, None, *start]
@@ -80,6 +80,7 @@ WRONG = {
         3,
         2,
     ),
+    "LSTM has the error of Sigmoid": (lstm(-17.374096), 1.4891162e-07, 2.8459976e-08),
     "LSTM does not clip the cell": (lstm(clip=0.5), 0.6059582, 0.28764912),
     "ConvInteger pads with the zero point": (
         Applied(
