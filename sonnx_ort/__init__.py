@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sonnx_ort import models
     from sonnx_ort.api import check, rewrite, rewrite_file
     from sonnx_ort.auditing.audit import Audit, audit
+    from sonnx_ort.certificates.making import certify
     from sonnx_ort.conformity import Conformed, conform, conform_file
     from sonnx_ort.evidence.verification import Verification, verify
     from sonnx_ort.obligations.obligation import Obligation
@@ -47,6 +48,7 @@ __all__ = [
     "Verification",
     "Waiver",
     "audit",
+    "certify",
     "check",
     "conform",
     "conform_file",
@@ -86,6 +88,7 @@ _MODULES = {
     "Verification": "evidence.verification",
     "Waiver": "obligations.waivers",
     "audit": "auditing.audit",
+    "certify": "certificates.making",
     "check": "api",
     "conform": "conformity",
     "conform_file": "conformity",

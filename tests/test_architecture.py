@@ -39,6 +39,14 @@ BELOW: dict[str, set[str]] = {
         "options",
         "profile",
     },
+    "certificates": {
+        "errors",
+        "loading",
+        "obligations",
+        "options",
+        "pipeline",
+        "profile",
+    },
     "evidence": {
         "conforming",
         "errors",

@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, str] = {
     "verify": "Compare a model with its evidence record.",
     "run": "Run a model once with the profile enforced, and show its outputs.",
     "diff": "Run two models, and show where their values first differ.",
+    "certify": "Write a certificate of what is proved, which a small program checks again.",
     "audit": "Run a model once, and hold every result to the exact meaning of its operator.",
     "demo": "Show on bundled models what goes wrong without the profile.",
 }

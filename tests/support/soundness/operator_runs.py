@@ -38,7 +38,7 @@ def attempt(number: int) -> dict[str, Any] | None:
     operator = OPERATORS[number // ATTEMPTS]
     rng = random.Random(f"{operator} {number % ATTEMPTS}")  # noqa: S311 - no cryptography
     case = random_case(rng, operator)
-    model, feeds = _model(rng, case)
+    model, feeds = model_of(rng, case)
     try:
         loaded = load(model).graph_model
     except InvalidModel:
@@ -70,7 +70,7 @@ def _misfits(
     return f"{found} of\n{onnx.printer.to_text(model)}\n{feeds}" if found else ""
 
 
-def _model(rng: random.Random, case: NodeCase) -> tuple[onnx.ModelProto, dict[str, Array]]:
+def model_of(rng: random.Random, case: NodeCase) -> tuple[onnx.ModelProto, dict[str, Array]]:
     """A model of one node, whose inputs are declared, open, of unknown rank, or constants."""
     names, inputs, constants, feeds = [], [], [], {}
     for index, array in enumerate(case.inputs):

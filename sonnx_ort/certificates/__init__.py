@@ -1,0 +1,1 @@
+"""Certificates of proved obligations, and the program that checks them."""

@@ -1,0 +1,209 @@
+"""Makes certificates: steps that the checker follows, for obligations that the analysis proved.
+
+The analysis says what holds; the checker says what follows by its own rules. A certificate has the
+obligations of which both are true, and the steps that they need.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from sonnx_ort.certificates.checker import (
+    FORMAT,
+    Model,
+    Rejected,
+    bodies_of,
+    shared_symbols,
+)
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.loading.pauses import collector_paused
+from sonnx_ort.obligations.obligation import Obligation
+from sonnx_ort.options import DEFAULT, Backend, Choices, choose_demands
+from sonnx_ort.pipeline import examine, load
+from sonnx_ort.profile.rule import Status
+
+_MOST_ELEMENTS = 64
+"""Longer vectors are no shapes, axes or indices."""
+
+_KINDS = ("type", "shape", "elements")
+
+Step = tuple[str, str]
+"""A value, and what is claimed of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertified:
+    """A proved obligation without a certificate, and why: what the checker says."""
+
+    obligation: Obligation
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The certificate of a model.
+
+    Attributes:
+        content: The certificate, as `checker` reads it from JSON.
+        obligations: The obligations that it proves.
+        uncertified: The obligations that are proved without it.
+    """
+
+    content: dict[str, Any]
+    obligations: tuple[Obligation, ...]
+    uncertified: tuple[Uncertified, ...]
+
+    def to_json(self) -> str:
+        """The certificate as the text of a file, with a step in a line."""
+        head = {k: v for k, v in self.content.items() if not isinstance(v, list) or k == "agreed"}
+        lists = (
+            f'"{name}": [\n'
+            + ",\n".join(json.dumps(each, ensure_ascii=False) for each in self.content[name])
+            + "\n]"
+            for name in ("steps", "obligations")
+        )
+        fields = (f'"{name}": {json.dumps(value)}' for name, value in head.items())
+        return "{\n" + ",\n".join((*fields, *lists)) + "\n}\n"
+
+
+def certify(
+    model: str | os.PathLike[str],
+    *,
+    edition: str = "typed",
+    operators: str | Iterable[str] = DEFAULT,
+) -> Certificate:
+    """Certify the obligations of a model that are proved.
+
+    Args:
+        model: The path of the model.
+        edition: "typed" or "preliminary".
+        operators: The operators whose obligations are certified, as for `rewrite`.
+
+    Raises:
+        InvalidModel: It is no readable, valid ONNX model.
+        SonnxError: An option is unknown, or the model is rewritten: certify the original.
+    """
+    path = Path(model)
+    choices = Choices(choose_demands(edition, "reject", operators), Backend.NATIVE)
+    with collector_paused():
+        loaded = load(path, choices)
+        if loaded.native is not None or loaded.enforced:
+            raise SonnxError("the model is already rewritten; certify the original")
+        nodes = examine(loaded).examination.nodes
+    proved = [
+        (str(next(output.name for output in node.target.node.outputs if output.name)), obligation)
+        for node in nodes
+        for obligation in node.found
+        if obligation.status is Status.PROVED
+    ]
+    content = path.read_bytes()
+    return _certified(content, onnx.load_model_from_string(content), proved)
+
+
+def _certified(
+    content: bytes, proto: onnx.ModelProto, proved: Iterable[tuple[str, Obligation]]
+) -> Certificate:
+    made: dict[str, Any] = {
+        "format": FORMAT,
+        "model": sha256(content).hexdigest(),
+        "agreed": shared_symbols(proto),
+        "steps": [],
+        "obligations": [],
+    }
+    certified: list[Obligation] = []
+    uncertified: list[Uncertified] = []
+    try:
+        traced = _Traced(proto)
+    except Rejected as error:
+        return Certificate(made, (), tuple(Uncertified(each, str(error)) for _, each in proved))
+    for step in candidates(proto.graph, traced):
+        traced.try_step(step)
+    needed: set[Step] = set()
+    for output, obligation in proved:
+        try:
+            needed |= traced.needed_for(output, obligation.rule.id)
+        except Rejected as error:
+            uncertified.append(Uncertified(obligation, str(error.__cause__)))
+            continue
+        certified.append(obligation)
+        made["obligations"].append([output, obligation.rule.id])
+    model = Model(proto)
+    steps = [step for step in traced.steps if step in needed]
+    made["steps"] = [[*step, model.follow(*step)] for step in steps]
+    return Certificate(made, tuple(certified), tuple(uncertified))
+
+
+def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
+    """Steps for all values of a graph, those of bodies before those of their nodes.
+
+    Args:
+        graph: The graph.
+        model: The model in which they are taken, one by one.
+    """
+    names = [tensor.name for tensor in graph.initializer]
+    yield from _steps_of([*(value.name for value in graph.input), *names], model)
+    for node in graph.node:
+        for body in bodies_of(node):
+            yield from candidates(body, model)
+        yield from _steps_of(filter(None, node.output), model)
+
+
+def _steps_of(values: Iterable[str], model: Model) -> Iterator[Step]:
+    for value in values:
+        yield from ((value, kind) for kind in _KINDS if kind != "elements" or _few(model, value))
+
+
+def _few(model: Model, value: str) -> bool:
+    """Whether a value may be a shape, axes or indices."""
+    if not model.knows("type", value) or not model.knows("shape", value):
+        return False
+    shape = model.known("shape", value)
+    size = shape[0] if shape else 1
+    integers = model.known("type", value) in ("int32", "int64")
+    return integers and len(shape) < 2 and isinstance(size, int) and size <= _MOST_ELEMENTS
+
+
+class _Traced(Model):
+    """A model that keeps in mind on which steps each step rests."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        super().__init__(model)
+        self.steps: dict[Step, set[Step]] = {}
+        self._used: set[Step] = set()
+
+    def known(self, kind: str, value: str) -> Any:
+        """What an earlier step has established, which is kept in mind."""
+        found = super().known(kind, value)
+        self._used.add((value, kind))
+        return found
+
+    def try_step(self, step: Step) -> None:
+        """Take a step if it follows."""
+        self._used = set()
+        try:
+            self.follow(*step)
+        except Rejected:
+            return
+        self.steps[step] = set(self._used)
+
+    def needed_for(self, output: str, rule: str) -> set[Step]:
+        """The steps on which an obligation rests.
+
+        Raises:
+            Rejected: It does not follow.
+        """
+        self._used = set()
+        self.conclude(output, rule)
+        needed: set[Step] = set()
+        waiting = set(self._used)
+        while waiting:
+            step = waiting.pop()
+            needed.add(step)
+            waiting |= self.steps[step] - needed
+        return needed

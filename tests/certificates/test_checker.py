@@ -1,0 +1,270 @@
+"""The checker accepts what follows, and nothing else; it needs onnx and no part of the package."""
+
+import ast
+import copy
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from sonnx_ort import models
+from sonnx_ort.certificates import checker
+from sonnx_ort.certificates.checker import Rejected, check
+from sonnx_ort.certificates.making import certify
+from sonnx_ort.profile.catalog import RULES
+from support.child import run_program
+from support.graphs import parse
+
+MODEL = parse(
+    """(float[n, 4] x, float[4, 8] w, int32[n] i) => (float[n, 2, 4] z, int32[n] k)
+    <int64[3] sizes = {0, 2, 4}, int32[1] two = {2}, int32 one = {1}> {
+        p = MatMul(x, w)
+        a = Reshape(p, sizes)
+        b = Relu(a)
+        z = Div(a, b)
+        q = Mul(i, i)
+        k = Sub(q, i)
+        h = Div(one, one)
+    }"""
+)
+Certified = tuple[bytes, dict[str, Any]]
+
+
+@pytest.fixture
+def certified(tmp_path: Path) -> Certified:
+    """The file of a model, and its certificate."""
+    path = tmp_path / "model.onnx"
+    onnx.save(MODEL, path)
+    made = certify(path)
+    assert not made.uncertified
+    return path.read_bytes(), json.loads(made.to_json())
+
+
+def test_certificate_has_only_the_steps_that_are_needed(certified: Certified) -> None:
+    _, certificate = certified
+    shapes = {value: claim for value, kind, claim in certificate["steps"] if kind == "shape"}
+    assert shapes == {
+        "x": ["n", 4],
+        "w": [4, 8],
+        "i": ["n"],
+        "p": ["n", 8],
+        "a": ["n", 2, 4],
+        "b": ["n", 2, 4],
+        "q": ["n"],
+        "one": [],
+    }
+    assert certificate["agreed"] == ["n"]
+
+
+def test_sentence_names_the_sizes_on_which_inputs_have_to_agree(certified: Certified) -> None:
+    assert check(*certified) == "11 obligations hold in every run whose inputs agree on n"
+
+
+def test_no_step_can_be_left_out(certified: Certified) -> None:
+    content, certificate = certified
+    for place in range(len(certificate["steps"])):
+        shorter = copy.deepcopy(certificate)
+        del shorter["steps"][place]
+        with pytest.raises(Rejected):
+            check(content, shorter)
+
+
+@pytest.mark.parametrize("claim", ["double", ["n", 5], ["m", 4], [4], [], [0, 2, 5], None, 7])
+def test_no_step_can_claim_something_else(claim: Any, certified: Certified) -> None:
+    content, certificate = certified
+    for place, (*_, own) in enumerate(certificate["steps"]):
+        if own == claim:
+            continue
+        changed = copy.deepcopy(certificate)
+        changed["steps"][place][2] = claim
+        with pytest.raises(Rejected):
+            check(content, changed)
+
+
+FALSE = {
+    "another rule": (["z", "Div.float.C1"], "the rule is not known"),
+    "a rule of another operator": (["z", "Sub.float.R1"], "the node is a Div"),
+    "a rule of another type": (["z", "Div.int.R2"], "types differ"),
+    "an operand that is no constant": (["k", "Div.int.C1"], "the node is a Sub"),
+    "an output that there is not": (["y", "Div.float.R1"], "no node computes it, or several"),
+    "a rule that is not known": (["z", "Div.float.R9"], "the rule is not known"),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_obligation_that_does_not_follow_is_rejected(name: str, certified: Certified) -> None:
+    content, certificate = certified
+    (output, rule), reason = FALSE[name]
+    certificate["obligations"].append([output, rule])
+    with pytest.raises(Rejected) as caught:
+        check(content, certificate)
+    assert str(caught.value) == f"{rule} of the node of '{output}' does not follow: {reason}"
+
+
+HEADS: Mapping[str, tuple[dict[str, Any], str]] = {
+    "format": ({"format": "another/1"}, "the format is not sonnx_ort.certificate/1"),
+    "model": ({"model": "0" * 64}, "it is the certificate of another model"),
+    "agreed": ({"agreed": []}, "inputs have to agree on ['n']"),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_certificate_of_something_else_is_rejected(name: str, certified: Certified) -> None:
+    content, certificate = certified
+    change, message = HEADS[name]
+    with pytest.raises(Rejected) as caught:
+        check(content, certificate | change)
+    assert str(caught.value) == message
+
+
+REJECTED: Mapping[str, tuple[str, str, str, str]] = {
+    "a size that a run decides": (
+        "(float[n, m] x) => (float[k] y) { i = NonZero(x) y = Cast<to = 1>(i) }",
+        *("i", "shape", "the shape of 'i' does not follow: a NonZero has no rule"),
+    ),
+    "attributes that are not known": (
+        "(float[1, 1, n] x) => (float[1, 1, m] y) {y = MaxPool<kernel_shape=[2], ceil_mode=1>(x)}",
+        *("y", "shape", "the shape of 'y' does not follow: the attribute ceil_mode is not known"),
+    ),
+    "an operator of another domain": (
+        "(float[n] x) => (float[n] y) { y = com.example.Twice(x) }",
+        *("y", "shape", "the shape of 'y' does not follow: the domain com.example is not known"),
+    ),
+    "shapes that do not fit": (
+        "(float[2] x, float[3] y) => (float[n] z) { z = Add(x, y) }",
+        *("z", "shape", "the shape of 'z' does not follow: the sizes differ"),
+    ),
+    "another kind of step": (
+        "(float[n] x) => (float[n] z) { z = Neg(x) }",
+        *("x", "value", "the value of 'x' does not follow: there are no such steps"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_step_that_does_not_follow_has_a_sentence(name: str) -> None:
+    text, value, kind, message = REJECTED[name]
+    proto = parse(text)
+    proto.opset_import.add(domain="com.example", version=1)
+    model = checker.Model(proto)
+    for given in proto.graph.input:
+        model.follow(given.name, "shape")
+    with pytest.raises(Rejected) as caught:
+        model.follow(value, kind)
+    assert str(caught.value) == message
+
+
+def test_names_of_sizes_cannot_be_forged() -> None:
+    """A name that looks like an open size, or like an expression, is a new size."""
+    model = checker.Model(parse("(float[n] x, float[m] y) => (float[k] z) { z = Add(x, y) }"))
+    for name, text in (("x", "?1"), ("y", "(n + 1)")):
+        declared = model._inputs[name].type.tensor_type.shape.dim[0]
+        declared.dim_param = text
+    assert [model.follow(name, "shape") for name in "xyz"] == [["?1"], ["?2"], ["?3"]]
+
+
+def test_operators_that_the_model_defines_itself_are_rejected() -> None:
+    proto = parse("(float[n] x) => (float[n] z) { z = Neg(x) }")
+    proto.functions.add(name="Neg", domain="")
+    with pytest.raises(Rejected, match=r"^the model defines operators of ONNX: \['Neg'\]$"):
+        checker.Model(proto)
+
+
+def test_checker_imports_onnx_and_the_standard_library_only() -> None:
+    tree = ast.parse(Path(checker.__file__).read_text(encoding="utf-8"))
+    names = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(each.name.split(".")[0] for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names.add(str(node.module).split(".")[0])
+    assert names - set(sys.stdlib_module_names) == {"onnx"}
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Run:
+    """Runs a copy of the checker outside the package."""
+    program = tmp_path / "checker.py"
+    program.write_bytes(Path(checker.__file__).read_bytes())
+
+    def run(*arguments: Path) -> tuple[int, str, str]:
+        done = run_program([sys.executable, program, *arguments], folder=str(tmp_path), timeout=60)
+        return done.exit_status, done.stdout, done.stderr
+
+    return run
+
+
+def test_checker_runs_alone(alone: Run, tmp_path: Path) -> None:
+    model, certificate = models.path("normalization_by_the_profile"), tmp_path / "certificate.json"
+    certificate.write_text(certify(model).to_json(), encoding="utf-8")
+    status, stdout, stderr = alone(model, certificate)
+    assert (status, stderr) == (0, "")
+    assert stdout == "7 obligations hold in every run\n"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "sonnx_ort.certificate/1"}'])
+def test_unusable_certificate_is_rejected_in_a_sentence(
+    text: str, alone: Run, tmp_path: Path
+) -> None:
+    certificate = tmp_path / "certificate.json"
+    certificate.write_text(text, encoding="utf-8")
+    status, stdout, stderr = alone(models.path("normalization_by_the_profile"), certificate)
+    assert (status, stdout) == (1, "")
+    assert stderr.startswith("rejected: ")
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize(
+    ("shapes", "proved"),
+    [
+        ("float[1, 4] x, float[3, 4] y", True),
+        ("float[4] x, float[3, 4] y", True),
+        ("float[n] x, float[n] y", True),
+        ("float[n] x, float[1] y", False),
+        ("float[0] x, float[1] y", False),
+    ],
+)
+def test_sizes_are_the_largest_or_one(shapes: str, proved: bool) -> None:
+    proto = parse(f"({shapes}) => (float[p] a, float[q] b) {{ a, b = sonnx.Broadcast(x, y) }}")
+    proto.opset_import.add(domain="sonnx", version=1)
+    model = checker.Model(proto)
+    for name in "xyab":
+        model.follow(name, "shape")
+    if proved:
+        model.conclude("a", "Broadcast.E1")
+    else:
+        with pytest.raises(Rejected, match="the shapes do not fit"):
+            model.conclude("a", "Broadcast.E1")
+
+
+MEANT = {
+    "RG1": {"Dense"},
+    "R1": {"SameShape", "NoBroadcasting"},
+    "R2": {"SameNumericType"},
+    "E1": {"Broadcastable"},
+    "C1": {"NonZeroDivisor", "OwnType"},
+    "C2": {"RepresentableQuotient"},
+    "R5": {"InfinityForZeroDivisor"},
+}
+"""What the profile demands by rules of these tags."""
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule_that_can_be_concluded_demands_what_its_tag_says(rule: str) -> None:
+    operator, demand, _ = checker.demand_of(rule)
+    concludes = {
+        "R1": operator in checker._BROADCASTING,
+        "E1": operator == "Broadcast",
+        "C1": operator in ("Broadcast", "Div", "Mod"),
+        "C2": operator in ("Div", "Mod"),
+        "R5": operator == "Div",
+    }
+    if demand in MEANT and concludes.get(demand, True):
+        assert type(RULES[rule].requirement).__name__ in MEANT[demand]

@@ -1,0 +1,127 @@
+"""Certificates of models: what is proved, what is certified, and the command."""
+
+import json
+import shutil
+from pathlib import Path
+
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort import models
+from sonnx_ort.certificates.checker import check
+from sonnx_ort.errors import SonnxError
+from sonnx_ort.profile.options import Edition
+from support.command import command
+from support.graphs import binary_model, parse
+
+CERTIFIED = [
+    name
+    for name in models.names()
+    if models.load(name).opset_import[0].version >= 7 and not models.load(name).functions
+]
+
+
+UNCERTIFIED = {
+    *("div_in_if", "div_in_loop", "div_in_if_in_loop", "sub_in_scan"),
+    "div_sparse_initializer",
+}
+"""Models with names that two branches use, with states of loops, and with a sparse tensor."""
+
+
+@pytest.mark.parametrize("edition", Edition)
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_everything_proved_of_bundled_models_is_certified(name: str, edition: Edition) -> None:
+    path = models.path(name)
+    made = sonnx_ort.certify(path, edition=edition)
+    assert bool(made.uncertified) is (name in UNCERTIFIED)
+    assert check(path.read_bytes(), json.loads(made.to_json()))
+
+
+def test_function_of_a_model_is_not_certified() -> None:
+    made = sonnx_ort.certify(models.path("div_in_function"))
+    assert not made.obligations
+    assert {each.reason for each in made.uncertified} == {"the domain example is not known"}
+
+
+def test_values_of_bodies_with_equal_names_are_told_apart_or_rejected(tmp_path: Path) -> None:
+    model = parse(
+        "(bool c, float[2] x, float[3] y) => (float[n] z) { z = If(c) "
+        "<then_branch = t () => (float[2] a) { v = Neg(x) a = Div(v, x) }, "
+        "else_branch = e () => (float[3] b) { v = Neg(y) b = Div(v, y) }> }"
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    made = sonnx_ort.certify(tmp_path / "model.onnx")
+    reasons = {each.reason for each in made.uncertified}
+    assert reasons == {"no step gives the type of 'v'", "no step gives the shape of 'v'"}
+
+
+def test_rewritten_model_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(sonnx_ort.rewrite(binary_model("Div", "float", [3], [3])), path)
+    with pytest.raises(SonnxError) as caught:
+        sonnx_ort.certify(path)
+    assert str(caught.value) == "the model is already rewritten; certify the original"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(models.path("normalization_by_the_profile"), "model.onnx")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("here")
+def test_certificate_that_is_written_is_accepted() -> None:
+    written = command("certify", "model.onnx", "-o", "certificate.json")
+    assert (written.returncode, written.stdout) == (
+        0,
+        "certificate.json: written; 7 of 7 proved obligations\n",
+    )
+    accepted = command("certify", "model.onnx", "--check", "certificate.json")
+    assert (accepted.returncode, accepted.stdout) == (
+        0,
+        "certificate.json: accepted: 7 obligations hold in every run\n",
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_certificate_of_another_model_is_rejected() -> None:
+    command("certify", "model.onnx", "-o", "certificate.json")
+    done = command("certify", models.path("div_open_sizes"), "--check", "certificate.json")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "certificate.json: rejected: it is the certificate of another model\n",
+    )
+
+
+@pytest.mark.usefixtures("here")
+def test_what_is_not_certified_is_listed_on_request() -> None:
+    done = command(*("certify", models.path("digits"), "--operators", "Gemm", "-o", "c.json", "-v"))
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[0] == "c.json: written; 2 of 16 proved obligations"
+    assert lines[1].endswith(" is not certified: the rule is not known")
+
+
+UNUSABLE = {
+    "neither": ([], "give either -o FILE or --check FILE"),
+    "both": (["-o", "a", "--check", "b"], "give either -o FILE or --check FILE"),
+    "the model itself": (
+        ["-o", "model.onnx"],
+        "it would replace the input 'model.onnx'; name another file",
+    ),
+    "no certificate": (["--check", "model.onnx"], "'model.onnx' is no certificate"),
+    "no file": (["--check", "missing.json"], "missing.json: No such file or directory"),
+}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_unusable_arguments_have_a_sentence(name: str) -> None:
+    arguments, message = UNUSABLE[name]
+    done = command("certify", "model.onnx", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

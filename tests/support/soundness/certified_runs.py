@@ -1,0 +1,137 @@
+"""Runs random models in ONNX Runtime, and holds the steps of certificates against the outcome.
+
+Attempts for `support.soundness.isolated`.
+"""
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import helper
+
+from sonnx_ort.certificates.checker import SHAPES, Model, Rejected, shared_symbols
+from sonnx_ort.certificates.making import candidates
+from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
+from support.sessions import on_one_thread
+from support.soundness.arrays import Array
+from support.soundness.models import random_feeds, random_model
+from support.soundness.nodes import random_case
+from support.soundness.operator_runs import model_of
+
+OPERATORS = sorted(SHAPES.keys() & SHAPE_RULES.keys())
+ATTEMPTS = 1000
+"""How many attempts there can be for each operator."""
+
+
+def attempt_of_operator(number: int) -> dict[str, Any] | None:
+    """Try one node; `number // ATTEMPTS` chooses its operator."""
+    operator = OPERATORS[number // ATTEMPTS]
+    rng = random.Random(f"certified {operator} {number % ATTEMPTS}")  # noqa: S311
+    return _held(*model_of(rng, random_case(rng, operator)))
+
+
+def attempt_of_graph(number: int) -> dict[str, Any] | None:
+    """Try one graph."""
+    rng = random.Random(f"certified {number}")  # noqa: S311 - no cryptography
+    made = random_model(rng)
+    return _held(made.proto, random_feeds(rng, made))
+
+
+def _held(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, Any] | None:
+    """How many steps a run confirms, and what contradicts one; None if there is no run or step."""
+    ort.set_default_logger_severity(4)
+    try:
+        checked = Model(model)
+    except Rejected:
+        return None
+    steps = dict(_steps(model, checked))
+    sizes = _declared_sizes(model, feeds)
+    names = [name for node in model.graph.node for name in node.output if name]
+    shown = [name for name in names if any((name, kind) in steps for kind in ("type", "shape"))]
+    if sizes is None or not shown:
+        return None
+    exposed = onnx.ModelProto()
+    exposed.CopyFrom(model)
+    del exposed.graph.output[:]
+    exposed.graph.output.extend(helper.ValueInfoProto(name=name) for name in shown)
+    try:
+        session = ort.InferenceSession(exposed.SerializeToString(), on_one_thread("none"))
+        results = dict(zip(shown, session.run(shown, feeds), strict=True))
+    except Exception:  # noqa: BLE001 - what does not run contradicts nothing
+        return None
+    misfits = [*_misfits(steps, results, sizes)]
+    text = f"{misfits[0]} of\n{onnx.printer.to_text(model)}\n{feeds}" if misfits else ""
+    count = sum(value in results for value, _ in steps)
+    return {"steps": count, "misfit": text}
+
+
+def _steps(model: onnx.ModelProto, checked: Model) -> Iterator[tuple[tuple[str, str], Any]]:
+    for step in candidates(model.graph, checked):
+        try:
+            yield step, checked.follow(*step)
+        except Rejected:
+            continue
+
+
+def _declared_sizes(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, int] | None:
+    """The sizes of this run by their names; None if the inputs do not agree on one."""
+    sizes: dict[str, int] = {}
+    for declared in model.graph.input:
+        for axis, dimension in enumerate(declared.type.tensor_type.shape.dim):
+            if dimension.dim_param and declared.name in feeds:
+                size = feeds[declared.name].shape[axis]
+                if sizes.setdefault(dimension.dim_param, size) != size:
+                    return None
+            elif dimension.dim_param in shared_symbols(model):
+                return None
+    return sizes
+
+
+def _misfits(
+    steps: Mapping[tuple[str, str], Any], results: Mapping[str, Any], sizes: dict[str, int]
+) -> Iterator[str]:
+    for (value, kind), claim in steps.items():
+        array = results.get(value)
+        if not isinstance(array, np.ndarray):
+            continue
+        if kind == "type":
+            name = helper.np_dtype_to_tensor_dtype(array.dtype)
+            found = onnx.TensorProto.DataType.Name(name).lower()
+            if array.dtype != object and found != claim:
+                yield f"the type of {value} is {found}, not {claim}"
+            continue
+        found = array.shape if kind == "shape" else array.ravel().tolist()
+        if len(found) != len(claim) or not all(map(_fits, claim, found, [sizes] * len(claim))):
+            yield f"the {kind} of {value} is {found}, not {claim} with {sizes}"
+
+
+class _Size(int):
+    """A number that kernels divide: they round towards zero."""
+
+    def __add__(self, other: int) -> "_Size":
+        return _Size(int(self) + int(other))
+
+    def __mul__(self, other: int) -> "_Size":
+        return _Size(int(self) * int(other))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __floordiv__(self, other: int) -> "_Size":
+        return _Size(int(int(self) / int(other)))
+
+
+def _fits(claim: int | str, found: int, sizes: dict[str, int]) -> bool:
+    if isinstance(claim, int):
+        return claim == found
+    text = re.sub(r"\?(\d+)", r"open_\1", claim).replace("/", "//")
+    if text.isidentifier():
+        return sizes.setdefault(text, found) == found
+    try:
+        numbers = {name: _Size(size) for name, size in sizes.items()}
+        return bool(eval(text, {}, numbers) == found)  # noqa: S307 - of sums, products, quotients
+    except NameError:
+        return True
