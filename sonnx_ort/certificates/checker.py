@@ -344,6 +344,14 @@ def _dimensions(node: Node) -> tuple[Size, ...]:
     return node.shape()[node.attribute("start") : node.attribute("end")]
 
 
+def _scalar(_: Node) -> Sequence[Sizes]:
+    return [()]
+
+
+def _as_second(node: Node) -> Sequence[Sizes]:
+    return [node.shape(1)]
+
+
 def _filled(node: Node) -> Sequence[Sizes]:
     return [node.elements(0)]
 
@@ -401,7 +409,7 @@ SHAPES: Mapping[str, Callable[[Node], Sequence[Sizes]]] = {
     "Concat": _joined, "Gather": _gathered, "Split": _split, "Slice": _sliced, "If": _chosen,
     "Expand": _expanded, "Shape": _shape, "ConstantOfShape": _filled,
     "Broadcast": _broadcast_each, "Pad": _padded, "Range": _vector, "ScatterND": _as_first,
-    "ScatterElements": _as_first,
+    "ScatterElements": _as_first, "GatherElements": _as_second, "Size": _scalar,
 }  # fmt: skip
 """The shapes of the first results of an operator."""
 
@@ -459,6 +467,7 @@ def type_name(data_type: int) -> str:
 FLOATS = {"float16", "bfloat16", "float", "double"}
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 FAMILIES = {"float": FLOATS, "int": INTEGERS, "bool": {"bool"}, "": FLOATS | INTEGERS}
+FAMILIES["any"] = FLOATS | INTEGERS | {"bool"}
 PRELIMINARY = {
     "Div.R1": "R1", "Div.R2": "RG1", "Div.R3": "R2", "Div.R4": "R1", "Div.R5": "R5",
     "Sub.R1": "R1", "Sub.R2": "RG1", "Sub.R3": "R2",
@@ -475,6 +484,8 @@ def demand_of(rule: str) -> tuple[str, str, str]:
     operator, family, tag = parts[0], parts[1:-1], parts[-1]
     if rule in PRELIMINARY:
         return operator, PRELIMINARY[rule], ""
+    if rule == "Cast.R2":
+        return operator, "R2", "any"
     if len(family) == 1 and family[0] in FAMILIES:
         return operator, tag, family[0]
     return operator, tag if tag == "RG1" or operator == "Broadcast" else "", ""
@@ -493,6 +504,7 @@ class Model:
         self._inputs: dict[str, onnx.ValueInfoProto] = {}
         self._constants: dict[str, TensorProto] = {}
         self._producers: dict[str, NodeProto] = {}
+        self._states: dict[str, tuple[NodeProto, int]] = {}
         self._sparse: set[str] = set()
         defined = Counter[str]()
         for graph in graphs_of(model.graph):
@@ -509,6 +521,9 @@ class Model:
                         tensors[name] = each.t
                     elif each.name == "sparse_value":
                         sparse.add(name)
+            for node in graph.node:
+                for body in bodies_of(node):
+                    self._states |= {v.name: (node, k) for k, v in enumerate(body.input)}
             if graph is model.graph:
                 self._inputs |= inputs
             self._sparse |= sparse
@@ -554,7 +569,25 @@ class Model:
             return type_name(self._inputs[value].type.tensor_type.elem_type)
         if value in self._constants:
             return type_name(self._constants[value].data_type)
-        return _type(*self._node(value))
+        if value in self._states:
+            return self._type_of_state(*self._states[value])
+        node, place = self._node(value)
+        bodies = bodies_of(node.proto)
+        if not bodies:
+            return _type(node, place)
+        # A Loop's body gives its condition first. ONNX Runtime holds types to be the same.
+        place += node.proto.op_type == "Loop"
+        types = {self.known("type", body.output[place].name) for body in bodies}
+        require(len(types) == 1, "its branches differ")
+        return str(types.pop())
+
+    def _type_of_state(self, node: NodeProto, place: int) -> str:
+        """The type of an input of a body, which has that of the operand in every step."""
+        if node.op_type == "Loop" and place < 2:
+            return ("int64", "bool")[place]
+        known = node.op_type in ("Loop", "Scan") and place < len(node.input)
+        require(known and not node.domain, f"the inputs of the body of a {node.op_type} are open")
+        return str(self.known("type", node.input[place]))
 
     def _shape(self, value: str) -> tuple[Size, ...]:
         sizes: Sizes

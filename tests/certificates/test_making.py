@@ -23,10 +23,10 @@ CERTIFIED = [
 
 
 UNCERTIFIED = {
-    *("div_in_if", "div_in_loop", "div_in_if_in_loop", "sub_in_scan"),
+    *("div_in_if", "div_in_loop", "div_in_if_in_loop"),
     "div_sparse_initializer",
 }
-"""Models with names that two branches use, with states of loops, and with a sparse tensor."""
+"""Models with names that two branches use, with states of a Loop, and with a sparse tensor."""
 
 
 @pytest.mark.parametrize("edition", Edition)
