@@ -422,7 +422,7 @@ def _elements(node: Node) -> Sizes:
         case "Gather" if len(node.shape()) == 1:
             x, indices = node.elements(0), node.integers("", 1)
             return tuple(x[from_the_front(index, len(x))] for index in indices)
-        case "Concat":
+        case "Concat" if len(node.shape(0)) == 1:
             return tuple(e for k in range(len(node.proto.input)) for e in node.elements(k))
         case "Unsqueeze" | "Squeeze" | "Identity":
             return node.elements(0)
@@ -501,37 +501,42 @@ class Model:
         require(not own, f"the model defines operators of ONNX: {own}")
         self.version, self._open = opsets[0], 0
         self._known: dict[str, dict[str, Any]] = {"type": {}, "shape": {}, "elements": {}}
-        self._inputs: dict[str, onnx.ValueInfoProto] = {}
         self._constants: dict[str, TensorProto] = {}
         self._producers: dict[str, NodeProto] = {}
         self._states: dict[str, tuple[NodeProto, int]] = {}
         self._sparse: set[str] = set()
-        defined = Counter[str]()
+        self._claims: dict[str, list[onnx.TensorShapeProto]] = {}
+        self._true: set[str] = set()
+        self._defined = Counter[str]()
         for graph in graphs_of(model.graph):
-            inputs = {value.name: value for value in graph.input}
-            tensors = {each.name: each for each in graph.initializer if each.name not in inputs}
-            results = [(name, node) for node in graph.node for name in node.output if name]
-            sparse = {tensor.values.name for tensor in graph.sparse_initializer}
-            sparse |= {
-                n for n, value in inputs.items() if value.type.HasField("sparse_tensor_type")
-            }
-            for name, node in results:
-                for each in node.attribute if node.op_type == "Constant" else ():
-                    if each.name == "value":
-                        tensors[name] = each.t
-                    elif each.name == "sparse_value":
-                        sparse.add(name)
-            for node in graph.node:
-                for body in bodies_of(node):
-                    self._states |= {v.name: (node, k) for k, v in enumerate(body.input)}
-            if graph is model.graph:
-                self._inputs |= inputs
-            self._sparse |= sparse
-            self._constants |= tensors
-            self._producers |= dict(results)
-            defined.update([*inputs, *tensors.keys() - dict(results), *(n for n, _ in results)])
+            self._take(graph)
+        self._inputs = {value.name: value for value in model.graph.input}
         # Bodies beside each other may use the same names.
-        self._ambiguous = {name for name, count in defined.items() if count > 1}
+        self._ambiguous = {name for name, count in self._defined.items() if count > 1}
+
+    def _take(self, graph: GraphProto) -> None:
+        """Take in what a graph defines and claims."""
+        inputs = {value.name: value.type for value in graph.input}
+        tensors = {each.name: each for each in graph.initializer if each.name not in inputs}
+        results = {name: node for node in graph.node for name in node.output if name}
+        self._sparse |= {
+            name for name, kind in inputs.items() if kind.HasField("sparse_tensor_type")
+        }
+        self._sparse |= {tensor.values.name for tensor in graph.sparse_initializer}
+        self._defined.update([*inputs, *tensors, *(n for node in graph.node for n in node.output)])
+        for node in graph.node:
+            for body in bodies_of(node):
+                self._states |= {value.name: (node, k) for k, value in enumerate(body.input)}
+            for each in node.attribute if node.op_type == "Constant" else ():
+                if each.name == "value":
+                    tensors[node.output[0]] = each.t
+                elif each.name == "sparse_value":
+                    self._sparse.add(node.output[0])
+        for value in (*graph.value_info, *graph.output, *graph.input):
+            if value.type.tensor_type.HasField("shape"):
+                self._claims.setdefault(value.name, []).append(value.type.tensor_type.shape)
+        self._constants |= tensors
+        self._producers |= results
 
     def knows(self, kind: str, value: str) -> bool:
         """Whether an earlier step has established this of a value."""
@@ -611,10 +616,40 @@ class Model:
         self._open += 1
         return f"?{self._open}"
 
+    def _require_true_claims(self, value: str) -> None:
+        """Reject a value on whose way the file claims a size that no step establishes.
+
+        ONNX Runtime believes such claims: it computes a Shape from them, or removes a node.
+        """
+        waiting, seen = [value], set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name in seen or name in self._true:
+                continue
+            seen.add(name)
+            for claim in self._claims.get(name, ()):
+                sizes = [
+                    each.dim_value if each.HasField("dim_value") else None for each in claim.dim
+                ]
+                found = self.known("shape", name)
+                true = len(found) == len(sizes) and all(
+                    size in (None, own) for size, own in zip(sizes, found, strict=True)
+                )
+                require(true, f"the file says that '{name}' has the shape {sizes}")
+            if name in self._producers:
+                node = self._producers[name]
+                bodies = bodies_of(node)
+                waiting += [each.name for body in bodies for each in body.output]
+                waiting += filter(None, node.input)
+        self._true |= seen
+
     def _elements(self, value: str) -> tuple[Size, ...]:
         if value in self._constants:
             return tuple(int(each) for each in self._array(value, "iu").ravel().tolist())
-        found = _elements(self._node(value)[0])
+        node, _ = self._node(value)
+        if node.proto.op_type == "Shape":
+            self._require_true_claims(node.name(0))
+        found = _elements(node)
         return tuple(each for each in found if each is not None)
 
     def _array(self, value: str, kinds: str) -> Any:
@@ -643,12 +678,16 @@ class Model:
             case "RG1":
                 require(self._sparse.isdisjoint(operands), "an operand is sparse")
             case "R1" if operator in _BROADCASTING:
+                for name in operands:
+                    self._require_true_claims(name)
                 require(len({self.known("shape", name) for name in operands}) == 1, "shapes differ")
             case "R2":
                 compared = operands[1:] if operator == "Where" else operands
                 types = {self.known("type", name) for name in compared}
                 require(len(types) == 1 and types <= FAMILIES[family], "types differ")
             case "E1" if operator == "Broadcast":
+                for name in operands:
+                    self._require_true_claims(name)
                 shapes = [self.known("shape", name) for name in operands]
                 require(all(map(_broadcastable, _axes(shapes))), "the shapes do not fit")
             case "C1" if operator == "Broadcast":

@@ -158,6 +158,35 @@ def test_step_that_does_not_follow_has_a_sentence(name: str) -> None:
     assert str(caught.value) == message
 
 
+FALSE_CLAIM = """(int64 last, float[n] x) => (int64[k] s, float[n] z)
+    <int64 first = {1}, int64 step = {1}, int64[3] v, float[4] a> {
+        v = Range(first, last, step)
+        s = Shape(v)
+        a = Neg(x)
+        b = Abs(a)
+        z = Div(b, b)
+    }"""
+
+
+def test_shape_of_a_value_of_which_the_file_says_another_shape_is_rejected() -> None:
+    """ONNX Runtime computes the Shape from what the file says."""
+    model = checker.Model(parse(FALSE_CLAIM))
+    model.follow("v", "shape")
+    with pytest.raises(Rejected) as caught:
+        model.follow("s", "elements")
+    assert str(caught.value) == (
+        "the elements of 's' does not follow: the file says that 'v' has the shape [3]"
+    )
+
+
+def test_shapes_behind_a_false_claim_are_not_concluded() -> None:
+    model = checker.Model(parse(FALSE_CLAIM))
+    for value in ("x", "a", "b"):
+        model.follow(value, "shape")
+    with pytest.raises(Rejected, match=r"the file says that 'a' has the shape \[4\]"):
+        model.conclude("z", "Div.float.R1")
+
+
 def test_names_of_sizes_cannot_be_forged() -> None:
     """A name that looks like an open size, or like an expression, is a new size."""
     model = checker.Model(parse("(float[n] x, float[m] y) => (float[k] z) { z = Add(x, y) }"))
