@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,10 @@ class RunViolation:
         if self.values is not None:
             same = tuple(math.nan if math.isnan(value) else value for value in self.values)
             object.__setattr__(self, "values", same)
+
+    def __reduce__(self) -> tuple[type["RunViolation"], tuple[object, ...]]:
+        """Unpickle by the constructor, for the same reason."""
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sonnx_ort.certificates.making import certify
     from sonnx_ort.conformity import Conformed, conform, conform_file
     from sonnx_ort.evidence.verification import Verification, verify
+    from sonnx_ort.installation import SelfCheck, self_check
     from sonnx_ort.obligations.obligation import Obligation
     from sonnx_ort.obligations.report import ModelRejected, Report
     from sonnx_ort.obligations.waivers import Waiver
@@ -43,6 +44,7 @@ __all__ = [
     "ModelRejected",
     "Obligation",
     "Report",
+    "SelfCheck",
     "SonnxError",
     "Status",
     "Verification",
@@ -56,6 +58,7 @@ __all__ = [
     "register",
     "rewrite",
     "rewrite_file",
+    "self_check",
     "verify",
 ]
 
@@ -84,6 +87,7 @@ _MODULES = {
     "ModelRejected": "obligations.report",
     "Obligation": "obligations.obligation",
     "Report": "obligations.report",
+    "SelfCheck": "installation",
     "Status": "profile.rule",
     "Verification": "evidence.verification",
     "Waiver": "obligations.waivers",
@@ -95,6 +99,7 @@ _MODULES = {
     "register": "runtime.registration",
     "rewrite": "api",
     "rewrite_file": "api",
+    "self_check": "installation",
     "verify": "evidence.verification",
 }
 """Where each public name comes from."""

@@ -1,9 +1,24 @@
 """The versions of this package and of others."""
 
 import functools
+from collections.abc import Mapping
+from types import MappingProxyType
 
 VERSION = "0.1.0"
 """The version of this package, in the sources and in the files of a release."""
+
+TRIED: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "Python": ("3.11", "3.13"),
+        "ml_dtypes": ("0.5.0", "0.6.0"),
+        "numpy": ("2.1.3", "2.4.6"),
+        "onnx": ("1.20.0", "1.23.2"),
+        "onnx-ir": ("1.0.0", "1.1.0"),
+        "onnxruntime": ("1.23.0", "1.32.0"),
+        "onnxruntime-extensions": ("0.15.0", "0.15.2"),
+    }
+)
+"""The oldest and the newest versions that the tests run with; older ones are not supported."""
 
 
 @functools.cache

@@ -83,6 +83,18 @@ BELOW: dict[str, set[str]] = {
         "profile",
         "runtime",
     },
+    "demonstration": {"errors", "models", "obligations", "options", "runtime"},
+    "installation": {
+        "comparing",
+        "demonstration",
+        "errors",
+        "evidence",
+        "models",
+        "options",
+        "profile",
+        "runtime",
+        "versions",
+    },
     "conformity": {
         "comparing",
         "conforming",

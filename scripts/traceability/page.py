@@ -125,10 +125,10 @@ def _lines(entry: Entry, marks: Sequence[Mark]) -> Iterator[str]:
     if entry.not_applicable:
         yield f"- **Not applicable:** {entry.not_applicable}"
     for rule in entry.rules:
-        yield f"- **Rule:** [`{rule}`]({_page_of(rule)}): {RULES[rule].sentence}"
+        yield f"- **Rule:** [`{rule}`]({page_of(rule)}): {RULES[rule].sentence}"
     if entry.met:
         yield f"- **Met:** {entry.met}"
-    code = dict.fromkeys((*map(_requirement, entry.rules), *entry.code))
+    code = dict.fromkeys((*map(requirement, entry.rules), *entry.code))
     if code:
         yield f"- **Code:** {_listed(code)}"
     tests = [mark.test for mark in marks if not mark.is_proof]
@@ -149,14 +149,15 @@ def _quoted(sentence: str) -> str:
     return f"`` {sentence} ``"
 
 
-def _page_of(rule: str) -> str:
+def page_of(rule: str) -> str:
+    """The section of a rule in the pages of the rules."""
     operator, point, _ = rule.partition(".")
     # What binds the whole graph has no operator in its name.
     page = operator.lower() if point else "graph"
     return f"rules/{page}.md#{rule.lower().replace('.', '')}"
 
 
-def _requirement(rule: str) -> str:
+def requirement(rule: str) -> str:
     """Where the procedure is written that decides a rule."""
     kind = type(RULES[rule].requirement)
     path = Path(inspect.getfile(kind)).resolve().relative_to(ROOT)

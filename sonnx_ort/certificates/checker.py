@@ -169,6 +169,8 @@ def _as_first(node: Node) -> Sequence[Sizes]:
 def _matmul(node: Node) -> Sequence[Sizes]:
     a, b = node.shape(0), node.shape(1)
     require(len(a) > 1 and len(b) > 1, "an operand is no matrix")
+    # Until onnxruntime 1.31.1 stacks are not broadcast if nothing is summed up.
+    require(a[:-2] == b[:-2] or _is_positive(a[-1]), "the summed axis may be empty")
     return [(*common([a[:-2], b[:-2]]), a[-2], b[-1])]
 
 
@@ -320,10 +322,21 @@ def _sliced(node: Node) -> Sequence[Sizes]:
     return [tuple(made)]
 
 
+def _is_positive(size: Size) -> bool:
+    return isinstance(size, int) and size > 0
+
+
+def _require_elements(shape: Sequence[Size], axes: Sequence[int]) -> None:
+    """Reject what onnxruntime until 1.31.1 leaves as it is: an empty tensor, by negative axes."""
+    known = min(axes, default=0) >= 0 or all(map(_is_positive, shape))
+    require(known, "the tensor may be empty, and an axis is negative")
+
+
 def _reduced(node: Node) -> Sequence[Sizes]:
     node.only(axes=(), keepdims=(0, 1), noop_with_empty_axes=(0, 1))
     x, asked = node.shape(), node.integers("axes", 1)
     require(asked or not node.attribute("noop_with_empty_axes"), "its axes are not given")
+    _require_elements(x, asked)
     axes = {from_the_front(axis, len(x)) for axis in asked or range(len(x))}
     kept: list[Size] = [1] if node.attribute("keepdims", 1) else []
     return [tuple(s for k, size in enumerate(x) for s in (kept if k in axes else [size]))]
@@ -332,6 +345,7 @@ def _reduced(node: Node) -> Sequence[Sizes]:
 def _largest(node: Node) -> Sequence[Sizes]:
     node.only(axis=(), keepdims=(0, 1), select_last_index=(0, 1))
     axis = node.axis(0, len(node.shape()))
+    _require_elements(node.shape(), [node.attribute("axis", 0)])
     kept = [1] if node.attribute("keepdims", 1) else []
     return [(*node.shape()[:axis], *kept, *node.shape()[axis + 1 :])]
 

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "certify": "Write a certificate of what is proved, which a small program checks again.",
     "audit": "Run a model once, and hold every result to the exact meaning of its operator.",
     "demo": "Show on bundled models what goes wrong without the profile.",
+    "self-check": "Check whether this installation works as the tests showed elsewhere.",
 }
 """The subcommands in the order in which the help lists them, and their short help."""
 
@@ -34,12 +35,19 @@ class _Deferred(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], *given: Any, **more: Any) -> Any:
         """Import the subcommand, and let it take its place."""
-        return load(str(self.name)).make_context(info_name, args, *given, **more)
+        try:
+            command = load(str(self.name))
+        except ImportError as error:
+            fault = f"a package is missing or damaged: {error}; install sonnx_ort again"
+            typer.echo(f"sonnx-ort: {fault}", err=True)
+            raise typer.Exit(2) from None
+        return command.make_context(info_name, args, *given, **more)
 
 
 def load(name: str) -> Any:
     """Import a subcommand, as typer's command object."""
-    command = typer.main.get_command(import_module(f"sonnx_ort.cli.{name}").app)
+    module = import_module(f"sonnx_ort.cli.{name.replace('-', '_')}")
+    command = typer.main.get_command(module.app)
     command.context_settings.update(CONTEXT)
     return command
 

@@ -2,16 +2,19 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from sonnx_ort import models
-from sonnx_ort.cli.demonstration import Row, demonstrate, demonstration_table
 from sonnx_ort.cli.options import BackendOption, ExitStatus, examples, subcommand
 from sonnx_ort.cli.scenes import Played, play
+from sonnx_ort.demonstration import Row, demonstrate
 from sonnx_ort.models import Approximation, Classification, Outputs, Rejection, RunViolation
 from sonnx_ort.options import Backend
 from sonnx_ort.reporting.terminal import in_columns, wrapped
@@ -49,7 +52,7 @@ def demo(
     rows = list(demonstrate(backend))
     if every:
         console = Console(width=None if sys.stdout.isatty() else _WIDTH_OF_TABLE)
-        console.print(demonstration_table(rows))
+        console.print(_table(rows))
     for line in _groups(rows):
         typer.echo(line)
     failed = [row for row in rows if not row.kept]
@@ -78,3 +81,26 @@ def _groups(rows: Sequence[Row]) -> list[str]:
         kept[group] += row.kept
     lines = [(f"{kept[group]} of {cases[group]}", group) for group in _GROUPS.values()]
     return in_columns(lines)
+
+
+def _table(rows: Iterable[Row]) -> Table:
+    """A table of expected and actual results, with one row per case in the given order."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("model", overflow="fold", ratio=20)
+    table.add_column("what it shows", overflow="fold", ratio=34)
+    table.add_column("expected", overflow="fold", ratio=30)
+    table.add_column("got", overflow="fold", ratio=30)
+    table.add_column("verdict", no_wrap=True)
+    previous = ""
+    for row in rows:
+        first = row.model != previous
+        verdict = Text(row.verdict, style="green" if row.kept else "bold red")
+        table.add_row(
+            Text(f"{row.model}\n{row.case}" if first else row.case),
+            Text(row.shows if first else ""),
+            Text(row.expected),
+            Text(row.got),
+            verdict,
+        )
+        previous = row.model
+    return table

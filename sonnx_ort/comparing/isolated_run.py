@@ -8,11 +8,12 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -20,7 +21,7 @@ import numpy.typing as npt
 import onnx
 import onnxruntime
 
-from sonnx_ort.errors import ContractViolation
+from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.operator import DOMAIN
@@ -29,6 +30,7 @@ from sonnx_ort.runtime.session_options import FATAL, WEIGHTS_FOLDER, temporary_f
 from sonnx_ort.runtime.violations import violations_raised, without_ticket
 
 Array = npt.NDArray[Any]
+Result = TypeVar("Result")
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -185,7 +187,16 @@ class IsolatedRuns:
         found: bytes | Failed = self._done(_Job(model, None, None, settings))
         return found
 
-    def _done(self, job: _Job) -> Any:
+    def call(self, function: Callable[..., Result], *arguments: object) -> Result | Failed:
+        """Call a function of a module, for what could end the process.
+
+        Returns:
+            Its result, or why there is none: an error, or the death of the process.
+        """
+        found: Result | Failed = self._done(partial(function, *arguments))
+        return found
+
+    def _done(self, job: _Job | partial[Any]) -> Any:
         process = self._started()
         try:
             _send(job, process.stdin)
@@ -223,7 +234,7 @@ def _death(status: int) -> Failed:
 
 
 def serve() -> None:
-    """Execute runs from standard input until it ends, and write their results to standard output.
+    """Execute what comes on standard input until it ends, and write the results to standard output.
 
     What else would be written there, by ONNX Runtime or by Python, goes to standard error.
     """
@@ -232,10 +243,18 @@ def serve() -> None:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         while True:
             try:
-                job: _Job = pickle.load(sys.stdin.buffer)  # noqa: S301 - of ours
+                job: _Job | partial[Any] = pickle.load(sys.stdin.buffer)  # noqa: S301 - of ours
             except EOFError:
                 return
-            _send(_outcome(job, sessions), results)
+            _send(_outcome(job, sessions) if isinstance(job, _Job) else _result(job), results)
+
+
+def _result(call: partial[Any]) -> Any:
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001 - whatever goes wrong is the outcome
+        kind = "" if isinstance(error, SonnxError) else f"{type(error).__name__}: "
+        return Failed(f"{kind}{error}")
 
 
 class _Sessions:

@@ -317,7 +317,7 @@ class Rule:
                 f"the rule {self.id} has the code {self.code}; codes are numbers from "
                 f"{SMALLEST_CODE} to {LARGEST_CODE}"
             )
-        if self.needed_before is not None and _release(self.needed_before) is None:
+        if self.needed_before is not None and release_numbers(self.needed_before) is None:
             raise ValueError(
                 f"the rule {self.id} is needed before '{self.needed_before}', which is no release "
                 "of onnxruntime; write numbers with dots"
@@ -330,7 +330,7 @@ class Rule:
         """
         if self.needed_before is None or runtime is None:
             return True
-        first, given = _release(self.needed_before), _release(runtime)
+        first, given = release_numbers(self.needed_before), release_numbers(runtime)
         return first is None or given is None or given < first
 
     @property
@@ -417,7 +417,7 @@ class Rule:
         return [o for name, o in zip(names, operands, strict=True) if name in self.operands]
 
 
-def _release(version: str) -> tuple[int, ...] | None:
+def release_numbers(version: str) -> tuple[int, ...] | None:
     """The numbers of a released version; None for a preview. A local label behind + is ignored."""
     released = re.fullmatch(r"(\d+(?:\.\d+)*)(?:\+.*)?", version)
     return tuple(map(int, released[1].split("."))) if released else None

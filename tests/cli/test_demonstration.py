@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort import models
-from sonnx_ort.cli.demonstration import Row, Verdict, demonstrate, run_case
+from sonnx_ort.demonstration import Row, Verdict, demonstrate, run_case
 from sonnx_ort.models import Outputs, Rejection, RunViolation, StaticViolation
 from sonnx_ort.options import Backend
 

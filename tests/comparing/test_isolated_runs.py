@@ -1,5 +1,6 @@
 """Models run in a process of their own, whatever the user's program is."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -37,3 +38,13 @@ def test_process_that_dies_is_replaced() -> None:
     assert not isinstance(ran, Failed)
     assert ran["C"] is not None
     assert ran["C"].tolist() == [-1]
+
+
+def test_function_is_called_and_its_errors_and_its_death_are_results() -> None:
+    with IsolatedRuns() as runs:
+        assert runs.call(divmod, 7, 2) == (3, 1)
+        assert runs.call(int, "seven") == Failed(
+            "ValueError: invalid literal for int() with base 10: 'seven'"
+        )
+        assert runs.call(os.abort) == Failed("the process is killed by SIGABRT")
+        assert runs.call(divmod, 7, 2) == (3, 1)

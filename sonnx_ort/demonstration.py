@@ -2,16 +2,13 @@
 
 import enum
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
 import onnxruntime
-from rich import box
-from rich.table import Table
-from rich.text import Text
 
 from sonnx_ort import models
 from sonnx_ort.errors import ContractViolation
@@ -227,26 +224,3 @@ def _logging_nothing() -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(handler)
-
-
-def demonstration_table(rows: Iterable[Row]) -> Table:
-    """A table of expected and actual results, with one row per case in the given order."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("model", overflow="fold", ratio=20)
-    table.add_column("what it shows", overflow="fold", ratio=34)
-    table.add_column("expected", overflow="fold", ratio=30)
-    table.add_column("got", overflow="fold", ratio=30)
-    table.add_column("verdict", no_wrap=True)
-    previous = ""
-    for row in rows:
-        first = row.model != previous
-        verdict = Text(row.verdict, style="green" if row.kept else "bold red")
-        table.add_row(
-            Text(f"{row.model}\n{row.case}" if first else row.case),
-            Text(row.shows if first else ""),
-            Text(row.expected),
-            Text(row.got),
-            verdict,
-        )
-        previous = row.model
-    return table

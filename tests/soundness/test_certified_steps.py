@@ -1,6 +1,6 @@
 """No kernel of ONNX Runtime contradicts a step of a certificate.
 
-`SONNX_ORT_GRAPHS=10000 pytest tests/certificates/test_kernels.py` tries more graphs than the
+`SONNX_ORT_GRAPHS=10000 pytest tests/soundness/test_certified_steps.py` tries more graphs than the
 default, `SONNX_ORT_RUNS=500` each operator more often.
 """
 

@@ -1,0 +1,1 @@
+"""The pages of docs/qualification that follow from the code and the tests."""
