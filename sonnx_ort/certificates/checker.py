@@ -657,6 +657,12 @@ class Model:
                 waiting += filter(None, node.input)
         self._true |= seen
 
+    def _true_shapes(self, values: Sequence[str]) -> list[tuple[Size, ...]]:
+        """The shapes of values on whose way the file claims nothing else."""
+        for value in values:
+            self._require_true_claims(value)
+        return [self.known("shape", value) for value in values]
+
     def _elements(self, value: str) -> tuple[Size, ...]:
         if value in self._constants:
             return tuple(int(each) for each in self._array(value, "iu").ravel().tolist())
@@ -692,18 +698,14 @@ class Model:
             case "RG1":
                 require(self._sparse.isdisjoint(operands), "an operand is sparse")
             case "R1" if operator in _BROADCASTING:
-                for name in operands:
-                    self._require_true_claims(name)
-                require(len({self.known("shape", name) for name in operands}) == 1, "shapes differ")
+                require(len({*self._true_shapes(operands)}) == 1, "shapes differ")
             case "R2":
                 compared = operands[1:] if operator == "Where" else operands
                 types = {self.known("type", name) for name in compared}
                 require(len(types) == 1 and types <= FAMILIES[family], "types differ")
             case "E1" if operator == "Broadcast":
-                for name in operands:
-                    self._require_true_claims(name)
-                shapes = [self.known("shape", name) for name in operands]
-                require(all(map(_broadcastable, _axes(shapes))), "the shapes do not fit")
+                axes = _axes(self._true_shapes(operands))
+                require(all(map(_broadcastable, axes)), "the shapes do not fit")
             case "C1" if operator == "Broadcast":
                 pass  # Its results have the types of its operands.
             case "C1" | "C2" | "R5" if operator in ("Div", "Mod"):

@@ -1,5 +1,6 @@
 """Excerpts of a node mean the same as the node, at the elements that they have."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from sonnx_ort.oracle import Undefined, meaning
 from sonnx_ort.oracle.elementwise import OPERATORS as ELEMENTWISE
-from sonnx_ort.oracle.excerpts import WrongShapeError, excerpts
+from sonnx_ort.oracle.excerpts import Excerpt, WrongShapeError, excerpts
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.profile.element_type import ElementType
 from support.elementwise import singles
@@ -40,9 +41,8 @@ def same(one: Array, other: Array) -> bool:
 CUT = sorted([*SORTS, "ArgMax", "BatchNormalization", "Clip", "MatMul", "Slice"])
 
 
-@pytest.mark.parametrize("operator", CUT)
-def test_excerpts_of_all_elements_are_the_node(operator: str) -> None:
-    audited = 0
+def cut(operator: str) -> Iterator[tuple[Applied, list[Array], Excerpt]]:
+    """Random nodes that have a meaning, with their results and excerpts of all elements."""
     for node in applied(operator):
         whole = node.meaning
         if isinstance(whole, Undefined):
@@ -50,37 +50,36 @@ def test_excerpts_of_all_elements_are_the_node(operator: str) -> None:
         found = [result.nearest for result in whole][: node.results]
         made = Node(node.opset, node.attributes, tuple(node.operands))
         for excerpt in excerpts(operator, made, found, every):
-            part = meaning(operator, node.opset, excerpt.attributes, excerpt.operands)
-            assert not isinstance(part, Undefined), part
-            for position, (array, places) in enumerate(
-                zip(excerpt.found, excerpt.places, strict=True)
-            ):
-                if array is None or places is None:
-                    continue
-                result = part[position]
-                assert same(array.ravel(), found[position].ravel()[places])
-                assert (result.exact(array) | result.undefined).all(), (node, excerpt)
-                audited += array.size
+            yield node, found, excerpt
+
+
+@pytest.mark.parametrize("operator", CUT)
+def test_excerpts_of_all_elements_are_the_node(operator: str) -> None:
+    audited = 0
+    for node, found, excerpt in cut(operator):
+        part = meaning(operator, node.opset, excerpt.attributes, excerpt.operands)
+        assert not isinstance(part, Undefined), part
+        for position, (array, places) in enumerate(zip(excerpt.found, excerpt.places, strict=True)):
+            if array is None or places is None:
+                continue
+            result = part[position]
+            assert same(array.ravel(), found[position].ravel()[places])
+            assert (result.exact(array) | result.undefined).all(), (node, excerpt)
+            audited += array.size
     assert audited
 
 
 @pytest.mark.parametrize("operator", CUT)
 def test_operands_of_excerpts_are_the_elements_that_they_say_to_read(operator: str) -> None:
-    for node in applied(operator):
-        whole = node.meaning
-        if isinstance(whole, Undefined):
-            continue
-        found = [result.nearest for result in whole][: node.results]
-        made = Node(node.opset, node.attributes, tuple(node.operands))
-        for excerpt in excerpts(operator, made, found, every):
-            for operand, taken, reads in zip(
-                node.operands, excerpt.operands, excerpt.reads, strict=False
-            ):
-                if operand is None or taken is None or reads is None:
-                    continue
-                inside = reads >= 0
-                assert same(taken[inside], operand.ravel()[reads[inside]])
-                assert not taken[~inside].any()
+    for node, _, excerpt in cut(operator):
+        for operand, taken, reads in zip(
+            node.operands, excerpt.operands, excerpt.reads, strict=False
+        ):
+            if operand is None or taken is None or reads is None:
+                continue
+            inside = reads >= 0
+            assert same(taken[inside], operand.ravel()[reads[inside]])
+            assert not taken[~inside].any()
 
 
 ELEMENTS = [
