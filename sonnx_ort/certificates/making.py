@@ -8,8 +8,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import onnx
@@ -23,6 +21,7 @@ from sonnx_ort.certificates.checker import (
 )
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.pauses import collector_paused
+from sonnx_ort.loading.source import ReadModel, read
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.options import DEFAULT, Backend, Choices, choose_demands
 from sonnx_ort.pipeline import examine, load
@@ -89,10 +88,10 @@ def certify(
         InvalidModel: It is no readable, valid ONNX model.
         SonnxError: An option is unknown, or the model is rewritten: certify the original.
     """
-    path = Path(model)
     choices = Choices(choose_demands(edition, "reject", operators), Backend.NATIVE)
     with collector_paused():
-        loaded = load(path, choices)
+        source = read(os.fspath(model))
+        loaded = load(source, choices)
         if loaded.native is not None or loaded.enforced:
             raise SonnxError("the model is already rewritten; certify the original")
         nodes = examine(loaded).examination.nodes
@@ -102,16 +101,14 @@ def certify(
         for obligation in node.found
         if obligation.status is Status.PROVED
     ]
-    content = path.read_bytes()
-    return _certified(content, onnx.load_model_from_string(content), proved)
+    return _certified(source, proved)
 
 
-def _certified(
-    content: bytes, proto: onnx.ModelProto, proved: Iterable[tuple[str, Obligation]]
-) -> Certificate:
+def _certified(source: ReadModel, proved: Iterable[tuple[str, Obligation]]) -> Certificate:
+    proto = source.proto
     made: dict[str, Any] = {
         "format": FORMAT,
-        "model": sha256(content).hexdigest(),
+        "model": source.sha256,
         "agreed": shared_symbols(proto),
         "steps": [],
         "obligations": [],
