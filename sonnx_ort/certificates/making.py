@@ -6,22 +6,24 @@ obligations of which both are true, and the steps that they need.
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import onnx
+import onnx_ir as ir
 
 from sonnx_ort.certificates.checker import (
     FORMAT,
     Model,
     Rejected,
     bodies_of,
-    shared_symbols,
 )
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ReadModel, read
+from sonnx_ort.loading.traversal import subgraphs_of
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.options import DEFAULT, Backend, Choices, choose_demands
 from sonnx_ort.pipeline import examine, load
@@ -60,7 +62,7 @@ class Certificate:
 
     def to_json(self) -> str:
         """The certificate as the text of a file, with a step in a line."""
-        head = {k: v for k, v in self.content.items() if not isinstance(v, list) or k == "agreed"}
+        head = {k: v for k, v in self.content.items() if not isinstance(v, list)}
         lists = (
             f'"{name}": [\n'
             + ",\n".join(json.dumps(each, ensure_ascii=False) for each in self.content[name])
@@ -96,34 +98,36 @@ def certify(
             raise SonnxError("the model is already rewritten; certify the original")
         nodes = examine(loaded).examination.nodes
     proved = [
-        (str(next(output.name for output in node.target.node.outputs if output.name)), obligation)
+        (next(output for output in node.target.node.outputs if output.name), obligation)
         for node in nodes
         for obligation in node.found
         if obligation.status is Status.PROVED
     ]
-    return _certified(source, proved)
+    return _certified(source, loaded.model.graph_model.graph, proved)
 
 
-def _certified(source: ReadModel, proved: Iterable[tuple[str, Obligation]]) -> Certificate:
+def _certified(
+    source: ReadModel, graph: ir.Graph, proved: Sequence[tuple[ir.Value, Obligation]]
+) -> Certificate:
     proto = source.proto
     made: dict[str, Any] = {
         "format": FORMAT,
         "model": source.sha256,
-        "agreed": shared_symbols(proto),
         "steps": [],
         "obligations": [],
     }
     certified: list[Obligation] = []
     uncertified: list[Uncertified] = []
     try:
-        traced = _Traced(proto)
+        traced = Traced(proto)
     except Rejected as error:
         return Certificate(made, (), tuple(Uncertified(each, str(error)) for _, each in proved))
-    for step in candidates(proto.graph, traced):
-        traced.try_step(step)
+    traced.try_all()
     needed: set[Step] = set()
-    for output, obligation in proved:
+    names = names_of_values(graph, traced)
+    for value, obligation in proved:
         try:
+            output = names.get(value, str(value.name))
             needed |= traced.needed_for(output, obligation.rule.id)
         except Rejected as error:
             uncertified.append(Uncertified(obligation, str(error.__cause__)))
@@ -134,6 +138,26 @@ def _certified(source: ReadModel, proved: Iterable[tuple[str, Obligation]]) -> C
     steps = [step for step in traced.steps if step in needed]
     made["steps"] = [[*step, model.follow(*step)] for step in steps]
     return Certificate(made, tuple(certified), tuple(uncertified))
+
+
+def names_of_values(graph: ir.Graph, model: Model) -> dict[ir.Value, str]:
+    """The names that the checker gives to the values of the canonical graph."""
+    values: dict[str, list[ir.Value]] = {}
+    for inner in _every_graph(graph):
+        own = (*inner.inputs, *inner.initializers.values())
+        for value in dict.fromkeys((*own, *(output for node in inner for output in node.outputs))):
+            values.setdefault(str(value.name), []).append(value)
+    pairs = ((found, model.names.get(name, ())) for name, found in values.items())
+    # What an inlined function defines, the checker does not see.
+    known = (zip(*pair, strict=True) for pair in pairs if len(pair[0]) == len(pair[1]))
+    return dict(chain.from_iterable(known))
+
+
+def _every_graph(graph: ir.Graph) -> Iterator[ir.Graph]:
+    yield graph
+    for node in graph:
+        for body in subgraphs_of(node):
+            yield from _every_graph(body)
 
 
 def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
@@ -166,7 +190,7 @@ def _few(model: Model, value: str) -> bool:
     return integers and len(shape) < 2 and isinstance(size, int) and size <= _MOST_ELEMENTS
 
 
-class _Traced(Model):
+class Traced(Model):
     """A model that keeps in mind on which steps each step rests."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
@@ -179,6 +203,11 @@ class _Traced(Model):
         found = super().known(kind, value)
         self._used.add((value, kind))
         return found
+
+    def try_all(self) -> None:
+        """Take every step that follows."""
+        for step in candidates(self.proto.graph, self):
+            self.try_step(step)
 
     def try_step(self, step: Step) -> None:
         """Take a step if it follows."""

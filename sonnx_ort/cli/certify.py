@@ -52,7 +52,8 @@ def certify(
 ) -> None:
     """Write a certificate of what is proved, which a small program checks again.
 
-    The program is sonnx_ort/certificates/checker.py. It needs onnx and nothing of this package.
+    The program is the folder sonnx_ort/certificates/checker. It needs onnx, and nothing else of
+    this package.
 
     Exit status 0: everything proved is certified, or the certificate is accepted; 1: something is
     not certified, or the certificate is rejected; 2: unusable input.

@@ -3,6 +3,7 @@
 import ast
 import copy
 import json
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +16,6 @@ from sonnx_ort import models
 from sonnx_ort.certificates import checker
 from sonnx_ort.certificates.checker import Rejected, check
 from sonnx_ort.certificates.making import certify
-from sonnx_ort.profile.catalog import RULES
 from support.child import run_program
 from support.graphs import parse
 
@@ -31,6 +31,7 @@ MODEL = parse(
         h = Div(one, one)
     }"""
 )
+FOLDER = Path(checker.__file__).parent
 Certified = tuple[bytes, dict[str, Any]]
 
 
@@ -50,18 +51,17 @@ def test_certificate_has_only_the_steps_that_are_needed(certified: Certified) ->
     assert shapes == {
         "x": ["n", 4],
         "w": [4, 8],
-        "i": ["n"],
+        "i": ["?1"],
         "p": ["n", 8],
         "a": ["n", 2, 4],
         "b": ["n", 2, 4],
-        "q": ["n"],
+        "q": ["?1"],
         "one": [],
     }
-    assert certificate["agreed"] == ["n"]
 
 
-def test_sentence_names_the_sizes_on_which_inputs_have_to_agree(certified: Certified) -> None:
-    assert check(*certified) == "11 obligations hold in every run whose inputs agree on n"
+def test_sentence_says_how_much_holds(certified: Certified) -> None:
+    assert check(*certified) == "11 obligations hold in every run"
 
 
 def test_no_step_can_be_left_out(certified: Certified) -> None:
@@ -88,7 +88,7 @@ def test_no_step_can_claim_something_else(claim: Any, certified: Certified) -> N
 FALSE = {
     "another rule": (["z", "Div.float.C1"], "the rule is not known"),
     "a rule of another operator": (["z", "Sub.float.R1"], "the node is a Div"),
-    "a rule of another type": (["z", "Div.int.R2"], "types differ"),
+    "a rule of another type": (["z", "Div.int.R2"], "the type is float"),
     "an operand that is no constant": (["k", "Div.int.C1"], "the node is a Sub"),
     "an output that there is not": (["y", "Div.float.R1"], "no node computes it, or several"),
     "a rule that is not known": (["z", "Div.float.R9"], "the rule is not known"),
@@ -108,7 +108,6 @@ def test_obligation_that_does_not_follow_is_rejected(name: str, certified: Certi
 HEADS: Mapping[str, tuple[dict[str, Any], str]] = {
     "format": ({"format": "another/1"}, "the format is not sonnx_ort.certificate/1"),
     "model": ({"model": "0" * 64}, "it is the certificate of another model"),
-    "agreed": ({"agreed": []}, "inputs have to agree on ['n']"),
 }
 
 
@@ -196,6 +195,29 @@ def test_names_of_sizes_cannot_be_forged() -> None:
     assert [model.follow(name, "shape") for name in "xyz"] == [["?1"], ["?2"], ["?3"]]
 
 
+@pytest.mark.parametrize(
+    "inputs", ["float[n] x, float[n] y", "float[n, n] x", "float x, float y", "float[?] x"]
+)
+def test_sizes_that_the_runtime_does_not_hold_are_open(inputs: str) -> None:
+    model = checker.Model(parse(f"({inputs}) => (float[k] z) {{ z = Div(x, x) }}"))
+    names = [given.name for given in model.proto.graph.input]
+    if inputs == "float x, float y":
+        with pytest.raises(Rejected, match=r"or it is declared as a scalar$"):
+            model.follow("x", "shape")
+    else:
+        sizes = [size for name in names for size in model.follow(name, "shape")]
+        assert len({*sizes}) == len(sizes)
+
+
+def test_operator_of_another_domain_is_no_constant() -> None:
+    proto = parse("(int32[1] x) => (int32[1] z) { c = com.example.Constant() z = Div(x, c) }")
+    tensor = onnx.helper.make_tensor("", onnx.TensorProto.INT32, [1], [2])
+    proto.graph.node[0].attribute.append(onnx.helper.make_attribute("value", tensor))
+    model = checker.Model(proto)
+    with pytest.raises(Rejected, match=r"'c' is no constant"):
+        model.conclude("z", "Div.int.C1")
+
+
 def test_operators_that_the_model_defines_itself_are_rejected() -> None:
     proto = parse("(float[n] x) => (float[n] z) { z = Neg(x) }")
     proto.functions.add(name="Neg", domain="")
@@ -204,13 +226,14 @@ def test_operators_that_the_model_defines_itself_are_rejected() -> None:
 
 
 def test_checker_imports_onnx_and_the_standard_library_only() -> None:
-    tree = ast.parse(Path(checker.__file__).read_text(encoding="utf-8"))
     names = set[str]()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names.update(each.name.split(".")[0] for each in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            names.add(str(node.module).split(".")[0])
+    for file in FOLDER.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names.update(each.name.split(".")[0] for each in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level < 2
+                names.update([] if node.level else [str(node.module).split(".")[0]])
     assert names - set(sys.stdlib_module_names) == {"onnx"}
 
 
@@ -220,11 +243,11 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def alone(tmp_path: Path) -> Run:
     """Runs a copy of the checker outside the package."""
-    program = tmp_path / "checker.py"
-    program.write_bytes(Path(checker.__file__).read_bytes())
+    shutil.copytree(FOLDER, tmp_path / "checker")
 
     def run(*arguments: Path) -> tuple[int, str, str]:
-        done = run_program([sys.executable, program, *arguments], folder=str(tmp_path), timeout=60)
+        program = [sys.executable, "-m", "checker", *arguments]
+        done = run_program(program, folder=str(tmp_path), timeout=60)
         return done.exit_status, done.stdout, done.stderr
 
     return run
@@ -255,7 +278,7 @@ def test_unusable_certificate_is_rejected_in_a_sentence(
     [
         ("float[1, 4] x, float[3, 4] y", True),
         ("float[4] x, float[3, 4] y", True),
-        ("float[n] x, float[n] y", True),
+        ("float[4] x, float[4] y", True),
         ("float[n] x, float[1] y", False),
         ("float[0] x, float[1] y", False),
     ],
@@ -271,29 +294,3 @@ def test_sizes_are_the_largest_or_one(shapes: str, proved: bool) -> None:
     else:
         with pytest.raises(Rejected, match="the shapes do not fit"):
             model.conclude("a", "Broadcast.E1")
-
-
-MEANT = {
-    "RG1": {"Dense"},
-    "R1": {"SameShape", "NoBroadcasting"},
-    "R2": {"SameNumericType"},
-    "E1": {"Broadcastable"},
-    "C1": {"NonZeroDivisor", "OwnType"},
-    "C2": {"RepresentableQuotient"},
-    "R5": {"InfinityForZeroDivisor"},
-}
-"""What the profile demands by rules of these tags."""
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_rule_that_can_be_concluded_demands_what_its_tag_says(rule: str) -> None:
-    operator, demand, _ = checker.demand_of(rule)
-    concludes = {
-        "R1": operator in checker._BROADCASTING,
-        "E1": operator == "Broadcast",
-        "C1": operator in ("Broadcast", "Div", "Mod"),
-        "C2": operator in ("Div", "Mod"),
-        "R5": operator == "Div",
-    }
-    if demand in MEANT and concludes.get(demand, True):
-        assert type(RULES[rule].requirement).__name__ in MEANT[demand]

@@ -13,7 +13,8 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.certificates.checker import SHAPES, Model, Rejected, shared_symbols
+from sonnx_ort.certificates.checker import Model, Rejected
+from sonnx_ort.certificates.checker.shapes import SHAPES
 from sonnx_ort.certificates.making import candidates
 from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
 from support.sessions import on_one_thread
@@ -49,10 +50,10 @@ def _held(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str) -> dic
     except Rejected:
         return None
     steps = dict(_steps(model, checked))
-    sizes = _declared_sizes(model, feeds)
+    sizes = _sizes_of_run(model, feeds)
     names = [name for node in model.graph.node for name in node.output if name]
     shown = [name for name in names if any((name, kind) in steps for kind in ("type", "shape"))]
-    if sizes is None or not shown:
+    if not shown:
         return None
     exposed = onnx.ModelProto()
     exposed.CopyFrom(model)
@@ -77,17 +78,13 @@ def _steps(model: onnx.ModelProto, checked: Model) -> Iterator[tuple[tuple[str, 
             continue
 
 
-def _declared_sizes(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, int] | None:
-    """The sizes of this run by their names; None if the inputs do not agree on one."""
+def _sizes_of_run(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[str, int]:
+    """The sizes of this run, by the names that the first axis has of each."""
     sizes: dict[str, int] = {}
     for declared in model.graph.input:
         for axis, dimension in enumerate(declared.type.tensor_type.shape.dim):
-            if dimension.dim_param and declared.name in feeds:
-                size = feeds[declared.name].shape[axis]
-                if sizes.setdefault(dimension.dim_param, size) != size:
-                    return None
-            elif dimension.dim_param in shared_symbols(model):
-                return None
+            if declared.name in feeds:
+                sizes.setdefault(dimension.dim_param, feeds[declared.name].shape[axis])
     return sizes
 
 

@@ -16,6 +16,7 @@ from sonnx_ort.profile.rule import Subject
 from support.sessions import LEVELS, on_one_thread, set_for
 from support.soundness import exact_results
 from support.soundness.arrays import Array
+from support.soundness.certified import concluded_by_checker
 from support.soundness.evaluator import Evaluation, Missing, Value
 from support.soundness.judge import Judge, Tally
 from support.soundness.leaves import Abandoned
@@ -168,8 +169,9 @@ def examine(trial: Trial, tally: Tally) -> None:
         if model is not None and isinstance(started[backend], ort.InferenceSession)
         if (session := _plain(trial, model, backend, level, tally)) is not None
     }
+    concluded = concluded_by_checker(content, trial.edition, trial.operators)
     for feeds in trial.runs:
-        _examine_run(trial, feeds, report, Sessions(started, plain), tally)
+        _examine_run(trial, feeds, report, Sessions(started, plain), concluded, tally)
 
 
 def _choices(trial: Trial, backend: str) -> dict[str, Any]:
@@ -243,8 +245,13 @@ def _enforced(trial: Trial, report: Report, backend: str, tally: Tally) -> onnx.
     return enforced
 
 
-def _examine_run(
-    trial: Trial, feeds: Feeds, report: Report, sessions: Sessions, tally: Tally
+def _examine_run(  # noqa: PLR0917 - what is looked at, and where it is counted
+    trial: Trial,
+    feeds: Feeds,
+    report: Report,
+    sessions: Sessions,
+    concluded: frozenset[tuple[str, str]],
+    tally: Tally,
 ) -> None:
     refusals = [s for s in sessions.own.values() if isinstance(s, sonnx_ort.ContractViolation)]
     refused = frozenset((refusal.node, refusal.rule) for refusal in refusals)
@@ -255,6 +262,7 @@ def _examine_run(
         declared_sizes(trial.model),
         # A lie about a Shape's own shape may make its guard refuse what keeps the rule.
         broken_at_the_start=frozenset() if trial.lies else refused,
+        concluded=concluded,
     )
     evaluation = Evaluation(trial.model, judge.decide)
     try:

@@ -44,6 +44,7 @@ class Judge:
         possible: These, and those of dead nodes, which a runtime may leave out.
         visited: The labels of the nodes that were reached.
         broken_at_the_start: What kept a session from starting.
+        concluded: What the checker of certificates concludes for this run.
     """
 
     report: Report
@@ -54,6 +55,7 @@ class Judge:
     possible: set[Violation] = field(default_factory=set)
     visited: set[str] = field(default_factory=set)
     broken_at_the_start: frozenset[Violation] = frozenset()
+    concluded: frozenset[Violation] = frozenset()
     _statuses: dict[tuple[str, str], Status] = field(init=False)
     _enforced: dict[str, set[bool]] = field(init=False)
 
@@ -186,6 +188,9 @@ class Judge:
             self.tally[f"not enforced: {status} {'broken' if broken else 'kept'}"] += 1
         assert not (broken and status is Status.PROVED), f"{node}: {rule} is proved, and broken"
         assert broken or status is not Status.VIOLATED, f"{node}: {rule} is violated, and kept"
+        if (node, rule) in self.concluded:
+            self.tally["concluded"] += 1
+            assert not broken, f"{node}: {rule} is concluded by the checker, and broken"
         refused = (node, rule) in self.broken_at_the_start
         assert broken or not refused, f"{node}: {rule} kept a session from starting, and is kept"
 

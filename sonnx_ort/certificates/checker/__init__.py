@@ -1,0 +1,35 @@
+"""Checks a certificate: that obligations of a model hold in every run that ONNX Runtime finishes.
+
+A certificate is a list of steps from the inputs and constants of a model to its proved obligations.
+A step claims the type, the shape or the elements of one value, and has to follow from earlier steps
+by the rule of the operator that computes the value. This program trusts neither the analysis of
+sonnx_ort nor any other part of it. It needs Python and onnx, and runs where its folder lies:
+
+    python -m checker model.onnx certificate.json
+
+It trusts that ONNX Runtime holds the declared types and fixed sizes of inputs, that kernels do what
+the documents of ONNX say in the versions and for the attributes below, and the type constraints in
+the schemas of onnx. What it does not know it rejects.
+
+    certificate   the certificate: its head, its steps, its obligations
+    model         what is established of a model, step by step
+    rules         what each rule of the profile demands of a node
+    shapes        what follows from a node: shapes, elements and types of its results
+    names         a name of its own for each value
+    node, sizes   what these are about
+"""
+
+from .certificate import FORMAT, check
+from .model import Model
+from .names import with_unique_names
+from .node import bodies_of
+from .sizes import Rejected
+
+__all__ = [
+    "FORMAT",
+    "Model",
+    "Rejected",
+    "bodies_of",
+    "check",
+    "with_unique_names",
+]

@@ -1,0 +1,242 @@
+"""What follows from a model: steps that establish the types, shapes and elements of values."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
+
+from .names import defined_in, with_unique_names
+from .node import Node, bodies_of, graphs_of, type_name
+from .rules import conclude
+from .shapes import ELEMENTS, SHAPES, type_of
+from .sizes import Rejected, Size, Sizes, require
+
+VERSIONS = range(7, 24)
+"""The versions of the opset whose documents were read."""
+
+
+class Model:
+    """A model, and what steps have established of it."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        opsets = [entry.version for entry in model.opset_import if not entry.domain]
+        require(len(opsets) == 1 and opsets[0] in VERSIONS, "the version of the opset is not known")
+        own = [function.name for function in model.functions if function.domain in ("", "ai.onnx")]
+        require(not own, f"the model defines operators of ONNX: {own}")
+        self.version, self._open = opsets[0], 0
+        self.proto, self.names = with_unique_names(model)
+        self._known: dict[str, dict[str, Any]] = {"type": {}, "shape": {}, "elements": {}}
+        self._constants: dict[str, TensorProto] = {}
+        self._producers: dict[str, NodeProto] = {}
+        self._states: dict[str, tuple[NodeProto, int]] = {}
+        self._sparse: set[str] = set()
+        self._claims: dict[str, list[onnx.TensorShapeProto]] = {}
+        self._true: set[str] = set()
+        self._defined = Counter[str]()
+        for graph in graphs_of(self.proto.graph):
+            self._take(graph)
+        self._inputs = {value.name: value for value in self.proto.graph.input}
+        self._symbols: dict[str, tuple[str, int]] = {}
+        for given in self.proto.graph.input:
+            for axis, size in enumerate(given.type.tensor_type.shape.dim):
+                self._symbols.setdefault(size.dim_param, (given.name, axis))
+        self._ambiguous = {name for name, count in self._defined.items() if count > 1}
+
+    def _take(self, graph: GraphProto) -> None:
+        """Take in what a graph defines and claims."""
+        inputs = {value.name: value.type for value in graph.input}
+        tensors = {each.name: each for each in graph.initializer if each.name not in inputs}
+        results = {name: node for node in graph.node for name in node.output if name}
+        self._sparse |= {
+            name for name, kind in inputs.items() if kind.HasField("sparse_tensor_type")
+        }
+        self._sparse |= {tensor.values.name for tensor in graph.sparse_initializer}
+        self._defined.update(defined_in(graph))
+        for node in graph.node:
+            for body in bodies_of(node):
+                self._states |= {value.name: (node, k) for k, value in enumerate(body.input)}
+            is_constant = (node.domain, node.op_type) == ("", "Constant")
+            for each in node.attribute if is_constant else ():
+                if each.name == "value":
+                    tensors[node.output[0]] = each.t
+                elif each.name == "sparse_value":
+                    self._sparse.add(node.output[0])
+        for value in (*graph.value_info, *graph.output, *graph.input):
+            if value.type.tensor_type.HasField("shape"):
+                self._claims.setdefault(value.name, []).append(value.type.tensor_type.shape)
+        self._constants |= tensors
+        self._producers |= results
+
+    def knows(self, kind: str, value: str) -> bool:
+        """Whether an earlier step has established this of a value."""
+        return value in self._known[kind]
+
+    def known(self, kind: str, value: str) -> Any:
+        """What an earlier step has established."""
+        require(self.knows(kind, value), f"no step gives the {kind} of '{value}'")
+        return self._known[kind][value]
+
+    def follow(self, value: str, kind: str) -> Any:
+        """What is established of a value by one more step."""
+        try:
+            rules = {"type": self._type, "shape": self._shape, "elements": self._elements}
+            require(kind in rules, "there are no such steps")
+            require(value not in self._ambiguous, "several values have this name")
+            found = rules[kind](value)
+        except Rejected as reason:
+            raise Rejected(f"the {kind} of '{value}' does not follow: {reason}") from reason
+        except Exception as error:
+            raise Rejected(f"the {kind} of '{value}' cannot be followed: {error!r}") from error
+        self._known[kind][value] = found
+        return list(found) if isinstance(found, tuple) else found
+
+    def _node(self, value: str) -> tuple[Node, int]:
+        known = value in self._producers and value not in self._ambiguous
+        require(known, "no node computes it, or several")
+        proto = self._producers[value]
+        own = (proto.domain, proto.op_type) == ("sonnx", "Broadcast")
+        require(own or not proto.domain, f"the domain {proto.domain} is not known")
+        return Node(proto, self), list(proto.output).index(value)
+
+    def _type(self, value: str) -> str:
+        if value in self._inputs:
+            return type_name(self._inputs[value].type.tensor_type.elem_type)
+        if value in self._constants:
+            return type_name(self._constants[value].data_type)
+        if value in self._states:
+            return self._type_of_state(*self._states[value])
+        node, place = self._node(value)
+        bodies = bodies_of(node.proto)
+        if not bodies:
+            return type_of(node, place)
+        # A Loop's body gives its condition first. ONNX Runtime holds types to be the same.
+        place += node.proto.op_type == "Loop"
+        types = {self.known("type", body.output[place].name) for body in bodies}
+        require(len(types) == 1, "its branches differ")
+        return str(types.pop())
+
+    def _type_of_state(self, node: NodeProto, place: int) -> str:
+        """The type of an input of a body, which has that of the operand in every step."""
+        if node.op_type == "Loop" and place < 2:
+            return ("int64", "bool")[place]
+        known = node.op_type in ("Loop", "Scan") and place < len(node.input)
+        require(known and not node.domain, f"the inputs of the body of a {node.op_type} are open")
+        return str(self.known("type", node.input[place]))
+
+    def _shape(self, value: str) -> tuple[Size, ...]:
+        sizes: Sizes
+        if value in self._inputs:
+            declared = self._inputs[value].type.tensor_type
+            # ONNX Runtime accepts every shape for an input that is declared as a scalar.
+            known = declared.HasField("shape") and declared.shape.dim
+            require(known, "its rank is not declared, or it is declared as a scalar")
+            dimensions = enumerate(declared.shape.dim)
+            sizes = tuple(self._declared(value, axis, size) for axis, size in dimensions)
+        elif value in self._constants:
+            sizes = tuple(self._constants[value].dims)
+        else:
+            node, place = self._node(value)
+            require(node.proto.op_type in SHAPES, f"a {node.proto.op_type} has no rule")
+            found = SHAPES[node.proto.op_type](node)
+            require(place < len(found), f"result {place} has no rule")
+            sizes = found[place]
+        require(all(not isinstance(s, int) or s >= 0 for s in sizes), "a size is negative")
+        return tuple(self._opened() if size is None else size for size in sizes)
+
+    def _declared(self, value: str, axis: int, dimension: Any) -> Size | None:
+        """A declared size. ONNX Runtime does not hold axes to be alike that share a name."""
+        if dimension.HasField("dim_value"):
+            return int(dimension.dim_value) if dimension.dim_value >= 0 else None
+        name = str(dimension.dim_param)
+        return name if name.isidentifier() and self._symbols[name] == (value, axis) else None
+
+    def _opened(self) -> str:
+        """A new open size, with a name that no file can declare."""
+        self._open += 1
+        return f"?{self._open}"
+
+    def _require_true_claims(self, value: str) -> None:
+        """Reject a value on whose way the file claims a size that no step establishes.
+
+        ONNX Runtime believes such claims: it computes a Shape from them, or removes a node.
+        """
+        waiting, seen = [value], set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name in seen or name in self._true:
+                continue
+            seen.add(name)
+            if name in self._claims:
+                self.require_claimed(name, self.known("shape", name))
+            if name in self._producers:
+                node = self._producers[name]
+                bodies = bodies_of(node)
+                waiting += [each.name for body in bodies for each in body.output]
+                waiting += filter(None, node.input)
+        self._true |= seen
+
+    def require_claimed(self, value: str, shape: Sequence[Size]) -> None:
+        """Reject what the file claims of the shape of a value, if that is not established."""
+        for claim in self._claims.get(value, ()):
+            # ONNX Runtime takes a negative size for an open one.
+            sizes = [
+                each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None
+                for each in claim.dim
+            ]
+            true = len(shape) == len(sizes) and all(
+                size in (None, own) for size, own in zip(sizes, shape, strict=True)
+            )
+            require(true, f"the file says that '{value}' has the shape {sizes}")
+
+    def true_shape(self, value: str) -> tuple[Size, ...]:
+        """The shape of a value on whose way the file claims nothing else."""
+        self._require_true_claims(value)
+        shape: tuple[Size, ...] = self.known("shape", value)
+        return shape
+
+    def _elements(self, value: str) -> tuple[Size, ...]:
+        if value in self._constants:
+            array = self.array(value)
+            require(array.dtype.kind in "iu", f"'{value}' has no integers")
+            return tuple(int(each) for each in array.ravel().tolist())
+        node, _ = self._node(value)
+        if node.proto.op_type == "Shape":
+            self._require_true_claims(node.name(0))
+        op_type = node.proto.op_type
+        require(op_type in ELEMENTS, f"there is no rule for the elements of a {op_type}")
+        found = ELEMENTS[op_type](node)
+        return tuple(each for each in found if each is not None)
+
+    def array(self, value: str) -> Any:
+        """The elements of a constant that lies in the file."""
+        tensor = None if value in self._ambiguous else self._constants.get(value)
+        inside = tensor is not None and tensor.data_location != TensorProto.EXTERNAL
+        require(inside, f"'{value}' is no constant inside the model")
+        return numpy_helper.to_array(tensor or TensorProto())
+
+    def is_constant(self, value: str) -> bool:
+        """Whether a value is an initializer or the result of a Constant."""
+        if value in self._constants or value in self._ambiguous:
+            return value not in self._ambiguous
+        node = self._producers.get(value)
+        return node is not None and (node.domain, node.op_type) == ("", "Constant")
+
+    def is_dense(self, value: str) -> bool:
+        """Whether a value is no sparse tensor."""
+        return value not in self._sparse
+
+    def conclude(self, output: str, rule: str) -> None:
+        """Conclude an obligation of the node that has this output, or reject it."""
+        try:
+            node, _ = self._node(output)
+            conclude(node, rule)
+        except Rejected as reason:
+            raise Rejected(
+                f"{rule} of the node of '{output}' does not follow: {reason}"
+            ) from reason
+        except Exception as error:
+            raise Rejected(
+                f"{rule} of the node of '{output}' cannot be followed: {error!r}"
+            ) from error

@@ -1,0 +1,64 @@
+"""Gives every value of a model a name of its own, where bodies beside each other share names."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import onnx
+from onnx import GraphProto
+
+from .node import bodies_of, graphs_of
+
+Names = Mapping[str, list[str]]
+"""The new names of each name, in the order of the file."""
+
+
+def defined_in(graph: GraphProto) -> list[str]:
+    """The names of the values that a graph defines, without those of its bodies."""
+    names = [value.name for value in graph.input]
+    stored = [tensor.name for tensor in graph.initializer]
+    stored += [tensor.values.name for tensor in graph.sparse_initializer]
+    names += [name for name in stored if name not in {*names}]
+    return [*names, *(name for node in graph.node for name in node.output if name)]
+
+
+def with_unique_names(model: onnx.ModelProto) -> tuple[onnx.ModelProto, Names]:
+    """Rename the values that share a name, but for the first of them.
+
+    A name that the same graph defines twice stays as it is.
+
+    Args:
+        model: The model; it is not changed.
+
+    Returns:
+        The model, or a copy if values had to be renamed; and the names of all values.
+    """
+    count = Counter(name for graph in graphs_of(model.graph) for name in {*defined_in(graph)})
+    names: dict[str, list[str]] = {}
+    if max(count.values(), default=0) > 1:
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)
+        _rename(copy.graph, {}, names, {*count})
+        return copy, names
+    return model, {name: [name] for name in count}
+
+
+def _rename(
+    graph: GraphProto, outer: Mapping[str, str], names: dict[str, list[str]], taken: set[str]
+) -> None:
+    scope = {**outer}
+    for name in dict.fromkeys(defined_in(graph)):
+        new = name
+        while name in names and new in taken:
+            new = f"{new}'"
+        taken.add(new)
+        names.setdefault(name, []).append(new)
+        scope[name] = new
+    for value in (*graph.input, *graph.initializer, *graph.output, *graph.value_info):
+        value.name = scope.get(value.name, value.name)
+    for tensor in graph.sparse_initializer:
+        tensor.values.name = scope[tensor.values.name]
+    for node in graph.node:
+        for values in (node.input, node.output):
+            values[:] = [scope.get(name, name) for name in values]
+        for body in bodies_of(node):
+            _rename(body, scope, names, taken)
