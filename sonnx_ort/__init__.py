@@ -17,9 +17,8 @@ from sonnx_ort.versions import VERSION
 
 if TYPE_CHECKING:
     from sonnx_ort import models
-    from sonnx_ort.api import check, rewrite, rewrite_file
+    from sonnx_ort.api import certify, check, rewrite, rewrite_file
     from sonnx_ort.auditing.audit import Audit, audit
-    from sonnx_ort.certificates.making import certify
     from sonnx_ort.conformity import Conformed, conform, conform_file
     from sonnx_ort.evidence.verification import Verification, verify
     from sonnx_ort.installation import SelfCheck, self_check
@@ -92,7 +91,7 @@ _MODULES = {
     "Verification": "evidence.verification",
     "Waiver": "obligations.waivers",
     "audit": "auditing.audit",
-    "certify": "certificates.making",
+    "certify": "api",
     "check": "api",
     "conform": "conformity",
     "conform_file": "conformity",

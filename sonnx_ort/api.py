@@ -1,4 +1,4 @@
-"""The public functions: `check`, `rewrite` and `rewrite_file`."""
+"""The public functions: `check`, `certify`, `rewrite` and `rewrite_file`."""
 
 import datetime as dt
 import os
@@ -9,6 +9,7 @@ from typing import Unpack, overload
 import onnx
 import onnx_ir as ir
 
+from sonnx_ort.certificates.making import Certificate, Proofs
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.cyclonedx import cyclonedx
 from sonnx_ort.evidence.making import (
@@ -33,6 +34,7 @@ from sonnx_ort.options import (
 )
 from sonnx_ort.pipeline import (
     apply,
+    certified_if_asked_for,
     conformed_if_asked_for,
     enforce,
     examine,
@@ -96,6 +98,34 @@ def check(  # noqa: PLR0913 - one for each choice
     return waived
 
 
+def certify(
+    model: str | os.PathLike[str],
+    *,
+    edition: str = "typed",
+    operators: str | Iterable[str] = DEFAULT,
+) -> Certificate:
+    """Certify the obligations of a model that are proved.
+
+    Args:
+        model: The path of the model.
+        edition: "typed" or "preliminary".
+        operators: The operators whose obligations are certified, as for `rewrite`.
+
+    Raises:
+        InvalidModel: It is no readable, valid ONNX model.
+        SonnxError: An option is unknown, or the model is rewritten: certify the original.
+    """
+    choices = Choices(choose_demands(edition, "reject", operators), Backend.NATIVE)
+    with collector_paused():
+        loaded = load(os.fspath(model), choices)
+        if loaded.native is not None or loaded.enforced:
+            raise SonnxError("the model is already rewritten; certify the original")
+        proofs = Proofs(
+            loaded.model.proto, loaded.model.graph_model.graph, examine(loaded).examination
+        )
+        return proofs.certificate(loaded.model.sha256)
+
+
 # Its order matters: protocol buffers have an untyped base, so they pass for anything.
 @overload
 def rewrite(
@@ -134,15 +164,16 @@ def rewrite(model: ModelSource, **options: Unpack[RewriteOptions]) -> onnx.Model
         return enforced.model if isinstance(model, ir.Model) else enforced.to_complete_proto()
 
 
-def rewrite_file(
+def rewrite_file(  # noqa: PLR0913 - one for each choice
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
     external_data: str = "copy",
     record: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
     force: bool = False,
     **options: Unpack[RewriteOptions],
-) -> None:
+) -> Certificate | None:
     """Rewrite a model from file to file.
 
     External data is not loaded. If the target is in the source's folder, both refer to the same
@@ -157,31 +188,52 @@ def rewrite_file(
             which is possible only if the target is in the source's folder).
         record: A second file to write: an evidence record of both models, the report and the
             changes, in CycloneDX 1.6, which `verify` reads; an existing file is replaced.
+        certificate: A further file to write: the certificate of both models. Each run then checks
+            what is proved without a certificate. It needs the native backend, and a model that is
+            rewritten as it is: `broadcast` is "reject", without `conform` and `make_explicit`.
         force: Whether the target may replace the source.
         **options: See `RewriteOptions`.
 
+    Returns:
+        The certificate, if one was written.
+
     Raises:
         SonnxError: As for `rewrite`; also if the target or the record cannot be written or would
-            replace an input file, or the external data would replace another file.
+            replace an input file, or the external data would replace another file; or if the
+            enforced model cannot be certified.
     """
     source, target = Path(source), Path(target)
     check_place(target)
     transfer = choose(Transfer, "external_data", external_data)
     choices, waivers = Choices.of(**options), options.get("waivers", ())
+    if certificate is not None:
+        choices = choices.with_certificate()
+        check_place(Path(certificate))
     with collector_paused():
         model = read(source)
         refuse_source(target, source, model.proto, force=force)
-        for written in (target,) if record is None else (target, Path(record)):
+        beside = [Path(path) for path in (record, certificate) if path is not None]
+        for written in (target, *beside):
             refuse_inputs(written, _files(waivers))
         # Only a record needs to know of operators that are not to be enforced.
         examined = examine(load(model, choices), complete=record is not None)
         conformed = conformed_if_asked_for(examined)
-        proto = apply(plan(conformed)).to_proto()
+        certified = certified_if_asked_for(conformed)
+        proto = apply(plan(certified)).to_proto()
         content = require_serializable(proto)
-        recorded: tuple[Path, str] | None = None
+        texts: list[tuple[Path, str]] = []
+        made_certificate = None
+        if certificate is not None:
+            if certified.proofs is None:
+                raise SonnxError("the model is already rewritten; certify the original")
+            check_place_of_record(Path(certificate), model.proto, source, target)
+            made_certificate = certified.proofs.certificate_of_enforced(
+                model.sha256, proto, content, choices.demands
+            )
+            texts.append((Path(certificate), made_certificate.to_json()))
         if record is not None:
             check_place_of_record(Path(record), model.proto, source, target)
-            report = examined.examination.report
+            report = (certified if choices.certified else examined).examination.report
             made = record_of_rewriting(
                 source,
                 target,
@@ -190,9 +242,11 @@ def rewrite_file(
                 content=content,
                 choices=choices,
                 conforming=conformed.changes,
+                certificate=None if made_certificate is None else made_certificate.content,
             )
-            recorded = Path(record), cyclonedx(made)
-    write_model(proto, content, source, target, transfer, recorded)
+            texts.append((Path(record), cyclonedx(made)))
+    write_model(proto, content, source, target, transfer, *texts)
+    return made_certificate
 
 
 def _files(waivers: Waivers) -> tuple[Path, ...]:

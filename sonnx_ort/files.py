@@ -172,13 +172,13 @@ def transfer_file(origin: Path, place: Path, transfer: Transfer) -> None:
         shutil.copyfile(origin, temporary)
 
 
-def write_model(  # noqa: PLR0913, PLR0917 - one for each file
+def write_model(
     proto: onnx.ModelProto,
     content: bytes,
     source: Path,
     target: Path,
     transfer: Transfer,
-    beside: tuple[Path, str] | None = None,
+    *beside: tuple[Path, str],
 ) -> None:
     """Write a model made from a file, with the external data that the target's folder lacks.
 
@@ -188,7 +188,8 @@ def write_model(  # noqa: PLR0913, PLR0917 - one for each file
         source: The file of the model that it was made from.
         target: The file to write.
         transfer: What to do with the external data.
-        beside: A text file and its content, which is written first: there is no model without it.
+        *beside: Text files and their contents, which are written first: there is no model without
+            them.
 
     Raises:
         SonnxError: A file cannot be written, or another file is in the place of external data.
@@ -204,8 +205,8 @@ def write_model(  # noqa: PLR0913, PLR0917 - one for each file
             temporary.write_bytes(content)
             for origin, copy in missing:
                 transfer_file(origin, copy, transfer)
-            if beside is not None:
-                write_text(*beside)
+            for path, text in beside:
+                write_text(path, text)
     except OSError as error:
         name = f" ({error.filename})" if error.filename else ""
         raise SonnxError(

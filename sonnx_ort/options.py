@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict, TypeVar
 
 from sonnx_ort.errors import SonnxError, did_you_mean
@@ -150,10 +150,12 @@ class Enforcement:
     Attributes:
         demands: The demands on the model.
         opset: The opset of the original model.
+        certified: Whether each run checks what is proved without a certificate.
     """
 
     demands: Demands
     opset: int
+    certified: bool = False
 
 
 class RewriteOptions(TypedDict, total=False):
@@ -200,6 +202,7 @@ class Choices:
         make_explicit: Whether to add types, shapes and default attributes that the file omits.
         waivers: The waived violations, which are not enforced.
         conform: Whether to change the model first so that it violates less.
+        certified: Whether only what is certified counts as proved.
     """
 
     demands: Demands
@@ -207,6 +210,7 @@ class Choices:
     make_explicit: bool = False
     waivers: tuple[Waiver, ...] = ()
     conform: bool = False
+    certified: bool = False
 
     @classmethod
     def of(  # noqa: PLR0913 - one for each choice
@@ -219,6 +223,7 @@ class Choices:
         make_explicit: bool = False,
         waivers: Waivers = (),
         conform: bool = False,
+        certified: bool = False,
     ) -> "Choices":
         """Convert the parameters of the API.
 
@@ -231,4 +236,21 @@ class Choices:
             make_explicit,
             read_waivers(waivers),
             conform,
+            certified,
         )
+
+    def with_certificate(self) -> "Choices":
+        """The same choices, for a model with a certificate.
+
+        Raises:
+            SonnxError: The model would be changed by more than native guards.
+        """
+        changed = self.make_explicit or self.conform
+        explicit = self.demands.broadcasting is not Broadcasting.REJECT
+        if self.backend is not Backend.NATIVE or changed or explicit:
+            raise SonnxError(
+                "a certificate needs backend 'native' and broadcast 'reject', without "
+                "make_explicit and conform; conform the model first, write it, and rewrite that "
+                "file"
+            )
+        return replace(self, certified=True)

@@ -3,6 +3,7 @@
     load     any source -> one valid graph, and what `rewrite` made of it before
     examine  every rule at every node: proved, decided in each run, or violated
     conform  on request: changes that mend what is violated, and leave every result as it is
+    certify  on request: what is proved is only what a small program follows, the rest runs decide
     plan     what a backend has to do; a model with violations is refused here
     apply    the enforced model
 
@@ -19,6 +20,7 @@ import onnx
 import onnx_ir as ir
 import onnxruntime
 
+from sonnx_ort.certificates.making import Proofs, only_certified
 from sonnx_ort.conforming.declarations import make_graph_explicit, meet_graph_rules
 from sonnx_ort.conforming.fixpoint import ConformedGraph, conform_graph
 from sonnx_ort.conforming.preview import with_mendable
@@ -74,11 +76,13 @@ class Examined:
         loaded: The model.
         examination: Its obligations; of a natively enforced one those of its original.
         changes: The changes of `conform` that it has, compared to what was loaded.
+        proofs: What of it is certified, if that is asked for.
     """
 
     loaded: Loaded
     examination: Examination
     changes: tuple[Made, ...] = ()
+    proofs: Proofs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +234,25 @@ def conformed_if_asked_for(examined: Examined) -> Examined:
     return Examined(loaded, graph.examination, tuple(graph.made))
 
 
+def certified_if_asked_for(examined: Examined) -> Examined:
+    """The model, of which only that counts as proved whose proof is certified.
+
+    Args:
+        examined: The model; one that is rewritten already stays as it is.
+
+    Raises:
+        SonnxError: A rule is not certified that no run can check.
+    """
+    loaded = examined.loaded
+    if not loaded.choices.certified or loaded.native is not None or loaded.enforced:
+        return examined
+    model = loaded.model
+    proofs = Proofs(model.proto, model.graph_model.graph, examined.examination)
+    return replace(
+        examined, examination=only_certified(examined.examination, proofs), proofs=proofs
+    )
+
+
 def preview(examined: Examined) -> Report:
     """The report, which also says of each violation how `conform` would mend it.
 
@@ -268,7 +291,8 @@ def plan(examined: Examined) -> Planned:
             f"node '{label}' is already enforced by the python backend; rewrite the original "
             "model with the native backend"
         )
-    return Planned(examined, effective, plan_enforcement(graph_model, examination, choices))
+    to_do = plan_enforcement(graph_model, examination, choices, examined.proofs)
+    return Planned(examined, effective, to_do)
 
 
 def apply(planned: Planned) -> Enforced:
@@ -304,7 +328,8 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
     Raises:
         SonnxError: As for each of the steps.
     """
-    return apply(plan(conformed_if_asked_for(examine(load(model, choices)))))
+    examined = conformed_if_asked_for(examine(load(model, choices)))
+    return apply(plan(certified_if_asked_for(examined)))
 
 
 def reference_of(model: bytes) -> onnx.ModelProto:

@@ -21,7 +21,9 @@ BELOW: dict[str, set[str]] = {
     "obligations": {"errors", "knowledge", "loading", "profile", "versions"},
     "conforming": {"errors", "knowledge", "loading", "obligations", "profile"},
     "options": {"errors", "obligations", "profile"},
+    "certificates": {"errors", "loading", "obligations", "profile"},
     "enforcing": {
+        "certificates",
         "custom_ops",
         "errors",
         "knowledge",
@@ -31,6 +33,7 @@ BELOW: dict[str, set[str]] = {
         "profile",
     },
     "pipeline": {
+        "certificates",
         "conforming",
         "enforcing",
         "errors",
@@ -39,15 +42,8 @@ BELOW: dict[str, set[str]] = {
         "options",
         "profile",
     },
-    "certificates": {
-        "errors",
-        "loading",
-        "obligations",
-        "options",
-        "pipeline",
-        "profile",
-    },
     "evidence": {
+        "certificates",
         "conforming",
         "errors",
         "files",
@@ -59,6 +55,7 @@ BELOW: dict[str, set[str]] = {
         "versions",
     },
     "api": {
+        "certificates",
         "conforming",
         "errors",
         "evidence",

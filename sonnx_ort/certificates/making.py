@@ -4,38 +4,29 @@ The analysis says what holds; the checker says what follows by its own rules. A 
 obligations of which both are true, and the steps that they need.
 """
 
+import hashlib
 import json
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.certificates.checker import (
-    FORMAT,
-    Model,
-    Rejected,
-    bodies_of,
-)
+from sonnx_ort.certificates.checker import FORMAT, Model, Rejected
+from sonnx_ort.certificates.checker.enforced import Enforced
+from sonnx_ort.certificates.checker.guards import require_guarded
+from sonnx_ort.certificates.checker.rules import rules_of
+from sonnx_ort.certificates.tracing import Step, Traced, names_of_values
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.pauses import collector_paused
-from sonnx_ort.loading.source import ReadModel, read
-from sonnx_ort.loading.traversal import subgraphs_of
+from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.obligation import Obligation
-from sonnx_ort.options import DEFAULT, Backend, Choices, choose_demands
-from sonnx_ort.pipeline import examine, load
+from sonnx_ort.profile.operand import Operand
+from sonnx_ort.profile.options import Demands
 from sonnx_ort.profile.rule import Status
 
-_MOST_ELEMENTS = 64
-"""Longer vectors are no shapes, axes or indices."""
-
-_KINDS = ("type", "shape", "elements")
-
-Step = tuple[str, str]
-"""A value, and what is claimed of it."""
+Entry = list[str]
+"""An output of a node, and the id of a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,182 +45,201 @@ class Certificate:
         content: The certificate, as `checker` reads it from JSON.
         obligations: The obligations that it proves.
         uncertified: The obligations that are proved without it.
+        unknown: Of a certificate with an enforced model, the obligations that are left to guards
+            of which the checker knows no form.
     """
 
     content: dict[str, Any]
     obligations: tuple[Obligation, ...]
     uncertified: tuple[Uncertified, ...]
+    unknown: tuple[Uncertified, ...] = ()
 
     def to_json(self) -> str:
         """The certificate as the text of a file, with a step in a line."""
-        head = {k: v for k, v in self.content.items() if not isinstance(v, list)}
-        lists = (
-            f'"{name}": [\n'
-            + ",\n".join(json.dumps(each, ensure_ascii=False) for each in self.content[name])
-            + "\n]"
-            for name in ("steps", "obligations")
-        )
-        fields = (f'"{name}": {json.dumps(value)}' for name, value in head.items())
-        return "{\n" + ",\n".join((*fields, *lists)) + "\n}\n"
+        entries = []
+        for name, value in self.content.items():
+            text = json.dumps(value, ensure_ascii=False)
+            if isinstance(value, list) and name != "operators":
+                lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in value)
+                text = f"[\n{lines}\n]"
+            entries.append(f'"{name}": {text}')
+        return "{\n" + ",\n".join(entries) + "\n}\n"
 
 
-def certify(
-    model: str | os.PathLike[str],
-    *,
-    edition: str = "typed",
-    operators: str | Iterable[str] = DEFAULT,
-) -> Certificate:
-    """Certify the obligations of a model that are proved.
+class Proofs:
+    """What is proved of the nodes of a model, and what of it the checker follows.
 
-    Args:
-        model: The path of the model.
-        edition: "typed" or "preliminary".
-        operators: The operators whose obligations are certified, as for `rewrite`.
-
-    Raises:
-        InvalidModel: It is no readable, valid ONNX model.
-        SonnxError: An option is unknown, or the model is rewritten: certify the original.
+    Attributes:
+        uncertified: The obligations that are proved, and that the checker does not follow.
     """
-    choices = Choices(choose_demands(edition, "reject", operators), Backend.NATIVE)
-    with collector_paused():
-        source = read(os.fspath(model))
-        loaded = load(source, choices)
-        if loaded.native is not None or loaded.enforced:
-            raise SonnxError("the model is already rewritten; certify the original")
-        nodes = examine(loaded).examination.nodes
-    proved = [
-        (next(output for output in node.target.node.outputs if output.name), obligation)
-        for node in nodes
-        for obligation in node.found
-        if obligation.status is Status.PROVED
-    ]
-    return _certified(source, loaded.model.graph_model.graph, proved)
 
+    def __init__(self, proto: onnx.ModelProto, graph: ir.Graph, examination: Examination) -> None:
+        """Try every proof.
 
-def _certified(
-    source: ReadModel, graph: ir.Graph, proved: Sequence[tuple[ir.Value, Obligation]]
-) -> Certificate:
-    proto = source.proto
-    made: dict[str, Any] = {
-        "format": FORMAT,
-        "model": source.sha256,
-        "steps": [],
-        "obligations": [],
-    }
-    certified: list[Obligation] = []
-    uncertified: list[Uncertified] = []
-    try:
-        traced = Traced(proto)
-    except Rejected as error:
-        return Certificate(made, (), tuple(Uncertified(each, str(error)) for _, each in proved))
-    traced.try_all()
-    needed: set[Step] = set()
-    names = names_of_values(graph, traced)
-    for value, obligation in proved:
+        Args:
+            proto: The model.
+            graph: Its canonical graph.
+            examination: The examination of that graph.
+        """
+        self._proto = proto
+        self._needed: set[Step] = set()
+        self._concluded: list[Entry] = []
+        self._open: list[tuple[Entry, Obligation]] = []
+        self._waived: list[Entry] = []
+        self._certified: list[Obligation] = []
+        self.uncertified: list[Uncertified] = []
+        self._traced: Traced | None = None
+        self._reason = ""
+        self._names: dict[ir.Value, str] = {}
         try:
-            output = names.get(value, str(value.name))
-            needed |= traced.needed_for(output, obligation.rule.id)
+            self._traced = Traced(proto)
+            self._traced.try_all()
+            self._names = names_of_values(graph, self._traced)
         except Rejected as error:
-            uncertified.append(Uncertified(obligation, str(error.__cause__)))
-            continue
-        certified.append(obligation)
-        made["obligations"].append([output, obligation.rule.id])
-    model = Model(proto)
-    steps = [step for step in traced.steps if step in needed]
-    made["steps"] = [[*step, model.follow(*step)] for step in steps]
-    return Certificate(made, tuple(certified), tuple(uncertified))
+            self._reason = str(error)
+        for node in examination.nodes:
+            value = next(output for output in node.target.node.outputs if output.name)
+            for obligation in node.found:
+                self._try(self._names.get(value, str(value.name)), obligation)
 
-
-def names_of_values(graph: ir.Graph, model: Model) -> dict[ir.Value, str]:
-    """The names that the checker gives to the values of the canonical graph."""
-    values: dict[str, list[ir.Value]] = {}
-    for inner in _every_graph(graph):
-        own = (*inner.inputs, *inner.initializers.values())
-        for value in dict.fromkeys((*own, *(output for node in inner for output in node.outputs))):
-            values.setdefault(str(value.name), []).append(value)
-    pairs = ((found, model.names.get(name, ())) for name, found in values.items())
-    # What an inlined function defines, the checker does not see.
-    known = (zip(*pair, strict=True) for pair in pairs if len(pair[0]) == len(pair[1]))
-    return dict(chain.from_iterable(known))
-
-
-def _every_graph(graph: ir.Graph) -> Iterator[ir.Graph]:
-    yield graph
-    for node in graph:
-        for body in subgraphs_of(node):
-            yield from _every_graph(body)
-
-
-def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:
-    """Steps for all values of a graph, those of bodies before those of their nodes.
-
-    Args:
-        graph: The graph.
-        model: The model in which they are taken, one by one.
-    """
-    names = [tensor.name for tensor in graph.initializer]
-    yield from _steps_of([*(value.name for value in graph.input), *names], model)
-    for node in graph.node:
-        for body in bodies_of(node):
-            yield from candidates(body, model)
-        yield from _steps_of(filter(None, node.output), model)
-
-
-def _steps_of(values: Iterable[str], model: Model) -> Iterator[Step]:
-    for value in values:
-        yield from ((value, kind) for kind in _KINDS if kind != "elements" or _few(model, value))
-
-
-def _few(model: Model, value: str) -> bool:
-    """Whether a value may be a shape, axes or indices."""
-    if not model.knows("type", value) or not model.knows("shape", value):
-        return False
-    shape = model.known("shape", value)
-    size = shape[0] if shape else 1
-    integers = model.known("type", value) in ("int32", "int64")
-    return integers and len(shape) < 2 and isinstance(size, int) and size <= _MOST_ELEMENTS
-
-
-class Traced(Model):
-    """A model that keeps in mind on which steps each step rests."""
-
-    def __init__(self, model: onnx.ModelProto) -> None:
-        super().__init__(model)
-        self.steps: dict[Step, set[Step]] = {}
-        self._used: set[Step] = set()
-
-    def known(self, kind: str, value: str) -> Any:
-        """What an earlier step has established, which is kept in mind."""
-        found = super().known(kind, value)
-        self._used.add((value, kind))
-        return found
-
-    def try_all(self) -> None:
-        """Take every step that follows."""
-        for step in candidates(self.proto.graph, self):
-            self.try_step(step)
-
-    def try_step(self, step: Step) -> None:
-        """Take a step if it follows."""
-        self._used = set()
-        try:
-            self.follow(*step)
-        except Rejected:
+    def _try(self, output: str, obligation: Obligation) -> None:
+        entry, proved = [output, obligation.rule.id], obligation.status is Status.PROVED
+        if obligation.status is Status.VIOLATED:
+            self._waived.append(entry)
             return
-        self.steps[step] = set(self._used)
+        reason = self._reason
+        if self._traced is not None:
+            try:
+                self._needed |= self._traced.needed_for(*entry)
+            except Rejected as error:
+                reason = str(error.__cause__)
+            else:
+                self._concluded.append(entry)
+                self._certified += [obligation] if proved else []
+                return
+        self._open.append((entry, obligation))
+        self.uncertified += [Uncertified(obligation, reason)] if proved else []
 
-    def needed_for(self, output: str, rule: str) -> set[Step]:
-        """The steps on which an obligation rests.
+    def certified(self, value: ir.Value | None, operand: Operand) -> Operand:
+        """An operand, of whose shape only that is known which is certified.
+
+        Args:
+            value: The value of the canonical graph.
+            operand: What the analysis knows of it.
+        """
+        name = "" if value is None else self._names.get(value, "")
+        if operand.shape is None or self._traced is None:
+            return replace(operand, shape=None)
+        found = self._traced.known("shape", name) if self._traced.knows("shape", name) else ()
+        if len(found) != len(operand.shape):
+            return replace(operand, shape=None)
+        numbers = (size if isinstance(size, int) else None for size in found)
+        return replace(operand, shape=tuple(numbers))
+
+    def shape_named(self, name: str) -> tuple[int | None, ...] | None:
+        """The certified shape of the only value of this name; None if there is none."""
+        traced = self._traced
+        if traced is None or len(traced.names.get(name, ())) != 1:
+            return None
+        found = traced.known("shape", name) if traced.knows("shape", name) else None
+        if found is None:
+            return None
+        return tuple(size if isinstance(size, int) else None for size in found)
+
+    def certificate(self, sha256: str) -> Certificate:
+        """The certificate of the model alone.
+
+        Args:
+            sha256: The digest of its file.
+        """
+        made = {**self._head(sha256, self._needed), "obligations": self._concluded}
+        return Certificate(made, tuple(self._certified), tuple(self.uncertified))
+
+    def certificate_of_enforced(
+        self, sha256: str, enforced: onnx.ModelProto, content: bytes, demands: Demands
+    ) -> Certificate:
+        """The certificate of a model and of what enforces it.
+
+        Args:
+            sha256: The digest of the model's file.
+            enforced: The enforced model.
+            content: Its file.
+            demands: What it enforces.
 
         Raises:
-            Rejected: It does not follow.
+            SonnxError: The checker does not know the enforced model as its original and guards.
         """
-        self._used = set()
-        self.conclude(output, rule)
-        needed: set[Step] = set()
-        waiting = set(self._used)
-        while waiting:
-            step = waiting.pop()
-            needed.add(step)
-            waiting |= self.steps[step] - needed
-        return needed
+        traced = self._traced
+        if traced is None:
+            raise SonnxError(f"the model cannot be certified: {self._reason}")
+        traced.forget()
+        guarded: list[Entry] = []
+        unknown: list[Uncertified] = []
+        try:
+            beside = Enforced(traced, enforced)
+            for output, _ in (*self._concluded, *self._waived):
+                rules_of(traced.node(output), demands.edition.value)
+        except Rejected as error:
+            raise SonnxError(f"the enforced model cannot be certified: {error}") from error
+        for (output, rule), obligation in self._open:
+            try:
+                require_guarded(traced.node(output), beside, output, rule)
+                guarded.append([output, rule])
+            except Rejected as error:
+                unknown.append(Uncertified(obligation, str(error)))
+        left = [entry for entry, _ in self._open if entry not in guarded]
+        made = {
+            **self._head(sha256, self._needed | traced.needed()),
+            "obligations": self._concluded,
+            "enforced": hashlib.sha256(content).hexdigest(),
+            "edition": demands.edition.value,
+            "operators": sorted(demands.operators),
+            "guarded": guarded,
+            "waived": self._waived,
+            "unknown": left,
+        }
+        return Certificate(made, tuple(self._certified), tuple(self.uncertified), tuple(unknown))
+
+    def _head(self, sha256: str, needed: Set[Step]) -> dict[str, Any]:
+        head: dict[str, Any] = {"format": FORMAT, "model": sha256, "steps": []}
+        if self._traced is not None:
+            model = Model(self._proto)
+            steps = (step for step in self._traced.steps if step in needed)
+            head["steps"] = [[*step, model.follow(*step)] for step in steps]
+        return head
+
+
+def only_certified(examination: Examination, proofs: Proofs) -> Examination:
+    """Leave to the run what is proved and not certified.
+
+    Args:
+        examination: The examination of a model.
+        proofs: What is proved of it.
+
+    Raises:
+        SonnxError: A rule is not certified that no run can check.
+    """
+    changed: dict[int, Obligation] = {}
+    for each in proofs.uncertified:
+        obligation = each.obligation
+        if not obligation.rule.in_run:
+            raise SonnxError(
+                f"{obligation.place}: {obligation.rule.id} is proved, but its proof is not "
+                f"certified ({each.reason}), and no run can check it; rewrite without a certificate"
+            )
+        evidence = f"{obligation.evidence}; the proof is not certified: {each.reason}"
+        changed[id(obligation)] = replace(obligation, status=Status.RUNTIME, evidence=evidence)
+
+    def left(obligations: Iterable[Obligation]) -> tuple[Obligation, ...]:
+        return tuple(changed.get(id(each), each) for each in obligations)
+
+    nodes = (
+        replace(
+            node,
+            obligations=left(node.obligations),
+            operands=tuple(map(proofs.certified, node.target.inputs, node.operands)),
+        )
+        for node in examination.nodes
+    )
+    report = replace(examination.report, obligations=left(examination.report.obligations))
+    return replace(examination, nodes=tuple(nodes), report=report)

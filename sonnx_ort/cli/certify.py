@@ -30,6 +30,7 @@ app = subcommand()
     epilog=examples(
         "sonnx-ort certify model.onnx -o certificate.json",
         "sonnx-ort certify model.onnx --check certificate.json",
+        "sonnx-ort certify model.onnx --check certificate.json --enforced enforced.onnx",
     ),
 )
 def certify(
@@ -40,6 +41,10 @@ def certify(
     check: Annotated[
         Path | None,
         typer.Option("--check", metavar="FILE", help="Check this certificate; write no file."),
+    ] = None,
+    enforced: Annotated[
+        Path | None,
+        typer.Option("--enforced", metavar="FILE", help="The enforced model of the certificate."),
     ] = None,
     operators: OperatorsOption = DEFAULT,
     edition: EditionOption = Edition.TYPED,
@@ -61,8 +66,13 @@ def certify(
     with errors_as_sentences():
         if (output is None) is (check is None):
             raise SonnxError("give either -o FILE or --check FILE")
+        if enforced is not None and check is None:
+            raise SonnxError(
+                "--enforced needs --check; `sonnx-ort rewrite --certificate` writes a certificate "
+                "of an enforced model"
+            )
         if check is not None:
-            _check(model, check, quiet=quiet)
+            _check(model, check, enforced, quiet=quiet)
         elif output is not None:
             _write(model, output, edition, operators, verbose=verbose, quiet=quiet)
 
@@ -70,7 +80,7 @@ def certify(
 def _write(
     model: Path, output: Path, edition: Edition, operators: str, *, verbose: bool, quiet: bool
 ) -> None:
-    from sonnx_ort.certificates.making import certify as certify_model
+    from sonnx_ort.api import certify as certify_model
 
     check_place(output)
     refuse_inputs(output, [model])
@@ -88,13 +98,14 @@ def _write(
         raise typer.Exit(ExitStatus.VIOLATED)
 
 
-def _check(model: Path, certificate: Path, *, quiet: bool) -> None:
+def _check(model: Path, certificate: Path, enforced: Path | None, *, quiet: bool) -> None:
     from sonnx_ort.certificates.checker import Rejected
     from sonnx_ort.certificates.checker import check as check_certificate
 
     try:
         text = certificate.read_text(encoding="utf-8")
-        accepted = check_certificate(model.read_bytes(), json.loads(text))
+        beside = None if enforced is None else enforced.read_bytes()
+        accepted = check_certificate(model.read_bytes(), json.loads(text), beside)
     except Rejected as error:
         typer.echo(f"{certificate}: rejected: {error}", err=True)
         raise typer.Exit(ExitStatus.VIOLATED) from error

@@ -36,6 +36,7 @@ app = subcommand()
         "sonnx-ort rewrite model.onnx -o enforced.onnx --record record.json",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --waivers waivers.toml",
         "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --operators all",
+        "sonnx-ort rewrite model.onnx -o enforced.onnx --backend native --certificate c.json",
     ),
 )
 def rewrite(
@@ -59,6 +60,14 @@ def rewrite(
     ] = Transfer.COPY,
     waivers: WaiversOption = None,
     record: RecordOption = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            "--certificate",
+            metavar="FILE",
+            help="Also write a certificate of both models; needs --backend native.",
+        ),
+    ] = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
     _show: ShowSettingsOption = False,
@@ -71,7 +80,7 @@ def rewrite(
     from sonnx_ort.cli.batch import working_on
 
     with errors_as_sentences(), working_on(str(model), quiet=quiet):
-        rewrite_file(
+        certified = rewrite_file(
             model,
             output,
             edition=edition,
@@ -83,6 +92,7 @@ def rewrite(
             external_data=external_data,
             waivers=waivers or (),
             record=record,
+            certificate=certificate,
             force=force,
         )
     if not quiet:
@@ -90,3 +100,12 @@ def rewrite(
         typer.echo(f"{output}: written; it enforces the profile in every run{but}")
         if record is not None:
             typer.echo(f"{record}: written; `sonnx-ort verify {output} {record}` compares it")
+        if certified is not None:
+            counts = {
+                name: len(certified.content[name]) for name in ("obligations", "guarded", "unknown")
+            }
+            left = f", {counts['unknown']:,} left to unknown guards" if counts["unknown"] else ""
+            typer.echo(
+                f"{certificate}: written; {counts['obligations']:,} obligations by proof, "
+                f"{counts['guarded']:,} by guards{left}"
+            )

@@ -6,6 +6,7 @@ from itertools import chain
 
 import onnx_ir as ir
 
+from sonnx_ort.certificates.making import Proofs
 from sonnx_ort.enforcing.backend import EnforcingBackend
 from sonnx_ort.enforcing.broadcasting import (
     expand_operands,
@@ -22,7 +23,7 @@ from sonnx_ort.enforcing.nodes import (
 )
 from sonnx_ort.enforcing.python.backend import PythonBackend
 from sonnx_ort.enforcing.scan_outputs import declared_outputs, keep_rank
-from sonnx_ort.enforcing.value_info import declare_output, drop_unproved_sizes
+from sonnx_ort.enforcing.value_info import declare_only, declare_output, drop_unproved_sizes
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import differing_operators
 from sonnx_ort.loading.traversal import every_node
@@ -51,6 +52,7 @@ class Plan:
         kept: The nodes whose standard operator needs no enforcement.
         opset: The opset that enforcement needs; 0 if there is nothing to enforce.
         finite: The values that each run has to check to be finite.
+        proofs: What is certified, if that is asked for: no other shape is declared.
     """
 
     examination: Examination
@@ -58,6 +60,7 @@ class Plan:
     kept: Container[ir.Node]
     opset: int
     finite: Places = ()
+    proofs: Proofs | None = None
 
     @property
     def changes(self) -> bool:
@@ -65,7 +68,9 @@ class Plan:
         return self.opset > 0
 
 
-def plan_enforcement(model: ir.Model, examination: Examination, choices: Choices) -> Plan:
+def plan_enforcement(
+    model: ir.Model, examination: Examination, choices: Choices, proofs: Proofs | None = None
+) -> Plan:
     """Plan how to enforce a canonical model that has no violations except waived ones."""
     backend, nodes = _BACKENDS[choices.backend], examination.nodes
     checked = examination.checked_values
@@ -75,7 +80,7 @@ def plan_enforcement(model: ir.Model, examination: Examination, choices: Choices
         return Plan(examination, choices, kept, 0)
     of_nodes = (_oldest_opset(examined, backend) for examined in nodes)
     opset = max(chain(of_nodes, map(backend.oldest_opset_with_finite, checked)))
-    return Plan(examination, choices, kept, opset, places_of(checked))
+    return Plan(examination, choices, kept, opset, places_of(checked), proofs)
 
 
 def apply_plan(model: ir.Model, plan: Plan) -> None:
@@ -94,7 +99,9 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     replaced = frozenset() if native else choices.demands.operators.intersection(checked)
     declared = declared_outputs(model.graph)
     drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination.nodes))
-    backend = kind(model, Enforcement(choices.demands, before))
+    if plan.proofs is not None:
+        declare_only(model, plan.proofs.shape_named)
+    backend = kind(model, Enforcement(choices.demands, before, choices.certified))
     for output in (output for output in declared if output.value.shape is None):
         for passed in keep_rank(output, examination.facts, backend.nodes):
             backend.record(passed)
@@ -106,10 +113,17 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
         else:
             backend.enforce(examined)
     check_finite_values(model, backend, plan.finite)
+    if plan.proofs is not None:
+        # Results that were declared on the way.
+        declare_only(model, plan.proofs.shape_named)
     if FINITE_VALUES in choices.demands.operators and not native:
-        for node in every_node(model.graph):
-            if node not in original:
-                node.metadata_props[ADDED] = "true"
+        _mark_added(model, original)
+
+
+def _mark_added(model: ir.Model, original: Container[ir.Node]) -> None:
+    for node in every_node(model.graph):
+        if node not in original:
+            node.metadata_props[ADDED] = "true"
 
 
 def _lower_broadcast(backend: EnforcingBackend, examined: ExaminedNode) -> None:

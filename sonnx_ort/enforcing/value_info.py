@@ -1,7 +1,7 @@
 """The types and shapes that a rewritten model declares: only what is proved."""
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import chain
 
 import onnx_ir as ir
@@ -157,6 +157,29 @@ def drop_unproved_sizes(
             value.shape = _sizes(known)
         else:
             _open_sizes(value, value.shape, known)
+
+
+def declare_only(
+    model: ir.Model, shape_named: Callable[[str], Sequence[int | None] | None]
+) -> None:
+    """Declare no other sizes than those that are known, in place.
+
+    Inputs keep their declarations, because ONNX Runtime holds them; so do results of a Scan's body,
+    because it does not run without.
+
+    Args:
+        model: The model.
+        shape_named: Gives the known shape of the value of a name; None if it is not known.
+    """
+    kept = {*model.graph.inputs, *_checked_by_scan(model.graph)}
+    for value in defined_values(model.graph):
+        if value in kept or value.shape is None or value.is_initializer():
+            continue
+        known = shape_named(str(value.name))
+        if known is None or len(known) != len(value.shape):
+            value.shape = None
+        else:
+            _open_sizes(value, value.shape, tuple(known))
 
 
 def _not_mergeable(

@@ -184,6 +184,8 @@ def _declarations(record: Record) -> Json:
         evidence.append(_report(REPORT_OF_REWRITTEN, record.rewritten))
     evidence.extend(_change(n, change) for n, change in enumerate(record.changes, start=1))
     evidence.extend(_mending(n, mending) for n, mending in enumerate(record.mendings, start=1))
+    if record.certificate is not None:
+        evidence.append(_certificate(record.certificate))
     evidence.extend(_audit(n, audit) for n, audit in enumerate(record.audits, start=1))
     claims = []
     waivers: dict[str, str] = {}
@@ -280,6 +282,16 @@ def _audit(number: int, audit: Document) -> Json:
         "description": f"Nodes of one run by what their results are: {found}. Run: "
         f"{audit['source']}.",
         "data": [_attached("audit.json", audit)],
+    }
+
+
+def _certificate(certificate: Document) -> Json:
+    return {
+        "bom-ref": "certificate:1",
+        "propertyName": NAMESPACE + "certificate",
+        "description": "The proofs of the obligations that hold in every run, which "
+        "sonnx_ort/certificates/checker follows.",
+        "data": [_attached("certificate.json", certificate)],
     }
 
 

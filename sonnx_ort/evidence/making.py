@@ -29,7 +29,7 @@ from sonnx_ort.obligations.report import Report
 from sonnx_ort.obligations.waivers import Waiver, waivers_to_json
 from sonnx_ort.obligations.waiving import mark
 from sonnx_ort.options import Backend, Choices
-from sonnx_ort.pipeline import examine, load
+from sonnx_ort.pipeline import certified_if_asked_for, examine, load
 from sonnx_ort.profile.options import Demands
 
 
@@ -69,6 +69,7 @@ def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
     content: bytes,
     choices: Choices,
     conforming: Sequence[Made] = (),
+    certificate: Document | None = None,
 ) -> Record:
     """Make the record of a rewrite.
 
@@ -86,6 +87,8 @@ def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
     }
     if choices.conform:
         made_of["conform"] = "true"
+    if choices.certified:
+        made_of["certified"] = "true"
     if choices.waivers:
         made_of["waivers"] = waivers_to_json(choices.waivers)
     original = _analysis(source, model, report, choices.waivers)
@@ -96,6 +99,7 @@ def record_of_rewriting(  # noqa: PLR0913 - both models, and what was found
         analyse(target, made, choices, original.files.external),
         changes(model.proto, made.proto),
         mendings(conforming),
+        certificate=certificate,
     )
 
 
@@ -127,8 +131,8 @@ def analyse(
     Raises:
         SonnxError: As for `check`, or a file cannot be read.
     """
-    report = examine(load(model, choices), complete=True).examination.report
-    return _analysis(path, model, report, choices.waivers, known)
+    examined = certified_if_asked_for(examine(load(model, choices), complete=True))
+    return _analysis(path, model, examined.examination.report, choices.waivers, known)
 
 
 def _analysis(

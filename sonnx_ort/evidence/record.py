@@ -138,6 +138,7 @@ class Record:
         changes: The nodes in which the two differ.
         mendings: The changes of `conform` among them, in the order in which they were made.
         audits: The audits of runs of the model, as `docs/audit.md` documents them.
+        certificate: The certificate of both models, as `docs/certificates.md` documents it.
     """
 
     options: Mapping[str, str]
@@ -147,6 +148,7 @@ class Record:
     changes: tuple[Change, ...] = ()
     mendings: tuple[Mending, ...] = ()
     audits: tuple[Document, ...] = ()
+    certificate: Document | None = None
 
     def checked_in_runs(self) -> frozenset[Place]:
         """The rules that each run of the rewritten model checks, by its own analysis."""

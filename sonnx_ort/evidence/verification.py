@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sonnx_ort.certificates.checker import Rejected
+from sonnx_ort.certificates.checker import check as check_certificate
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.evidence.changes import Change, changes
 from sonnx_ort.evidence.cyclonedx import (
@@ -40,6 +42,7 @@ from sonnx_ort.obligations.waiving import recorded_waivers
 from sonnx_ort.options import Choices
 from sonnx_ort.pipeline import (
     apply,
+    certified_if_asked_for,
     conformed_if_asked_for,
     examine,
     load,
@@ -124,6 +127,7 @@ def _record(document: _Part) -> Record:
             for _, content in _attachments(document, "mending")
         ),
         audits=tuple(content for _, content in _attachments(document, "audit")),
+        certificate=next((c for _, c in _attachments(document, "certificate")), None),
     )
 
 
@@ -245,15 +249,15 @@ def _differences(
     yield from differing_obligations(recorded, today)
     yield from differing_surroundings(recorded, today)
     if recorded_as is RecordedAs.ORIGINAL and stored.rewritten is not None:
-        yield from _differing_rewriting(model, stored, stored.rewritten, choices)
+        yield from _differing_rewriting(path, model, stored, stored.rewritten, choices)
 
 
 def _differing_rewriting(
-    model: ReadModel, stored: Record, recorded: Analysis, choices: Choices
+    path: Path, model: ReadModel, stored: Record, recorded: Analysis, choices: Choices
 ) -> Iterator[str]:
     try:
         conformed = conformed_if_asked_for(examine(load(model, choices)))
-        proto = apply(plan(conformed)).to_proto()
+        proto = apply(plan(certified_if_asked_for(conformed))).to_proto()
         content = require_serializable(proto)
     except SonnxError as error:
         yield f"the model cannot be rewritten today: {error}"
@@ -267,6 +271,11 @@ def _differing_rewriting(
         yield from differing_changes(stored.changes, changes(model.proto, proto))
         today = mendings(conformed.changes)
         yield from _only_in_one("mending", map(str, stored.mendings), map(str, today))
+    if stored.certificate is not None:
+        try:
+            check_certificate(path.read_bytes(), stored.certificate, content)
+        except (Rejected, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+            yield f"the certificate is rejected: {error}"
 
 
 def _expired(recorded: Analysis) -> Iterator[str]:
@@ -294,6 +303,7 @@ def _choices(stored: Record) -> Choices:
         make_explicit=options.get("make_explicit") == "true",
         waivers=recorded_waivers(options, "waivers"),
         conform=options.get("conform") == "true",
+        certified=options.get("certified") == "true",
     )
 
 

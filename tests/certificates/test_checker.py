@@ -13,9 +13,9 @@ import onnx
 import pytest
 
 from sonnx_ort import models
+from sonnx_ort.api import certify
 from sonnx_ort.certificates import checker
 from sonnx_ort.certificates.checker import Rejected, check
-from sonnx_ort.certificates.making import certify
 from support.child import run_program
 from support.graphs import parse
 

@@ -1,4 +1,4 @@
-"""Checks a certificate: `python -m checker model.onnx certificate.json`."""
+"""Checks a certificate: `python -m checker model.onnx certificate.json [enforced.onnx]`."""
 
 import json
 import sys
@@ -11,9 +11,10 @@ from .sizes import Rejected
 
 def main(arguments: Sequence[str]) -> int:
     """Check the certificate of a model; the exit status is 0, or 1 if it is rejected."""
-    model, certificate = map(Path, arguments)
+    model, certificate, *enforced = map(Path, arguments)
     try:
-        print(check(model.read_bytes(), json.loads(certificate.read_text(encoding="utf-8"))))
+        contents = (model.read_bytes(), json.loads(certificate.read_text(encoding="utf-8")))
+        print(check(*contents, *(path.read_bytes() for path in enforced)))
     except (Rejected, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         print(f"rejected: {error}", file=sys.stderr)
         return 1

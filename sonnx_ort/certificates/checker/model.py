@@ -32,11 +32,11 @@ class Model:
         self._producers: dict[str, NodeProto] = {}
         self._states: dict[str, tuple[NodeProto, int]] = {}
         self._sparse: set[str] = set()
-        self._claims: dict[str, list[onnx.TensorShapeProto]] = {}
         self._true: set[str] = set()
         self._defined = Counter[str]()
         for graph in graphs_of(self.proto.graph):
             self._take(graph)
+        self._claims = claimed_shapes(self.proto)
         self._inputs = {value.name: value for value in self.proto.graph.input}
         self._symbols: dict[str, tuple[str, int]] = {}
         for given in self.proto.graph.input:
@@ -63,9 +63,6 @@ class Model:
                     tensors[node.output[0]] = each.t
                 elif each.name == "sparse_value":
                     self._sparse.add(node.output[0])
-        for value in (*graph.value_info, *graph.output, *graph.input):
-            if value.type.tensor_type.HasField("shape"):
-                self._claims.setdefault(value.name, []).append(value.type.tensor_type.shape)
         self._constants |= tensors
         self._producers |= results
 
@@ -179,16 +176,8 @@ class Model:
 
     def require_claimed(self, value: str, shape: Sequence[Size]) -> None:
         """Reject what the file claims of the shape of a value, if that is not established."""
-        for claim in self._claims.get(value, ()):
-            # ONNX Runtime takes a negative size for an open one.
-            sizes = [
-                each.dim_value if each.HasField("dim_value") and each.dim_value >= 0 else None
-                for each in claim.dim
-            ]
-            true = len(shape) == len(sizes) and all(
-                size in (None, own) for size, own in zip(sizes, shape, strict=True)
-            )
-            require(true, f"the file says that '{value}' has the shape {sizes}")
+        for sizes in self._claims.get(value, ()):
+            require_claim(value, sizes, shape)
 
     def true_shape(self, value: str) -> tuple[Size, ...]:
         """The shape of a value on whose way the file claims nothing else."""
@@ -227,6 +216,10 @@ class Model:
         """Whether a value is no sparse tensor."""
         return value not in self._sparse
 
+    def node(self, output: str) -> Node:
+        """The node that has this output."""
+        return self._node(output)[0]
+
     def conclude(self, output: str, rule: str) -> None:
         """Conclude an obligation of the node that has this output, or reject it."""
         try:
@@ -240,3 +233,31 @@ class Model:
             raise Rejected(
                 f"{rule} of the node of '{output}' cannot be followed: {error!r}"
             ) from error
+
+
+def claimed_shapes(model: onnx.ModelProto) -> dict[str, list[list[int | None]]]:
+    """The shapes that a file claims of values, by name; None for a size that it leaves open."""
+    claims: dict[str, list[list[int | None]]] = {}
+    for graph in graphs_of(model.graph):
+        for value in (*graph.value_info, *graph.output, *graph.input):
+            if value.type.tensor_type.HasField("shape"):
+                dimensions = value.type.tensor_type.shape.dim
+                # ONNX Runtime takes a negative size for an open one.
+                known = [d.HasField("dim_value") and d.dim_value >= 0 for d in dimensions]
+                sizes = zip(dimensions, known, strict=True)
+                claim = [d.dim_value if is_known else None for d, is_known in sizes]
+                claims.setdefault(value.name, []).append(claim)
+    return claims
+
+
+def require_claim(value: str, claim: Sequence[int | None], shape: Sequence[Size]) -> None:
+    """Reject a claim that is not established.
+
+    Args:
+        value: The name of the value.
+        claim: The sizes that a file claims of it.
+        shape: What is known of its shape.
+    """
+    pairs = zip(claim, shape, strict=False)
+    true = len(claim) == len(shape) and all(size in (None, own) for size, own in pairs)
+    require(true, f"the file says that '{value}' has the shape {[*claim]}")

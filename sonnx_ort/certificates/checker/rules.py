@@ -329,20 +329,21 @@ _TYPES: Mapping[str, Mapping[str, frozenset[str]]] = {
     "Sigmoid Tanh Exp Sin LeakyRelu Softmax": {"float": _SINGLES},
     "Relu": {"float": _SINGLES, "int": _SIGNED},
 }  # fmt: skip
+
+FAMILIES = {name: families for names, families in _TYPES.items() for name in names.split()}
 """The types of operators whose operands have the same type, by family; R2 of each."""
 
 
 def _common_rules() -> Mapping[str, Demand]:
     """The rules of one pattern: one type, one shape, no sparse tensor."""
     rules: dict[str, Demand] = {}
-    for operators, families in _TYPES.items():
-        for operator in operators.split():
-            places = {"Where": (1, 2), "Clip": (0, 1, 2)}.get(operator, ())
-            for family, admitted in families.items():
-                rules[f"{operator}.{family}.R2"] = _types(admitted, *places)
-                rules[f"{operator}.{family}.RG1"] = _dense
-                if operator in BROADCASTING:
-                    rules[f"{operator}.{family}.R1"] = _one_shape
+    for operator, families in FAMILIES.items():
+        places = {"Where": (1, 2), "Clip": (0, 1, 2)}.get(operator, ())
+        for family, admitted in families.items():
+            rules[f"{operator}.{family}.R2"] = _types(admitted, *places)
+            rules[f"{operator}.{family}.RG1"] = _dense
+            if operator in BROADCASTING:
+                rules[f"{operator}.{family}.R1"] = _one_shape
     return rules
 
 
@@ -360,6 +361,8 @@ _CONVOLUTION: Mapping[str, Demand] = {
 }
 
 _NO_ZERO = lambda value, _: value != 0  # noqa: E731
+
+_FAMILIES = {"float": FLOATS, "int": INTEGERS, "bool": _BOOL}
 
 RULES: Mapping[str, Demand] = {
     **_common_rules(),
@@ -479,6 +482,48 @@ HELD = frozenset(
     }
 )
 """The rules that ONNX Runtime holds."""
+
+
+NOT_CONCLUDED = frozenset({"Pow.int.C2", "Softmax.float.C6"})
+"""The rules that are concluded of no node: powers and whole lines are computed in a run."""
+
+_PRELIMINARY = ("Div.R1", "Div.R2", "Div.R3", "Div.R4", "Div.R5", "Sub.R1", "Sub.R2", "Sub.R3")
+"""The rules of the preliminary edition; those of all other operators are the same."""
+
+_SINCE = {
+    "Softmax.C4": range(13),
+    **dict.fromkeys(("Squeeze.axes", "Squeeze.axes.names"), range(13)),
+    **dict.fromkeys(
+        ("Squeeze.A", "Squeeze.A.type", "Squeeze.A.rank", "Squeeze.A.names"), range(13, 99)
+    ),
+    **dict.fromkeys(("MaxPool.R4", "MaxPool.R2.dilations", "MaxPool.dilations"), range(10, 99)),
+    **dict.fromkeys(("MaxPool.R5", "MaxPool.R2.storage_order"), range(8, 99)),
+    **dict.fromkeys(("LSTM.layout", "Reshape.allowzero.C1"), range(14, 99)),
+}  # fmt: skip
+"""The versions of the opset in which a rule applies; in all, if it is left out."""
+
+
+def rules_of(node: Node, edition: str) -> set[str]:
+    """The rules that bind a node: those of its operator, for the type of its operands.
+
+    Args:
+        node: The node. The type of an operand is known, if the rules differ by it.
+        edition: "typed" or "preliminary".
+
+    Raises:
+        Rejected: The type is not known.
+    """
+    operator = node.proto.op_type
+    own = {r for r in (*RULES, *HELD, *NOT_CONCLUDED) if r.partition(".")[0] == operator}
+    own = {rule for rule in own if node.model.version in _SINCE.get(rule, range(99))}
+    preliminary = own.intersection(_PRELIMINARY)
+    if preliminary:
+        own = preliminary if edition == "preliminary" else own - preliminary
+    families = {rule: rule.split(".")[1] for rule in own if rule.split(".")[1] in _FAMILIES}
+    if families:
+        element_type = node.type(1 if operator == "Where" else 0)
+        own -= {rule for rule, family in families.items() if element_type not in _FAMILIES[family]}
+    return own
 
 
 def conclude(node: Node, rule: str) -> None:

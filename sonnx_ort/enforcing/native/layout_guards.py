@@ -37,9 +37,13 @@ def equal_but_on_axis_guard(requirement: EqualButOnAxis) -> DecidingGuard:
         places = None if rank is None else _places(nodes, rank)
         on_axis = _on_axis(nodes, requirement.axis, known[0], rank, places)
         flags = []
-        for other, facts in zip(others, known[1:], strict=True):
-            if requirement.judge([known[0], facts]).status is Status.PROVED:
-                continue
+        open_ones = [
+            other
+            for other, facts in zip(others, known[1:], strict=True)
+            if requirement.judge([known[0], facts]).status is not Status.PROVED
+        ]
+        # Without a certificate, all of them may be proved.
+        for other in open_ones or others:
             sizes = other
             if rank is not None and places is not None:
                 flags.append(nodes.add("Equal", [nodes.shape(other), rank], "equal_rank"))

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 import onnx
 import onnx_ir as ir
 
+from sonnx_ort.certificates.making import Proofs, only_certified
 from sonnx_ort.enforcing.lowering import apply_plan, plan_enforcement
 from sonnx_ort.enforcing.native.record import restore
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel
+from sonnx_ort.loading.serialization import serialize
 from sonnx_ort.loading.traversal import defined_values
 from sonnx_ort.obligations.examination import Examination, examine_model
 from sonnx_ort.obligations.identity import identify
@@ -75,7 +77,7 @@ def recognize_native_model(
     """
     model = loaded.graph_model
     given = _fingerprint(model)
-    choices = Choices(enforcement.demands, Backend.NATIVE)
+    choices = Choices(enforcement.demands, Backend.NATIVE, certified=enforcement.certified)
     recorded = recorded_waivers(model.metadata_props)
     try:
         restore(model, enforcement)
@@ -87,9 +89,13 @@ def recognize_native_model(
             rewritten=True,
             waivers=recorded,
         )
+        proofs = None
+        if enforcement.certified:
+            proofs = Proofs(serialize(model), model.graph, examination)
+            examination = only_certified(examination, proofs)
         if not all(_may_be_waived(o, recorded) for o in examination.report.violations):
             return None
-        apply_plan(model, plan_enforcement(model, examination, choices))
+        apply_plan(model, plan_enforcement(model, examination, choices, proofs))
     except Exception:  # noqa: BLE001 - whatever a model may say of itself
         return None
     if _fingerprint(model) != given:

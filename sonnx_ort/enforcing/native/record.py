@@ -40,6 +40,7 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
             "broadcast": enforcement.demands.broadcasting.value,
             "operators": sorted(enforcement.demands.operators),
             "opset": enforcement.opset,
+            **({"certified": True} if enforcement.certified else {}),
         }
     )
 
@@ -49,7 +50,7 @@ def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
     try:
         entries = json.loads(properties[ENFORCED])
         demands = choose_demands(entries["edition"], entries["broadcast"], entries["operators"])
-        return Enforcement(demands, int(entries["opset"]))
+        return Enforcement(demands, int(entries["opset"]), "certified" in entries)
     except (KeyError, TypeError, ValueError, RecursionError, SonnxError):
         return None
 

@@ -15,7 +15,7 @@ from onnx import helper
 
 from sonnx_ort.certificates.checker import Model, Rejected
 from sonnx_ort.certificates.checker.shapes import SHAPES
-from sonnx_ort.certificates.making import candidates
+from sonnx_ort.certificates.tracing import candidates
 from sonnx_ort.knowledge.shapes.catalog import SHAPE_RULES
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array

@@ -1,0 +1,358 @@
+"""What the guards of each rule say, as expressions of a node's operands."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from .enforced import Enforced, Facts, Tree
+from .node import Node
+from .rules import FAMILIES
+from .sizes import require
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A node of the original, and what holds behind its guards in one case."""
+
+    node: Node
+    enforced: Enforced
+    facts: Facts
+
+    def x(self, place: int = 0) -> Tree:
+        """An operand."""
+        return ("value", self.node.name(place))
+
+    def shape(self, place: int = 0) -> Tree:
+        """The shape of an operand."""
+        return ("Shape", (), self.x(place))
+
+    def rank(self, place: int = 0) -> Tree:
+        """The rank of an operand, as a vector."""
+        return ("Shape", (), self.shape(place))
+
+    def limits(self, operator: str, x: Tree) -> bool:
+        """Whether a comparison with some finite number is true nowhere."""
+        return any(
+            flag[:3] == (operator, (), x)
+            and flag[3][0] == "constant"
+            and all(map(math.isfinite, flag[3][3]))
+            for flag in self.facts.nowhere
+            if len(flag) == 4
+        )
+
+    def is_nowhere(self, operator: str, one: Tree, *limits: float) -> bool:
+        """Whether a comparison with one of these constants is true nowhere."""
+        return any(
+            flag[:3] == (operator, (), one) and _is_constant(flag[3], *limits)
+            for flag in self.facts.nowhere
+            if len(flag) == 4
+        )
+
+
+Holds = Callable[[Guarded], bool]
+
+
+def _is_constant(tree: Tree, *elements: float) -> bool:
+    return tree[0] == "constant" and len(tree[3]) == 1 and tree[3][0] in elements
+
+
+def _one_shape(guarded: Guarded) -> bool:
+    """The shape of each other operand is compared with that of the first, size by size."""
+    first = guarded.shape()
+    for place in range(1, len(guarded.node.given())):
+        other = guarded.shape(place)
+        equal = {("Equal", (), first, other), ("Equal", (), other, first)} & guarded.facts.kept
+        same = guarded.x(0) == guarded.x(place)
+        known = guarded.enforced.equal_ranks(first, other, guarded.facts)
+        if not same and not (equal and known):
+            return False
+    return True
+
+
+def _no_zero(place: int) -> Holds:
+    def holds(guarded: Guarded) -> bool:
+        x = guarded.x(place)
+        # As a condition, 0 is false.
+        zero = (guarded.is_nowhere("Equal", each, 0) for each in (x, ("Cast", (("to", 9),), x)))
+        return _is_above_zero(guarded, x) or any(zero)
+
+    return holds
+
+
+def _is_above_zero(guarded: Guarded, x: Tree) -> bool:
+    """Whether the smallest element is above 0; what is rounded keeps its order, and 0."""
+    for carried in (x, ("Cast", (("to", 1),), x), ("Cast", (("to", 6),), x)):
+        smallest = ("ReduceMin", (("keepdims", 0),), carried)
+        for flag in guarded.facts.kept:
+            if flag[:3] == ("Greater", (), smallest) and _is_constant(flag[3], 0):
+                return True
+    return False
+
+
+def _representable(guarded: Guarded) -> bool:
+    """Where the dividend is the smallest number, the divisor is not -1."""
+    a, b = guarded.x(0), guarded.x(1)
+    if _is_above_zero(guarded, b):
+        return True
+    bits = int(guarded.node.type(0).removeprefix("int"))
+    for flag in guarded.facts.nowhere:
+        match flag:
+            case (
+                "And",
+                (),
+                ("Tile", (), ("Reshape", (), ("Equal", (), one, smallest), line), copies),
+                ("Equal", (), ("Tile", (), ("Reshape", (), other, also), as_many), minus_one),
+            ):
+                is_smallest = ("Equal", (), one, smallest)
+                if (
+                    (one, other, copies) == (a, b, as_many)
+                    and _is_constant(smallest, -(1 << (bits - 1)))
+                    and _is_constant(minus_one, -1)
+                    and _is_constant(line, -1)
+                    and _is_constant(also, -1)
+                    and _is_any(copies, is_smallest)
+                ):
+                    return True
+    return False
+
+
+def _is_any(copies: Tree, flags: Tree) -> bool:
+    """Whether a number of copies is 1 if any flag is true, and 0 otherwise."""
+    match copies:
+        case ("Reshape", (), ("Cast", (("to", 7),), any_true), line):
+            numbers = ("Cast", (("to", 2),), flags)
+            largest = ("ReduceMax", (("keepdims", 0),), numbers)
+            return any_true == ("Cast", (("to", 9),), largest) and _is_constant(line, -1)
+    return False
+
+
+def _no_negative_exponent(guarded: Guarded) -> bool:
+    return guarded.is_nowhere("Less", guarded.x(1), 0)
+
+
+def _not_smallest(guarded: Guarded) -> bool:
+    bits = int(guarded.node.type(0).removeprefix("int"))
+    return guarded.is_nowhere("Less", guarded.x(), 1 - (1 << (bits - 1)))
+
+
+def _inferable(guarded: Guarded) -> bool:
+    zero = any(
+        flag[:3] == ("Equal", (), guarded.shape()) and _is_constant(flag[3], 0)
+        for flag in guarded.facts.nowhere
+        if len(flag) == 4
+    )
+    return zero and not guarded.node.attribute("allowzero")
+
+
+def _has_rank(rank: int, *places: int) -> Holds:
+    def holds(guarded: Guarded) -> bool:
+        present = [place for place in places if guarded.node.name(place)]
+        return all(
+            any(
+                flag[:3] == ("Equal", (), guarded.rank(place)) and _is_constant(flag[3], rank)
+                for flag in guarded.facts.kept
+                if len(flag) == 4
+            )
+            for place in present
+        )
+
+    return holds
+
+
+def _every_axis(guarded: Guarded) -> bool:
+    return ("Equal", (), guarded.shape(3), guarded.rank()) in guarded.facts.kept
+
+
+def _elements(place: int, *comparisons: str, nan: bool = False) -> Holds:
+    """No element is below or above a finite number, or NaN."""
+
+    def holds(guarded: Guarded) -> bool:
+        x = guarded.x(place)
+        limited = all(guarded.limits(operator, x) for operator in comparisons)
+        return limited and (not nan or ("IsNaN", (), x) in guarded.facts.nowhere)
+
+    return holds
+
+
+def _no_negative_variance(guarded: Guarded) -> bool:
+    x = guarded.x(4)
+    return guarded.is_nowhere("Less", x, 0) and ("IsNaN", (), x) in guarded.facts.nowhere
+
+
+def _sizes(place: int, limits: Callable[[Node], Mapping[int, int]]) -> Holds:
+    """Axes of an operand are not shorter than limits; -1 stands for an axis that there is not."""
+
+    def holds(guarded: Guarded) -> bool:
+        left = {*limits(guarded.node).items()}
+        for flag in guarded.facts.nowhere:
+            match flag:
+                case (
+                    "Less",
+                    (),
+                    ("Gather", (("axis", 0),), ("Concat", (("axis", 0),), shape, none), axes),
+                    least,
+                ) if shape == guarded.shape(place) and none[0] == axes[0] == "constant":
+                    missing = {*none[3]} == {-1} and len(none[3]) > max(axes[3])
+                    pairs = [*zip(axes[3], least[3], strict=True)] if missing else []
+                    left -= {
+                        (a, size) for a, size in left for b, s in pairs if a == b and s >= size
+                    }
+        return not left
+
+    return holds
+
+
+def _window_sizes(node: Node) -> dict[int, int]:
+    """The smallest sizes into which the window of a pool fits."""
+    kernel = node.attribute("kernel_shape")
+    dilations = node.attribute("dilations", [1] * len(kernel))
+    pads = node.attribute("pads", [0] * 2 * len(kernel))
+    spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
+    padded = [a + b for a, b in zip(pads[: len(kernel)], pads[len(kernel) :], strict=True)]
+    sizes = (span - pad for span, pad in zip(spans, padded, strict=True))
+    return {axis: size for axis, size in enumerate(sizes, 2) if size > 0}
+
+
+def _dilations_where_padded(node: Node) -> dict[int, int]:
+    """The sizes of axes below which a window may hold padding alone."""
+    dilations = node.attribute("dilations", [1, 1])
+    pads = node.attribute("pads", [0] * 4)
+    padded = [before or behind for before, behind in zip(pads[:2], pads[2:], strict=True)]
+    pairs = enumerate(zip(dilations, padded, strict=True), 2)
+    return {axis: dilation for axis, (dilation, pad) in pairs if pad and dilation > 1}
+
+
+def _cut(guarded: Guarded) -> tuple[Tree, Tree, Tree] | None:
+    """The sizes, starts and ends of a Slice forwards from constant places; None for others."""
+    node = guarded.node
+    axes, starts, steps = (node.integers("", place) for place in (3, 1, 4))
+    if min(starts) < 0 or min(steps) < 1:
+        return None
+    sizes = guarded.shape()
+    if axes != list(range(len(node.shape()))):
+        sizes = ("Gather", (("axis", 0),), sizes, guarded.x(3))
+    return sizes, guarded.x(1), guarded.x(2)
+
+
+def _starts(guarded: Guarded) -> bool:
+    cut = _cut(guarded)
+    starts = guarded.node.integers("", 1)
+    return cut is not None and any(
+        flag[:3] == ("Less", (), cut[0]) and flag[3][0] == "constant"
+        and flag[3][3] == tuple(start + 1 for start in starts)
+        for flag in guarded.facts.nowhere if len(flag) == 4
+    )  # fmt: skip
+
+
+def _ends(guarded: Guarded) -> bool:
+    cut = _cut(guarded)
+    if cut is None:
+        return False
+    sizes, _, ends = cut
+    beyond = {("Less", (), ends, ("Neg", (), sizes)), ("Less", (), sizes, ends)}
+    return beyond <= guarded.facts.nowhere
+
+
+def _in_order(guarded: Guarded) -> bool:
+    cut = _cut(guarded)
+    if cut is None:
+        return False
+    sizes, starts, ends = cut
+    for flag in guarded.facts.nowhere:
+        match flag:
+            case ("Less", (), ("Where", (), ("Less", (), one, zero), counted, other), first):
+                end = one == other == ends and counted == ("Add", (), ends, sizes)
+                if end and first == starts and _is_constant(zero, 0):
+                    return True
+    return False
+
+
+def _alike_but_on_axis(guarded: Guarded) -> bool:
+    """Each other operand of a Concat has the sizes of the first, but on the axis."""
+    axis = guarded.node.axis(0, len(guarded.node.shape()))
+    return all(_is_alike(guarded, place, axis) for place in range(1, len(guarded.node.proto.input)))
+
+
+def _is_alike(guarded: Guarded, place: int, axis: int) -> bool:
+    first, other = guarded.shape(), guarded.shape(place)
+    if not guarded.enforced.equal_ranks(first, other, guarded.facts):
+        return False
+    one, two = guarded.node.true_shape(), guarded.node.true_shape(place)
+    pairs = [*zip(one, two, strict=True)]
+    if all(a == b for k, (a, b) in enumerate(pairs) if k != axis):
+        return True
+    mask = tuple(k == axis for k in range(len(one)))
+    return any(
+        flag[2:3] in ((("Equal", (), other, first),), (("Equal", (), first, other),))
+        and flag[0] == "Or" and flag[3][0] == "constant" and flag[3][3] == mask
+        for flag in guarded.facts.kept if len(flag) == 4
+    )  # fmt: skip
+
+
+def _axis_has_elements(guarded: Guarded) -> bool:
+    axis = guarded.node.axis(0, len(guarded.node.shape()))
+    for flag in guarded.facts.kept:
+        match flag:
+            case ("Greater", (), ("Gather", (("axis", 0),), shape, place), zero):
+                known = _is_constant(place, axis, axis - len(guarded.node.shape()))
+                if shape == guarded.shape() and known and _is_constant(zero, 0):
+                    return True
+    return False
+
+
+GUARDS: Mapping[str, Holds] = {
+    **{
+        f"{operator}.{family}.R1": _one_shape
+        for operator, families in FAMILIES.items()
+        for family in families
+    },
+    **dict.fromkeys(("Div.R1", "Div.R4", "Sub.R1"), _one_shape),
+    **dict.fromkeys(("Div.int.C1", "Mod.int.C1"), _no_zero(1)),
+    **dict.fromkeys(("Div.int.C2", "Mod.int.C2"), _representable),
+    "Pow.int.C1": _no_negative_exponent,
+    "Abs.int.C1": _not_smallest,
+    "Reshape.allowzero.C3": _inferable,
+    "MatMul.C1": _has_rank(2, 0, 1),
+    "Clip.C1": _has_rank(0, 1, 2),
+    "Unsqueeze.A.rank": _has_rank(1, 1),
+    **dict.fromkeys(("Conv.R1", "ConvInteger.R1"), _has_rank(4, 0, 1)),
+    "MaxPool.R1": _has_rank(4, 0),
+    "LSTM.X": _has_rank(3, 0),
+    "Gemm.R1": _has_rank(2, 0, 1, 2),
+    "Slice.R2": _every_axis,
+    "Slice.R8": _starts,
+    "Slice.C2": _ends,
+    "Slice.R6": _in_order,
+    "Concat.C2": _alike_but_on_axis,
+    "ArgMax.R5": _axis_has_elements,
+    "ArgMax.float.C1": _elements(0, nan=True),
+    "Softmax.float.C5": _elements(0, "Greater"),
+    "MaxPool.float.C2": _elements(0, "Less", nan=True),
+    "BatchNormalization.C3": _no_negative_variance,
+    "MaxPool.fits": _sizes(0, _window_sizes),
+    "MaxPool.C1": _sizes(0, _dilations_where_padded),
+    **dict.fromkeys(("Conv.kernel", "ConvInteger.kernel"), _sizes(1, lambda _: {2: 1, 3: 1})),
+    "LSTM.batch": _sizes(0, lambda _: {1: 1}),
+    "LSTM.sequences": _sizes(0, lambda _: {0: 1}),
+}
+"""What holds behind the guards of a rule; rules that are left out have no known guard."""
+
+
+def require_guarded(node: Node, enforced: Enforced, output: str, rule: str) -> None:
+    """Reject a rule that the guards in front of a node do not hold.
+
+    Args:
+        node: The node of the original.
+        enforced: The enforced model.
+        output: An output of the node.
+        rule: The id of the rule.
+
+    Raises:
+        Rejected: No known guard of the rule is in front of the node.
+    """
+    operator = rule.partition(".")[0]
+    require(operator == node.proto.op_type, f"the node is a {node.proto.op_type}")
+    place = f"{rule} of the node of '{output}'"
+    require(rule in GUARDS, f"{place} has no guards of a known form")
+    for facts in enforced.facts_of(output):
+        require(GUARDS[rule](Guarded(node, enforced, facts)), f"{place} is not guarded")

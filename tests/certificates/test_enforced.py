@@ -1,0 +1,297 @@
+"""A certified model is its original and guards; what is not certified is checked in each run."""
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+import sonnx_ort
+from sonnx_ort import models
+from sonnx_ort.certificates.checker import Rejected, check
+from sonnx_ort.errors import SonnxError
+from support.certified import enforced_with_certificate
+from support.command import command
+from support.graphs import parse
+
+MODELS: Mapping[str, tuple[str, str]] = {
+    "equal ranks": (
+        "(float[n, 4] x, float[m, 4] y) => (float[n, 4] z) { z = Sub(x, y) }",
+        "3 obligations hold in every run: 2 by proof, 1 by guards",
+    ),
+    "unknown ranks": (
+        """(float[n] w, float[m] y, int64[2] s, int64[k] t) => (float[p, q] z)
+        { a = Reshape(w, s) b = Reshape(y, t) z = Div(a, b) }""",
+        "3 obligations hold in every run: 2 by proof, 1 by guards",
+    ),
+    "integers": (
+        "(int32[n] x, int32[m] y) => (int32[n] z) { z = Div(x, y) }",
+        "5 obligations hold in every run: 2 by proof, 3 by guards",
+    ),
+    "integers of eight bits": (
+        "(int8[n] x, int8[m] y) => (int8[n] z) { z = Div(x, y) }",
+        "5 obligations hold in every run: 2 by proof, 3 by guards",
+    ),
+    "three operands": (
+        "(float[n] x, float[m] y, float[k] w) => (float[n] z) { z = Max(x, y, w) }",
+        "3 obligations hold in every run: 2 by proof, 1 by guards",
+    ),
+    "a branch": (
+        """(bool c, float[n] x, float[m] y) => (float[p] z) { z = If(c) <
+        then_branch = t () => (float[q] a) { a = Div(x, y) },
+        else_branch = e () => (float[r] b) { b = Sub(y, x) }> }""",
+        "6 obligations hold in every run: 4 by proof, 2 by guards",
+    ),
+    "a window": (
+        """(float[1, 1, n, m] x) => (float[1, 1, p, q] y) { y = MaxPool<auto_pad = "NOTSET",
+        ceil_mode = 0, dilations = [1, 1], kernel_shape = [2, 2], pads = [0, 0, 0, 0],
+        storage_order = 0, strides = [1, 1]>(x) }""",
+        "17 obligations hold in every run: 15 by proof, 2 by guards",
+    ),
+    "nothing to guard": (
+        "(float[n] x) => (float[n] z) { a = Neg(x) z = Div(x, a) }",
+        "5 obligations hold in every run: 5 by proof, 0 by guards",
+    ),
+}
+OPERATORS = "elementwise,MaxPool"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_certified_model_is_accepted(name: str) -> None:
+    text, sentence = MODELS[name]
+    content = parse(text).SerializeToString()
+    enforced, certificate = enforced_with_certificate(content, operators=OPERATORS)
+    assert not certificate.unknown
+    assert check(content, json.loads(certificate.to_json()), enforced) == sentence
+
+
+CONTENT = parse(MODELS["integers"][0]).SerializeToString()
+
+
+@pytest.fixture(scope="module")
+def certified() -> tuple[bytes, dict[str, Any]]:
+    """A model that enforces the rules of an integer division, and its certificate."""
+    enforced, certificate = enforced_with_certificate(CONTENT)
+    return enforced, json.loads(certificate.to_json())
+
+
+Change = Callable[[onnx.ModelProto], object]
+
+
+def node_of(model: onnx.ModelProto, output: str) -> NodeProto:
+    return next(node for node in model.graph.node if output in node.output)
+
+
+def unguarded(model: onnx.ModelProto) -> None:
+    node_of(model, "z").input[0] = "x"
+
+
+def with_constant(output: str, *elements: int) -> Change:
+    def change(model: onnx.ModelProto) -> None:
+        tensor = node_of(model, output).attribute[0].t
+        kind = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        array = np.array(elements, kind).reshape(tuple(tensor.dims))
+        tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+
+    return change
+
+
+def exchanged(model: onnx.ModelProto) -> None:
+    branch = node_of(model, "z_settled")
+    branch.op_type = "Less"
+
+
+def declared(model: onnx.ModelProto) -> None:
+    kind = helper.make_tensor_type_proto(TensorProto.INT64, [7])
+    model.graph.value_info.append(helper.make_value_info("z_operand_shape", kind))
+
+
+CHANGES: Mapping[str, tuple[Change, str]] = {
+    "no guard": (unguarded, "Div.int.R1 of the node of 'z' is not guarded"),
+    "no code": (with_constant("z_code", 5), "reads 'z_defined', not 'x': it is no decision"),
+    "another limit": (with_constant("z_too_small", -5), "is not guarded"),
+    "another comparison": (exchanged, "is not guarded"),
+    "a declaration": (declared, "'z_operand_shape' is declared"),
+    "another operator": (
+        lambda m: setattr(node_of(m, "z"), "op_type", "Mod"),
+        "the Div of ['z'] is another",
+    ),
+    "another attribute": (
+        lambda m: node_of(m, "z").attribute.append(helper.make_attribute("a", 1)),
+        "the Div of ['z'] has other attributes",
+    ),
+    "a node that is gone": (lambda m: m.graph.node.pop(), "the Div of ['z'] is gone"),
+    "a node that does more": (
+        lambda m: m.graph.node.append(helper.make_node("NonZero", ["x"], ["more"])),
+        "a NonZero was added",
+    ),
+    "another version": (
+        lambda m: setattr(m.opset_import[0], "version", 19),
+        "the versions of the opset differ",
+    ),
+    "an initializer": (
+        lambda m: m.graph.initializer.append(numpy_helper.from_array(np.ones(1), "w")),
+        "the initializers differ",
+    ),
+    "an output": (
+        lambda m: m.graph.output.append(helper.ValueInfoProto(name="z_defined")),
+        "the outputs ['z'] became ['z', 'z_defined']",
+    ),
+    "an input": (
+        lambda m: m.graph.input[0].type.tensor_type.ClearField("shape"),
+        "the inputs are declared differently",
+    ),
+    "a circle": (
+        lambda m: node_of(m, "z_equal").input.__setitem__(0, "z_defined"),
+        "the Div of ['z'] reads 'z_defined', not 'x': 'z_defined' is computed from itself",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changed_model_is_rejected(name: str, certified: tuple[bytes, dict[str, Any]]) -> None:
+    change, message = CHANGES[name]
+    enforced, certificate = certified
+    model = onnx.load_model_from_string(enforced)
+    change(model)
+    content = model.SerializeToString()
+    claimed = certificate | {"enforced": hashlib.sha256(content).hexdigest()}
+    with pytest.raises(Rejected) as caught:
+        check(CONTENT, claimed, content)
+    assert message in str(caught.value)
+
+
+def test_another_enforced_model_is_rejected(certified: tuple[bytes, dict[str, Any]]) -> None:
+    with pytest.raises(Rejected, match=r"^it is the certificate of another enforced model$"):
+        check(CONTENT, certified[1], CONTENT)
+
+
+def test_enforced_model_has_to_be_given(certified: tuple[bytes, dict[str, Any]]) -> None:
+    with pytest.raises(Rejected, match=r"^the enforced model is missing$"):
+        check(CONTENT, certified[1])
+
+
+@pytest.mark.parametrize("kind", ["obligations", "guarded"])
+def test_nothing_can_be_left_unsaid(kind: str, certified: tuple[bytes, dict[str, Any]]) -> None:
+    enforced, certificate = copy.deepcopy(certified)
+    output, rule = certificate[kind].pop()
+    with pytest.raises(Rejected) as caught:
+        check(CONTENT, certificate, enforced)
+    assert str(caught.value) == f"nothing is said of {rule} of the node of '{output}'"
+
+
+def test_guard_is_no_proof(certified: tuple[bytes, dict[str, Any]]) -> None:
+    enforced, certificate = copy.deepcopy(certified)
+    certificate["obligations"].append(certificate["guarded"].pop())
+    with pytest.raises(Rejected, match=r"^Div\.int\.C2 of the node of 'z' does not follow"):
+        check(CONTENT, certificate, enforced)
+
+
+LOOP = models.load("div_in_loop").SerializeToString()
+
+
+def test_proof_without_a_certificate_is_checked_in_each_run() -> None:
+    plain = sonnx_ort.rewrite(LOOP, backend="native")
+    enforced, certificate = enforced_with_certificate(LOOP)
+    assert len(certificate.uncertified) == 2
+    assert {each.obligation.rule.id for each in certificate.uncertified} == {
+        "Div.int.R1",
+        "Sub.int.R1",
+    }
+    added = len(onnx.load_model_from_string(enforced).SerializeToString())
+    assert added > len(plain.SerializeToString())
+
+
+def test_certified_model_is_recognized() -> None:
+    enforced, _ = enforced_with_certificate(LOOP)
+    again = sonnx_ort.rewrite(enforced, backend="native")
+    assert again == onnx.load_model_from_string(enforced)
+
+
+def test_certified_model_runs() -> None:
+    enforced, _ = enforced_with_certificate(CONTENT)
+    session = ort.InferenceSession(enforced)
+    x, y = np.array([6, -7], np.int32), np.array([3, 2], np.int32)
+    np.testing.assert_array_equal(session.run(None, {"x": x, "y": y})[0], [2, -3])
+    with pytest.raises(Exception, match=r"24 Div\.int\.C1"):
+        session.run(None, {"x": x, "y": np.zeros(2, np.int32)})
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a model, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.onnx").write_bytes(CONTENT)
+    return tmp_path
+
+
+REWRITE = ("rewrite", "model.onnx", "-o", "enforced.onnx", "--certificate", "certificate.json")
+CHECK = ("certify", "model.onnx", "--check", "certificate.json", "--enforced", "enforced.onnx")
+
+
+@pytest.mark.usefixtures("here")
+def test_command_writes_and_checks_a_certificate() -> None:
+    written = command(*REWRITE, "--backend", "native")
+    assert written.returncode == 0
+    assert written.stdout == (
+        "enforced.onnx: written; it enforces the profile in every run\n"
+        "certificate.json: written; 2 obligations by proof, 3 by guards\n"
+    )
+    accepted = command(*CHECK)
+    assert (accepted.returncode, accepted.stdout) == (
+        0,
+        "certificate.json: accepted: 5 obligations hold in every run: 2 by proof, 3 by guards\n",
+    )
+
+
+UNUSABLE: Mapping[str, tuple[list[str], str]] = {
+    "the python backend": ([], "a certificate needs backend 'native' and broadcast 'reject'"),
+    "explicit broadcasting": (
+        ["--backend", "native", "--broadcast", "explicit"],
+        "a certificate needs backend 'native' and broadcast 'reject'",
+    ),
+    "conform": (
+        ["--backend", "native", "--conform"],
+        "conform the model first, write it, and rewrite that file",
+    ),
+}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_unusable_options_have_a_sentence(name: str) -> None:
+    options, message = UNUSABLE[name]
+    done = command(*REWRITE, *options)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not Path("enforced.onnx").exists()
+
+
+def test_rewritten_model_gets_no_certificate(here: Path) -> None:
+    onnx.save(sonnx_ort.rewrite(CONTENT, backend="native"), here / "once.onnx")
+    with pytest.raises(SonnxError, match=r"^the model is already rewritten; certify the original$"):
+        sonnx_ort.rewrite_file("once.onnx", "twice.onnx", backend="native", certificate="c.json")
+
+
+def test_record_has_the_certificate_and_verify_checks_it(here: Path) -> None:
+    sonnx_ort.rewrite_file(
+        "model.onnx",
+        "enforced.onnx",
+        backend="native",
+        certificate="certificate.json",
+        record="record.json",
+    )
+    assert sonnx_ort.verify("model.onnx", "record.json").differences == ()
+    assert sonnx_ort.verify("enforced.onnx", "record.json").differences == ()
+    record = json.loads((here / "record.json").read_text(encoding="utf-8"))
+    evidence = {e["bom-ref"]: e for e in record["declarations"]["evidence"]}
+    attached = evidence["certificate:1"]["data"][0]["contents"]["attachment"]["content"]
+    certificate = json.loads((here / "certificate.json").read_text(encoding="utf-8"))
+    assert json.loads(attached) == certificate

@@ -1,0 +1,41 @@
+"""What is changed in a certificate, or in the model that it certifies, is rejected or harmless.
+
+Harmless is what says nothing new and fails in every run that failed before.
+`SONNX_ORT_GRAPHS=1000 pytest tests/soundness/test_tampered_certificates.py` tries more models than
+the default; each is changed 20 times.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from support.soundness.isolated import run_attempts
+
+MODELS = int(os.environ.get("SONNX_ORT_GRAPHS", "120"))
+MODULE = "support.soundness.tampered"
+Lines = list[dict[str, Any]]
+KINDS = ("nodes", "graph")
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def lines(request: pytest.FixtureRequest, once: Callable[..., Any]) -> Lines:
+    attempt = f"{MODULE}:attempt_of_{request.param}"
+    found: Lines = once(
+        f"tampered_{request.param}", lambda: run_attempts(attempt, range(MODELS), 2)
+    )
+    return found
+
+
+def test_what_is_accepted_is_harmless(lines: Lines) -> None:
+    assert [line for line in lines if "result" not in line] == []
+
+
+def test_most_changes_are_rejected(lines: Lines) -> None:
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts.update({k: v for k, v in (line.get("result") or {}).items() if isinstance(v, int)})
+    assert counts["accepted"] > MODELS // 20
+    assert counts["rejected"] > 2 * counts["harmless"]
