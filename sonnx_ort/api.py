@@ -17,7 +17,14 @@ from sonnx_ort.evidence.making import (
     record_check,
     record_of_rewriting,
 )
-from sonnx_ort.files import Transfer, check_place, refuse_inputs, refuse_source, write_model
+from sonnx_ort.files import (
+    Transfer,
+    check_place,
+    refuse_inputs,
+    refuse_source,
+    same_file,
+    write_model,
+)
 from sonnx_ort.loading.pauses import collector_paused
 from sonnx_ort.loading.source import ModelSource, read
 from sonnx_ort.obligations.report import Report
@@ -209,6 +216,8 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
     if certificate is not None:
         choices = choices.with_certificate()
         check_place(Path(certificate))
+        if record is not None and same_file(Path(record), Path(certificate)):
+            raise SonnxError(f"'{record}' is the record; give the certificate another file")
     with collector_paused():
         model = read(source)
         refuse_source(target, source, model.proto, force=force)
@@ -226,7 +235,8 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
         if certificate is not None:
             if certified.proofs is None:
                 raise SonnxError("the model is already rewritten; certify the original")
-            check_place_of_record(Path(certificate), model.proto, source, target)
+            models = source, target
+            check_place_of_record(Path(certificate), model.proto, *models, name="certificate")
             made_certificate = certified.proofs.certificate_of_enforced(
                 model.sha256, proto, content, choices.demands
             )

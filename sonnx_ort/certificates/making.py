@@ -59,7 +59,7 @@ class Certificate:
         entries = []
         for name, value in self.content.items():
             text = json.dumps(value, ensure_ascii=False)
-            if isinstance(value, list) and name != "operators":
+            if isinstance(value, list) and value and name != "operators":
                 lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in value)
                 text = f"[\n{lines}\n]"
             entries.append(f'"{name}": {text}')

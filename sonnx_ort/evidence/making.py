@@ -33,8 +33,10 @@ from sonnx_ort.pipeline import certified_if_asked_for, examine, load
 from sonnx_ort.profile.options import Demands
 
 
-def check_place_of_record(record: Path, proto: onnx.ModelProto, *models: Path) -> None:
-    """Check before any work that a record can be written to a path.
+def check_place_of_record(
+    record: Path, proto: onnx.ModelProto, *models: Path, name: str = "record"
+) -> None:
+    """Check before any work that a record, or what has this name, can be written to a path.
 
     Raises:
         SonnxError: The path is a file of the model or a folder, or its folder does not exist.
@@ -42,7 +44,7 @@ def check_place_of_record(record: Path, proto: onnx.ModelProto, *models: Path) -
     check_place(record)
     external = [m.parent / location for m in models for location in external_locations(proto)]
     if any(same_file(record, path) for path in (*models, *external)):
-        raise SonnxError(f"'{record}' is a file of the model; give the record another file")
+        raise SonnxError(f"'{record}' is a file of the model; give the {name} another file")
 
 
 def record_of_check(

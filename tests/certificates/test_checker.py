@@ -261,6 +261,12 @@ def test_checker_runs_alone(alone: Run, tmp_path: Path) -> None:
     assert stdout == "7 obligations hold in every run\n"
 
 
+def test_missing_arguments_have_a_usage(alone: Run) -> None:
+    status, stdout, stderr = alone(models.path("normalization_by_the_profile"))
+    assert (status, stdout) == (2, "")
+    assert stderr.startswith("usage: checker")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "sonnx_ort.certificate/1"}'])
 def test_unusable_certificate_is_rejected_in_a_sentence(
     text: str, alone: Run, tmp_path: Path

@@ -295,3 +295,23 @@ def test_record_has_the_certificate_and_verify_checks_it(here: Path) -> None:
     attached = evidence["certificate:1"]["data"][0]["contents"]["attachment"]["content"]
     certificate = json.loads((here / "certificate.json").read_text(encoding="utf-8"))
     assert json.loads(attached) == certificate
+
+
+PLACES: Mapping[str, tuple[list[str], str]] = {
+    "the model": (["model.onnx"], "'model.onnx' is a file of the model; give the certificate"),
+    "the enforced model": (["enforced.onnx"], "give the certificate another file"),
+    "the record": (
+        ["r.json", "--record", "r.json"],
+        "'r.json' is the record; give the certificate",
+    ),
+}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("name", PLACES)
+def test_certificate_replaces_no_other_file(name: str) -> None:
+    place, message = PLACES[name]
+    done = command(*REWRITE[:-1], *place, "--backend", "native")
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not Path("enforced.onnx").exists()

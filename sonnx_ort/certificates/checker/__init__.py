@@ -5,18 +5,21 @@ A step claims the type, the shape or the elements of one value, and has to follo
 by the rule of the operator that computes the value. This program trusts neither the analysis of
 sonnx_ort nor any other part of it. It needs Python and onnx, and runs where its folder lies:
 
-    python -m checker model.onnx certificate.json
+    python -m checker model.onnx certificate.json [enforced.onnx]
 
 It trusts that ONNX Runtime holds the declared types and fixed sizes of inputs, that kernels do what
 the documents of ONNX say in the versions and for the attributes below, and the type constraints in
 the schemas of onnx. What it does not know it rejects.
 
-    certificate   the certificate: its head, its steps, its obligations
-    model         what is established of a model, step by step
-    rules         what each rule of the profile demands of a node
-    shapes        what follows from a node: shapes, elements and types of its results
-    names         a name of its own for each value
-    node, sizes   what these are about
+    certificate        the certificate: its head, its steps, its obligations
+    model              what is established of a model, step by step
+    shapes, elements   what follows from a node: shapes, elements and types of its results
+    rules              what each rule of the profile demands of a node: what is stated in the file,
+                       and what is computed
+    enforced, facts    that another model is this one and guards, and what holds behind them
+    guards             what the guards of each rule say
+    names              a name of its own for each value
+    node, sizes        what these are about
 """
 
 from .certificate import FORMAT, check

@@ -1,5 +1,6 @@
 """Checks a certificate: `python -m checker model.onnx certificate.json [enforced.onnx]`."""
 
+import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -11,10 +12,15 @@ from .sizes import Rejected
 
 def main(arguments: Sequence[str]) -> int:
     """Check the certificate of a model; the exit status is 0, or 1 if it is rejected."""
-    model, certificate, *enforced = map(Path, arguments)
+    parser = argparse.ArgumentParser("checker", description="Check a certificate of a model.")
+    parser.add_argument("model", type=Path)
+    parser.add_argument("certificate", type=Path)
+    parser.add_argument("enforced", type=Path, nargs="?", help="the enforced model, if it has one")
+    given = parser.parse_args(arguments)
     try:
-        contents = (model.read_bytes(), json.loads(certificate.read_text(encoding="utf-8")))
-        print(check(*contents, *(path.read_bytes() for path in enforced)))
+        text = given.certificate.read_text(encoding="utf-8")
+        enforced = None if given.enforced is None else given.enforced.read_bytes()
+        print(check(given.model.read_bytes(), json.loads(text), enforced))
     except (Rejected, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         print(f"rejected: {error}", file=sys.stderr)
         return 1

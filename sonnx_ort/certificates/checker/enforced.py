@@ -8,22 +8,21 @@ A shape with a negative number other than -1 fails in ONNX Runtime, so whoever r
 knows what the flag says. Flags are compared as expressions of the values of the original.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import product
-from typing import Any
+from collections.abc import Sequence
 
 import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, numpy_helper
 
+from .facts import NOTHING, Facts, Tree, Worlds, any_true, together
 from .model import Model, claimed_shapes, require_claim
 from .names import defined_in, with_unique_names
 from .node import bodies_of, graphs_of
 from .sizes import Rejected, Size, require
 
-Tree = tuple[Any, ...]
-"""An expression: an operator, its attributes and its operands; a value of the original; a constant
-with its type, shape and elements."""
+_SCALAR = "scalar"
+_ELEMENTWISE = frozenset(
+    {"Add", "And", "Equal", "Greater", "Less", "Neg", "Not", "Or", "Sub", "Where"}
+)
 
 _PURE = frozenset(
     {
@@ -33,83 +32,6 @@ _PURE = frozenset(
     }
 )
 """What guards are made of; each gives the same results for the same operands."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What holds behind guards that have passed.
-
-    Attributes:
-        kept: Flags that are true, everywhere if they are tensors.
-        broken: Flags that are false.
-        nowhere: Tensors of flags none of which is true.
-    """
-
-    kept: frozenset[Tree] = frozenset()
-    broken: frozenset[Tree] = frozenset()
-    nowhere: frozenset[Tree] = field(default=frozenset(), init=False)
-
-    def __post_init__(self) -> None:
-        """Take flags apart."""
-        kept = frozenset(_parts(self.kept, "And"))
-        broken = frozenset(_parts(self.broken, "Or"))
-        any_true = (found for flag in broken if (found := _any_true(flag)) is not None)
-        object.__setattr__(self, "kept", kept)
-        object.__setattr__(self, "broken", broken)
-        object.__setattr__(self, "nowhere", frozenset(_parts([*broken, *any_true], "Or")))
-
-    def __or__(self, other: "Facts") -> "Facts":
-        return Facts(self.kept | other.kept, self.broken | other.broken)
-
-
-def _parts(trees: Iterable[Tree], operator: str) -> Iterable[Tree]:
-    waiting = list(trees)
-    while waiting:
-        tree = waiting.pop()
-        yield tree
-        if tree[0] == operator:
-            waiting += tree[2:]
-
-
-def _any_true(flag: Tree) -> Tree | None:
-    """The tensor of flags of which one flag says whether any is true; None for other flags."""
-    match flag:
-        case (
-            "Cast",
-            (("to", 9),),
-            ("ReduceMax", (("keepdims", 0),), ("Cast", (("to", 2),), each)),
-        ):
-            return tuple(each)
-        case (
-            "Greater",
-            (),
-            ("ReduceMax", (("keepdims", 0),), ("Cast", (("to", 1),), each)),
-            ("constant", _, _, (0.0,)),
-        ):
-            return tuple(each)
-    return None
-
-
-_SCALAR = "scalar"
-_ELEMENTWISE = frozenset(
-    {"Add", "And", "Equal", "Greater", "Less", "Neg", "Not", "Or", "Sub", "Where"}
-)
-
-Worlds = list[Facts]
-"""What holds, in each of the cases that an If decides."""
-
-_NOTHING = Facts()
-
-
-def _together(several: Iterable[Worlds]) -> Worlds:
-    """What holds if all these are evaluated."""
-    found = []
-    for worlds in product(*several):
-        facts = _NOTHING
-        for world in worlds:
-            facts |= world
-        found.append(facts)
-    return found
 
 
 class Enforced:
@@ -148,7 +70,7 @@ class Enforced:
     def facts_of(self, output: str) -> Worlds:
         """What holds if the node of this output of the original runs."""
         node = self._twins[output]
-        return _together(self._evaluate(name)[1] for name in node.input if name)
+        return together(self._evaluate(name)[1] for name in node.input if name)
 
     def _add(self, node: NodeProto) -> None:
         known = not node.domain and node.op_type in _PURE
@@ -228,7 +150,7 @@ class Enforced:
     def _found(self, name: str) -> tuple[Tree, Worlds]:
         node = self._added.get(name)
         if node is None:
-            return ("value", name), [_NOTHING]
+            return ("value", name), [NOTHING]
         copy = self._copied(node, name)
         if copy is not None:
             return copy
@@ -241,13 +163,13 @@ class Enforced:
         if node.op_type == "Constant":
             array = numpy_helper.to_array(node.attribute[0].t)
             elements = tuple(array.ravel().tolist())
-            return ("constant", str(array.dtype), array.shape, elements), [_NOTHING]
+            return ("constant", str(array.dtype), array.shape, elements), [NOTHING]
         require(node.op_type != "If", "an If is no decision")
         if node.op_type == "Shape":
             self._trust(node.input[0])
         operands = [self._evaluate(name) for name in node.input]
         tree = (node.op_type, _attributes(node), *(tree for tree, _ in operands))
-        return tree, _together(worlds for _, worlds in operands)
+        return tree, together(worlds for _, worlds in operands)
 
     def _copied(self, node: NodeProto, output: str) -> tuple[Tree, Worlds] | None:
         """The operand that a node copies: it hides its shape, or gives it that of a decision."""
@@ -270,7 +192,7 @@ class Enforced:
             if base != own and not compared and not self._is_known_equal(base, own):
                 self._reasons[output] = "its shape may differ from that of the decision"
                 return None
-        return tree, _together([worlds, [facts for _, facts in cases]])
+        return tree, together([worlds, [facts for _, facts in cases]])
 
     def _is_known_equal(self, one: Tree, other: Tree) -> bool:
         match (one, other):
@@ -326,7 +248,7 @@ class Enforced:
         for attribute in node.attribute:
             outputs = attribute.g.output
             require(len(outputs) == 1, "it is no decision")
-            passed = Facts(frozenset({flag})) if attribute.name == "then_branch" else _NOTHING
+            passed = Facts(frozenset({flag})) if attribute.name == "then_branch" else NOTHING
             for base, facts in self._decided(outputs[0].name):
                 cases += [(base, facts | passed | world) for world in worlds]
         return cases
@@ -376,11 +298,11 @@ class Enforced:
             case _ if tree[0] in _ELEMENTWISE:
                 return self._length_of_each(tree, facts)
         if shape is None or len(shape) > 1:
-            return None if _any_true(tree) is None else _SCALAR
+            return None if any_true(tree) is None else _SCALAR
         return shape[0] if shape else _SCALAR
 
     def _length_of_each(self, tree: Tree, facts: Facts) -> object:
-        if _any_true(tree) is not None:
+        if any_true(tree) is not None:
             return _SCALAR
         found = dict.fromkeys(self._length(operand, facts) for operand in tree[2:])
         lengths = [length for length in found if length != _SCALAR]

@@ -4,10 +4,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .enforced import Enforced, Facts, Tree
+from .enforced import Enforced
+from .facts import Facts, Tree
 from .node import Node
-from .rules import FAMILIES
 from .sizes import require
+from .stated import FAMILIES
 
 
 @dataclass(frozen=True)

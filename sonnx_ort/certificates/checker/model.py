@@ -7,10 +7,11 @@ from typing import Any
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
+from .elements import ELEMENTS, type_of
 from .names import defined_in, with_unique_names
 from .node import Node, bodies_of, graphs_of, type_name
 from .rules import conclude
-from .shapes import ELEMENTS, SHAPES, type_of
+from .shapes import SHAPES
 from .sizes import Rejected, Size, Sizes, require
 
 VERSIONS = range(7, 24)
