@@ -302,7 +302,7 @@ PLACES: Mapping[str, tuple[list[str], str]] = {
     "the enforced model": (["enforced.onnx"], "give the certificate another file"),
     "the record": (
         ["r.json", "--record", "r.json"],
-        "'r.json' is the record; give the certificate",
+        "'r.json' is the record; give",
     ),
 }
 
