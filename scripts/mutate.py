@@ -15,7 +15,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import takewhile
@@ -25,6 +24,7 @@ from environment import ROOT, exit_status, run_in_environment
 
 run_in_environment()
 
+from mutation.equivalent import Equivalent, listed_in
 from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
 from mutmut.mutation.diff_apply import generated_function_names
 from mutmut.utils.format_utils import orig_function_and_class_names_from_key
@@ -91,19 +91,9 @@ class Entry:
     survivors: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Equivalent:
-    """Mutants of a file that do what the original does, as `change` writes them, and why."""
-
-    path: str
-    mutants: tuple[str, ...]
-    reason: str
-
-
 def equivalents(path: Path = EQUIVALENTS) -> list[Equivalent]:
     """All that are listed."""
-    listed = tomllib.loads(path.read_text("utf-8")).get("equivalent", [])
-    return [Equivalent(e["path"], tuple(e["mutants"]), e["reason"]) for e in listed]
+    return listed_in(path)
 
 
 def run(arguments: Sequence[str]) -> int:

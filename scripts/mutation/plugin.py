@@ -4,13 +4,13 @@ mutmut does not see which tests depend on what runs while modules are imported, 
 of a function is cached when a test calls it again.
 """
 
-import functools
-import gc
 import resource
 from collections.abc import Callable
 
 import pytest
 from mutmut.state import state
+
+from mutation.caches import package_caches
 
 TABLES = ("tests/profile/test_catalog.py", "tests/reporting/test_rules_pages.py")
 """Tests of all that is made while the profile's modules are imported, word for word."""
@@ -32,10 +32,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     state()._stats.clear()  # noqa: SLF001
     tables = {item.nodeid for item in session.items if item.nodeid.startswith(TABLES)}
     _table_tests.update(tables or {item.nodeid for item in session.items})
-    wrapper = functools._lru_cache_wrapper  # noqa: SLF001 - the type has no public name
-    found = [value for value in gc.get_objects() if isinstance(value, wrapper)]
-    ours = [c for c in found if getattr(c, "__module__", "").startswith("sonnx_ort")]
-    _caches.extend(cache.cache_clear for cache in ours)
+    _caches.extend(package_caches())
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

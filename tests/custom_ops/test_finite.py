@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
-from sonnx_ort.custom_ops.finite import finite_guard_name, finite_shape
+from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS, finite_guard_name, finite_shape
 from support.kernels import failure_of
 
 NODE = {"node": "n", "operator": "Add", "value": "y"}
@@ -37,3 +37,8 @@ def test_kernel_that_cannot_finish_fails(element_type):
 
 def test_name_of_a_guard_has_an_operator_that_errors_are_read_by():
     assert finite_guard_name("aten::add", "n", "y").startswith("aten__add 'n' breaks the SONNX")
+
+
+def test_kernels_take_the_floats_that_kernels_may_take():
+    """A kernel that takes 16-bit floats would end the process."""
+    assert [kernel.inputs for kernel in FINITE_ELEMENTS] == [("float",), ("double",)]

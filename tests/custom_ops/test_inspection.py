@@ -58,6 +58,7 @@ def plain(outputs):
         ("QuantizeLinear", [np.ones(2, np.float32), ONE_HALF, []], {}, [2]),
         ("DequantizeLinear", [np.ones(2, np.int32), [], NOTHING], {}, [2]),
         ("DequantizeLinear", [np.ones(2, np.int32), [], NO_ELEMENTS], {}, [2]),
+        ("Concat", [[2, 3, 2, 4], [2, 2]], {"axis": 1}, [2, 3]),
     ],
 )
 @pytest.mark.parametrize("edition", ["typed", "preliminary"])

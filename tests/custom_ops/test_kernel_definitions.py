@@ -9,7 +9,14 @@ import pytest
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from sonnx_ort.custom_ops.arithmetic import by_ufunc
-from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS, KERNEL_DEFINITIONS
+from sonnx_ort.custom_ops.catalog import (
+    CUSTOM_OPERATORS,
+    KERNEL_DEFINITIONS,
+    _custom_operator,
+)
+from sonnx_ort.custom_ops.definition import CARRIERS
+from sonnx_ort.custom_ops.inspection import Inspection
+from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.profile.catalog import OPERATORS, STANDARD_OPERATORS
 from sonnx_ort.profile.options import Edition
 from support.kernels import kernel_of, kernel_with
@@ -21,12 +28,38 @@ def test_every_standard_operator_whose_rules_runs_can_violate_has_a_custom_one()
 
 
 @pytest.mark.parametrize(
+    ("operator", "custom"),
+    [
+        ("Neg", CustomOperator),  # computes, and no run can violate a rule
+        ("Max", CustomOperator),  # checks alone
+        ("Add", CustomOperator),  # does both
+        ("MatMul", Inspection),
+        ("Relu", type(None)),
+    ],
+)
+def test_operator_has_a_custom_one_if_that_computes_or_checks(operator, custom):
+    assert type(_custom_operator(OPERATORS[operator])) is custom
+
+
+@pytest.mark.parametrize(
+    ("operator", "rounds_once", "carriers"),
+    [("Add", True, CARRIERS), ("Add", False, {}), ("Max", False, CARRIERS)],
+)
+def test_result_that_may_not_be_rounded_twice_is_not_computed_in_a_wider_type(
+    operator, rounds_once, carriers
+):
+    custom = _custom_operator(replace(OPERATORS[operator], rounds_once=rounds_once))
+    assert custom.carriers == carriers
+
+
+@pytest.mark.parametrize(
     ("operator", "name", "inputs", "output"),
     [
         ("Div", "CheckedDiv", ("float", "float"), "float"),
         ("Less", "CheckedLess", ("float", "float"), "bool"),
         ("Where", "WhereOperands", ("bool", "float", "float"), "bool"),
         ("Max", "MaxOperands", ("float", "int64", "int64"), "float"),
+        ("Concat", "ConcatOperands", ("int64", "int64"), "int64"),
     ],
 )
 def test_first_kernel_is_defined_with_its_types(operator, name, inputs, output):
@@ -34,7 +67,8 @@ def test_first_kernel_is_defined_with_its_types(operator, name, inputs, output):
     first = custom.definitions()[0]
     assert (first.inputs, first.output) == (inputs, output)
     assert first.operator is custom.operator
-    assert (first.name, first.attributes) == (name, ("node", "edition"))
+    attributes = ("node", "edition", *custom.operator.parameters)
+    assert (first.name, first.attributes) == (name, attributes)
 
 
 def test_no_custom_operator_has_the_name_of_an_operator_that_onnx_runtime_knows():

@@ -128,6 +128,17 @@ def test_unknown_element_type_is_refused(
     )
 
 
+def test_unknown_element_type_is_refused_where_it_decides_the_result_alone() -> None:
+    """The preliminary quotient of floats by zero is infinite; no rule is left to the run."""
+    made = parse(
+        "(float[2] a) => (float[2] c) { m = local.Mystery(a) [unknown] d = Div(m, m)"
+        " c = local.Mystery(d) }",
+        domains={"local": 1},
+    )
+    with pytest.raises(sonnx_ort.SonnxError, match="the native backend needs the element type"):
+        sonnx_ort.rewrite(made, backend="native", edition="preliminary")
+
+
 @pytest.mark.parametrize("edition", ["typed", "preliminary"])
 @pytest.mark.parametrize("shapes", [([2, 3], [2, 3]), (["n", 3], ["m", 3])], ids=str)
 @pytest.mark.parametrize(

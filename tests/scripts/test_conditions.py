@@ -1,0 +1,213 @@
+"""scripts/conditions.py: what a condition is, what becomes of mutants, and what is recorded."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from support.pages import REPOSITORY
+
+pytest.importorskip("coverage")
+
+from conditions import RECORD, ROOMS, equivalents
+from mutation.conditions import mutants, mutated
+
+
+@pytest.mark.parametrize(
+    ("line", "conditions"),
+    [
+        ("if a and not (b or c): pass", ["a", "b", "c"]),
+        ("while a: pass", ["a"]),
+        ("assert a", ["a"]),
+        ("x = b if a else c", ["a"]),
+        ("x = [a for a in c if a.d if e]", ["a.d", "e"]),
+        ("x = any(a and b for a in c)", ["a", "b"]),
+        ("x = all(map(a, b))", []),
+        ("x = all(a for a in b) or c", ["all((a for a in b))", "a", "c"]),
+        ("require(a and b, 'c')", ["a", "b"]),
+        ("x = not a", ["a"]),
+        ("x = a < b", ["a < b"]),
+        ("x = (a < b).all()", []),
+        ("x = a or b", ["a"]),
+        ("x = a or b < c", ["a", "b < c"]),
+        ("while True: pass", []),
+        ("match a:\n  case b if c: pass", ["c"]),
+        ("def f() -> bool:\n  return a and b", ["a", "b"]),
+        ("def f() -> int:\n  return a and b", ["a"]),
+    ],
+)
+def test_conditions_are_what_decides(line: str, conditions: list[str]) -> None:
+    names = [mutant.name.partition(": ")[2] for mutant in mutants(line)]
+    assert names == [f"{one} -> {value}" for one in conditions for value in (True, False)]
+
+
+def test_condition_that_a_function_has_twice_is_numbered() -> None:
+    names = [mutant.name for mutant in mutants("class C:\n  def f(s):\n    s < 1 < s or s < 1 < s")]
+    assert names[::2] == ["C.f: s < 1 < s -> True", "C.f: s < 1 < s (2) -> True"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "made_true", "made_false"),
+    [
+        ("0 < (b := 3) < 2", True, False),
+        ("0 or 'b'", 0, "b"),  # the operand, whatever its truth
+        ("1 and 'b'", "b", 1),
+        ("not []", False, True),
+        ("[x for x in (1, 2) if x > 1]", [1, 2], []),
+    ],
+)
+def test_mutant_takes_one_side(expression: str, made_true: object, made_false: object) -> None:
+    def value_with(value: bool) -> object:
+        names: dict[str, object] = {}
+        tree = mutated(f"x = {expression}", 0, value=value)
+        exec(compile(tree, "m", "exec"), names)  # noqa: S102 - the text above
+        return names["x"]
+
+    assert (value_with(True), value_with(False)) == (made_true, made_false)
+
+
+SETTINGS = """\
+[tool.pytest]
+filterwarnings = ["error"]
+markers = ["thorough", "models"]
+"""
+
+MODULE = """\
+def outside(low: int, high: int) -> bool:
+    return low < 0 or high > 9
+
+
+def label(name: str) -> str:
+    return name or "nobody"
+
+
+def counted(count: int) -> int:
+    while count > 0:
+        count -= 1
+    return count
+
+
+def untested(a: bool) -> int:
+    return 1 if a else 2
+
+
+TABLE = [number for number in (1, 2, 3) if number > 1]
+"""
+
+TESTS = """\
+import tiny
+
+
+def test_outside():
+    assert tiny.outside(-1, 5)
+    assert not tiny.outside(1, 5)
+
+
+def test_label():
+    assert [tiny.label(""), tiny.label("a")] == ["nobody", "a"]
+
+
+def test_counted():
+    assert tiny.counted(3) == 0
+
+
+def test_table():
+    assert tiny.TABLE == [2, 3]
+"""
+
+COUNTED = ("conditions", "mutants", "killed", "timeouts", "equivalent")
+
+SURVIVORS = ["outside: high > 9 -> False", "untested: a -> True", "untested: a -> False"]
+KILLED = "outside: low < 0 -> True"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of one module, with the scripts of this one."""
+    root = tmp_path_factory.mktemp("project")
+    shutil.copytree(REPOSITORY / "scripts" / "mutation", root / "scripts" / "mutation")
+    for script in ("environment.py", "conditions.py", "records.py"):
+        shutil.copy(REPOSITORY / "scripts" / script, root / "scripts")
+    (root / "scripts" / "mutation" / "same_conditions.toml").unlink()
+    (root / "tests").mkdir()
+    (root / "tiny.py").write_text(MODULE, "utf-8")
+    (root / "tests" / "test_tiny.py").write_text(TESTS, "utf-8")
+    (root / "pyproject.toml").write_text(SETTINGS, "utf-8")
+    return root
+
+
+def measure(project: Path, *listed: str) -> tuple[int, str, dict]:
+    """The exit status, what is told and what is recorded, with a list of equivalent mutants."""
+    entry = f"[[equivalent]]\npath = 'tiny.py'\nreason = 'r'\nmutants = {list(listed)}\n"
+    (project / "scripts" / "mutation" / "same_conditions.toml").write_text(entry, "utf-8")
+    done = subprocess.run(
+        [sys.executable, "scripts/conditions.py", "tiny.py"],
+        cwd=project,
+        env=os.environ | {"PYTHONPATH": str(project)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    record = json.loads((project / "docs" / "records" / "conditions.json").read_text("utf-8"))
+    return done.returncode, done.stdout, record["files"]["tiny.py"]
+
+
+@pytest.mark.thorough
+def test_both_values_of_each_condition_are_tried_with_the_tests_that_reach_it(
+    project: Path,
+) -> None:
+    status, told, entry = measure(project)
+    counts = [entry[name] for name in ("conditions", "mutants", "killed", "timeouts")]
+    assert counts == [6, 12, 8, 1]
+    assert entry["survivors"] == SURVIVORS
+    assert told.endswith("\n    tiny.py:16: untested: a -> False\n")
+    assert status == 1
+
+    status, told, entry = measure(project, *SURVIVORS, KILLED)
+    counts = [entry[name] for name in ("killed", "timeouts", "equivalent")]
+    assert (counts, entry["survivors"]) == ([8, 1, 3], [])
+    assert told.endswith(f"\n    listed in vain: {KILLED}\n")
+    assert status == 1
+
+
+@pytest.mark.parametrize("path", sorted({listed.path for listed in equivalents()}))
+def test_listed_mutants_are_of_conditions_as_they_are(path: str) -> None:
+    made = {mutant.name for mutant in mutants((REPOSITORY / path).read_text("utf-8"))}
+    assert made.issuperset(
+        mutant for one in equivalents() if one.path == path for mutant in one.mutants
+    )
+
+
+def test_every_listed_mutant_has_a_reason_and_is_listed_once() -> None:
+    listed = [(entry.path, one) for entry in equivalents() for one in entry.mutants]
+    assert max(Counter(listed).values(), default=1) == 1
+    assert all(entry.reason and entry.mutants for entry in equivalents())
+    assert all(entry.path.startswith(tuple(ROOMS)) for entry in equivalents())
+
+
+PARTS = {
+    "kernels": "custom_ops/",
+    "guards": "sonnx_ort/enforcing/",
+    "guards that have passed": "sonnx_ort/obligations/",
+    "checker": "sonnx_ort/certificates/",
+}
+"""The parts in the table of the page, and where their files are."""
+
+
+def test_page_tells_what_was_recorded() -> None:
+    page = (REPOSITORY / "docs" / "mutants.md").read_text("utf-8")
+    rows = re.findall(r"^\| ([a-z ]+) \| ([\d,]+(?: \| [\d,]+){6}) \|$", page, re.MULTILINE)
+    told = {part: [int(n.replace(",", "")) for n in numbers.split(" | ")] for part, numbers in rows}
+    recorded: dict[str, list[int]] = {}
+    for path, entry in json.loads(RECORD.read_text("utf-8"))["files"].items():
+        (part,) = (part for part, folder in PARTS.items() if path.startswith(folder))
+        counts = [entry[name] for name in COUNTED] + [len(entry["survivors"])]
+        sums = recorded.get(part, [0] * 7)
+        recorded[part] = [one + other for one, other in zip(sums, [1, *counts], strict=True)]
+    assert told == recorded
