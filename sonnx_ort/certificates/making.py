@@ -94,6 +94,7 @@ class Proofs:
         try:
             self._traced = Traced(proto)
             self._traced.try_all()
+            self._traced.forget()
             self._names = names_of_values(graph, self._traced)
         except Rejected as error:
             self._reason = str(error)

@@ -98,13 +98,17 @@ class Traced(Model):
         self.steps[step] = set(self._used)
 
     def needed_for(self, output: str, rule: str) -> set[Step]:
-        """The steps on which an obligation rests.
+        """The steps on which an obligation rests, but for those of obligations before.
 
         Raises:
             Rejected: It does not follow.
         """
-        self.forget()
-        self.conclude(output, rule)
+        self._used = set()
+        try:
+            self.conclude(output, rule)
+        except Rejected:
+            self.forget()
+            raise
         return self.needed()
 
     def forget(self) -> None:
