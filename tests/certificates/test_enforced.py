@@ -315,3 +315,22 @@ def test_certificate_replaces_no_other_file(name: str) -> None:
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
     assert not Path("enforced.onnx").exists()
+
+
+FURTHER: Mapping[str, tuple[list[str], str]] = {
+    "twice": (["z", "Div.int.R1"], "Div.int.R1 of the node of 'z' is named twice"),
+    "another family": (
+        ["z", "Div.float.RG1"],
+        "Div.float.RG1 of the node of 'z' does not bind it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_nothing_further_can_be_said(name: str, certified: tuple[bytes, dict[str, Any]]) -> None:
+    entry, message = FURTHER[name]
+    enforced, certificate = copy.deepcopy(certified)
+    certificate["waived"].append(entry)
+    with pytest.raises(Rejected) as caught:
+        check(CONTENT, certificate, enforced)
+    assert str(caught.value) == message

@@ -94,25 +94,39 @@ def _gates(node: Node) -> tuple[int, int, int]:
     return directions, 4 * hidden, hidden
 
 
-def _window(node: Node) -> list[tuple[Size, int, int, int]]:
-    """Of each spatial axis its size and that of the kernel, the dilation and the padding."""
-    kernel, sizes = node.attribute("kernel_shape"), node.true_shape()[2:]
+def _window(node: Node) -> list[tuple[int, int, int]]:
+    """Of each spatial axis its number, the span of the kernel and the padding."""
+    kernel = node.attribute("kernel_shape")
     dilations = node.attribute("dilations", [1] * len(kernel))
     pads = node.attribute("pads", [0] * 2 * len(kernel))
-    pads = [sum(pair) for pair in zip(pads[: len(kernel)], pads[len(kernel) :], strict=True)]
-    return list(zip(sizes, kernel, dilations, pads, strict=True))
+    spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
+    pairs = zip(pads[: len(kernel)], pads[len(kernel) :], strict=True)
+    return [
+        (k, span, sum(pair)) for k, (span, pair) in enumerate(zip(spans, pairs, strict=True), 2)
+    ]
 
 
-def _window_fits(node: Node) -> None:
-    for size, kernel, dilation, pads in _window(node):
-        fits = isinstance(size, int) and size + pads >= dilation * (kernel - 1) + 1
-        require(fits, "the window may not fit")
+def window_sizes(node: Node) -> dict[int, int]:
+    """The smallest sizes into which the window of a pool fits, by axis."""
+    return {axis: span - pads for axis, span, pads in _window(node) if span > pads}
 
 
-def _window_reaches_elements(node: Node) -> None:
-    for size, _, dilation, pads in _window(node):
-        reaches = not pads or dilation <= 1 or (isinstance(size, int) and size >= dilation)
-        require(reaches, "a window may hold padding alone")
+def dilations_where_padded(node: Node) -> dict[int, int]:
+    """The sizes of axes below which a window of a pool may hold padding alone."""
+    dilations = node.attribute("dilations", [1, 1])
+    pairs = zip(_window(node), dilations, strict=True)
+    return {axis: dilation for (axis, _, pads), dilation in pairs if pads and dilation > 1}
+
+
+def _sizes_from(limits: Callable[[Node], Mapping[int, int]], text: str) -> Demand:
+    """Axes of the first operand are not shorter than limits."""
+
+    def demand(node: Node) -> None:
+        for axis, least in limits(node).items():
+            size = node.true_shape()[axis]
+            require(isinstance(size, int) and size >= least, text)
+
+    return demand
 
 
 def _padded_with_zero(node: Node) -> None:
@@ -253,8 +267,9 @@ COMPUTED: Mapping[str, Demand] = {
     "Range.scalars": _rank(0, 0, 1, 2), "Conv.B": _shape(2, _outputs_of_w),
     "ConvInteger.x_zero_point": _rank(0, 2),
     "ConvInteger.w_zero_point": _shape(3, lambda _: (), _outputs_of_w),
-    "ConvInteger.C1": _padded_with_zero, "MaxPool.R1": _rank(4, 0), "MaxPool.fits": _window_fits,
-    "MaxPool.C1": _window_reaches_elements,
+    "ConvInteger.C1": _padded_with_zero, "MaxPool.R1": _rank(4, 0),
+    "MaxPool.fits": _sizes_from(window_sizes, "the window may not fit"),
+    "MaxPool.C1": _sizes_from(dilations_where_padded, "a window may hold padding alone"),
     "MaxPool.float.C2": _elements(0, lambda v, _: v > -math.inf), "Gemm.R1": _rank(2, 0, 1, 2),
     "Gemm.R3": _shape(2, lambda node: (node.true_shape(0)[0], node.true_shape(1)[1])),
     "LSTM.X": _rank(3, 0),

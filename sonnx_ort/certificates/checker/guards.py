@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from .computed import dilations_where_padded, window_sizes
 from .enforced import Enforced
 from .facts import Facts, Tree
 from .node import Node
@@ -203,26 +204,6 @@ def _sizes(place: int, limits: Callable[[Node], Mapping[int, int]]) -> Holds:
     return holds
 
 
-def _window_sizes(node: Node) -> dict[int, int]:
-    """The smallest sizes into which the window of a pool fits."""
-    kernel = node.attribute("kernel_shape")
-    dilations = node.attribute("dilations", [1] * len(kernel))
-    pads = node.attribute("pads", [0] * 2 * len(kernel))
-    spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
-    padded = [a + b for a, b in zip(pads[: len(kernel)], pads[len(kernel) :], strict=True)]
-    sizes = (span - pad for span, pad in zip(spans, padded, strict=True))
-    return {axis: size for axis, size in enumerate(sizes, 2) if size > 0}
-
-
-def _dilations_where_padded(node: Node) -> dict[int, int]:
-    """The sizes of axes below which a window may hold padding alone."""
-    dilations = node.attribute("dilations", [1, 1])
-    pads = node.attribute("pads", [0] * 4)
-    padded = [before or behind for before, behind in zip(pads[:2], pads[2:], strict=True)]
-    pairs = enumerate(zip(dilations, padded, strict=True), 2)
-    return {axis: dilation for axis, (dilation, pad) in pairs if pad and dilation > 1}
-
-
 def _cut(guarded: Guarded) -> tuple[Tree, Tree, Tree] | None:
     """The sizes, starts and ends of a Slice forwards from constant places; None for others."""
     node = guarded.node
@@ -330,8 +311,8 @@ GUARDS: Mapping[str, Holds] = {
     "Softmax.float.C5": _elements(0, "Greater"),
     "MaxPool.float.C2": _elements(0, "Less", nan=True),
     "BatchNormalization.C3": _no_negative_variance,
-    "MaxPool.fits": _sizes(0, _window_sizes),
-    "MaxPool.C1": _sizes(0, _dilations_where_padded),
+    "MaxPool.fits": _sizes(0, window_sizes),
+    "MaxPool.C1": _sizes(0, dilations_where_padded),
     **dict.fromkeys(("Conv.kernel", "ConvInteger.kernel"), _sizes(1, lambda _: {2: 1, 3: 1})),
     "LSTM.batch": _sizes(0, lambda _: {1: 1}),
     "LSTM.sequences": _sizes(0, lambda _: {0: 1}),
