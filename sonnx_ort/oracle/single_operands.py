@@ -259,6 +259,8 @@ def _recurrent(operands: Operands, attributes: Attributes) -> Iterator[Violation
         yield Violation("LSTM.R")
     if x.shape[1] == 0:
         yield Violation("LSTM.batch")
+    if x.shape[0] == 0:
+        yield Violation("LSTM.sequences")
 
 
 def _nothing(_: Operands, __: Attributes) -> Iterator[Violation]:
