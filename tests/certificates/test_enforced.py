@@ -119,6 +119,14 @@ CHANGES: Mapping[str, tuple[Change, str]] = {
     "another limit": (with_constant("z_too_small", -5), "is not guarded"),
     "another comparison": (exchanged, "is not guarded"),
     "a declaration": (declared, "'z_operand_shape' is declared"),
+    "a false declaration": (
+        lambda m: m.graph.output[0].type.tensor_type.shape.dim[0].__setattr__("dim_value", 7),
+        "'z' is newly declared as [7]",
+    ),
+    "a constant of two kinds": (
+        lambda m: node_of(m, "z_code").attribute.append(helper.make_attribute("value_int", 3)),
+        "the enforced model cannot be followed",
+    ),
     "another operator": (
         lambda m: setattr(node_of(m, "z"), "op_type", "Mod"),
         "the Div of ['z'] is another",

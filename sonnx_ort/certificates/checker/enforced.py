@@ -65,6 +65,7 @@ class Enforced:
         # ONNX Runtime holds what is declared of inputs, and steps rest on it.
         declared = [[value.type for value in model.graph.input] for model in (one, other)]
         require(declared[0] == declared[1], "the inputs are declared differently")
+        self._compare_claims()
         self._compare_graphs(one.graph, other.graph)
 
     def facts_of(self, output: str) -> Worlds:
@@ -117,24 +118,35 @@ class Enforced:
         reason = self._reasons.get(given, "they are different values")
         require(tree == ("value", wanted), f"{text}: {reason}")
 
+    def _compare_claims(self) -> None:
+        """Reject claims of shapes that the original does not make and that are not established."""
+        before = claimed_shapes(self._original.proto)
+        for name, claims in self._claims.items():
+            require(name not in self._added, f"'{name}' is declared")
+            for sizes in claims if name in self._values else ():
+                if not any(_is_weaker(sizes, claim) for claim in before.get(name, ())):
+                    known = self._original.knows("shape", name)
+                    require(known, f"'{name}' is newly declared as {sizes}")
+                    require_claim(name, sizes, self._shape(name))
+
     def _trust(self, value: str) -> None:
         """Reject a value on whose way the file claims a shape that is not established.
 
         ONNX Runtime believes such claims where it computes a Shape.
         """
-        waiting = [value]
+        waiting, seen = [value], set[str]()
         while waiting:
             name = waiting.pop()
-            if name in self._trusted:
+            if name in seen or name in self._trusted:
                 continue
-            self._trusted.add(name)
-            require(name not in self._claims or name not in self._added, f"'{name}' is declared")
+            seen.add(name)
             for sizes in self._claims.get(name, ()):
                 require_claim(name, sizes, self._shape(name))
             if name in self._producers:
                 node = self._producers[name]
                 waiting += [each.name for body in bodies_of(node) for each in body.output]
                 waiting += filter(None, node.input)
+        self._trusted |= seen
 
     def _evaluate(self, name: str) -> tuple[Tree, Worlds]:
         """A value as an expression, and what holds if it is read."""
@@ -161,7 +173,9 @@ class Enforced:
 
     def _calculated(self, node: NodeProto) -> tuple[Tree, Worlds]:
         if node.op_type == "Constant":
-            array = numpy_helper.to_array(node.attribute[0].t)
+            (attribute,) = node.attribute
+            require(attribute.name == "value", "a constant is no tensor")
+            array = numpy_helper.to_array(attribute.t)
             elements = tuple(array.ravel().tolist())
             return ("constant", str(array.dtype), array.shape, elements), [NOTHING]
         require(node.op_type != "If", "an If is no decision")
@@ -336,6 +350,12 @@ class Enforced:
 
 def _opset(model: onnx.ModelProto) -> list[tuple[str, int]]:
     return sorted((entry.domain, entry.version) for entry in model.opset_import)
+
+
+def _is_weaker(sizes: Sequence[int | None], claim: Sequence[int | None]) -> bool:
+    """Whether one claim says nothing that another does not say."""
+    pairs = zip(sizes, claim, strict=False)
+    return len(sizes) == len(claim) and all(size in (None, own) for size, own in pairs)
 
 
 def _typed(value: onnx.ValueInfoProto) -> bytes:
