@@ -7,9 +7,11 @@ import onnx
 import pytest
 
 from sonnx_ort.certificates.checker import Rejected, rules
+from sonnx_ort.certificates.checker.model import VERSIONS
 from sonnx_ort.certificates.checker.node import Node
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import HeldByRuntime
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 
@@ -33,6 +35,31 @@ def test_every_rule_of_the_checker_is_one_of_an_operator() -> None:
 def test_runtime_holds_what_the_profile_says_it_holds() -> None:
     held = {r for r in OF_OPERATORS if isinstance(RULES[r].requirement, HeldByRuntime)}
     assert held == rules.HELD
+
+
+class OfType:
+    """A model of a version in which every value has one type."""
+
+    def __init__(self, element_type: str, version: int) -> None:
+        self.version = version
+        self._type = element_type
+
+    def known(self, kind: str, value: str) -> Any:
+        del value
+        assert kind == "type"
+        return self._type
+
+
+@pytest.mark.parametrize("edition", Edition)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_rules_bind_a_node_that_the_profile_binds(operator: str, edition: Edition) -> None:
+    node = onnx.helper.make_node(operator, ["a", "b", "c"], ["y"])
+    for family, contract in OPERATORS[operator].contracts[edition].items():
+        element_type = next(str(kind) for kind in ElementType if kind.family is family)
+        for version in VERSIONS:
+            bound = {rule.id for rule in contract if rule.binds_version(version)}
+            model: Any = OfType(element_type, version)
+            assert rules.rules_of(Node(node, model), edition.value) == bound, (family, version)
 
 
 TYPES: Mapping[str, SameNumericType] = {

@@ -33,13 +33,16 @@ NOT_CONCLUDED = frozenset({"Pow.int.C2", "Softmax.float.C6"})
 """The rules that are concluded of no node: powers and whole lines are computed in a run."""
 
 _PRELIMINARY = ("Div.R1", "Div.R2", "Div.R3", "Div.R4", "Div.R5", "Sub.R1", "Sub.R2", "Sub.R3")
-"""The rules of the preliminary edition; those of all other operators are the same."""
+"""The rules of the preliminary edition, which has Div.int.C2 as well.
+
+Those of all other operators are the same in both editions.
+"""
 
 _SINCE = {
     "Softmax.C4": range(13),
     **dict.fromkeys(("Squeeze.axes", "Squeeze.axes.names"), range(13)),
     **dict.fromkeys(
-        ("Squeeze.A", "Squeeze.A.type", "Squeeze.A.rank", "Squeeze.A.names"), range(13, 99)
+        ("Squeeze.A", "Squeeze.A.rank", "Squeeze.A.names"), range(13, 99)
     ),
     **dict.fromkeys(("MaxPool.R4", "MaxPool.R2.dilations", "MaxPool.dilations"), range(10, 99)),
     **dict.fromkeys(("MaxPool.R5", "MaxPool.R2.storage_order"), range(8, 99)),
@@ -63,7 +66,8 @@ def rules_of(node: Node, edition: str) -> set[str]:
     own = {rule for rule in own if node.model.version in _SINCE.get(rule, range(99))}
     preliminary = own.intersection(_PRELIMINARY)
     if preliminary:
-        own = preliminary if edition == "preliminary" else own - preliminary
+        kept = preliminary | {"Div.int.C2"}
+        own = own & kept if edition == "preliminary" else own - preliminary
     families = {rule: rule.split(".")[1] for rule in own if rule.split(".")[1] in _FAMILIES}
     if families:
         element_type = node.type(1 if operator == "Where" else 0)
