@@ -172,7 +172,9 @@ class Proofs:
         """
         traced = self._traced
         if traced is None:
-            raise SonnxError(f"the model cannot be certified: {self._reason}")
+            raise SonnxError(
+                f"the model cannot be certified ({self._reason}); rewrite without a certificate"
+            )
         traced.forget()
         guarded: list[Entry] = []
         unknown: list[Uncertified] = []
@@ -181,7 +183,9 @@ class Proofs:
             for output, _ in (*self._concluded, *self._waived):
                 rules_of(traced.node(output), demands.edition.value)
         except Rejected as error:
-            raise SonnxError(f"the enforced model cannot be certified: {error}") from error
+            raise SonnxError(
+                f"the enforced model cannot be certified ({error}); rewrite without a certificate"
+            ) from error
         for (output, rule), obligation in self._open:
             try:
                 require_guarded(traced.node(output), beside, output, rule)

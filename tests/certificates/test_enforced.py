@@ -342,3 +342,25 @@ def test_nothing_further_can_be_said(name: str, certified: tuple[bytes, dict[str
     with pytest.raises(Rejected) as caught:
         check(CONTENT, certificate, enforced)
     assert str(caught.value) == message
+
+
+NOT_CERTIFIED: Mapping[str, tuple[str, str, str]] = {
+    "conversions of float16": (
+        "typed",
+        "(float16[n] x, float16[m] y) => (float16[n] z) { z = Div(x, y) }",
+        "the enforced model cannot be certified (a Div was added); rewrite without a certificate",
+    ),
+    "infinity by division": (
+        "preliminary",
+        "(float[n] x, float[m] y) => (float[n] z) { z = Div(x, y) }",
+        "the enforced model cannot be certified (a Div was added); rewrite without a certificate",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_CERTIFIED)
+def test_model_that_is_more_than_guards_is_not_certified(name: str) -> None:
+    edition, text, message = NOT_CERTIFIED[name]
+    with pytest.raises(SonnxError) as caught:
+        enforced_with_certificate(parse(text).SerializeToString(), edition=edition)
+    assert str(caught.value) == message
