@@ -54,9 +54,8 @@ def scalars_behind(
     nodes: Iterable[ExaminedNode], facts: Facts, checked: Iterable[FiniteValue] = ()
 ) -> tuple[ir.Value, ...]:
     """The graph inputs declared as scalars on which the nodes' operands or these values depend."""
-    uncertain = [n.target.inputs for n in nodes if any(o.scalar_inputs for o in n.operands)]
-    uncertain += [(each.value,) for each in checked if each.operand.scalar_inputs]
-    inputs = dict.fromkeys(v for values in uncertain for v in facts.inputs_behind(values))
+    read = [*(node.target.inputs for node in nodes), *((each.value,) for each in checked)]
+    inputs = dict.fromkeys(v for values in read for v in facts.inputs_behind(values))
     return tuple(value for value in inputs if has_scalars([value]))
 
 

@@ -56,8 +56,7 @@ class PassedGuards:
             own = self._add_guard(f"Conv '{node.name or node.outputs[0].name}'")
             passed |= own
             self._note_image(node, own)
-        if passed:
-            self._guards_of.update(dict.fromkeys(node.outputs, passed))
+        self._guards_of.update(dict.fromkeys(node.outputs, passed))
         if rule.shapes is like_first and node.inputs[0] is not None:
             self._shaped_like[node.outputs[0]] = self._with_same_shape(node.inputs[0])
             self._shape_guard[node.outputs[0]] = self._shape_guard.get(node.inputs[0], -1)
@@ -218,7 +217,7 @@ def _decided_by(
 ) -> tuple[Hashable, tuple[ir.Value, ...]] | None:
     """What a run checks, and the values that decide it; None if other values matter too."""
     requirement = obligation.rule.requirement
-    checked = obligation.status is Status.RUNTIME and requirement.subject is Subject.ELEMENTS
+    checked = obligation.status is Status.RUNTIME
     if not checked or not isinstance(requirement, DecidedByOperands):
         return None
     target = examined.target

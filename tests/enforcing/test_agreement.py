@@ -114,7 +114,7 @@ def test_sizes_are_looked_at_once_for_all_nodes_that_rest_on_them(
         ),
         pytest.param(
             "(float[n] x, float[n] y, bool c) => (float[] p) { p = If(c) <"
-            " then_branch = t () => (float[] a) { h = Div(x, y) a = Sub(h, y) },"
+            " then_branch = t () => (float[] a) { h = Div(x, y) i = Sub(x, y) a = Mul(h, i) },"
             " else_branch = e () => (float[] b) { b = Neg(x) }> }",
             id="not every run reaches a branch",
         ),

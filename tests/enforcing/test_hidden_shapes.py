@@ -93,6 +93,20 @@ def test_operand_of_bfloat16_is_hidden_as_a_float() -> None:
     ort.InferenceSession(made.SerializeToString())
 
 
+@pytest.mark.parametrize("broadcast", ["reject", "explicit"])
+@pytest.mark.parametrize(("element_type", "opset"), [("float", 13), ("bfloat16", 16)])
+def test_operand_of_bfloat16_is_hidden_in_versions_with_such_loops(
+    element_type: str, opset: int, broadcast: str
+) -> None:
+    graph = (
+        f"({element_type}[n, m] x, {element_type}[k] y) => ({element_type}[] z)"
+        " { axes = Constant<value_ints = [-1]>() r = ReduceSum<keepdims = 0>(x, axes)"
+        " z = Sub(r, y) }"
+    )
+    made = sonnx_ort.rewrite(parse(graph, opset=13), backend="native", broadcast=broadcast)
+    assert (loops(made), made.opset_import[0].version) == (1, opset)
+
+
 @pytest.mark.parametrize("opset", [13, 21])
 def test_sequences_are_hidden_in_versions_whose_identity_takes_none(opset: int) -> None:
     graph = """(seq(float) x, int64 i, float y) => (float[] z)

@@ -83,6 +83,10 @@ def test_float16_that_is_only_compared_is_left_as_it_is() -> None:
     assert operators(sonnx_ort.rewrite(parse(text), operators="Less")) == ["Less"]
 
 
+EXPLICIT, PRELIMINARY = {"broadcast": "explicit"}, {"edition": "preliminary"}
+CONCAT, EXP = {"operators": "Concat"}, {"operators": "Exp"}
+
+
 @pytest.mark.parametrize(
     ("shapes", "opset", "raised"),
     [
@@ -99,6 +103,30 @@ def test_opset_is_raised_as_far_as_the_operators_need(
 ) -> None:
     made = sonnx_ort.rewrite(binary_model("Div", "float", *shapes, opset=opset))
     assert [(entry.domain, entry.version) for entry in made.opset_import] == [("", raised)]
+
+
+@pytest.mark.parametrize(
+    ("graph", "opset", "raised", "choices"),
+    [
+        ("(float[3] a, float[1] b) => (float[] c) { c = Div(a, b) }", 7, 9, EXPLICIT),
+        ("(float[3] a, float[3] b) => (float[] c) { c = Div(a, b) }", 7, 9, PRELIMINARY),
+        ("(float[n] a, float[n] b) => (float[] c) { c = Concat<axis = 0>(a, b) }", 7, 7, CONCAT),
+        ("(float[n,k] a, float[m,k] b) => (float[] c) { c = Concat<axis=0>(a, b) }", 7, 9, CONCAT),
+        ("(float[] a, float[] b) => (float[] c) { c = Concat<axis = 0>(a, b) }", 7, 11, CONCAT),
+        (
+            "(float[n] a) => (float[] c) { m = own.M(a) d = Exp(m) c = own.M(d) }",
+            7,
+            7,
+            {"operators": "Exp"},
+        ),
+    ],
+)
+def test_opset_is_raised_as_far_as_rules_left_to_a_run_need(
+    graph: str, opset: int, raised: int, choices: dict[str, str]
+) -> None:
+    made = parse(graph, opset=opset, domains={"own": 1})
+    rewritten = sonnx_ort.rewrite(made, backend="native", **choices)
+    assert [entry.version for entry in rewritten.opset_import if not entry.domain] == [raised]
 
 
 @pytest.mark.parametrize(

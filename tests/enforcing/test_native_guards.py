@@ -1,6 +1,10 @@
 """Every rule that a run can break has a guard of standard operators."""
 
+from dataclasses import replace
+
+import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 
 import sonnx_ort
@@ -10,17 +14,22 @@ from sonnx_ort.enforcing.native.element_guards import (
     NONZERO_DIVISOR,
     REPRESENTABLE_QUOTIENT,
     WITHIN_INT32,
+    not_within,
 )
-from sonnx_ort.enforcing.native.guard import DecidingGuard
+from sonnx_ort.enforcing.native.guard import DecidingGuard, Precondition
 from sonnx_ort.enforcing.native.line_guards import lines_guard
 from sonnx_ort.enforcing.native.number_guards import DIFFERENCE_WITHIN_INT32, NONZERO_NUMBERS
 from sonnx_ort.enforcing.native.powers import EXACT_POWER
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.loading.traversal import ValueNames
 from sonnx_ort.profile.broadcast import E1
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.requirements.division import NonZeroDivisor, RepresentableQuotient
 from sonnx_ort.profile.requirements.lines import LinesAboveNegativeInfinity
 from sonnx_ort.profile.rule import Rule, Subject
-from support.graphs import binary_model
+from support.graphs import binary_model, parse
+from support.waivers import waiver
 
 
 @pytest.mark.parametrize(
@@ -63,3 +72,79 @@ def test_guard_is_for_types_that_can_break_its_rule(
     guard: DecidingGuard, bound: ElementType, free: ElementType
 ) -> None:
     assert (guard.binds(bound), guard.binds(free)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("limits", "operators"),
+    [
+        ((0.0, 5.0), ["Greater", "Less", "And", "Not"]),
+        ((None, 5.0), ["Greater", "IsNaN", "Or"]),
+        ((0.0, None), ["Less", "IsNaN", "Or"]),
+        ((None, None), ["IsNaN"]),
+    ],
+)
+def test_end_of_an_interval_that_is_left_out_is_not_compared(
+    limits: tuple[float | None, float | None], operators: list[str]
+) -> None:
+    names = ValueNames(ir.Model(ir.Graph([], [], nodes=[]), ir_version=9))
+    nodes = StandardNodes(names, "x", 17)
+    not_within(nodes, ir.Value(name="x"), ir.DataType.FLOAT, limits)
+    assert [n.op_type for n in nodes.nodes if n.op_type != "Constant"] == operators
+
+
+@pytest.mark.parametrize(
+    ("element_type", "requirement", "checked_before"),
+    [
+        ("uint8", NonZeroDivisor, "21 Div.int.R1"),
+        ("int32", RepresentableQuotient, "21 Div.int.R1, 24 Div.int.C1"),
+    ],
+)
+def test_guard_that_presumes_earlier_rules_reads_guarded_operands(
+    monkeypatch: pytest.MonkeyPatch, element_type: str, requirement: type, checked_before: str
+) -> None:
+    guard = replace(catalog.DECIDING_GUARDS[requirement], precondition=Precondition.EARLIER_RULES)
+    guards = {**catalog.DECIDING_GUARDS, requirement: guard}
+    monkeypatch.setattr(catalog, "DECIDING_GUARDS", guards)
+    model = binary_model("Div", element_type, ["n"], ["m"])
+    made = sonnx_ort.rewrite(model, backend="native")
+    (behind,) = [node for node in made.graph.node if node.name.endswith(f"{checked_before} (B)")]
+    readers = [node.op_type for node in made.graph.node if behind.output[0] in node.input]
+    assert "Div" in readers
+
+
+UNKNOWN, KNOWN = "float[] x, float[] y", "float[n, m] x, float[k, l] y"
+
+
+@pytest.mark.parametrize(
+    ("node", "operands", "opset", "shapes", "broken"),
+    [
+        ("Softmax<axis = -2>(x)", UNKNOWN, 17, ((1, 2), (1,)), None),
+        ("Softmax<axis = -2>(x)", UNKNOWN, 17, ((2,), (1,)), "Softmax.C2"),
+        ("Softmax<axis = -1>(x)", UNKNOWN, 12, ((2, 3), (1,)), None),
+        ("Softmax<axis = -2>(x)", UNKNOWN, 12, ((2, 3), (1,)), "Softmax.C4"),
+        ("Concat<axis = -1>(x, y)", UNKNOWN, 17, ((2, 3), (2, 4)), None),
+        ("Concat<axis = -1>(x, y)", UNKNOWN, 17, ((2, 3), (4, 3)), "Concat.C2"),
+        ("Concat<axis = -1>(x, y)", KNOWN, 17, ((2, 3), (2, 4)), None),
+        ("Concat<axis = -1>(x, y)", KNOWN, 17, ((2, 3), (4, 3)), "Concat.C2"),
+    ],
+)
+def test_negative_axis_of_a_waived_rule_counts_from_the_end(
+    node: str,
+    operands: str,
+    opset: int,
+    shapes: tuple[tuple[int, ...], ...],
+    broken: str | None,
+) -> None:
+    model = parse(f"({operands}) => (float[] z) {{ [of_axis] z = {node} }}", opset=opset)
+    operator = model.graph.node[0].op_type
+    waived = [waiver(f"{operator}.{'R4' if operator == 'Softmax' else 'R1'}", "of_axis")]
+    session = sonnx_ort.InferenceSession(
+        model, backend="native", operators=operator, waivers=waived
+    )
+    feeds = {name: np.ones(shape, np.float32) for name, shape in zip("xy", shapes, strict=True)}
+    if broken is None:
+        session.run(None, feeds)
+        return
+    with pytest.raises(sonnx_ort.ContractViolation) as caught:
+        session.run(None, feeds)
+    assert caught.value.rule == broken

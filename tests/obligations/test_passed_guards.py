@@ -49,6 +49,8 @@ def test_operands_that_a_node_before_held_to_one_shape(nodes: str, holder: str, 
         ("[n] x = Neg(a) [last] z = Sub(x, a)", "all have the shape of 'a'"),
         ("[d] w = Div(a, b) [n] x = Neg(w) [last] z = Sub(x, b)", f"Div 'd'{HELD}"),
         ("[c] x = Clip(a, b) [last] z = Sub(x, a)", f"Clip 'c'{HELD}"),
+        ("[c] x = Acos(a) [last] z = Sub(x, a)", "all have the shape of 'a'"),
+        ("[d] w = Div(a, b) [c] x = Acos(w) [last] z = Sub(x, b)", f"Div 'd'{HELD}"),
     ],
 )
 def test_result_has_the_shape_of_what_it_is_computed_from(nodes: str, evidence: str) -> None:
@@ -75,6 +77,29 @@ def test_result_has_the_shape_of_the_operand_that_is_not_expanded() -> None:
     )
     found = last(made, "Sub.float.R1", broadcast="explicit")
     assert found == ("proved", f"Div 'd'{HELD}")
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        # The result has the shape of the first operand alone.
+        "[d] x = Div<broadcast = 1>(a, b) [last] z = Sub(x, b)",
+        # Operands of one shape do not line up from axis 1 on.
+        "[d] x = Div(a, b) [last] z = Sub<broadcast = 1, axis = 1>(x, b)",
+    ],
+)
+def test_limited_broadcasting_needs_no_operands_of_one_shape(nodes: str) -> None:
+    made = parsed(f"(float[n] a, float[m] b) => (float[] z) {{ {nodes} }}", opset=6)
+    assert last(made, "Sub.float.R1", broadcast="explicit")[0] != "proved"
+
+
+def test_broadcast_operator_requires_no_shape_of_its_operands() -> None:
+    made = parse(
+        "(float[] a) => (float[] z) <float s = {2}>"
+        " { [b] x, y = sonnx.Broadcast(a, s) [last] z = Sub(x, a) }",
+        domains={"sonnx": 1},
+    )
+    assert last(made, "Sub.float.R1")[0] == "runtime"
 
 
 def test_proof_tells_that_it_rests_on_nodes_before() -> None:
@@ -138,6 +163,16 @@ def test_function_that_is_called_is_gone_past_as_what_is_unknown() -> None:
         " { r = Identity(q) }",
     )
     assert last(made, "Sub.float.R1")[0] == "runtime"
+
+
+def test_nothing_has_the_shape_of_what_a_call_omits() -> None:
+    made = parsed(
+        "(float[] a) => (float[] z) { z = local.f(a) }",
+        functions='<opset_import: ["" : 17], domain: "local"> f (p, q) => (r)'
+        " { x = Identity(q) y = Identity(q) [last] r = Sub(x, y) }",
+    )
+    (found,) = [o for o in sonnx_ort.check(made).obligations if o.rule.id == "Sub.float.R1"]
+    assert found.status.value == "runtime"
 
 
 @pytest.mark.parametrize("declared", [("[]", "[2, 3]"), ("[2, n]", "[m, 3]")])
@@ -232,6 +267,7 @@ POSITIVE = "no size of 0 meets a 1, because "
         ("[d] x = Div(j, s) [c] y = Conv(x, w) [last] z = Sub(y, s)", "Conv 'c'"),
         ("[c] x = Conv(i, w) [last] z = Sub(x, s)", "Conv 'c'"),
         ("[c] x = Conv(i, w) y = Sigmoid(x) [last] z = Sub(y, s)", "Conv 'c'"),
+        ("x = Conv(i, w) [last] z = Sub(x, s)", "Conv 'x'"),
     ],
 )
 def test_size_that_a_node_before_found_positive(nodes: str, holder: str) -> None:
@@ -242,6 +278,15 @@ def test_size_that_a_node_before_found_positive(nodes: str, holder: str) -> None
     )
     found = last(made, "Broadcast.E1", broadcast="explicit")
     assert found == ("proved", f"{POSITIVE}{holder}, which comes before, has passed")
+
+
+def test_size_behind_an_enforced_conv_is_positive() -> None:
+    made = parsed(
+        "(float[1, 1, h, v] i) => (float[] z) <float s = {2}, float[1, 1, 2, 2] w = {1, 2, 3, 4}>"
+        " { [c] x = Conv(i, w) [last] z = Sub(x, s) }"
+    )
+    found = last(made, "Broadcast.E1", broadcast="explicit", operators="all,-Graph")
+    assert found == ("proved", f"{POSITIVE}Conv 'c', which comes before, has passed")
 
 
 @pytest.mark.parametrize(
@@ -255,6 +300,10 @@ def test_size_that_a_node_before_found_positive(nodes: str, holder: str) -> None
         "[d] x = Div(a, s) y = Add(x, m) [last] z = Sub(y, s)",
         # A Conv may have no examples.
         "[c] x = Conv(i, w) [last] z = Sub(x, s)",
+        # Two sizes of 0 fit as well.
+        "[d] x = Div(a, o) y = ReduceSum(x) w0 = Add(a, y) [last] z = Sub(w0, s)",
+        # Nothing but a Conv has filters.
+        "[d] x = Div(u, u) [last] z = Sub(x, s)",
         # A branch may not be taken.
         (
             "x = If(c) <then_branch = t () => (float[n] p) { [d] p = Div(a, s) },"
@@ -264,8 +313,8 @@ def test_size_that_a_node_before_found_positive(nodes: str, holder: str) -> None
 )
 def test_size_that_may_be_0_is_left_to_the_run(nodes: str) -> None:
     made = parsed(
-        "(float[n] a, float[k, n] m, float[n, 1, h, v] i, bool c) => (float[] z) <float s = {2},"
-        f" float[1, 1, 2, 2] w = {{1, 2, 3, 4}}> {{ {nodes} }}"
+        "(float[n] a, float[o] o, float[k, n] m, float[n, 1, h, v] i, float[1, 1, h, v] u, bool c)"
+        f" => (float[] z) <float s = {{2}}, float[1, 1, 2, 2] w = {{1, 2, 3, 4}}> {{ {nodes} }}"
     )
     assert last(made, "Broadcast.E1", broadcast="explicit")[0] == "runtime"
 
@@ -291,6 +340,24 @@ def test_size_that_meets_a_scalar_input_is_left_to_the_run() -> None:
     """It may have another rank to an effect."""
     made = parsed("(float[n] a, float t) => (float[] z) { [d] x = Div(a, t) [last] z = Sub(x, t) }")
     made.graph.input[1].type.tensor_type.shape.SetInParent()
+    assert last(made, "Broadcast.E1", broadcast="explicit")[0] == "runtime"
+
+
+def test_size_that_meets_one_of_an_unknown_axis_is_left_to_the_run() -> None:
+    made = parsed(
+        "(float[n] a, float[] u) => (float[] z) <float[1] s = {2}>"
+        " { [d] x = Div(a, s) [last] z = Max(x, s, u) }"
+    )
+    found = last(made, "Broadcast.E1", broadcast="explicit", operators="all,-Graph")
+    assert found[0] == "runtime"
+
+
+def test_size_that_onnx_runtime_may_infer_wrongly_is_left_to_the_run() -> None:
+    """Of a PRelu it infers the first operand's shape, which is not that of the result."""
+    made = parsed(
+        "(float[n] a) => (float[] z) <float s = {2}, float[1] r = {2}>"
+        " { p = PRelu(r, a) [d] x = Div(p, s) [last] z = Sub(x, s) }"
+    )
     assert last(made, "Broadcast.E1", broadcast="explicit")[0] == "runtime"
 
 

@@ -97,7 +97,7 @@ class NativeBackend(EnforcingBackend):
         runtime = [o.rule.requirement for o in left]
         if any(isinstance(each, EqualButOnAxis) for each in runtime):
             return _GUARDS if has_equal_ranks(examined.operands) else _RANGE
-        if runtime or examined.broadcast is not None or result_forms(examined, element_type):
+        if runtime or result_forms(examined, element_type):
             return _GUARDS
         return examined.target.operator.oldest_kernels
 
@@ -203,7 +203,7 @@ class NativeBackend(EnforcingBackend):
 def _needs_nodes(examined: ExaminedNode) -> bool:
     """Whether a run may have to check or to convert anything, as the element type decides."""
     operator = examined.target.operator
-    if operator.checked_in_runs or examined.broadcast is not None:
+    if operator.checked_in_runs:
         return True
     return not operator.moves_elements and (
         operator.rounds_once or element_type_of(examined) is ElementType.BFLOAT16

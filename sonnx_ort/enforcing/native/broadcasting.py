@@ -141,14 +141,12 @@ def axes_exempt_from_size_0(operands: Sequence[Operand], bearer: int) -> list[bo
 
     The operands are aligned at their last axes; `bearer` is one that has the common shape.
     """
-    others = [operand.shape for index, operand in enumerate(operands) if index != bearer]
-    shape = operands[bearer].shape
-    if shape is None:
-        return [] if all(other == () for other in others) else None
-    if any(other is None for other in others):
-        return None
+    shapes = [operand.shape for operand in operands if operand.shape is not None]
+    if len(shapes) < len(operands):
+        scalars = all(o.shape == () for i, o in enumerate(operands) if i != bearer)
+        return [] if scalars else None
     exempt: list[bool] = []
-    for _, sizes in aligned_axes([operand.shape or () for operand in operands]):
+    for _, sizes in aligned_axes(shapes):
         certain = fit_in_every_run(operands, sizes)
         if not certain and any(s != 1 for i, s in enumerate(sizes) if i != bearer):
             return None

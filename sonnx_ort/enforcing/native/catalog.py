@@ -166,8 +166,5 @@ def _left_to_the_run(
     return [
         o.rule
         for o in examined.obligations
-        if o.status is Status.RUNTIME
-        and o.rule.in_run
-        and o.operator == operator.name
-        and o.rule.id in binding
+        if o.status is Status.RUNTIME and o.rule.in_run and o.rule.id in binding
     ]

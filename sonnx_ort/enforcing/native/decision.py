@@ -100,7 +100,7 @@ class Decision:
         """Split the guards: one that presumes earlier rules starts a new group."""
         guards = replace(self.guards, deciding=())
         for rule, guard in self.guards.deciding:
-            if guard.precondition is Precondition.EARLIER_RULES and guards.any_in_front:
+            if guard.precondition is Precondition.EARLIER_RULES:
                 yield guards
                 guards = replace(guards, shapes=(), deciding=())
             guards = replace(guards, deciding=(*guards.deciding, (rule, guard)))

@@ -134,9 +134,8 @@ def _all_equal(nodes: StandardNodes, one: ir.Value, others: Sequence[ir.Value]) 
 
 def _equal_ranks(examined: ExaminedNode) -> bool:
     """Whether the operands are known to have equal ranks."""
-    if examined.broadcast is not None:
-        return all(examined.broadcast.expanded)
-    if examined.operands[0].scalar_inputs:
+    # Behind a Broadcast, shapes are only compared if an operand was not expanded.
+    if examined.broadcast is not None or examined.operands[0].scalar_inputs:
         return False
     ranks = {None if o.shape is None else len(o.shape) for o in examined.operands}
     return len(ranks) == 1 and None not in ranks
@@ -259,9 +258,9 @@ def _none_below(operand: Operand, least: int) -> bool:
 def _names_axes_in_order(node: GuardedNode) -> bool:
     """Whether the Slice certainly names all axes, from the first to the last."""
     data, axes = node.examined.operands[0], node.examined.operands[3]
-    if data.shape is None or data.scalar_inputs or axes.constant is None:
+    if not data.shape or data.scalar_inputs or axes.constant is None:
         return False
-    return bool(data.shape) and axes.constant.tolist() == list(range(len(data.shape)))
+    return bool(axes.constant.tolist() == list(range(len(data.shape))))
 
 
 def _every_axis_is_proved(node: GuardedNode) -> bool:
