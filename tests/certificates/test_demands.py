@@ -1,0 +1,231 @@
+"""The checker concludes a rule of a node that keeps it, and not of one that breaks it."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from sonnx_ort.certificates.checker import Rejected
+from sonnx_ort.certificates.tracing import Traced
+from support.graphs import parse
+
+X = "float[1, 4, 8, 8] x"
+POOL: Mapping[str, str] = {
+    "auto_pad": '"NOTSET"',
+    "ceil_mode": "0",
+    "dilations": "[1, 1]",
+    "kernel_shape": "[2, 2]",
+    "pads": "[0, 0, 0, 0]",
+    "storage_order": "0",
+    "strides": "[1, 1]",
+}
+LSTM = "float[5, 2, 4] x, float[1, 12, 4] w, float[1, 12, 3] r"
+
+
+def conv(w: str = "float[8, 4, 3, 3] w", of: str = "group = 1", x: str = X) -> str:
+    return f"({x}, {w}) => (float[n] y) {{ y = Conv<{of}>(x, w) }}"
+
+
+def pool(x: str = X, **changed: str) -> str:
+    """A pool with other attributes; an empty one is left out."""
+    given = ", ".join(f"{name} = {said}" for name, said in {**POOL, **changed}.items() if said)
+    return f"({x}) => (float[n] y) {{ y = MaxPool<{given}>(x) }}"
+
+
+def cut(starts: str, ends: str, steps: str = "1", x: str = "float[4] x", axes: str = "0") -> str:
+    named = {"s": starts, "e": ends, "a": axes, "p": steps}
+    stored = ", ".join(f"int64[1] {name} = {{{number}}}" for name, number in named.items())
+    return alone("Slice(x, s, e, a, p)", x, stored)
+
+
+def lstm(of: str = "hidden_size = 3", inputs: str = LSTM) -> str:
+    return f"({inputs}) => (float[n] y) {{ y = LSTM<{of}>(x, w, r) }}"
+
+
+def of_integer(operator: str, elements: str, kind: str = "int32") -> str:
+    constant = f"{kind}[2] c = {{{elements}}}"
+    return f"({kind}[2] x) => ({kind}[2] y) <{constant}> {{ y = {operator}(x, c) }}"
+
+
+def alone(node: str, x: str = "float[2, 3] x", stored: str = "") -> str:
+    return f"({x}) => (float[n] y) {stored and f'<{stored}>'} {{ y = {node} }}"
+
+
+def padded_integers(zero_point: str) -> str:
+    return alone(
+        "ConvInteger<pads = [1, 1, 1, 1]>(x, w, z)",
+        "uint8[1, 1, 3, 3] x, uint8[1, 1, 2, 2] w",
+        f"uint8 z = {{{zero_point}}}",
+    )
+
+
+def norm(of: str, variance: str = "1, 2") -> str:
+    stored = f"float[2] s = {{1, 1}}, float[2] v = {{{variance}}}"
+    return alone(f"BatchNormalization{of}(x, s, s, s, v)", "float[1, 2] x", stored)
+
+
+def quantized(of: str = "", scale: str = "1", zero: str = "uint8 z = {0}") -> str:
+    stored = f"float s = {{{scale}}}, {zero}"
+    return f"(float[2] x) => (uint8[2] y) <{stored}> {{ y = QuantizeLinear{of}(x, s, z) }}"
+
+
+CASES: Mapping[str, tuple[str, str]] = {
+    "Div.int.C1": (of_integer("Div", "1, 2"), of_integer("Div", "1, 0")),
+    "Div.int.C2": (of_integer("Div", "1, 2"), of_integer("Div", "1, -1")),
+    "Mod.int.C2": (of_integer("Mod", "3, 2", "uint32"), of_integer("Mod", "1, -1")),
+    "Pow.int.C1": (of_integer("Pow", "0, 2"), of_integer("Pow", "0, -1")),
+    "BitShift.int.C1": (
+        of_integer('BitShift<direction = "LEFT">', "0, 31", "uint32"),
+        of_integer('BitShift<direction = "LEFT">', "0, 32", "uint32"),
+    ),
+    "Max.int.C1": (
+        of_integer("Max", "1, 2"),
+        "() => (int64[1] y) <int64[1] c = {2147483648}> { y = Max(c, c) }",
+    ),
+    "Abs.int.C1": (
+        "() => (int8[1] y) <int8[1] c = {-127}> { y = Abs(c) }",
+        "() => (int8[1] y) <int8[1] c = {-128}> { y = Abs(c) }",
+    ),
+    "Acos.float.C1": (
+        "() => (float[1] y) <float[1] c = {1}> { y = Acos(c) }",
+        "() => (float[1] y) <float[1] c = {2}> { y = Acos(c) }",
+    ),
+    "Div.float.R1": (
+        "(float[n, 2] x) => (float[n, 2] y) { y = Div(x, x) }",
+        "(float[n, 2] x, float[m, 2] z) => (float[n, 2] y) { y = Div(x, z) }",
+    ),
+    "Cast.float.C1": (alone("Cast<to = 11>(x)"), alone("Cast<to = 6>(x)")),
+    "LeakyRelu.R1": (alone("LeakyRelu<alpha = 0.5>(x)"), alone("LeakyRelu(x)")),
+    "MatMul.C1": (alone("MatMul(x, x)"), alone("MatMul(x, x)", "float[1, 2, 3] x")),
+    "Clip.C1": (
+        alone("Clip(x, c)", stored="float c = {1}"),
+        alone("Clip(x, c)", stored="float[1] c = {1}"),
+    ),
+    "BatchNormalization.R1": (norm(""), norm("<training_mode = 1>")),
+    "BatchNormalization.C1": (norm(""), norm("<epsilon = -1.0>")),
+    "BatchNormalization.C3": (norm(""), norm("", "1, -2")),
+    "Slice.R1": (cut("0", "4"), alone("Slice(x, s, s)", stored="int64[1] s = {0}")),
+    "Slice.R2": (cut("0", "4"), cut("0", "2", x="float[2, 3] x")),
+    "Slice.R8": (cut("3", "4"), cut("4", "4")),
+    "Slice.C2": (cut("0", "4"), cut("0", "5")),
+    "Slice.R6": (cut("1", "3"), cut("3", "1")),
+    "ArgMax.R4": (alone("ArgMax<axis = 1>(x)"), alone("ArgMax<axis = -1>(x)")),
+    "ArgMax.R5": (alone("ArgMax<axis = 1>(x)"), alone("ArgMax<axis = 1>(x)", "float[2, n] x")),
+    "Softmax.R3": (alone("Softmax<axis = 1>(x)"), alone("Softmax(x)")),
+    "Softmax.R4": (alone("Softmax<axis = 1>(x)"), alone("Softmax<axis = -1>(x)")),
+    "Softmax.C2": (alone("Softmax<axis = 1>(x)"), alone("Softmax<axis = 2>(x)")),
+    "QuantizeLinear.R1": (quantized(), quantized("<axis = 0>")),
+    "QuantizeLinear.C1": (quantized(), quantized(scale="0")),
+    "QuantizeLinear.signature": (quantized(), quantized(zero="uint8[1] z = {0}")),
+    "QuantizeLinear.given": (
+        quantized(),
+        alone("QuantizeLinear(x, s)", stored="float s = {1}"),
+    ),
+    "DequantizeLinear.C1": (
+        alone("DequantizeLinear(x, s, z)", "int32[2] x", "float s = {1}, int32 z = {0}"),
+        alone("DequantizeLinear(x, s, z)", "int32[2] x", "float s = {1}, int32 z = {1}"),
+    ),
+    "Concat.R1": (alone("Concat<axis = 0>(x, x)"), alone("Concat<axis = -1>(x, x)")),
+    "Concat.C2": (
+        alone("Concat<axis = 0>(x, z)", "float[2, 3] x, float[n, 3] z"),
+        alone("Concat<axis = 0>(x, z)", "float[2, 3] x, float[2, n] z"),
+    ),
+    "Reshape.allowzero.C1": (
+        alone("Reshape<allowzero = 1>(x, s)", stored="int64[1] s = {6}"),
+        alone("Reshape<allowzero = 2>(x, s)", stored="int64[1] s = {6}"),
+    ),
+    "Reshape.allowzero.C3": (
+        alone("Reshape(x, s)", stored="int64[1] s = {-1}"),
+        alone("Reshape(x, s)", "float[n, 3] x", "int64[1] s = {-1}"),
+    ),
+    "Squeeze.A.C2": (
+        alone("Squeeze(x, a)", "float[1, 2, 1] x", "int64[2] a = {0, -1}"),
+        alone("Squeeze(x, a)", "float[1, 2, 1] x", "int64[2] a = {0, -3}"),
+    ),
+    "Squeeze.A.names": (
+        alone("Squeeze(x, a)", "float[1, 2] x", "int64[1] a = {0}"),
+        alone("Squeeze(x, a)", "float[1, 2] x, int64[n] a"),
+    ),
+    "Unsqueeze.A.rank": (
+        alone("Unsqueeze(x, a)", stored="int64[1] a = {0}"),
+        alone("Unsqueeze(x, a)", stored="int64 a = {0}"),
+    ),
+    "Constant.R1": (
+        "() => (float y) { y = Constant<value = float {1}>() }",
+        "() => (float y) { y = Constant<value_float = 1.0>() }",
+    ),
+    "Range.scalars": (
+        "() => (int64[n] y) <int64 s = {0}, int64 l = {4}> { y = Range(s, l, l) }",
+        "() => (int64[n] y) <int64[1] s = {0}, int64 l = {4}> { y = Range(s, l, l) }",
+    ),
+    "Conv.R1": (conv(), conv("float[8, 4, 3] w", x="float[1, 4, 8] x")),
+    "Conv.R2": (conv(of='auto_pad = "NOTSET"'), conv()),
+    "Conv.R3": (conv("float[4, 1, 3, 3] w", "group = 4"), conv("float[4, 2, 3, 3] w", "group = 2")),
+    "Conv.group": (conv(), conv(of="group = 0")),
+    "Conv.strides": (conv(of="strides = [2, 2]"), conv(of="strides = [2, 0]")),
+    "Conv.dilations": (conv(of="dilations = [2, 2]"), conv(of="dilations = [2]")),
+    "Conv.pads": (conv(of="pads = [0, 0, 1, 1]"), conv(of="pads = [0, 0, 1, -1]")),
+    "Conv.kernel": (conv(), conv("float[8, 4, 0, 3] w")),
+    "Conv.channels": (conv("float[4, 1, 3, 3] w", "group = 4"), conv("float[8, 3, 3, 3] w")),
+    "Conv.B": (
+        f"({X}, float[8, 4, 3, 3] w, float[8] b) => (float[n] y) {{ y = Conv(x, w, b) }}",
+        f"({X}, float[8, 4, 3, 3] w, float[1] b) => (float[n] y) {{ y = Conv(x, w, b) }}",
+    ),
+    "MaxPool.R2": (pool(), pool(strides="")),
+    "MaxPool.R3": (pool(), pool(auto_pad='"VALID"')),
+    "MaxPool.R4": (pool(), pool(ceil_mode="1")),
+    "MaxPool.R5": (pool(), pool(storage_order="1")),
+    "MaxPool.kernel_shape": (pool(), pool(kernel_shape="[2]")),
+    "MaxPool.fits": (pool(), pool(kernel_shape="[2, 9]")),
+    "MaxPool.C1": (
+        pool(dilations="[2, 2]", pads="[1, 1, 1, 1]"),
+        pool("float[1, 1, 1, 1] x", dilations="[2, 2]", pads="[1, 1, 1, 1]"),
+    ),
+    "Gemm.R1": (alone("Gemm(x, x)"), alone("Gemm(x, x)", "float[3] x")),
+    "Gemm.R2.alpha": (alone("Gemm(x, x)"), alone("Gemm<alpha = 2.0>(x, x)")),
+    "Gemm.R2.transB": (alone("Gemm(x, x)"), alone("Gemm<transB = 1>(x, x)")),
+    "Gemm.R3": (
+        alone("Gemm(x, w, c)", "float[2, 3] x, float[3, 4] w, float[2, 4] c"),
+        alone("Gemm(x, w, c)", "float[2, 3] x, float[3, 4] w, float[1, 4] c"),
+    ),
+    "Gemm.R4": (alone("Gemm(x, x, x)"), alone("Gemm(x, x)")),
+    "LSTM.X": (lstm(), lstm(inputs=LSTM.replace("5, 2, 4", "5, 4"))),
+    "LSTM.W": (lstm(), lstm(inputs=LSTM.replace("12, 4", "12, 5"))),
+    "LSTM.R": (lstm(), lstm("hidden_size = 4")),
+    "LSTM.batch": (lstm(), lstm(inputs=LSTM.replace("5, 2, 4", "5, n, 4"))),
+    "LSTM.sequences": (lstm(), lstm(inputs=LSTM.replace("5, 2, 4", "n, 2, 4"))),
+    "LSTM.clip": (lstm(), lstm("hidden_size = 3, clip = 1.0")),
+    "LSTM.layout": (lstm("hidden_size = 3, layout = 0"), lstm()),
+    "LSTM.activations": (
+        lstm('hidden_size = 3, activations = ["Sigmoid", "Tanh", "Tanh"]'),
+        lstm('hidden_size = 3, activations = ["Tanh", "Tanh", "Tanh"]'),
+    ),
+    "LSTM.constant": (
+        alone("LSTM(x, w, w)", "float[5, 2, 4] x", "float[1] w = {1}"),
+        lstm(),
+    ),
+    "ConvInteger.signs": (
+        "(int8[1, 1, 3, 3] x, int8[1, 1, 2, 2] w) => (int32[n] y) { y = ConvInteger(x, w) }",
+        "(int8[1, 1, 3, 3] x, uint8[1, 1, 2, 2] w) => (int32[n] y) { y = ConvInteger(x, w) }",
+    ),
+    "ConvInteger.C1": (padded_integers("0"), padded_integers("1")),
+}  # fmt: skip
+
+
+def is_concluded(text: str, rule: str) -> bool:
+    traced = Traced(parse(text))
+    traced.try_all()
+    try:
+        traced.conclude(traced.proto.graph.node[-1].output[0], rule)
+    except Rejected:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_rule_that_is_kept_is_concluded(rule: str) -> None:
+    assert is_concluded(CASES[rule][0], rule)
+
+
+@pytest.mark.parametrize("rule", CASES)
+def test_rule_that_is_broken_or_open_is_not_concluded(rule: str) -> None:
+    assert not is_concluded(CASES[rule][1], rule)
