@@ -229,3 +229,66 @@ def test_rule_that_is_kept_is_concluded(rule: str) -> None:
 @pytest.mark.parametrize("rule", CASES)
 def test_rule_that_is_broken_or_open_is_not_concluded(rule: str) -> None:
     assert not is_concluded(CASES[rule][1], rule)
+
+
+def cut_at(end: str, start: str = "0", step: str = "1") -> str:
+    """A Slice whose end is a size that a run decides."""
+    stored = f"int64[1] s = {{{start}}}, int64[1] a = {{0}}, int64[1] p = {{{step}}}"
+    return (
+        f"(float[n] x, float[m] z) => (float[k] y) <{stored}> "
+        f"{{ e = Shape({end}) y = Slice(x, s, e, a, p) }}"
+    )
+
+
+def reshaped(sizes: str, x: str = "float[n, 3] x", allowzero: int = 0) -> str:
+    count = len(sizes.split(","))
+    stored = f"int64[{count}] s = {{{sizes}}}"
+    return alone(f"Reshape<allowzero = {allowzero}>(x, s)", x, stored)
+
+
+FURTHER = [
+    ("Slice.R8", cut("-4", "4"), True),
+    ("Slice.R8", cut("-5", "4"), False),
+    ("Slice.R8", cut("0", "4", x="float[n] x"), False),
+    ("Slice.C2", cut("0", "-5"), False),
+    ("Slice.C2", cut("3", "-5", "-1"), True),
+    ("Slice.C2", cut("3", "-6", "-1"), False),
+    ("Slice.C2", cut("3", "4", "-1"), False),
+    ("Slice.C2", cut("0", "4", x="float[n] x"), False),
+    ("Slice.C2", cut_at("x"), True),
+    ("Slice.C2", cut_at("z"), False),
+    ("Slice.C2", cut_at("x", step="-1"), False),
+    ("Slice.R6", cut("-3", "-1"), True),
+    ("Slice.R6", cut("-1", "-3"), False),
+    ("Slice.R6", cut("3", "1", "-1"), True),
+    ("Slice.R6", cut("1", "3", "-1"), False),
+    ("Slice.R6", cut_at("x"), True),
+    ("Slice.R6", cut_at("z"), False),
+    ("Slice.R6", cut_at("x", start="1"), False),
+    ("Slice.R6", cut_at("x", step="-1"), False),
+    ("Conv.R3", conv(x="float[1, n, 8, 8] x"), True),
+    ("Conv.channels", conv("float[8, n, 3, 3] w", x="float[1, m, 8, 8] x"), False),
+    ("Conv.channels", conv("float[4, n, 3, 3] w", "group = 4"), False),
+    ("Conv.channels", conv("float[4, 2, 3, 3] w", "group = 4"), False),
+    ("Conv.B", conv(), True),
+    ("LSTM.W", lstm('hidden_size = 3, direction = "bidirectional"'), False),
+    ("MaxPool.C1", pool("float[1, 1, 1, 1] x", dilations="[2, 2]"), True),
+    ("MaxPool.C1", pool("float[1, 1, 1, 1] x", pads="[1, 1, 1, 1]"), True),
+    ("MaxPool.fits", pool("float[1, 1, n, n] x"), False),
+    ("MaxPool.fits", pool("float[1, 1, n, n] x", pads="[1, 1, 1, 1]"), True),
+    ("Max.int.C1", alone("Max(x, x)", "int32[2] x"), True),
+    ("Max.int.C1", alone("Max(x, x)", "int64[2] x"), False),
+    ("Concat.C2", alone("Concat<axis = 0>(x)", "float[n] x"), True),
+    ("Squeeze.A.C2", alone("Squeeze(x, a)", "float[1, 2] x", "int64[2] a = {0, 0}"), False),
+    ("Reshape.allowzero.C3", reshaped("2, 3"), True),
+    ("Reshape.allowzero.C3", reshaped("-1, 3", allowzero=1), True),
+    ("Reshape.allowzero.C3", reshaped("-1, 0", allowzero=1), False),
+    ("DequantizeLinear.C1", alone("DequantizeLinear(x, s)", "int32[2] x", "float s = {1}"), True),
+    ("Div.float.R1", alone("Div(x, z)", "float[2] x, float[3] z"), False),
+    ("Div.float.RG1", alone("Div(x, x)"), True),
+]
+
+
+@pytest.mark.parametrize(("rule", "text", "kept"), FURTHER)
+def test_rule_is_concluded_only_if_it_is_kept(rule: str, text: str, kept: bool) -> None:
+    assert is_concluded(text, rule) is kept
