@@ -9,6 +9,9 @@ from .shapes import BROADCASTING
 from .sizes import Size, along_axes, from_the_front, is_broadcastable, is_positive, require
 from .stated import FAMILIES, Demand
 
+Limits = Callable[[Node], Mapping[int, int]]
+"""The smallest sizes of axes, by axis."""
+
 _UNSIGNED = tuple(sorted(kind for kind in INTEGERS if kind.startswith("u")))
 _INT32 = range(-(2**31), 2**31)
 
@@ -49,14 +52,6 @@ def _is_smallest(value: int, dtype: str) -> bool:
 
 def _finite(value: float, _: str) -> bool:
     return math.isfinite(value)
-
-
-def _positive_sizes(place: int, *axes: int) -> Demand:
-    def demand(node: Node) -> None:
-        sizes = [node.true_shape(place)[axis] for axis in axes]
-        require(all(map(is_positive, sizes)), f"a size is {sizes}")
-
-    return demand
 
 
 def _groups(node: Node) -> None:
@@ -106,24 +101,25 @@ def _window(node: Node) -> list[tuple[int, int, int]]:
     ]
 
 
-def window_sizes(node: Node) -> dict[int, int]:
+def _window_sizes(node: Node) -> dict[int, int]:
     """The smallest sizes into which the window of a pool fits, by axis."""
     return {axis: span - pads for axis, span, pads in _window(node) if span > pads}
 
 
-def dilations_where_padded(node: Node) -> dict[int, int]:
+def _dilations_where_padded(node: Node) -> dict[int, int]:
     """The sizes of axes below which a window of a pool may hold padding alone."""
     dilations = node.attribute("dilations", [1, 1])
     pairs = zip(_window(node), dilations, strict=True)
     return {axis: dilation for (axis, _, pads), dilation in pairs if pads and dilation > 1}
 
 
-def _sizes_from(limits: Callable[[Node], Mapping[int, int]], text: str) -> Demand:
-    """Axes of the first operand are not shorter than limits."""
+def _not_shorter(place: int, limits: Limits) -> Demand:
+    """Axes of an operand are not shorter than limits."""
 
     def demand(node: Node) -> None:
         for axis, least in limits(node).items():
-            size = node.true_shape()[axis]
+            size = node.true_shape(place)[axis]
+            text = f"axis {axis} is {size}, and may be shorter than {least}"
             require(isinstance(size, int) and size >= least, text)
 
     return demand
@@ -195,10 +191,11 @@ def _named_once(node: Node) -> None:
 
 
 def _axis(node: Node) -> int:
-    default = None if node.model.version < 11 and node.proto.op_type == "Concat" else 0
+    """The axis of an ArgMax or a Softmax."""
+    default = 0
     if node.proto.op_type == "Softmax":
         default = 1 if node.model.version < 13 else -1
-    return from_the_front(int(node.attribute("axis", default)), len(node.true_shape()))
+    return node.axis(default, len(node.true_shape()))
 
 
 def _has_axis(node: Node) -> None:
@@ -229,16 +226,30 @@ def _no_zero(value: Any, _: str) -> bool:
     return bool(value != 0)
 
 
-_CONVOLUTION: Mapping[str, Demand] = {
-    "R1": _rank(4, 0, 1), "R3": _groups, "kernel": _positive_sizes(1, 2, 3),
-    "channels": _channels,
+RANKS: Mapping[str, tuple[int, ...]] = {
+    "MatMul.C1": (2, 0, 1), "Clip.C1": (0, 1, 2), "QuantizeLinear.signature": (0, 1, 2),
+    "DequantizeLinear.signature": (0, 1, 2), "Unsqueeze.A.rank": (1, 1),
+    "Range.scalars": (0, 0, 1, 2), "Conv.R1": (4, 0, 1), "ConvInteger.R1": (4, 0, 1),
+    "ConvInteger.x_zero_point": (0, 2), "MaxPool.R1": (4, 0), "Gemm.R1": (2, 0, 1, 2),
+    "LSTM.X": (3, 0),
 }  # fmt: skip
+"""The rank that a rule demands, and the places of the operands."""
+
+LIMITS: Mapping[str, tuple[int, Limits]] = {
+    "Conv.kernel": (1, lambda _: {2: 1, 3: 1}), "ConvInteger.kernel": (1, lambda _: {2: 1, 3: 1}),
+    "MaxPool.fits": (0, _window_sizes), "MaxPool.C1": (0, _dilations_where_padded),
+    "Squeeze.A.names": (1, lambda _: {0: 1}), "LSTM.batch": (0, lambda _: {1: 1}),
+    "LSTM.sequences": (0, lambda _: {0: 1}),
+}  # fmt: skip
+"""The place of an operand, and below which sizes its axes must not be."""
 
 COMPUTED: Mapping[str, Demand] = {
     **{f"{operator}.{family}.R1": _one_shape for operator, families in FAMILIES.items()
        for family in families if operator in BROADCASTING},
-    **{f"{name}.{tag}": demand for name in ("Conv", "ConvInteger")
-       for tag, demand in _CONVOLUTION.items()},
+    **{rule: _rank(*ranks) for rule, ranks in RANKS.items()},
+    **{rule: _not_shorter(*limits) for rule, limits in LIMITS.items()},
+    **dict.fromkeys(("Conv.R3", "ConvInteger.R3"), _groups),
+    **dict.fromkeys(("Conv.channels", "ConvInteger.channels"), _channels),
     **dict.fromkeys(("Div.R1", "Div.R4", "Sub.R1"), _one_shape),
     **dict.fromkeys(("Div.int.C1", "Mod.int.C1"), _elements(1, _no_zero)),
     **dict.fromkeys(("Div.int.C2", "Mod.int.C2"), _elements(1, lambda v, _: v != -1, *_UNSIGNED)),
@@ -251,30 +262,22 @@ COMPUTED: Mapping[str, Demand] = {
     "BitShift.int.C1": _elements(1, lambda v, kind: v in range(int(kind.removeprefix("uint")))),
     "Abs.int.C1": _elements(0, lambda v, k: not _is_smallest(v, k), *_UNSIGNED),
     "Acos.float.C1": _elements(0, lambda v, _: -1 <= v <= 1), "Broadcast.E1": _broadcastable,
-    "MatMul.C1": _rank(2, 0, 1), "Clip.C1": _rank(0, 1, 2),
     "BatchNormalization.C3": _elements(4, lambda v, _: v >= 0), "Slice.R2": _every_axis,
     "Slice.R8": _starts, "Slice.C2": _ends, "Slice.R6": _in_order,
     "ArgMax.R5": _axis_has_elements,
     "ArgMax.float.C1": _elements(0, lambda v, _: not math.isnan(v)), "Softmax.C2": _has_axis,
     "Softmax.C4": _short_behind_axis,
     "Softmax.float.C5": _elements(0, lambda v, _: v != math.inf),
-    "QuantizeLinear.signature": _rank(0, 1, 2),
     "QuantizeLinear.C1": _elements(1, lambda v, _: v != 0 and not math.isnan(v)),
-    "QuantizeLinear.C2": _elements(0, _finite), "DequantizeLinear.signature": _rank(0, 1, 2),
+    "QuantizeLinear.C2": _elements(0, _finite),
     "DequantizeLinear.C1": _difference, "Concat.C2": _alike_but_on_axis,
     "Reshape.allowzero.C3": _inferable, "Squeeze.A.C2": _named_once,
-    "Squeeze.A.names": _positive_sizes(1, 0), "Unsqueeze.A.rank": _rank(1, 1),
-    "Range.scalars": _rank(0, 0, 1, 2), "Conv.B": _shape(2, _outputs_of_w),
-    "ConvInteger.x_zero_point": _rank(0, 2),
+    "Conv.B": _shape(2, _outputs_of_w),
     "ConvInteger.w_zero_point": _shape(3, lambda _: (), _outputs_of_w),
-    "ConvInteger.C1": _padded_with_zero, "MaxPool.R1": _rank(4, 0),
-    "MaxPool.fits": _sizes_from(window_sizes, "the window may not fit"),
-    "MaxPool.C1": _sizes_from(dilations_where_padded, "a window may hold padding alone"),
-    "MaxPool.float.C2": _elements(0, lambda v, _: v > -math.inf), "Gemm.R1": _rank(2, 0, 1, 2),
+    "ConvInteger.C1": _padded_with_zero,
+    "MaxPool.float.C2": _elements(0, lambda v, _: v > -math.inf),
     "Gemm.R3": _shape(2, lambda node: (node.true_shape(0)[0], node.true_shape(1)[1])),
-    "LSTM.X": _rank(3, 0),
     "LSTM.W": _shape(1, lambda node: (*_gates(node)[:2], node.true_shape()[2])),
-    "LSTM.R": _shape(2, _gates), "LSTM.batch": _positive_sizes(0, 1),
-    "LSTM.sequences": _positive_sizes(0, 0),
+    "LSTM.R": _shape(2, _gates),
 }  # fmt: skip
 """What each of these rules demands of a node."""

@@ -1,10 +1,10 @@
 """What the guards of each rule say, as expressions of a node's operands."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from .computed import dilations_where_padded, window_sizes
+from .computed import LIMITS, RANKS, Limits
 from .enforced import Enforced
 from .facts import Facts, Tree
 from .node import Node
@@ -32,30 +32,26 @@ class Guarded:
         """The rank of an operand, as a vector."""
         return ("Shape", (), self.shape(place))
 
-    def limits(self, operator: str, x: Tree) -> bool:
-        """Whether a comparison with some finite number is true nowhere."""
-        return any(
-            flag[:3] == (operator, (), x)
-            and flag[3][0] == "constant"
-            and all(map(math.isfinite, flag[3][3]))
-            for flag in self.facts.nowhere
-            if len(flag) == 4
-        )
+    def is_nowhere(self, operator: str, one: Tree, limit: float) -> bool:
+        """Whether a comparison with this number is true nowhere."""
+        return (limit,) in _compared(self.facts.nowhere, operator, one)
 
-    def is_nowhere(self, operator: str, one: Tree, *limits: float) -> bool:
-        """Whether a comparison with one of these constants is true nowhere."""
-        return any(
-            flag[:3] == (operator, (), one) and _is_constant(flag[3], *limits)
-            for flag in self.facts.nowhere
-            if len(flag) == 4
-        )
+    def is_kept(self, operator: str, one: Tree, limit: float) -> bool:
+        """Whether a comparison with this number is true everywhere."""
+        return (limit,) in _compared(self.facts.kept, operator, one)
 
 
 Holds = Callable[[Guarded], bool]
 
 
-def _is_constant(tree: Tree, *elements: float) -> bool:
-    return tree[0] == "constant" and len(tree[3]) == 1 and tree[3][0] in elements
+def _compared(flags: Iterable[Tree], operator: str, one: Tree) -> list[tuple[float, ...]]:
+    """The elements of constants with which an expression is compared in flags."""
+    found = (flag[3] for flag in flags if flag[:3] == (operator, (), one) and len(flag) == 4)
+    return [other[3] for other in found if other[0] == "constant"]
+
+
+def _is_constant(tree: Tree, element: float) -> bool:
+    return tree[0] == "constant" and tree[3] == (element,)
 
 
 def _one_shape(guarded: Guarded) -> bool:
@@ -83,12 +79,9 @@ def _no_zero(place: int) -> Holds:
 
 def _is_above_zero(guarded: Guarded, x: Tree) -> bool:
     """Whether the smallest element is above 0; what is rounded keeps its order, and 0."""
-    for carried in (x, ("Cast", (("to", 1),), x), ("Cast", (("to", 6),), x)):
-        smallest = ("ReduceMin", (("keepdims", 0),), carried)
-        for flag in guarded.facts.kept:
-            if flag[:3] == ("Greater", (), smallest) and _is_constant(flag[3], 0):
-                return True
-    return False
+    carriers = (x, ("Cast", (("to", 1),), x), ("Cast", (("to", 6),), x))
+    smallest = (("ReduceMin", (("keepdims", 0),), carried) for carried in carriers)
+    return any(guarded.is_kept("Greater", each, 0) for each in smallest)
 
 
 def _representable(guarded: Guarded) -> bool:
@@ -138,25 +131,14 @@ def _not_smallest(guarded: Guarded) -> bool:
 
 
 def _inferable(guarded: Guarded) -> bool:
-    zero = any(
-        flag[:3] == ("Equal", (), guarded.shape()) and _is_constant(flag[3], 0)
-        for flag in guarded.facts.nowhere
-        if len(flag) == 4
-    )
+    zero = guarded.is_nowhere("Equal", guarded.shape(), 0)
     return zero and not guarded.node.attribute("allowzero")
 
 
 def _has_rank(rank: int, *places: int) -> Holds:
     def holds(guarded: Guarded) -> bool:
-        present = [place for place in places if guarded.node.name(place)]
-        return all(
-            any(
-                flag[:3] == ("Equal", (), guarded.rank(place)) and _is_constant(flag[3], rank)
-                for flag in guarded.facts.kept
-                if len(flag) == 4
-            )
-            for place in present
-        )
+        present = (place for place in places if guarded.node.name(place))
+        return all(guarded.is_kept("Equal", guarded.rank(place), rank) for place in present)
 
     return holds
 
@@ -169,9 +151,12 @@ def _elements(place: int, *comparisons: str, nan: bool = False) -> Holds:
     """No element is below or above a finite number, or NaN."""
 
     def holds(guarded: Guarded) -> bool:
-        x = guarded.x(place)
-        limited = all(guarded.limits(operator, x) for operator in comparisons)
-        return limited and (not nan or ("IsNaN", (), x) in guarded.facts.nowhere)
+        x, nowhere = guarded.x(place), guarded.facts.nowhere
+        limited = all(
+            any(all(map(math.isfinite, limit)) for limit in _compared(nowhere, operator, x))
+            for operator in comparisons
+        )
+        return limited and (not nan or ("IsNaN", (), x) in nowhere)
 
     return holds
 
@@ -181,7 +166,7 @@ def _no_negative_variance(guarded: Guarded) -> bool:
     return guarded.is_nowhere("Less", x, 0) and ("IsNaN", (), x) in guarded.facts.nowhere
 
 
-def _sizes(place: int, limits: Callable[[Node], Mapping[int, int]]) -> Holds:
+def _sizes(place: int, limits: Limits) -> Holds:
     """Axes of an operand are not shorter than limits; -1 stands for an axis that there is not."""
 
     def holds(guarded: Guarded) -> bool:
@@ -218,12 +203,8 @@ def _cut(guarded: Guarded) -> tuple[Tree, Tree, Tree] | None:
 
 def _starts(guarded: Guarded) -> bool:
     cut = _cut(guarded)
-    starts = guarded.node.integers("", 1)
-    return cut is not None and any(
-        flag[:3] == ("Less", (), cut[0]) and flag[3][0] == "constant"
-        and flag[3][3] == tuple(start + 1 for start in starts)
-        for flag in guarded.facts.nowhere if len(flag) == 4
-    )  # fmt: skip
+    behind = tuple(start + 1 for start in guarded.node.integers("", 1))
+    return cut is not None and behind in _compared(guarded.facts.nowhere, "Less", cut[0])
 
 
 def _ends(guarded: Guarded) -> bool:
@@ -263,12 +244,9 @@ def _is_alike(guarded: Guarded, place: int, axis: int) -> bool:
     pairs = [*zip(one, two, strict=True)]
     if all(a == b for k, (a, b) in enumerate(pairs) if k != axis):
         return True
-    mask = tuple(k == axis for k in range(len(one)))
-    return any(
-        flag[2:3] in ((("Equal", (), other, first),), (("Equal", (), first, other),))
-        and flag[0] == "Or" and flag[3][0] == "constant" and flag[3][3] == mask
-        for flag in guarded.facts.kept if len(flag) == 4
-    )  # fmt: skip
+    mask, kept = tuple(k == axis for k in range(len(one))), guarded.facts.kept
+    equal = (("Equal", (), other, first), ("Equal", (), first, other))
+    return any(mask in _compared(kept, "Or", each) for each in equal)
 
 
 def _axis_has_elements(guarded: Guarded) -> bool:
@@ -276,11 +254,21 @@ def _axis_has_elements(guarded: Guarded) -> bool:
     for flag in guarded.facts.kept:
         match flag:
             case ("Greater", (), ("Gather", (("axis", 0),), shape, place), zero):
-                known = _is_constant(place, axis, axis - len(guarded.node.shape()))
+                places = (axis, axis - len(guarded.node.shape()))
+                known = any(_is_constant(place, each) for each in places)
                 if shape == guarded.shape() and known and _is_constant(zero, 0):
                     return True
     return False
 
+
+_RANKS = (
+    *("MatMul.C1", "Clip.C1", "Unsqueeze.A.rank", "Conv.R1", "ConvInteger.R1", "MaxPool.R1"),
+    *("LSTM.X", "Gemm.R1"),
+)
+_LIMITS = (
+    *("MaxPool.fits", "MaxPool.C1", "Conv.kernel", "ConvInteger.kernel", "LSTM.batch"),
+    "LSTM.sequences",
+)
 
 GUARDS: Mapping[str, Holds] = {
     **{
@@ -294,13 +282,8 @@ GUARDS: Mapping[str, Holds] = {
     "Pow.int.C1": _no_negative_exponent,
     "Abs.int.C1": _not_smallest,
     "Reshape.allowzero.C3": _inferable,
-    "MatMul.C1": _has_rank(2, 0, 1),
-    "Clip.C1": _has_rank(0, 1, 2),
-    "Unsqueeze.A.rank": _has_rank(1, 1),
-    **dict.fromkeys(("Conv.R1", "ConvInteger.R1"), _has_rank(4, 0, 1)),
-    "MaxPool.R1": _has_rank(4, 0),
-    "LSTM.X": _has_rank(3, 0),
-    "Gemm.R1": _has_rank(2, 0, 1, 2),
+    **{rule: _has_rank(*RANKS[rule]) for rule in _RANKS},
+    **{rule: _sizes(*LIMITS[rule]) for rule in _LIMITS},
     "Slice.R2": _every_axis,
     "Slice.R8": _starts,
     "Slice.C2": _ends,
@@ -311,11 +294,6 @@ GUARDS: Mapping[str, Holds] = {
     "Softmax.float.C5": _elements(0, "Greater"),
     "MaxPool.float.C2": _elements(0, "Less", nan=True),
     "BatchNormalization.C3": _no_negative_variance,
-    "MaxPool.fits": _sizes(0, window_sizes),
-    "MaxPool.C1": _sizes(0, dilations_where_padded),
-    **dict.fromkeys(("Conv.kernel", "ConvInteger.kernel"), _sizes(1, lambda _: {2: 1, 3: 1})),
-    "LSTM.batch": _sizes(0, lambda _: {1: 1}),
-    "LSTM.sequences": _sizes(0, lambda _: {0: 1}),
 }
 """What holds behind the guards of a rule; rules that are left out have no known guard."""
 

@@ -42,8 +42,9 @@ def _attribute(name: str, default: Any, admits: Callable[[Any], object]) -> Dema
     return demand
 
 
-def _is(name: str, wanted: Any, default: Any = None) -> Demand:
-    return _attribute(name, wanted if default is None else default, lambda v: bool(v == wanted))
+def _is(name: str, wanted: Any) -> Demand:
+    """An attribute has a value, which is its default."""
+    return _attribute(name, wanted, lambda value: bool(value == wanted))
 
 
 def _numbers(name: str, count: int, least: int) -> Demand:
