@@ -121,31 +121,29 @@ class Proofs:
         self._open.append((entry, obligation))
         self.uncertified += [Uncertified(obligation, reason)] if proved else []
 
-    def certified(self, value: ir.Value | None, operand: Operand) -> Operand:
+    def certified(self, value: ir.Value, operand: Operand) -> Operand:
         """An operand, of whose shape only that is known which is certified.
 
         Args:
             value: The value of the canonical graph.
             operand: What the analysis knows of it.
         """
-        name = "" if value is None else self._names.get(value, "")
-        if operand.shape is None or self._traced is None:
-            return replace(operand, shape=None)
-        found = self._traced.known("shape", name) if self._traced.knows("shape", name) else ()
-        if len(found) != len(operand.shape):
-            return replace(operand, shape=None)
-        numbers = (size if isinstance(size, int) else None for size in found)
-        return replace(operand, shape=tuple(numbers))
+        sizes = self._sizes(self._names.get(value, ""))
+        same = operand.shape is not None and sizes is not None and len(sizes) == len(operand.shape)
+        return replace(operand, shape=sizes if same else None)
 
     def shape_named(self, name: str) -> tuple[int | None, ...] | None:
         """The certified shape of the only value of this name; None if there is none."""
         traced = self._traced
-        if traced is None or len(traced.names.get(name, ())) != 1:
+        only = traced is not None and len(traced.names.get(name, ())) == 1
+        return self._sizes(name) if only else None
+
+    def _sizes(self, name: str) -> tuple[int | None, ...] | None:
+        """The certified sizes of a value, None for open ones; None if its rank is not known."""
+        if self._traced is None or not self._traced.knows("shape", name):
             return None
-        found = traced.known("shape", name) if traced.knows("shape", name) else None
-        if found is None:
-            return None
-        return tuple(size if isinstance(size, int) else None for size in found)
+        shape = self._traced.known("shape", name)
+        return tuple(size if isinstance(size, int) else None for size in shape)
 
     def certificate(self, sha256: str) -> Certificate:
         """The certificate of the model alone.
@@ -177,22 +175,22 @@ class Proofs:
             )
         traced.forget()
         guarded: list[Entry] = []
-        unknown: list[Uncertified] = []
+        unknown: list[tuple[Entry, Uncertified]] = []
         try:
             beside = Enforced(traced, enforced)
-            for output, _ in (*self._concluded, *self._waived):
+            # The checker needs the steps that say which rules bind a node.
+            for output in dict.fromkeys(o for o, _ in (*self._concluded, *self._waived)):
                 rules_of(traced.node(output), demands.edition.value)
         except Rejected as error:
             raise SonnxError(
                 f"the enforced model cannot be certified ({error}); rewrite without a certificate"
             ) from error
-        for (output, rule), obligation in self._open:
+        for entry, obligation in self._open:
             try:
-                require_guarded(traced.node(output), beside, output, rule)
-                guarded.append([output, rule])
+                require_guarded(traced.node(entry[0]), beside, *entry)
+                guarded.append(entry)
             except Rejected as error:
-                unknown.append(Uncertified(obligation, str(error)))
-        left = [entry for entry, _ in self._open if entry not in guarded]
+                unknown.append((entry, Uncertified(obligation, str(error))))
         made = {
             **self._head(sha256, self._needed | traced.needed()),
             "obligations": self._concluded,
@@ -201,9 +199,10 @@ class Proofs:
             "operators": sorted(demands.operators),
             "guarded": guarded,
             "waived": self._waived,
-            "unknown": left,
+            "unknown": [entry for entry, _ in unknown],
         }
-        return Certificate(made, tuple(self._certified), tuple(self.uncertified), tuple(unknown))
+        lists = (self._certified, self.uncertified, (each for _, each in unknown))
+        return Certificate(made, *map(tuple, lists))
 
     def _head(self, sha256: str, needed: Set[Step]) -> dict[str, Any]:
         head: dict[str, Any] = {"format": FORMAT, "model": sha256, "steps": []}

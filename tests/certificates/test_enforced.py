@@ -55,6 +55,11 @@ MODELS: Mapping[str, tuple[str, str]] = {
         storage_order = 0, strides = [1, 1]>(x) }""",
         "17 obligations hold in every run: 15 by proof, 2 by guards",
     ),
+    "a scalar of which the checker knows no shape": (
+        """(float[n] x) => (float z)
+        { r = ReduceSum<keepdims = 0>(x) s = Sum(r) z = Mul(s, r) }""",
+        "3 obligations hold in every run: 2 by proof, 1 by guards",
+    ),
     "nothing to guard": (
         "(float[n] x) => (float[n] z) { a = Neg(x) z = Div(x, a) }",
         "5 obligations hold in every run: 5 by proof, 0 by guards",
