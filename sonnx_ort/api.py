@@ -9,7 +9,7 @@ from typing import Unpack, overload
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.certificates.making import Certificate, Proofs
+from sonnx_ort.certificates.making import Certificate
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.cyclonedx import cyclonedx
 from sonnx_ort.evidence.making import (
@@ -48,6 +48,7 @@ from sonnx_ort.pipeline import (
     load,
     plan,
     preview,
+    proofs_of,
     require_serializable,
 )
 
@@ -127,10 +128,7 @@ def certify(
         loaded = load(os.fspath(model), choices)
         if loaded.native is not None or loaded.enforced:
             raise SonnxError("the model is already rewritten; certify the original")
-        proofs = Proofs(
-            loaded.model.proto, loaded.model.graph_model.graph, examine(loaded).examination
-        )
-        return proofs.certificate(loaded.model.sha256)
+        return proofs_of(examine(loaded)).certificate(loaded.model.sha256)
 
 
 # Its order matters: protocol buffers have an untyped base, so they pass for anything.

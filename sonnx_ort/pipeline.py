@@ -234,6 +234,16 @@ def conformed_if_asked_for(examined: Examined) -> Examined:
     return Examined(loaded, graph.examination, tuple(graph.made))
 
 
+def proofs_of(examined: Examined) -> Proofs:
+    """What is proved of a model, and what of it is certified.
+
+    Args:
+        examined: The model.
+    """
+    model = examined.loaded.model
+    return Proofs(model.proto, model.graph_model.graph, examined.examination)
+
+
 def certified_if_asked_for(examined: Examined) -> Examined:
     """The model, of which only that counts as proved whose proof is certified.
 
@@ -246,11 +256,9 @@ def certified_if_asked_for(examined: Examined) -> Examined:
     loaded = examined.loaded
     if not loaded.choices.certified or loaded.native is not None or loaded.enforced:
         return examined
-    model = loaded.model
-    proofs = Proofs(model.proto, model.graph_model.graph, examined.examination)
-    return replace(
-        examined, examination=only_certified(examined.examination, proofs), proofs=proofs
-    )
+    proofs = proofs_of(examined)
+    certified = only_certified(examined.examination, proofs)
+    return replace(examined, examination=certified, proofs=proofs)
 
 
 def preview(examined: Examined) -> Report:

@@ -8,7 +8,7 @@ import onnx
 import onnx_ir as ir
 
 from sonnx_ort.certificates.checker import Model, Rejected, bodies_of
-from sonnx_ort.loading.traversal import subgraphs_of
+from sonnx_ort.loading.traversal import every_graph
 
 _MOST_ELEMENTS = 64
 """Longer vectors are no shapes, axes or indices."""
@@ -22,7 +22,7 @@ Step = tuple[str, str]
 def names_of_values(graph: ir.Graph, model: Model) -> dict[ir.Value, str]:
     """The names that the checker gives to the values of the canonical graph."""
     values: dict[str, list[ir.Value]] = {}
-    for inner in _every_graph(graph):
+    for inner in every_graph(graph):
         own = (*inner.inputs, *inner.initializers.values())
         for value in dict.fromkeys((*own, *(output for node in inner for output in node.outputs))):
             values.setdefault(str(value.name), []).append(value)
@@ -30,13 +30,6 @@ def names_of_values(graph: ir.Graph, model: Model) -> dict[ir.Value, str]:
     # What an inlined function defines, the checker does not see.
     known = (zip(*pair, strict=True) for pair in pairs if len(pair[0]) == len(pair[1]))
     return dict(chain.from_iterable(known))
-
-
-def _every_graph(graph: ir.Graph) -> Iterator[ir.Graph]:
-    yield graph
-    for node in graph:
-        for body in subgraphs_of(node):
-            yield from _every_graph(body)
 
 
 def candidates(graph: onnx.GraphProto, model: Model) -> Iterator[Step]:

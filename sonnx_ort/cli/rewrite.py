@@ -101,11 +101,10 @@ def rewrite(
         if record is not None:
             typer.echo(f"{record}: written; `sonnx-ort verify {output} {record}` compares it")
         if certified is not None:
-            counts = {
-                name: len(certified.content[name]) for name in ("obligations", "guarded", "unknown")
-            }
-            left = f", {counts['unknown']:,} left to unknown guards" if counts["unknown"] else ""
+            proved, guarded = (len(certified.content[kind]) for kind in ("obligations", "guarded"))
+            unknown = len(certified.unknown)
+            left = f", {unknown:,} left to unknown guards" if unknown else ""
             typer.echo(
-                f"{certificate}: written; {counts['obligations']:,} obligations by proof, "
-                f"{counts['guarded']:,} by guards{left}"
+                f"{certificate}: written; {proved:,} obligations by proof, {guarded:,} by guards"
+                f"{left}"
             )

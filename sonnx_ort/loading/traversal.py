@@ -76,6 +76,11 @@ def every_node(graph: ir.Graph | ir.Function) -> list[ir.Node]:
     return nodes
 
 
+def every_graph(graph: ir.Graph) -> list[ir.Graph]:
+    """A graph and its subgraphs, each before those inside it."""
+    return [graph, *(body for node in every_node(graph) for body in subgraphs_of(node))]
+
+
 def subgraphs_of(node: ir.Node) -> Sequence[ir.Graph]:
     """The subgraphs of a node such as If or Loop."""
     # `data`, because a view of the attributes takes most of the time.
@@ -135,9 +140,8 @@ def defined_values(graph: ir.Graph) -> list[ir.Value]:
 
     The order is the same for two graphs with the same nodes.
     """
-    nodes = every_node(graph)
-    values = [value for node in nodes for value in node.outputs]
-    for inner in (graph, *(body for node in nodes for body in subgraphs_of(node))):
+    values = [value for node in every_node(graph) for value in node.outputs]
+    for inner in every_graph(graph):
         # An initializer can also be an input.
         values += dict.fromkeys(chain(inner.inputs, inner.initializers.values()))
     return values

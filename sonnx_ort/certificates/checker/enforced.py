@@ -16,7 +16,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, numpy_helper
 from .facts import NOTHING, Facts, Tree, Worlds, any_true, together
 from .model import Model, claimed_shapes, require_claim
 from .names import defined_in, with_unique_names
-from .node import bodies_of, graphs_of
+from .node import bodies_of, graphs_of, on_the_way
 from .sizes import Rejected, Size, require
 
 _SCALAR = "scalar"
@@ -134,19 +134,11 @@ class Enforced:
 
         ONNX Runtime believes such claims where it computes a Shape.
         """
-        waiting, seen = [value], set[str]()
-        while waiting:
-            name = waiting.pop()
-            if name in seen or name in self._trusted:
-                continue
-            seen.add(name)
+        found = on_the_way(value, self._producers, self._trusted)
+        for name in found:
             for sizes in self._claims.get(name, ()):
                 require_claim(name, sizes, self._shape(name))
-            if name in self._producers:
-                node = self._producers[name]
-                waiting += [each.name for body in bodies_of(node) for each in body.output]
-                waiting += filter(None, node.input)
-        self._trusted |= seen
+        self._trusted.update(found)
 
     def _evaluate(self, name: str) -> tuple[Tree, Worlds]:
         """A value as an expression, and what holds if it is read."""

@@ -9,7 +9,7 @@ from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from .elements import ELEMENTS, type_of
 from .names import defined_in, with_unique_names
-from .node import Node, bodies_of, graphs_of, type_name
+from .node import Node, bodies_of, graphs_of, on_the_way, type_name
 from .rules import conclude
 from .shapes import SHAPES
 from .sizes import Rejected, Size, Sizes, require
@@ -160,20 +160,11 @@ class Model:
 
         ONNX Runtime believes such claims: it computes a Shape from them, or removes a node.
         """
-        waiting, seen = [value], set[str]()
-        while waiting:
-            name = waiting.pop()
-            if name in seen or name in self._true:
-                continue
-            seen.add(name)
+        found = on_the_way(value, self._producers, self._true)
+        for name in found:
             if name in self._claims:
                 self.require_claimed(name, self.known("shape", name))
-            if name in self._producers:
-                node = self._producers[name]
-                bodies = bodies_of(node)
-                waiting += [each.name for body in bodies for each in body.output]
-                waiting += filter(None, node.input)
-        self._true |= seen
+        self._true.update(found)
 
     def require_claimed(self, value: str, shape: Sequence[Size]) -> None:
         """Reject what the file claims of the shape of a value, if that is not established."""

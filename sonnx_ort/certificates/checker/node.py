@@ -1,6 +1,6 @@
 """A node, what is known of its operands, and how ONNX names things."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -113,6 +113,28 @@ def type_name(data_type: int) -> str:
 def bodies_of(node: NodeProto) -> list[GraphProto]:
     """The bodies of a node."""
     return [each.g for each in node.attribute if each.type == AttributeProto.GRAPH]
+
+
+def on_the_way(
+    value: str, producers: Mapping[str, NodeProto], known: Set[str] = frozenset()
+) -> list[str]:
+    """A value and all on which it depends, but for those that are known and what is behind them.
+
+    Args:
+        value: The value.
+        producers: The node that computes each value; inputs and constants have none.
+        known: The values that are left out.
+    """
+    waiting, seen = [value], dict[str, None]()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen and name not in known:
+            seen[name] = None
+            node = producers.get(name)
+            if node is not None:
+                waiting += [each.name for body in bodies_of(node) for each in body.output]
+                waiting += filter(None, node.input)
+    return list(seen)
 
 
 def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
