@@ -201,8 +201,8 @@ class Proofs:
             "waived": self._waived,
             "unknown": [entry for entry, _ in unknown],
         }
-        lists = (self._certified, self.uncertified, (each for _, each in unknown))
-        return Certificate(made, *map(tuple, lists))
+        without_form = tuple(each for _, each in unknown)
+        return Certificate(made, tuple(self._certified), tuple(self.uncertified), without_form)
 
     def _head(self, sha256: str, needed: Set[Step]) -> dict[str, Any]:
         head: dict[str, Any] = {"format": FORMAT, "model": sha256, "steps": []}

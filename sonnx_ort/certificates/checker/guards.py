@@ -51,7 +51,7 @@ def _compared(flags: Iterable[Tree], operator: str, one: Tree) -> list[tuple[flo
 
 
 def _is_constant(tree: Tree, element: float) -> bool:
-    return tree[0] == "constant" and tree[3] == (element,)
+    return tree[0] == "constant" and bool(tree[3] == (element,))
 
 
 def _one_shape(guarded: Guarded) -> bool:
