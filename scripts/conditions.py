@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,8 +26,8 @@ from environment import ROOT, exit_status, run_in_environment
 run_in_environment()
 
 from mutation.conditions import Mutant, mutants
-from mutation.equivalent import Equivalent, listed_in
-from records import RECORDS, known_record, today, versions_of, write_record
+from mutation.outcomes import Entry, Equivalent, listed_in
+from records import RECORDS, known_record, versions_of, write_record
 
 RECORD = RECORDS / "conditions.json"
 """The record that is kept in the repository."""
@@ -65,22 +65,10 @@ _ENDLESS, _INTERRUPTED = -14, 130
 
 
 @dataclass(slots=True)
-class Entry:
-    """What came of a file's conditions, of which `source` is a digest, and when, in UTC.
+class Conditions(Entry):
+    """What came of a file's conditions, of which each has two mutants."""
 
-    Each condition has two mutants. Some test fails on those `killed`, or the process ends;
-    `timeouts` come to no end; those `equivalent` are listed, with the reason; `survivors` are the
-    others.
-    """
-
-    source: str
-    date: str = field(default_factory=today)
     conditions: int = 0
-    mutants: int = 0
-    killed: int = 0
-    timeouts: int = 0
-    equivalent: int = 0
-    survivors: list[str] = field(default_factory=list)
 
 
 def equivalents(path: Path = EQUIVALENTS) -> list[Equivalent]:
@@ -209,9 +197,9 @@ def _entry(
     known: Mapping[str, Any] | None,
     tried: Sequence[str],
     results: Mapping[tuple[str, str], int],
-) -> tuple[Entry, set[str]]:
+) -> tuple[Conditions, set[str]]:
     """What came of a file's mutants, and what is listed of it in vain."""
-    entry, names, listed = Entry(_digest(path)), list(_named(path)), _listed(path)
+    entry, names, listed = Conditions(_digest(path)), list(_named(path)), _listed(path)
     statuses = {name: results[path, name] for name in tried if name in names}
     survived = {name for name, status in statuses.items() if status == 0}
     entry.mutants, entry.conditions = len(names), len(names) // 2
@@ -224,7 +212,7 @@ def _entry(
     return entry, listed - survived
 
 
-def _words(path: str, entry: Entry, stale: set[str]) -> str:
+def _words(path: str, entry: Conditions, stale: set[str]) -> str:
     summary = (
         f"{path}: {entry.conditions} conditions, {entry.mutants} mutants, {entry.killed} killed, "
         f"{entry.timeouts} without an end, {entry.equivalent} equivalent, "

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from itertools import takewhile
 from pathlib import Path
 
@@ -24,11 +24,11 @@ from environment import ROOT, exit_status, run_in_environment
 
 run_in_environment()
 
-from mutation.equivalent import Equivalent, listed_in
+from mutation.outcomes import Entry, Equivalent, listed_in
 from mutmut.mutation.data import MutantLineSpans, SourceFileMutationData
 from mutmut.mutation.diff_apply import generated_function_names
 from mutmut.utils.format_utils import orig_function_and_class_names_from_key
-from records import RECORDS, known_record, today, versions_of, write_record
+from records import RECORDS, known_record, versions_of, write_record
 
 RECORD = RECORDS / "mutants.json"
 """The record that is kept in the repository."""
@@ -72,23 +72,6 @@ _SETTINGS = Path(__file__).parent / "mutation" / "mutmut.toml"
 
 _SURVIVED, _ENDLESS = {0, 5, 33}, {24, -24, 36, 152}
 """Exit statuses as mutmut has them; it gives 255 where tests could not be collected, too."""
-
-
-@dataclass(slots=True)
-class Entry:
-    """What came of the mutants of a file, of which `source` is a digest, and when, in UTC.
-
-    Some test fails on those `killed`; `timeouts` come to no end; those `equivalent` are listed,
-    with the reason; `survivors` are the others.
-    """
-
-    source: str
-    date: str = field(default_factory=today)
-    mutants: int = 0
-    killed: int = 0
-    timeouts: int = 0
-    equivalent: int = 0
-    survivors: list[str] = field(default_factory=list)
 
 
 def equivalents(path: Path = EQUIVALENTS) -> list[Equivalent]:

@@ -1,8 +1,27 @@
-"""The lists of mutants that do what the original does."""
+"""What came of mutants, and the lists of those that do what the original does."""
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from records import today
+
+
+@dataclass(slots=True)
+class Entry:
+    """What came of the mutants of a file, of which `source` is a digest, and when, in UTC.
+
+    Some test fails on those `killed`, or the process ends; `timeouts` come to no end; those
+    `equivalent` are listed, with the reason; `survivors` are the others.
+    """
+
+    source: str
+    date: str = field(default_factory=today)
+    mutants: int = 0
+    killed: int = 0
+    timeouts: int = 0
+    equivalent: int = 0
+    survivors: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import copy
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -264,15 +264,32 @@ def test_command_writes_and_checks_a_certificate() -> None:
     )
 
 
-UNUSABLE: Mapping[str, tuple[list[str], str]] = {
-    "the python backend": ([], "a certificate needs backend 'native' and broadcast 'reject'"),
+NATIVE = ("--backend", "native")
+UNUSABLE: Mapping[str, tuple[str, Sequence[str], str]] = {
+    "the python backend": (
+        "c.json",
+        [],
+        "a certificate needs backend 'native' and broadcast 'reject'",
+    ),
     "explicit broadcasting": (
-        ["--backend", "native", "--broadcast", "explicit"],
+        *("c.json", [*NATIVE, "--broadcast", "explicit"]),
         "a certificate needs backend 'native' and broadcast 'reject'",
     ),
     "conform": (
-        ["--backend", "native", "--conform"],
+        *("c.json", [*NATIVE, "--conform"]),
         "conform the model first, write it, and rewrite that file",
+    ),
+    "the place of the model": (
+        *("model.onnx", NATIVE),
+        "'model.onnx' is a file of the model; give the certificate",
+    ),
+    "the place of the enforced model": (
+        *("enforced.onnx", NATIVE),
+        "give the certificate another file",
+    ),
+    "the place of the record": (
+        *("r.json", [*NATIVE, "--record", "r.json"]),
+        "'r.json' is the record; give",
     ),
 }
 
@@ -280,8 +297,8 @@ UNUSABLE: Mapping[str, tuple[list[str], str]] = {
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_unusable_options_have_a_sentence(name: str) -> None:
-    options, message = UNUSABLE[name]
-    done = command(*REWRITE, *options)
+    place, options, message = UNUSABLE[name]
+    done = command(*REWRITE[:-1], place, *options)
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
     assert not Path("enforced.onnx").exists()
@@ -308,26 +325,6 @@ def test_record_has_the_certificate_and_verify_checks_it(here: Path) -> None:
     attached = evidence["certificate:1"]["data"][0]["contents"]["attachment"]["content"]
     certificate = json.loads((here / "certificate.json").read_text(encoding="utf-8"))
     assert json.loads(attached) == certificate
-
-
-PLACES: Mapping[str, tuple[list[str], str]] = {
-    "the model": (["model.onnx"], "'model.onnx' is a file of the model; give the certificate"),
-    "the enforced model": (["enforced.onnx"], "give the certificate another file"),
-    "the record": (
-        ["r.json", "--record", "r.json"],
-        "'r.json' is the record; give",
-    ),
-}
-
-
-@pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("name", PLACES)
-def test_certificate_replaces_no_other_file(name: str) -> None:
-    place, message = PLACES[name]
-    done = command(*REWRITE[:-1], *place, "--backend", "native")
-    assert done.returncode == 2
-    assert message in " ".join(done.stderr.split())
-    assert not Path("enforced.onnx").exists()
 
 
 FURTHER: Mapping[str, tuple[list[str], str]] = {

@@ -1,17 +1,13 @@
 """scripts/conditions.py: what a condition is, what becomes of mutants, and what is recorded."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from support.pages import REPOSITORY
+from support.tiny_project import TinyProject
 
 pytest.importorskip("coverage")
 
@@ -128,39 +124,22 @@ KILLED = "outside: low < 0 -> True"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory) -> TinyProject:
     """A project of one module, with the scripts of this one."""
     root = tmp_path_factory.mktemp("project")
-    shutil.copytree(REPOSITORY / "scripts" / "mutation", root / "scripts" / "mutation")
-    for script in ("environment.py", "conditions.py", "records.py"):
-        shutil.copy(REPOSITORY / "scripts" / script, root / "scripts")
-    (root / "scripts" / "mutation" / "same_conditions.toml").unlink()
-    (root / "tests").mkdir()
-    (root / "tiny.py").write_text(MODULE, "utf-8")
-    (root / "tests" / "test_tiny.py").write_text(TESTS, "utf-8")
-    (root / "pyproject.toml").write_text(SETTINGS, "utf-8")
-    return root
-
-
-def measure(project: Path, *listed: str) -> tuple[int, str, dict]:
-    """The exit status, what is told and what is recorded, with a list of equivalent mutants."""
-    entry = f"[[equivalent]]\npath = 'tiny.py'\nreason = 'r'\nmutants = {list(listed)}\n"
-    (project / "scripts" / "mutation" / "same_conditions.toml").write_text(entry, "utf-8")
-    done = subprocess.run(
-        [sys.executable, "scripts/conditions.py", "tiny.py"],
-        cwd=project,
-        env=os.environ | {"PYTHONPATH": str(project)},
-        capture_output=True,
-        text=True,
-        check=False,
+    return TinyProject(root, "conditions.py", "same_conditions.toml", "conditions.json").write(
+        MODULE, TESTS, SETTINGS
     )
-    record = json.loads((project / "docs" / "records" / "conditions.json").read_text("utf-8"))
-    return done.returncode, done.stdout, record["files"]["tiny.py"]
+
+
+def measure(project: TinyProject, *listed: str) -> tuple[int, str, dict]:
+    """The exit status, what is told and what is recorded, with a list of equivalent mutants."""
+    return project.run("tiny.py", listed=listed)
 
 
 @pytest.mark.thorough
 def test_both_values_of_each_condition_are_tried_with_the_tests_that_reach_it(
-    project: Path,
+    project: TinyProject,
 ) -> None:
     status, told, entry = measure(project)
     counts = [entry[name] for name in ("conditions", "mutants", "killed", "timeouts")]

@@ -1,17 +1,13 @@
 """scripts/mutate.py: what becomes of mutants, and what is recorded and listed of the package's."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from support.pages import REPOSITORY
+from support.tiny_project import TinyProject
 
 pytest.importorskip("mutmut")
 
@@ -53,39 +49,21 @@ ADD_NOTHING = "Interval.width: return abs(3) + 0 -> return abs(3) - 0"
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory: pytest.TempPathFactory) -> TinyProject:
     """A project of one module, with the scripts of this one."""
     root = tmp_path_factory.mktemp("project")
-    shutil.copytree(REPOSITORY / "scripts" / "mutation", root / "scripts" / "mutation")
-    for script in ("environment.py", "mutate.py", "records.py"):
-        shutil.copy(REPOSITORY / "scripts" / script, root / "scripts")
-    (root / "scripts" / "mutation" / "equivalents.toml").unlink()
-    (root / "tests").mkdir()
-    (root / "tiny.py").write_text(MODULE, "utf-8")
-    (root / "tests" / "test_tiny.py").write_text(TESTS, "utf-8")
-    (root / "pyproject.toml").write_text(SETTINGS, "utf-8")
-    return root
-
-
-def mutate(project: Path, *listed: str) -> tuple[int, str, dict]:
-    """The exit status, what is told and what is recorded, with a list of equivalent mutants."""
-    entry = f"[[equivalent]]\npath = 'tiny.py'\nreason = 'r'\nmutants = {list(listed)}\n"
-    (project / "scripts" / "mutation" / "equivalents.toml").write_text(entry, "utf-8")
-    command = [sys.executable, "scripts/mutate.py", "--only", "tiny.py", "--tests", "tests"]
-    done = subprocess.run(
-        command,
-        cwd=project,
-        env=os.environ | {"PYTHONPATH": str(project)},
-        capture_output=True,
-        text=True,
-        check=False,
+    return TinyProject(root, "mutate.py", "equivalents.toml", "mutants.json").write(
+        MODULE, TESTS, SETTINGS
     )
-    record = json.loads((project / "docs" / "records" / "mutants.json").read_text("utf-8"))
-    return done.returncode, done.stdout, record["files"]["tiny.py"]
+
+
+def mutate(project: TinyProject, *listed: str) -> tuple[int, str, dict]:
+    """The exit status, what is told and what is recorded, with a list of equivalent mutants."""
+    return project.run("--only", "tiny.py", "--tests", "tests", listed=listed)
 
 
 @pytest.fixture(scope="module")
-def first_run(project: Path) -> tuple[int, str, dict]:
+def first_run(project: TinyProject) -> tuple[int, str, dict]:
     return mutate(project)
 
 
@@ -104,7 +82,7 @@ def test_mutants_survive_that_no_test_tells(first_run) -> None:
 
 
 @pytest.fixture(scope="module")
-def second_run(project: Path, first_run) -> tuple[int, str, dict]:
+def second_run(project: TinyProject, first_run) -> tuple[int, str, dict]:
     del first_run
     return mutate(project, ADD_NOTHING, KILLED)
 

@@ -1,0 +1,63 @@
+"""A project of one module, with the scripts that try mutants."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from support.pages import REPOSITORY
+
+
+@dataclass(frozen=True)
+class TinyProject:
+    """The project, which one script tries.
+
+    Attributes:
+        root: Its folder.
+        script: The script, such as "mutate.py".
+        equivalents: The file in scripts/mutation that lists mutants that do the same.
+        record: The name of the script's record.
+    """
+
+    root: Path
+    script: str
+    equivalents: str
+    record: str
+
+    def write(self, module: str, tests: str, settings: str) -> "TinyProject":
+        """Write the project.
+
+        Args:
+            module: The module `tiny`.
+            tests: Its tests.
+            settings: Its pyproject.toml.
+        """
+        scripts = REPOSITORY / "scripts"
+        shutil.copytree(scripts / "mutation", self.root / "scripts" / "mutation")
+        for script in ("environment.py", self.script, "records.py"):
+            shutil.copy(scripts / script, self.root / "scripts")
+        (self.root / "scripts" / "mutation" / self.equivalents).unlink()
+        (self.root / "tests").mkdir()
+        (self.root / "tiny.py").write_text(module, "utf-8")
+        (self.root / "tests" / "test_tiny.py").write_text(tests, "utf-8")
+        (self.root / "pyproject.toml").write_text(settings, "utf-8")
+        return self
+
+    def run(self, *arguments: str, listed: tuple[str, ...] = ()) -> tuple[int, str, dict[str, Any]]:
+        """The exit status, what is told and what is recorded, with a list of equivalent mutants."""
+        entry = f"[[equivalent]]\npath = 'tiny.py'\nreason = 'r'\nmutants = {[*listed]}\n"
+        (self.root / "scripts" / "mutation" / self.equivalents).write_text(entry, "utf-8")
+        done = subprocess.run(
+            [sys.executable, f"scripts/{self.script}", *arguments],
+            cwd=self.root,
+            env=os.environ | {"PYTHONPATH": str(self.root)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        record = json.loads((self.root / "docs" / "records" / self.record).read_text("utf-8"))
+        return done.returncode, done.stdout, record["files"]["tiny.py"]
