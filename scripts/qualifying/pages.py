@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from environment import LOCKS, PYTHONS, ROOT
-from traceability.entries import Document
-from traceability.page import Mark, page_of, requirement
+from traceability.entries import Document, own_rules
+from traceability.page import Mark, marks_of, page_of
 
 import sonnx_ort
 from sonnx_ort.cli.application import COMMANDS, load
@@ -67,7 +67,6 @@ def _requirements(
     documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]
 ) -> Iterator[str]:
     traced = _entries_of_rules(documents, marks)
-    traced_rules = sum(rule in traced for rule in RULES)
     yield f"""# Operational requirements
 
 What the tool does for its user, numbered, with the tests that verify it. The numbers never change.
@@ -104,9 +103,8 @@ run of the rewritten model fails with the rule in the error. A run that keeps al
 [Design](../design.md#limits) has the limits. The number is the code of the rule, which is in the
 last four digits of the dimension in the [error of a plain session](../native.md#how-a-run-fails).
 
-{traced_rules} rules have entries in the [traceability](../traceability.md), which name their tests.
-For the others the table has the procedure that decides them. Traced rules share most of these
-procedures; tests of their own, mostly in `tests/profile`, verify the rest.
+The entries of the [traceability](../traceability.md) name the tests of each rule. Further tests,
+mostly in `tests/profile`, verify the procedures that decide rules.
 `tests/soundness/test_random_graphs.py` goes through every operator, and
 `tests/soundness/test_held_by_runtime.py` through the rules that ONNX Runtime itself holds.
 
@@ -115,10 +113,8 @@ procedures; tests of their own, mostly in `tests/profile`, verify the rest.
     for identifier in _in_order():
         rule = RULES[identifier]
         links = [f"[{e}](../traceability.md#{_anchor(e)})" for e in traced.get(identifier, ())]
-        shown = ", ".join(links) or f"`{requirement(identifier)}`"
-        yield _row(
-            f"TOR-{rule.code}", f"[`{identifier}`](../{page_of(identifier)})", rule.sentence, shown
-        )
+        link = f"[`{identifier}`](../{page_of(identifier)})"
+        yield _row(f"TOR-{rule.code}", link, rule.sentence, ", ".join(links))
 
 
 def _in_order() -> Iterator[str]:
@@ -132,8 +128,8 @@ def _in_order() -> Iterator[str]:
 def _entries_of_rules(
     documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]
 ) -> Mapping[str, Sequence[str]]:
-    """The entries with a test, by their rules."""
-    found: dict[str, list[str]] = {}
+    """The entries with a test, by their rules; a rule of this project is its own."""
+    found = {r.id: [r.id] for r in own_rules(documents) if marks_of(r, marks)}
     for document in documents:
         for entry in document.entries:
             for rule in entry.rules if marks.get(entry.id) else ():

@@ -11,6 +11,7 @@ from typing import Any
 from environment import ROOT
 
 from sonnx_ort.profile.catalog import RULES
+from sonnx_ort.profile.rule import Rule, Standing
 
 FOLDER = Path(__file__).with_name("documents")
 """The folder of the entries, one file for each document."""
@@ -93,6 +94,16 @@ def read_documents(folder: Path = FOLDER) -> tuple[Document, ...]:
 def all_entries(documents: Sequence[Document]) -> Iterator[Entry]:
     """Give the entries of documents."""
     return (entry for document in documents for entry in document.entries)
+
+
+def own_rules(documents: Sequence[Document]) -> tuple[Rule, ...]:
+    """The rules that no document states and that no entry comes to: they are this project's."""
+    traced = {rule for entry in all_entries(documents) for rule in entry.rules}
+    return tuple(
+        rule
+        for rule in RULES.values()
+        if rule.id not in traced and rule.source.standing is not Standing.STATED
+    )
 
 
 def _document(path: Path) -> Document:

@@ -4,28 +4,39 @@ import ast
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from environment import ROOT
 
 from sonnx_ort.profile.catalog import RULES
-from traceability.entries import Document, Entry, all_entries
+from sonnx_ort.profile.rule import Rule, Standing
+from traceability.entries import Document, Entry, all_entries, own_rules
 
 PAGE = ROOT / "docs" / "traceability.md"
 """The page."""
 
 MARKER = "satisfies"
-"""The marker's name: `@pytest.mark.satisfies("Div.typed.float.R1")`."""
+"""The marker's name: `@pytest.mark.satisfies("Div.typed.float.R1")`.
+
+It names entries, and rules of this project, also by patterns: `"*.RG1"`.
+"""
 
 PROOFS = "tests/proofs/"
 """Where tests are proofs."""
 
 _HEAD = Path(__file__).with_name("head.md").read_text("utf-8")
 
+_OWN = """## Rules that no document states
+
+{all} rules have no entry above: {analogous} are demanded by analogy with another operator, and
+{own} are this project's own. The source is what the rule itself says, with the reason for it.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The id of an entry, and a test that shows it, as pytest names it from the repository on."""
+    """What a mark names, and the test that shows it, as pytest names it from the repository on."""
 
     entry: str
     test: str
@@ -50,11 +61,16 @@ def find_marks(folder: Path = ROOT / "tests", root: Path = ROOT) -> tuple[Mark, 
 
 
 def by_entry(marks: Iterable[Mark]) -> Mapping[str, list[Mark]]:
-    """Sort marks by the entries that they name."""
+    """Sort marks by what they name."""
     found: dict[str, list[Mark]] = {}
     for mark in marks:
         found.setdefault(mark.entry, []).append(mark)
     return found
+
+
+def marks_of(rule: Rule, marks: Mapping[str, Sequence[Mark]]) -> list[Mark]:
+    """The marks that name a rule of this project, by its id or by a pattern."""
+    return [m for name, named in marks.items() if fnmatchcase(rule.id, name) for m in named]
 
 
 def _marks_in(path: Path, name: str) -> Iterator[Mark]:
@@ -100,6 +116,10 @@ def page(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) -> 
         lines.append(f"## {document.name}\n")
         for entry in document.entries:
             lines.extend(_lines(entry, marks.get(entry.id, ())))
+    own = own_rules(documents)
+    lines.append(_OWN.format(**_counts(own)))
+    for rule in own:
+        lines.extend(_own(rule, marks_of(rule, marks)))
     return "\n".join(lines)
 
 
@@ -115,6 +135,11 @@ def _summary(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]])
     )
 
 
+def _counts(own: Sequence[Rule]) -> Mapping[str, int]:
+    analogous = sum(rule.source.standing is Standing.BY_ANALOGY for rule in own)
+    return {"all": len(own), "analogous": analogous, "own": len(own) - analogous}
+
+
 def _lines(entry: Entry, marks: Sequence[Mark]) -> Iterator[str]:
     yield f"### {entry.id}\n"
     tag = f" [{entry.tag}]" if entry.tag else ""
@@ -124,13 +149,28 @@ def _lines(entry: Entry, marks: Sequence[Mark]) -> Iterator[str]:
         yield f"- **Also:** {'; '.join(map(_quoted, entry.also))}"
     if entry.not_applicable:
         yield f"- **Not applicable:** {entry.not_applicable}"
-    for rule in entry.rules:
-        yield f"- **Rule:** [`{rule}`]({page_of(rule)}): {RULES[rule].sentence}"
+    yield from map(_rule, entry.rules)
     if entry.met:
         yield f"- **Met:** {entry.met}"
     code = dict.fromkeys((*map(requirement, entry.rules), *entry.code))
     if code:
         yield f"- **Code:** {_listed(code)}"
+    yield from _shown(marks)
+
+
+def _own(rule: Rule, marks: Sequence[Mark]) -> Iterator[str]:
+    yield f"### {rule.id}\n"
+    yield _rule(rule.id)
+    yield f"- **Source:** {rule.source}. {rule.source.remark}"
+    yield f"- **Code:** `{requirement(rule.id)}`"
+    yield from _shown(marks)
+
+
+def _rule(rule: str) -> str:
+    return f"- **Rule:** [`{rule}`]({page_of(rule)}): {RULES[rule].sentence}"
+
+
+def _shown(marks: Sequence[Mark]) -> Iterator[str]:
     tests = [mark.test for mark in marks if not mark.is_proof]
     proofs = [mark.test for mark in marks if mark.is_proof]
     if tests:

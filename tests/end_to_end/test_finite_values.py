@@ -199,6 +199,7 @@ def arrays(feeds: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
     return {name: np.asarray(array) for name, array in feeds.items()}
 
 
+@pytest.mark.satisfies("Graph.finite")
 @pytest.mark.parametrize("level", ["none", "all"])
 @pytest.mark.parametrize("case", [case for case, (*_, node) in RUNS.items() if node is not None])
 def test_run_fails_at_the_first_value_that_is_not_finite(case: str, level: str) -> None:

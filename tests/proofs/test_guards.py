@@ -78,6 +78,12 @@ TWINS = [(g, f, number == 0) for g in ALL for number, f in enumerate(faults(g))]
 
 
 @pytest.mark.satisfies(
+    "*.float.R1",
+    "*.int.R1",
+    "*.bool.R1",
+    "*.int.C1",
+    "*.int.C2",
+    "Cast.float.C1",
     "Add.draft.float.shape",
     "Add.draft.int.shape",
     "Less.draft.float.shape",

@@ -4,8 +4,15 @@ import dataclasses
 
 import pytest
 from traceability import entries as module
-from traceability.entries import Document, Entry, UnusableEntry, all_entries, read_documents
-from traceability.page import PAGE, Mark, by_entry, find_marks, page
+from traceability.entries import (
+    Document,
+    Entry,
+    UnusableEntry,
+    all_entries,
+    own_rules,
+    read_documents,
+)
+from traceability.page import PAGE, Mark, by_entry, find_marks, marks_of, page
 
 from sonnx_ort.profile.catalog import RULES
 from sonnx_ort.profile.requirements.attributes import Dense
@@ -13,6 +20,7 @@ from sonnx_ort.profile.rule import Standing
 
 DOCUMENTS = read_documents()
 MARKS = by_entry(find_marks())
+OWN = own_rules(DOCUMENTS)
 ENTRIES = {entry.id: entry for entry in all_entries(DOCUMENTS)}
 GENERAL = "SONNX, general restrictions"
 
@@ -31,8 +39,20 @@ def test_entry_that_does_not_apply_has_none(entry):
     assert not MARKS.get(entry.id)
 
 
-def test_marks_name_entries():
-    assert MARKS.keys() <= ENTRIES.keys()
+@pytest.mark.parametrize("rule", OWN, ids=lambda rule: rule.id)
+def test_rule_of_this_project_has_a_test(rule):
+    assert marks_of(rule, MARKS)
+
+
+def test_marks_name_entries_or_rules_of_this_project():
+    named = {name for name in MARKS if any(marks_of(rule, {name: [name]}) for rule in OWN)}
+    assert named | ENTRIES.keys() >= MARKS.keys()
+    assert not named & ENTRIES.keys()
+
+
+def test_every_rule_has_an_entry_or_is_of_this_project():
+    traced = {rule for entry in ENTRIES.values() for rule in entry.rules}
+    assert traced | {rule.id for rule in OWN} == RULES.keys()
 
 
 def test_page_is_as_it_would_be_made():
@@ -138,6 +158,25 @@ def test_mark_that_would_be_overlooked_is_an_error(tmp_path, text, message):
     (tmp_path / "test_it.py").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         find_marks(tmp_path, tmp_path)
+
+
+def test_rule_that_claims_a_document_without_an_entry_is_not_one_of_this_project():
+    """Otherwise a rule whose sentence nobody has quoted would count as traced."""
+    (stated,) = (e for e in ENTRIES.values() if e.id == "Acos.draft.float.domain")
+    documents = [
+        dataclasses.replace(d, entries=tuple(e for e in d.entries if e is not stated))
+        for d in DOCUMENTS
+    ]
+    assert "Acos.float.C1" in stated.rules
+    assert own_rules(documents) == OWN
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"), [("*.RG1", True), ("Cast.RG1", True), ("Cast.R2", False), ("Cast", False)]
+)
+def test_mark_names_rules_by_patterns(name, taken):
+    mark = Mark(name, "tests/test_it.py::test_it")
+    assert marks_of(RULES["Cast.RG1"], {name: [mark]}) == ([mark] if taken else [])
 
 
 def test_proofs_are_told_apart():

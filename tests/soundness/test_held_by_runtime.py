@@ -47,6 +47,9 @@ def test_every_rule_that_is_left_to_the_runtime_has_cases() -> None:
 
 
 @pytest.mark.satisfies(
+    "Squeeze.A.C1",
+    "Squeeze.A.rank",
+    "Squeeze.size",
     "Conv.draft.kernel_shape",
     "Conv.draft.outputs",
     "Conv.draft.fits",

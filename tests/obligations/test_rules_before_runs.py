@@ -1,4 +1,4 @@
-"""What drafts state of types, and that tensors are dense, is decided before a run."""
+"""Rules about types, dense tensors, attributes and given inputs are decided before a run."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,17 @@ import sonnx_ort
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import OF_THE_NODE
+from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.attributes import Dense
 from sonnx_ort.profile.requirements.same_type import SameNumericType
-from sonnx_ort.profile.rule import Rule, Standing
+from sonnx_ort.profile.rule import Rule
 from support.graphs import parse
 
 _AXIS = dict.fromkeys(("ArgMax", "Concat", "Flatten", "Softmax"), "<axis = 0>")
 NAMED = {
     **_AXIS,
+    "BitShift": '<direction = "LEFT">',
+    "Cast": "<to = 6>",
     "Constant": "<value = float[2] {1, 2}>",
     "LeakyRelu": "<alpha = 0.5>",
     "MaxPool": "<kernel_shape = [2, 2]>",
@@ -30,7 +33,7 @@ SCALARS = {
     *(("DequantizeLinear", name) for name in ("x_scale", "x_zero_point")),
     *(("Range", name) for name in ("S", "L", "D")),
 }
-DRAFTS = [name for name, o in OPERATORS.items() if not o.domain and name not in ("Div", "Sub")]
+STANDARD = [name for name, o in OPERATORS.items() if not o.domain]
 
 
 def inputs(name: str, kind: str) -> str:
@@ -48,20 +51,24 @@ def violated(model: onnx.ModelProto) -> Sequence[str]:
     return [o.rule.id for o in sonnx_ort.check(model, operators="all,-Graph").violations]
 
 
-def stated(kind: type) -> list[tuple[str, Rule]]:
-    """The rules that drafts state, of one kind, by operator."""
-    return [
-        (name, rule)
-        for name in DRAFTS
-        for rule in OPERATORS[name].all_rules()
-        if rule.source.standing is Standing.STATED and isinstance(rule.requirement, kind)
-    ]
+def rules(kind: type) -> list[tuple[str, Rule]]:
+    """The rules of the typed edition of one kind, by operator."""
+    found = {
+        rule: name
+        for name in STANDARD
+        for of_family in OPERATORS[name].contracts[Edition.TYPED].values()
+        for rule in of_family
+        if isinstance(rule.requirement, kind)
+    }
+    return [(name, rule) for rule, name in found.items()]
 
 
 def kind_for(name: str, rule: str) -> str:
     """A type of the operands for which the rule applies."""
-    if name == "ConvInteger":
+    if name in ("BitShift", "ConvInteger"):
         return "uint8"
+    if ".bool." in rule:
+        return "bool"
     integers = ".int." in rule or OPERATORS[name].families == {Family.INTEGER}
     return "int32" if integers else "float"
 
@@ -69,13 +76,17 @@ def kind_for(name: str, rule: str) -> str:
 def of_results() -> list[object]:
     """Those about types that speak of the result."""
     cases = []
-    for name, rule in stated(SameNumericType):
+    for name, rule in rules(SameNumericType):
         if rule.requirement.result_type != OF_THE_NODE:
             cases.append(pytest.param(name, kind_for(name, rule.id), rule.id, id=rule.id))
     return cases
 
 
 @pytest.mark.satisfies(
+    "*.float.R2",
+    "*.int.R2",
+    "*.bool.R2",
+    "Squeeze.types",
     "Abs.draft.float.type",
     "Abs.draft.int.type",
     "Acos.draft.float.type",
@@ -164,6 +175,7 @@ def test_operands_of_two_types_break_the_rule_about_them(
 
 
 @pytest.mark.satisfies(
+    "*.RG1",
     "General.GR1",
     "BatchNormalization.draft.sparse",
     "Slice.draft.R4",
@@ -171,12 +183,14 @@ def test_operands_of_two_types_break_the_rule_about_them(
     "Constant.draft.sparse",
 )
 @pytest.mark.parametrize(
-    ("name", "rule"), [pytest.param(n, r.id, id=r.id) for n, r in stated(Dense)]
+    ("name", "rule"), [pytest.param(n, r.id, id=r.id) for n, r in rules(Dense)]
 )
 def test_sparse_result_breaks_the_rule_about_tensors(name: str, rule: str) -> None:
     kind = kind_for(name, rule)
     called = f"{name}{NAMED.get(name, '')}({', '.join(OPERATORS[name].operand_names(2))})"
-    made = parse(f"({inputs(name, kind)}) => (int64[] z) {{ [node] y = {called} z = Size(y) }}")
+    made = parse(
+        f"({inputs(name, kind)}) => (int64[] z) {{ [node] y = {called} z = Size(y) }}", opset=21
+    )
     own = OPERATORS[name].result_type or kind
     number = onnx.TensorProto.DataType.Value("FLOAT" if own == OF_THE_NODE else own.upper())
     made.graph.value_info.append(onnx.helper.make_sparse_tensor_value_info("y", number, [2]))
@@ -201,13 +215,27 @@ def pooled(**numbers: str) -> str:
     return f"(float[1,2,6,6] x) => (float[] y) {{ {call} }}"
 
 
-def layer(left_out: str = "") -> str:
+def convolved(x: str, w: str) -> str:
+    numbers = 'auto_pad = "NOTSET", dilations = [1, 1], group = 1, pads = [0, 0, 0, 0]'
+    call = f"y = ConvInteger<{numbers}, kernel_shape = [1, 1], strides = [1, 1]>(x, w, p, q)"
+    points = f"{x} p = {{0}}, {w} q = {{0}}"
+    return f"({x}[1,1,2,2] x, {w}[1,1,1,1] w) => (int32[] y) <{points}> {{ {call} }}"
+
+
+def layer(left_out: str = "", further: str = "") -> str:
     given = ", ".join("" if name == left_out else name for name in _STATES)
-    call = f"y = LSTM<{_LAYER}>(x, W, R, {given})"
+    call = f"y = LSTM<{_LAYER}{further}>(x, W, R, {given})"
     return f"(float[1,1,1] x) => (float[] y) <{_STORED}> {{ {call} }}"
 
 
 @pytest.mark.satisfies(
+    "Cast.R2",
+    "ConvInteger.signs",
+    "LSTM.clip",
+    "Squeeze.A",
+    "Squeeze.A.type",
+    "Squeeze.axes",
+    "Squeeze.axes.names",
     "Concat.draft.front",
     "LSTM.draft.bias",
     "LSTM.draft.lengths",
@@ -244,6 +272,20 @@ def layer(left_out: str = "") -> str:
             "(float[2] x, int32[1] s) => (float[2, 1] y) { y = Unsqueeze(x, s) }",
             21,
         ),
+        (None, "(float[2, 1] x, int64[1] s) => (float[2] y) { y = Squeeze(x, s) }", 21),
+        ("Squeeze.A.type", "(float[2, 1] x, int32[1] s) => (float[2] y) { y = Squeeze(x, s) }", 21),
+        ("Squeeze.A", "(float[2, 1] x) => (float[2] y) { y = Squeeze(x) }", 21),
+        (None, "(float[2, 1] x) => (float[2] y) { y = Squeeze<axes = [1]>(x) }", 12),
+        ("Squeeze.axes", "(float[2, 1] x) => (float[2] y) { y = Squeeze(x) }", 12),
+        (
+            "Squeeze.axes.names",
+            "(float[2, 1] x) => (float[2, 1] y) { y = Squeeze<axes: ints = []>(x) }",
+            12,
+        ),
+        (None, "(float[2] x) => (int32[2] y) { y = Cast<to = 6>(x) }", 21),
+        ("Cast.R2", "(string[2] x) => (int32[2] y) { y = Cast<to = 6>(x) }", 21),
+        (None, convolved("uint8", "int8"), 21),
+        ("ConvInteger.signs", convolved("int8", "uint8"), 21),
         (None, pooled(), 22),
         ("MaxPool.strides", pooled(strides="1, 0"), 22),
         ("MaxPool.dilations", pooled(dilations="0, 1"), 22),
@@ -251,10 +293,11 @@ def layer(left_out: str = "") -> str:
         ("MaxPool.pads", pooled(pads="0, -1, 0, 0"), 22),
         ("MaxPool.pads", pooled(pads="0, 0"), 22),
         (None, layer(), 14),
+        ("LSTM.clip", layer(further=", clip = 1.0"), 14),
         *((f"LSTM.{name}", layer(name), 14) for name in _STATES),
     ],
 )
-def test_attribute_or_input_that_a_draft_does_not_admit_breaks_its_rule(
+def test_attribute_or_input_that_is_not_admitted_breaks_its_rule(
     rule: str | None, graph: str, opset: int
 ) -> None:
     assert violated(parse(graph, opset=opset)) == ([] if rule is None else [rule])
