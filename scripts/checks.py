@@ -74,8 +74,9 @@ def choose_checks(
     if models:
         return {"real models": real_models}
     marked = "not models and not sample" if thorough else "not models and not thorough"
-    # Who names tests wants all of their cases.
-    cases = () if thorough or pytest_arguments else ("--cases", str(_CASES))
+    # Who names tests wants all of their cases; a file for the results names none.
+    naming = [a for a in pytest_arguments if not a.startswith("--junit-xml=")]
+    cases = () if thorough or naming else ("--cases", str(_CASES))
     if environment.versions == "lowest":
         return {"soundness, oldest packages": lambda: pytest(marked, "tests/soundness")}
     if environment.versions == "newest":

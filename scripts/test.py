@@ -8,12 +8,14 @@ Chromium is too, some open the HTML report. With `--static` only ruff and mypy r
 registry instead, and with `--lowest` the soundness tests on the oldest supported packages, in an
 environment `.venv-lowest`. With `--newest` those run that rest on other packages' behaviour, on the
 newest there are, in an environment `.venv-newest`; with `--fresh` those of today. With `--python
-3.13` all this runs with another Python, in an environment of its own. Other arguments go to pytest,
-which then runs all cases.
+3.13` all this runs with another Python, in an environment of its own. With `--junit-xml FILE` the
+results of the tests are written to a file, from which scripts/qualification.py makes a page. Other
+arguments go to pytest, which then runs all cases.
 """
 
 import argparse
 import sys
+from pathlib import Path
 
 from checks import choose_checks, run_checks
 from environment import PYTHONS, THIS_PYTHON, Environment, exit_status
@@ -45,7 +47,12 @@ def main() -> int:
         default=THIS_PYTHON,
         help="the version of Python; of this one by default",
     )
+    parser.add_argument(
+        "--junit-xml", type=Path, metavar="FILE", help="write the results of the tests to a file"
+    )
     options, pytest_arguments = parser.parse_known_args()
+    if options.junit_xml is not None:
+        pytest_arguments.append(f"--junit-xml={options.junit_xml.absolute()}")
     environment = Environment(versions=options.versions or "locked", python=options.python)
     environment.prepare(fresh=options.fresh)
     checks = choose_checks(

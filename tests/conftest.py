@@ -9,6 +9,7 @@ from typing import Any
 
 import onnxruntime_extensions  # noqa: F401 - see below
 import pytest
+from _pytest.junitxml import xml_key  # pytest-xdist lets no fixture add to the file
 from hypothesis import HealthCheck, settings
 
 import sonnx_ort
@@ -72,6 +73,28 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[]
 def without_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels log each violation; where a test makes many, nobody reads them."""
     monkeypatch.setattr(logging.getLogger("sonnx_ort"), "disabled", True)
+
+
+_SOURCES = pytest.StashKey[dict[str, str]]()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if xml_key in session.config.stash:
+        # Imported late: this file is also used without the scripts.
+        from qualifying.identity import sources  # noqa: PLC0415
+
+        session.config.stash[_SOURCES] = sources()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Say in the JUnit file what was tested, before it is written."""
+    if xml_key in session.config.stash:
+        from qualifying.identity import properties  # noqa: PLC0415
+
+        said = properties(session.config.stash[_SOURCES], session.config.invocation_params.args)
+        for name, value in said.items():
+            session.config.stash[xml_key].add_global_property(name, value)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from environment import LOCKS, PYTHONS, ROOT
-from traceability.entries import Document, own_rules
+from traceability.entries import Document, all_entries, own_rules
 from traceability.page import Mark, marks_of, page_of
 
 import sonnx_ort
+from qualifying.markdown import code, row
 from sonnx_ort.cli.application import COMMANDS, load
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.finite import FINITE
@@ -41,6 +42,21 @@ class Function:
     tests: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """An operational requirement.
+
+    Attributes:
+        number: Its number, such as "TOR-F1".
+        rule: The rule that it is about; empty for one about a function.
+        tests: The tests that verify it: files, or names in them.
+    """
+
+    number: str
+    rule: str
+    tests: tuple[str, ...]
+
+
 def read_functions() -> tuple[Function, ...]:
     """Read all functions."""
     content = tomllib.loads((_HERE / "functions.toml").read_text("utf-8"))
@@ -51,8 +67,42 @@ def read_functions() -> tuple[Function, ...]:
 
 
 def read_procedures() -> Mapping[str, str]:
-    """What the tests of each folder show."""
+    """What each set of verification cases shows, by its name."""
     return tomllib.loads((_HERE / "procedures.toml").read_text("utf-8"))
+
+
+TOP = "test_*.py"
+"""The name of the set of tests that lie in no folder of `tests/`."""
+
+
+def set_of(file: str) -> str:
+    """The set of verification cases that a file of tests belongs to."""
+    _, *folders, _ = Path(file).parts
+    return folders[0] if folders else TOP
+
+
+def command_of(name: str) -> str:
+    """The command that runs a set of verification cases."""
+    # pytest leaves these out, because they need a network.
+    by_script = name == "real_models"
+    return "python3 scripts/test.py --models" if by_script else f".venv/bin/pytest tests/{name}"
+
+
+def requirements(
+    documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]
+) -> tuple[Requirement, ...]:
+    """All requirements, in the order of their page."""
+    traced = _marks_of_rules(documents, marks)
+    of_functions = (Requirement(f"TOR-F{f.number}", "", f.tests) for f in read_functions())
+    of_rules = (
+        Requirement(
+            f"TOR-{RULES[rule].code}",
+            rule,
+            tuple(dict.fromkeys(m.test for named in traced[rule].values() for m in named)),
+        )
+        for rule in _in_order()
+    )
+    return (*of_functions, *of_rules)
 
 
 def pages(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) -> dict[str, str]:
@@ -66,7 +116,7 @@ def pages(documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]) ->
 def _requirements(
     documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]
 ) -> Iterator[str]:
-    traced = _entries_of_rules(documents, marks)
+    traced = _marks_of_rules(documents, marks)
     yield f"""# Operational requirements
 
 What the tool does for its user, numbered, with the tests that verify it. The numbers never change.
@@ -80,9 +130,9 @@ What the tool does for its user, numbered, with the tests that verify it. The nu
         cells = (
             f"TOR-F{function.number}",
             function.does,
-            *map(_code, (function.by, function.tests)),
+            *map(code, (function.by, function.tests)),
         )
-        yield _row(*cells)
+        yield row(*cells)
     yield """
 ## Commands
 
@@ -93,7 +143,7 @@ arguments. The help of a command has its own.
 | --- | --- |"""
     for name in COMMANDS:
         options = [p.opts[0] for p in load(name).params if p.opts[0].startswith("-")]
-        yield _row(f"`sonnx-ort {name}`", _code(options))
+        yield row(f"`sonnx-ort {name}`", code(options))
     yield f"""
 ## Rules
 
@@ -112,9 +162,9 @@ mostly in `tests/profile`, verify the procedures that decide rules.
 | --- | --- | --- | --- |"""
     for identifier in _in_order():
         rule = RULES[identifier]
-        links = [f"[{e}](../traceability.md#{_anchor(e)})" for e in traced.get(identifier, ())]
+        links = [f"[{e}](../traceability.md#{_anchor(e)})" for e in traced[identifier]]
         link = f"[`{identifier}`](../{page_of(identifier)})"
-        yield _row(f"TOR-{rule.code}", link, rule.sentence, ", ".join(links))
+        yield row(f"TOR-{rule.code}", link, rule.sentence, ", ".join(links))
 
 
 def _in_order() -> Iterator[str]:
@@ -125,15 +175,16 @@ def _in_order() -> Iterator[str]:
     )
 
 
-def _entries_of_rules(
+def _marks_of_rules(
     documents: Sequence[Document], marks: Mapping[str, Sequence[Mark]]
-) -> Mapping[str, Sequence[str]]:
-    """The entries with a test, by their rules; a rule of this project is its own."""
-    found = {r.id: [r.id] for r in own_rules(documents) if marks_of(r, marks)}
-    for document in documents:
-        for entry in document.entries:
-            for rule in entry.rules if marks.get(entry.id) else ():
-                found.setdefault(rule, []).append(entry.id)
+) -> Mapping[str, Mapping[str, Sequence[Mark]]]:
+    """The marks of the entries of each rule; a rule of this project is its own entry."""
+    found: dict[str, dict[str, Sequence[Mark]]] = {rule: {} for rule in RULES}
+    for rule in own_rules(documents):
+        found[rule.id][rule.id] = marks_of(rule, marks)
+    for entry in all_entries(documents):
+        for identifier in entry.rules if marks.get(entry.id) else ():
+            found[identifier][entry.id] = marks[entry.id]
     return found
 
 
@@ -152,7 +203,7 @@ self-check` compares an installation with it.
 | package | oldest supported | newest in the tests |
 | --- | --- | --- |"""
     for package, (oldest, newest) in TRIED.items():
-        yield _row(package, oldest, newest)
+        yield row(package, oldest, newest)
     yield """
 ## Files
 
@@ -163,7 +214,7 @@ self-check` compares with the installed files. These identify the rest:
 | --- | --- | --- |"""
     for path, what in _files():
         digest = hashlib.sha256((ROOT / path).read_bytes()).hexdigest()
-        yield _row(f"`{path}`", what, f"`{digest}`")
+        yield row(f"`{path}`", what, f"`{digest}`")
     yield """
 ## Verification procedures
 
@@ -176,21 +227,22 @@ runs all tests, with some cases of each. These options are for a qualification:
 | `python3 scripts/test.py --lowest` | the tests of soundness with the oldest supported packages |
 | `python3 scripts/test.py --python 3.13` | any of this with another Python |
 | `python3 scripts/test.py --models` | the tests of published models; needs a network |
+| `python3 scripts/test.py --junit-xml FILE` | any of this, and writes its results to a file |
 | `python3 scripts/release.py` | builds the distributions, installs them and tries them |
 | `sonnx-ort self-check` | the bundled models on the target machine |
+
+To repeat the results of a commit, check it out and run `python3 scripts/test.py --junit-xml FILE
+tests`, which takes all cases but the long ones; `--thorough` takes these too. Then `python3
+scripts/qualification.py results FILE` writes `docs/qualification/results.md`, also from several
+files. The exit status is 1 if a test failed, or if one of a requirement did not run.
 
 Each command of this table runs one set of verification cases, after `scripts/test.py` has made the
 environment. The expected result is always that no test fails.
 
 | command | what the cases show |
 | --- | --- |"""
-    for folder, shows in read_procedures().items():
-        # pytest leaves these out, because they need a network.
-        by_script = folder == "real_models"
-        command = (
-            "python3 scripts/test.py --models" if by_script else f".venv/bin/pytest tests/{folder}"
-        )
-        yield _row(f"`{command}`", shows)
+    for name, shows in read_procedures().items():
+        yield row(f"`{command_of(name)}`", shows)
 
 
 def _files() -> Iterator[tuple[str, str]]:
@@ -199,14 +251,6 @@ def _files() -> Iterator[tuple[str, str]]:
         yield file, f"the {kind} packages of the tests, with their hashes"
     yield "models/manifest.json", "the bundled models and the expected outcome of each case"
     yield "docs/report.schema.json", "the schema of JSON reports"
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def _code(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 def _anchor(entry: str) -> str:

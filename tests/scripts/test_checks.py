@@ -134,7 +134,13 @@ def test_commit_is_checked_by_the_commands_of_the_project():
 
 @pytest.mark.parametrize(
     ("arguments", "thorough", "cases"),
-    [((), False, ["--cases", "6"]), ((), True, []), (("tests/cli",), False, [])],
+    [
+        ((), False, ["--cases", "6"]),
+        (("--junit-xml=results.xml",), False, ["--cases", "6"]),
+        ((), True, []),
+        (("tests/cli",), False, []),
+        (("tests/cli", "--junit-xml=results.xml"), False, []),
+    ],
 )
 def test_quick_run_takes_some_cases_of_each_test(monkeypatch, arguments, thorough, cases):
     calls = []
