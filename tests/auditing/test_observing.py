@@ -11,6 +11,7 @@ from sonnx_ort import models
 from sonnx_ort.auditing import observing
 from sonnx_ort.auditing.verdicts import Verdict
 from support.graphs import parse
+from support.processor import FLAGS
 
 F = np.float32
 LEVELS = ("none", "basic", "extended", "all")
@@ -109,6 +110,6 @@ def test_run_that_kills_its_process_is_told() -> None:
 def test_bundled_networks_are_within_the_admitted_error(name: str, level: str) -> None:
     audit = sonnx_ort.audit(models.path(name), level=level, samples=20)
     # Its random inputs are no digits: results below the normal numbers are lost (finding R47).
-    lost = {"Softmax"} if name == "digits" else set()
+    lost = {"Softmax"} if name == "digits" and "avx512f" not in FLAGS else set()
     assert {node.operator for node in audit.outside} == lost
     assert audit.counts[Verdict.NOT_KNOWN] == 0
