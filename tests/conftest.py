@@ -103,6 +103,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(trylast=True)  # after -m and -k, which choose among all cases
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the cases by their names: the same in each run, and of all parameters."""
     most = config.getoption("--cases")

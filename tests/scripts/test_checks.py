@@ -160,6 +160,26 @@ def test_one(): pass
 """
 
 
+MARKED = """
+import pytest
+
+LONG = [pytest.param(number, marks=pytest.mark.thorough) for number in range(40)]
+
+@pytest.mark.parametrize("number", [*LONG, 40])
+def test_many(number): pass
+"""
+
+
+def test_cases_are_chosen_among_those_that_marks_leave(tmp_path):
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_numbers.py").write_text(MARKED)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--rootdir=."]
+    child = run_program(
+        [*command, "--cases=3", "-m", "not thorough"], folder=str(tmp_path), timeout=60
+    )
+    assert "test_numbers.py::test_many[40]" in child.stdout.splitlines()
+
+
 def test_cases_are_the_same_in_each_run_and_of_all_tests(tmp_path):
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
     (tmp_path / "test_numbers.py").write_text(PARAMETRIZED)
