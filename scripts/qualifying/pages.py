@@ -233,7 +233,7 @@ runs all tests, with some cases of each. These options are for a qualification:
 
 To repeat the results of a commit, check it out and run `python3 scripts/test.py --junit-xml FILE
 tests`, which takes all cases but the long ones; `--thorough` takes these too. Then `python3
-scripts/qualification.py results FILE` writes `docs/qualification/results.md`, also from several
+scripts/qualification.py results FILE` writes [the page of results](results.md), also from several
 files. The exit status is 1 if a test failed, or if one of a requirement did not run.
 
 Each command of this table runs one set of verification cases, after `scripts/test.py` has made the

@@ -1,5 +1,6 @@
 """The page of results says how each set of cases and each requirement ended, and of which run."""
 
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 import qualification
 from environment import ROOT, captured
 from qualifying import identity
-from qualifying.pages import Requirement, read_procedures, requirements
+from qualifying.pages import Requirement, command_of, read_procedures, requirements
 from qualifying.results import NOT_RUN, has_passed, page, verify
 from qualifying.runs import ERROR, FAILED, PASSED, SKIPPED, Case, Run, UnusableRun, read_run
 from traceability.entries import read_documents
@@ -399,3 +400,31 @@ def test_pytest_writes_what_was_tested(tmp_path, processes):
     run = read_run(path, identity.sources())
     assert run.cases == (Case(test, PASSED),)
     assert run.said["arguments"] == f"-n {processes} {test}"
+
+
+@pytest.fixture
+def written(request: pytest.FixtureRequest) -> str:
+    """The page of the repository, which may be of an earlier commit."""
+    if request.config.getoption("xmlpath"):
+        pytest.skip("the page is written from this run")
+    return (ROOT / identity.PAGE).read_text("utf-8")
+
+
+def test_all_passed_on_the_sources_of_a_commit(written):
+    """Otherwise follow the procedures of docs/qualification/configuration.md."""
+    assert "\n**Passed.** " in written
+    assert re.search(
+        r"\n\| commit \| `[0-9a-f]{40}` \|\n\| its sources unchanged \| yes \|\n", written
+    )
+
+
+def test_each_requirement_has_its_row_in_the_page(written):
+    rows = re.findall(r"^\| (TOR-\w+) \|.*\| (.*) \|$", written, re.MULTILINE)
+    assert rows == [(requirement.number, PASSED) for requirement in REQUIREMENTS]
+
+
+def test_each_set_has_its_row_in_the_page(written):
+    rows = re.findall(
+        r"^\| `(\S.*?)` \| (?:\d+ \| \d+ \| 0 \| 0|\*\*not run.*) \|$", written, re.MULTILINE
+    )
+    assert rows == [command_of(name) for name in read_procedures()]
