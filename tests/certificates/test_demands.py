@@ -4,9 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from sonnx_ort.certificates.checker import Rejected
-from sonnx_ort.certificates.tracing import Traced
-from support.graphs import parse
+from support.steps import alone, concluded
 
 X = "float[1, 4, 8, 8] x"
 POOL: Mapping[str, str] = {
@@ -44,10 +42,6 @@ def lstm(of: str = "hidden_size = 3", inputs: str = LSTM) -> str:
 def of_integer(operator: str, elements: str, kind: str = "int32") -> str:
     constant = f"{kind}[2] c = {{{elements}}}"
     return f"({kind}[2] x) => ({kind}[2] y) <{constant}> {{ y = {operator}(x, c) }}"
-
-
-def alone(node: str, x: str = "float[2, 3] x", stored: str = "") -> str:
-    return f"({x}) => (float[n] y) {stored and f'<{stored}>'} {{ y = {node} }}"
 
 
 def padded_integers(zero_point: str) -> str:
@@ -211,24 +205,14 @@ CASES: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def is_concluded(text: str, rule: str) -> bool:
-    traced = Traced(parse(text))
-    traced.try_all()
-    try:
-        traced.conclude(traced.proto.graph.node[-1].output[0], rule)
-    except Rejected:
-        return False
-    return True
-
-
 @pytest.mark.parametrize("rule", CASES)
 def test_rule_that_is_kept_is_concluded(rule: str) -> None:
-    assert is_concluded(CASES[rule][0], rule)
+    assert concluded(CASES[rule][0], rule) is None
 
 
 @pytest.mark.parametrize("rule", CASES)
 def test_rule_that_is_broken_or_open_is_not_concluded(rule: str) -> None:
-    assert not is_concluded(CASES[rule][1], rule)
+    assert concluded(CASES[rule][1], rule) is not None
 
 
 def cut_at(end: str, start: str = "0", step: str = "1") -> str:
@@ -291,4 +275,4 @@ FURTHER = [
 
 @pytest.mark.parametrize(("rule", "text", "kept"), FURTHER)
 def test_rule_is_concluded_only_if_it_is_kept(rule: str, text: str, kept: bool) -> None:
-    assert is_concluded(text, rule) is kept
+    assert (concluded(text, rule) is None) is kept

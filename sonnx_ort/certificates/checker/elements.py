@@ -9,37 +9,37 @@ from onnx import TensorProto, defs
 
 from .node import Node, type_name
 from .shapes import dimensions
-from .sizes import Rejected, Size, Sizes, added, from_the_front, require
+from .sizes import Rejected, Size, added, from_the_front, require
+
+Elements = tuple[Size, ...]
+"""The elements of a vector or a scalar: numbers and sizes."""
 
 
-def _taken(node: Node) -> Sizes:
-    require(len(node.shape()) == 1, "it is taken from no vector")
+def _taken(node: Node) -> Elements:
     x = node.elements(0)
     return tuple(x[from_the_front(index, len(x))] for index in node.integers("", 1))
 
 
-def _in_a_row(node: Node) -> Sizes:
-    require(len(node.shape(0)) == 1, "they are no vectors")
+def _in_a_row(node: Node) -> Elements:
     return tuple(e for k in range(len(node.proto.input)) for e in node.elements(k))
 
 
-def _unchanged(node: Node) -> Sizes:
+def _unchanged(node: Node) -> Elements:
     return node.elements(0)
 
 
-def _converted(node: Node) -> Sizes:
+def _converted(node: Node) -> Elements:
     require(node.attribute("to") == TensorProto.INT64, "they are converted")
     return node.elements(0)
 
 
-def _cut(node: Node) -> Sizes:
-    known = len(node.shape()) == 1 and node.integers("steps", 4, [1]) == [1]
-    require(known, "it is cut in steps, or no vector")
+def _cut(node: Node) -> Elements:
+    require(node.integers("steps", 4, [1]) == [1], "it is cut in steps")
     (start,), (end,) = node.integers("starts", 1), node.integers("ends", 2)
     return node.elements(0)[start:end]
 
 
-def _product(node: Node) -> Sizes:
+def _product(node: Node) -> Elements:
     factors = node.shape() if node.proto.op_type == "Size" else node.elements(0)
     numbers = [size for size in factors if isinstance(size, int)]
     require(len(numbers) == len(factors), "a factor is open")
@@ -47,11 +47,11 @@ def _product(node: Node) -> Sizes:
     return (_within_int32(prod(numbers)),)
 
 
-def _pairwise(node: Node) -> Sizes:
+def _pairwise(node: Node) -> Elements:
     require(len(node.proto.input) == 2, "there are no two operands")
     one, other = node.elements(0), node.elements(1)
+    # A node whose operands have other lengths than this and 1 does not run.
     count = max(len(one), len(other))
-    require({len(one), len(other)} <= {1, count}, "the sizes differ")
     pairs = [(one[k % len(one)], other[k % len(other)]) for k in range(count)]
     return tuple(_calculated(node.proto.op_type, *pair) for pair in pairs)
 
@@ -82,7 +82,7 @@ def _within_int32(number: int) -> int:
     return number
 
 
-ELEMENTS: Mapping[str, Callable[[Node], Sizes]] = {
+ELEMENTS: Mapping[str, Callable[[Node], Elements]] = {
     **dict.fromkeys(("Unsqueeze", "Squeeze", "Identity"), _unchanged),
     **dict.fromkeys(("Size", "ReduceProd"), _product),
     **dict.fromkeys(_CALCULATED, _pairwise),
@@ -111,6 +111,6 @@ def type_of(node: Node, index: int) -> str:
         return str(allowed[0]).removeprefix("tensor(").removesuffix(")")
     for place, name in enumerate(node.proto.input):
         formal = schema.inputs[min(place, len(schema.inputs) - 1)]
-        if name and formal.type_str == text and formal.is_homogeneous:
+        if name and formal.type_str == text:
             return str(node.model.known("type", name))
     raise Rejected(f"there is no rule for the type of a {op_type}")

@@ -178,17 +178,19 @@ class Model:
         return shape
 
     def _elements(self, value: str) -> tuple[Size, ...]:
+        """The elements of a vector or a scalar of sizes."""
+        require(len(self.known("shape", value)) < 2, "it is no vector and no scalar")
         if value in self._constants:
             array = self.array(value)
-            require(array.dtype.kind in "iu", f"'{value}' has no integers")
-            return tuple(int(each) for each in array.ravel().tolist())
+            # No other integers become sizes as they are.
+            require(array.dtype.name in ("int32", "int64"), f"'{value}' has no sizes")
+            return tuple(array.ravel().tolist())
         node, _ = self._node(value)
         if node.proto.op_type == "Shape":
             self._require_true_claims(node.name(0))
         op_type = node.proto.op_type
         require(op_type in ELEMENTS, f"there is no rule for the elements of a {op_type}")
-        found = ELEMENTS[op_type](node)
-        return tuple(each for each in found if each is not None)
+        return ELEMENTS[op_type](node)
 
     def array(self, value: str) -> Any:
         """The elements of a constant that lies in the file."""

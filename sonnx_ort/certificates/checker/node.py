@@ -87,8 +87,10 @@ class Node:
     def integers(self, name: str, index: int, default: Sequence[int] = ()) -> list[int]:
         """Integers that are an attribute in some versions and an operand in others."""
         given = self.attribute(name)
-        if given is not None or not self.name(index):
-            return list(default if given is None else given)
+        if given is not None:
+            return list(given)
+        if not self.name(index):
+            return list(default)
         found = [each for each in self.elements(index) if isinstance(each, int)]
         require(len(found) == len(self.elements(index)), f"'{self.name(index)}' is open")
         return found

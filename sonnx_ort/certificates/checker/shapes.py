@@ -1,6 +1,5 @@
 """What follows from a node about the shapes of its results, by the operators' documents."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .node import Node, bodies_of
@@ -110,7 +109,7 @@ def _transposed(node: Node) -> Sequence[Sizes]:
 
 def _open(node: Node, index: int) -> Sizes | None:
     """As many open sizes as an operand has elements; None if the elements are known."""
-    if not node.name(index) or node.model.knows("elements", node.name(index)):
+    if node.model.knows("elements", node.name(index)):
         return None
     (count,) = node.shape(index)
     require(isinstance(count, int), "its rank is not known")
@@ -118,11 +117,11 @@ def _open(node: Node, index: int) -> Sizes | None:
 
 
 def _reshaped(node: Node) -> Sequence[Sizes]:
-    node.only(allowzero=(0, 1), shape=())
+    node.only(allowzero=(0, 1))
     open_sizes = _open(node, 1)
     if open_sizes is not None:
         return [open_sizes]
-    asked, copies = node.attribute("shape") or node.elements(1), not node.attribute("allowzero")
+    asked, copies = node.elements(1), not node.attribute("allowzero")
     x = node.shape() if 0 in asked or -1 in asked else ()
     # An open element may be 0 in a run, and then stands for the size of X.
     made = [
@@ -148,23 +147,26 @@ def _at(node: Node, axis: int) -> Size | None:
 
 def _rest(x: Sequence[Size], others: Sequence[Size | None]) -> Size | None:
     """The size for -1. A size that is 0 has none, so that equal ones cancel out."""
-    left, gone = Counter[Size | None](x), Counter[Size | None](others)
-    left, gone = left - gone, gone - left
-    dividend = multiplied([size for size in left.elements() if size is not None])
-    divisor = multiplied([size for size in gone.elements() if isinstance(size, int)])
-    if not all(isinstance(size, int) for size in gone) or not isinstance(divisor, int):
-        return None
+    left, gone = [*x], list[Size]()
+    for size in others:
+        if size in left:
+            left.remove(size)
+        elif size is None:
+            return None
+        else:
+            gone.append(size)
+    dividend, divisor = multiplied(left), multiplied(gone)
     if divisor == 1:
         return dividend
-    exact = isinstance(dividend, int) and divisor and dividend % divisor == 0
-    return int(dividend) // divisor if exact else None
+    if isinstance(dividend, int) and isinstance(divisor, int) and dividend % divisor == 0:
+        return dividend // divisor
+    return None
 
 
 def _flattened(node: Node) -> Sequence[Sizes]:
     x, axis = node.shape(), int(node.attribute("axis", 1))
     require(-len(x) <= axis <= len(x), f"there is no axis {axis}")
-    at = axis + len(x) if axis < 0 else axis
-    return [(multiplied(x[:at]), multiplied(x[at:]))]
+    return [(multiplied(x[:axis]), multiplied(x[axis:]))]
 
 
 def _squeezed(node: Node) -> Sequence[Sizes]:
@@ -317,7 +319,7 @@ def _recurrent(node: Node) -> Sequence[Sizes]:
     require(isinstance(hidden, int), "hidden_size is left out")
     directions = 2 if node.attribute("direction") == b"bidirectional" else 1
     last = (directions, batch, int(hidden))
-    return [(steps, *last[:1], *last[1:]), last, last]
+    return [(steps, *last), last, last]
 
 
 def _highest(node: Node) -> Sequence[Sizes]:

@@ -72,7 +72,7 @@ def along_axes(shapes: Sequence[Sequence[Size]]) -> list[set[Size]]:
 def is_broadcastable(sizes: set[Size]) -> bool:
     """Whether each size is the largest one, or 1."""
     numbers = [size for size in sizes if isinstance(size, int)]
-    return len(sizes) == 1 or (len(numbers) == len(sizes) and sizes <= {1, max(numbers)})
+    return len(sizes) == 1 or sizes <= {1, max(numbers, default=1)}
 
 
 def is_positive(size: Size) -> bool:
@@ -84,4 +84,4 @@ def _agreed(sizes: set[Size]) -> Size | None:
     """The size that all of these are in every run that goes on; None if that is open."""
     fixed = {size for size in sizes if isinstance(size, int)}
     require(len(fixed) < 2, "the sizes differ")
-    return next(iter(fixed or sizes)) if fixed or len(sizes) == 1 else None
+    return fixed.pop() if fixed else same(sizes)

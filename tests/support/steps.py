@@ -1,0 +1,83 @@
+"""What the checker of certificates concludes of the values of small models."""
+
+import contextlib
+from collections.abc import Sequence
+
+import onnx
+
+from sonnx_ort.certificates.checker import Model, Rejected, bodies_of
+from support.graphs import parse
+
+DOMAINS = {"sonnx": 1, "com.example": 1}
+
+Found = list[int | str] | str
+"""Sizes or elements, those that a run decides as "?"; or why there are none."""
+
+
+def alone(node: str, x: str = "float[2, 3] x", stored: str = "") -> str:
+    """A model of inputs, initializers and the node of y."""
+    return f"({x}) => (float[n] y) {stored and f'<{stored}>'} {{ y = {node} }}"
+
+
+def after_all_steps(
+    model: str | onnx.ModelProto, kinds: Sequence[str] = ("type", "shape", "elements")
+) -> Model:
+    """A model of which all is established that follows.
+
+    Args:
+        model: The model, or its text.
+        kinds: What is established of values.
+    """
+    proto = parse(model, domains=DOMAINS) if isinstance(model, str) else model
+    known = Model(proto)
+    _take_all_steps(known.proto.graph, known, kinds)
+    return known
+
+
+def _take_all_steps(graph: onnx.GraphProto, known: Model, kinds: Sequence[str]) -> None:
+    stored = [tensor.name for tensor in graph.initializer]
+    _try([*(value.name for value in graph.input), *stored], known, kinds)
+    for node in graph.node:
+        for body in bodies_of(node):
+            _take_all_steps(body, known, kinds)
+        _try([name for name in node.output if name], known, kinds)
+
+
+def _try(values: Sequence[str], known: Model, kinds: Sequence[str]) -> None:
+    for value in values:
+        for kind in kinds:
+            with contextlib.suppress(Rejected):
+                known.follow(value, kind)
+
+
+def followed(model: str | onnx.ModelProto, kind: str, value: str = "y") -> Found:
+    """What is established of a value behind all steps that follow.
+
+    Args:
+        model: The model, or its text.
+        kind: "type", "shape" or "elements".
+        value: The name of the value.
+    """
+    try:
+        found = after_all_steps(model).follow(value, kind)
+    except Rejected as reason:
+        return _reason(reason)
+    if isinstance(found, str):
+        return found
+    return ["?" if str(size).startswith("?") else size for size in found]
+
+
+def concluded(model: str | onnx.ModelProto, rule: str) -> str | None:
+    """Why a rule of the last node is not concluded; None if it is."""
+    known = after_all_steps(model)
+    try:
+        known.conclude(known.proto.graph.node[-1].output[0], rule)
+    except Rejected as reason:
+        return _reason(reason)
+    return None
+
+
+def _reason(rejected: Rejected) -> str:
+    """The reason behind what does not follow, without the error behind what cannot be followed."""
+    place, found, reason = str(rejected).partition(" does not follow: ")
+    return reason if found else place.partition(": ")[0].partition(" of ")[2]
