@@ -1,9 +1,14 @@
 """The checker concludes a rule of a node that keeps it, and not of one that breaks it."""
 
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
+from support.graphs import parse
 from support.steps import alone, concluded
 
 X = "float[1, 4, 8, 8] x"
@@ -16,11 +21,20 @@ POOL: Mapping[str, str] = {
     "storage_order": "0",
     "strides": "[1, 1]",
 }
+PADDED = "<pads = [1, 1, 1, 1]>"
 LSTM = "float[5, 2, 4] x, float[1, 12, 4] w, float[1, 12, 3] r"
 
 
 def conv(w: str = "float[8, 4, 3, 3] w", of: str = "group = 1", x: str = X) -> str:
     return f"({x}, {w}) => (float[n] y) {{ y = Conv<{of}>(x, w) }}"
+
+
+def conv_of_itself(of: str = "") -> str:
+    """A convolution with as many channels as its kernel, of which a run decides how many."""
+    return (
+        "(float[1, n, 8, 8] x) => (float[k] y) "
+        f"{{ w = Transpose<perm = [2, 1, 0, 3]>(x) y = Conv{of}(x, w) }}"
+    )
 
 
 def pool(x: str = X, **changed: str) -> str:
@@ -44,12 +58,12 @@ def of_integer(operator: str, elements: str, kind: str = "int32") -> str:
     return f"({kind}[2] x) => ({kind}[2] y) <{constant}> {{ y = {operator}(x, c) }}"
 
 
-def padded_integers(zero_point: str) -> str:
-    return alone(
-        "ConvInteger<pads = [1, 1, 1, 1]>(x, w, z)",
-        "uint8[1, 1, 3, 3] x, uint8[1, 1, 2, 2] w",
-        f"uint8 z = {{{zero_point}}}",
-    )
+def integers(zero_point: str, of: str) -> str:
+    """A ConvInteger with a zero point, if it is given."""
+    stored = f"uint8 z = {{{zero_point or 0}}}"
+    operands = "x, w, z" if zero_point else "x, w"
+    inputs = "uint8[1, 1, 3, 3] x, uint8[1, 1, 2, 2] w"
+    return alone(f"ConvInteger{of}({operands})", inputs, stored)
 
 
 def norm(of: str, variance: str = "1, 2") -> str:
@@ -201,7 +215,7 @@ CASES: Mapping[str, tuple[str, str]] = {
         "(int8[1, 1, 3, 3] x, int8[1, 1, 2, 2] w) => (int32[n] y) { y = ConvInteger(x, w) }",
         "(int8[1, 1, 3, 3] x, uint8[1, 1, 2, 2] w) => (int32[n] y) { y = ConvInteger(x, w) }",
     ),
-    "ConvInteger.C1": (padded_integers("0"), padded_integers("1")),
+    "ConvInteger.C1": (integers("0", PADDED), integers("1", PADDED)),
 }  # fmt: skip
 
 
@@ -215,13 +229,33 @@ def test_rule_that_is_broken_or_open_is_not_concluded(rule: str) -> None:
     assert concluded(CASES[rule][1], rule) is not None
 
 
-def cut_at(end: str, start: str = "0", step: str = "1") -> str:
+def cut_at(end: str, start: str = "0", step: str = "1", x: str = "float[n] x") -> str:
     """A Slice whose end is a size that a run decides."""
     stored = f"int64[1] s = {{{start}}}, int64[1] a = {{0}}, int64[1] p = {{{step}}}"
     return (
-        f"(float[n] x, float[m] z) => (float[k] y) <{stored}> "
+        f"({x}, float[m] z) => (float[k] y) <{stored}> "
         f"{{ e = Shape({end}) y = Slice(x, s, e, a, p) }}"
     )
+
+
+def cut_from(start: str) -> str:
+    """A Slice whose start is a size that a run decides."""
+    return cut_at(start, x="float[4] x").replace("(x, s, e, a, p)", "(x, e, s, a, p)")
+
+
+def sized(last: str, allowzero: int) -> str:
+    """A Reshape to a size that a run decides, and a number."""
+    return (
+        f"(float[2, 3] x, float[m] z) => (float[k] y) <int64[1] l = {{{last}}}> "
+        "{ s = Shape(z) t = Concat<axis = 0>(s, l) "
+        f"y = Reshape<allowzero = {allowzero}>(x, t) }}"
+    )
+
+
+def largest(*numbers: str) -> str:
+    """A Max of constants of int64."""
+    b, c = (f"int64[1] {name} = {{{n}}}" for name, n in zip("bc", numbers, strict=True))
+    return f"() => (int64[1] y) <{b}, {c}> {{ y = Max(b, c) }}"
 
 
 def reshaped(sizes: str, x: str = "float[n, 3] x", allowzero: int = 0) -> str:
@@ -268,6 +302,47 @@ FURTHER = [
     ("Reshape.allowzero.C3", reshaped("-1, 3", allowzero=1), True),
     ("Reshape.allowzero.C3", reshaped("-1, 0", allowzero=1), False),
     ("DequantizeLinear.C1", alone("DequantizeLinear(x, s)", "int32[2] x", "float s = {1}"), True),
+    ("MaxPool.C1", pool("float[1, 1, n, n] x", pads="[1, 1, 1, 1]"), True),
+    ("MaxPool.C1", pool("float[1, 1, n, n] x", dilations="[2, 2]", pads="[1, 1, -1, -1]"), False),
+    ("Max.int.C1", largest("2147483648", "1"), False),
+    ("Max.int.C1", largest("2", "1"), True),
+    ("Div.int.C2", alone("Div(x, x)", "uint8[2] x"), True),
+    ("Div.int.C2", alone("Div(x, x)", "int8[2] x"), False),
+    ("Conv.channels", conv_of_itself(), True),
+    ("Conv.channels", conv_of_itself("<group = 2>"), False),
+    ("Conv.strides", conv(of="strides = [2.0, 2.0]"), False),
+    ("Conv.group", conv(of="group = 1.0"), False),
+    ("ConvInteger.C1", integers("1", of=""), True),
+    ("ConvInteger.C1", integers("", of=PADDED), True),
+    ("Slice.C2", cut_at("z", x="float[4] x"), False),
+    ("Slice.R6", cut("-1", "2"), False),
+    ("Slice.R6", cut("1", "-1"), True),
+    ("Slice.R6", cut("0", "2", x="float[n] x"), False),
+    ("Slice.R6", cut_at("z", x="float[4] x"), False),
+    ("Slice.R6", cut_from("z"), False),
+    ("Slice.R8", cut_from("z"), False),
+    ("Reshape.allowzero.C3", reshaped("0, 3", "float[0, 3] x", allowzero=1), True),
+    ("Reshape.allowzero.C3", sized("-1", allowzero=1), False),
+    ("Reshape.allowzero.C3", sized("4", allowzero=1), True),
+    (
+        "Squeeze.A.C2",
+        "(float[n] v) => (float[k] y) <int64[2] a = {0, 1}> { x = NonZero(v) y = Squeeze(x, a) }",
+        True,
+    ),
+    ("ArgMax.R5", alone("ArgMax(x)", "float[n, 3] x"), False),
+    ("Softmax.C2", alone("Softmax(x)", "float[3] x"), True),
+    (
+        "LSTM.activations",
+        lstm('hidden_size = 3, activations = ["Sigmoid", "Tanh", "Tanh", "Relu", "Tanh", "Tanh"]'),
+        True,
+    ),
+    (
+        "LSTM.activations",
+        lstm('hidden_size = 3, activations = ["Sigmoid", "Tanh", "Tanh", "Relu", "Tanh", "Relu"]'),
+        False,
+    ),
+    ("Broadcast.E1", alone("sonnx.Broadcast(x, x)", "float[n] x"), True),
+    ("Broadcast.E1", alone("sonnx.Broadcast(x, z)", "float[n] x, float[m] z"), False),
     ("Div.float.R1", alone("Div(x, z)", "float[2] x, float[3] z"), False),
     ("Div.float.RG1", alone("Div(x, x)"), True),
 ]
@@ -276,3 +351,94 @@ FURTHER = [
 @pytest.mark.parametrize(("rule", "text", "kept"), FURTHER)
 def test_rule_is_concluded_only_if_it_is_kept(rule: str, text: str, kept: bool) -> None:
     assert (concluded(text, rule) is None) is kept
+
+
+OLDER = [
+    ("Softmax.C2", alone("Softmax(x)", "float[3] x"), False),
+    ("Softmax.C2", alone("Softmax(x)", "float[2, 3] x"), True),
+    ("Softmax.C4", alone("Softmax<axis = 1>(x)", "float[n, 3, 1, 0] x"), True),
+    ("Softmax.C4", alone("Softmax<axis = 1>(x)", "float[2, 3, 2] x"), False),
+    ("Softmax.C4", alone("Softmax<axis = 1>(x)", "float[2, 3, n] x"), False),
+]
+
+
+@pytest.mark.parametrize(("rule", "text", "kept"), OLDER)
+def test_rule_of_an_older_version_is_concluded_only_if_it_is_kept(
+    rule: str, text: str, kept: bool
+) -> None:
+    assert (concluded(parse(text, opset=11), rule) is None) is kept
+
+
+INF, NAN = float("inf"), float("nan")
+OF_FLOATS = [
+    ("ArgMax.float.C1", "ArgMax(c)", [INF, -INF], True),
+    ("ArgMax.float.C1", "ArgMax(c)", [1, NAN], False),
+    ("Softmax.float.C5", "Softmax(c)", [1, -INF], True),
+    ("Softmax.float.C5", "Softmax(c)", [1, INF], False),
+    ("QuantizeLinear.C1", "QuantizeLinear(x, c)", [1, NAN], False),
+    ("QuantizeLinear.C2", "QuantizeLinear(c, x)", [1, 2], True),
+    ("QuantizeLinear.C2", "QuantizeLinear(c, x)", [1, INF], False),
+    ("MaxPool.float.C2", "MaxPool<kernel_shape = [1]>(c)", [1, INF], True),
+    ("MaxPool.float.C2", "MaxPool<kernel_shape = [1]>(c)", [1, -INF], False),
+    ("MaxPool.float.C2", "MaxPool<kernel_shape = [1]>(c)", [1, NAN], False),
+]
+
+
+@pytest.mark.parametrize(("rule", "node", "elements", "kept"), OF_FLOATS)
+def test_elements_of_constants_are_looked_at(
+    rule: str, node: str, elements: list[float], kept: bool
+) -> None:
+    proto = parse(alone(node), constants={"c": np.array(elements, np.float32)})
+    assert (concluded(proto, rule) is None) is kept
+
+
+def sparse(name: str) -> onnx.SparseTensorProto:
+    values = numpy_helper.from_array(np.ones(1, np.float32), name)
+    return helper.make_sparse_tensor(values, numpy_helper.from_array(np.zeros(1, np.int64)), [3])
+
+
+def with_sparse_input() -> onnx.ModelProto:
+    proto = parse(alone("Div(x, x)"))
+    kind = helper.make_sparse_tensor_type_proto(onnx.TensorProto.FLOAT, [3])
+    proto.graph.input[0].type.CopyFrom(kind)
+    return proto
+
+
+def with_sparse_initializer() -> onnx.ModelProto:
+    proto = parse(alone("Div(x, c)"))
+    proto.graph.sparse_initializer.append(sparse("c"))
+    return proto
+
+
+def with_constant(node: str, **value: Any) -> onnx.ModelProto:
+    """A model of a Constant, which has a value, and a node that reads it."""
+    proto = parse(alone(node))
+    proto.graph.node.insert(0, helper.make_node("Constant", [], ["c"], **value))
+    return proto
+
+
+SPARSE: Mapping[str, tuple[onnx.ModelProto, bool]] = {
+    "an input": (with_sparse_input(), True),
+    "an initializer": (with_sparse_initializer(), True),
+    "a Constant": (with_constant("Div(x, c)", sparse_value=sparse("")), True),
+    "a dense Constant": (with_constant("Div(x, c)", value_floats=[1.0]), False),
+    "a dense input": (parse(alone("Div(x, x)")), False),
+}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_operand_is_seen(name: str) -> None:
+    proto, is_sparse = SPARSE[name]
+    reason = "an operand is sparse" if is_sparse else None
+    assert concluded(proto, "Div.float.RG1") == reason
+
+
+def test_sparse_constant_is_seen() -> None:
+    proto = parse("() => (float[n] y) { y = Constant() }")
+    proto.graph.node[0].attribute.append(helper.make_attribute("sparse_value", sparse("")))
+    assert concluded(proto, "Constant.R2") == "it is sparse"
+
+
+def test_dense_constant_is_concluded() -> None:
+    proto = parse("() => (float[n] y) { y = Constant<value_floats = [1.0]>() }")
+    assert concluded(proto, "Constant.R2") is None

@@ -68,12 +68,15 @@ def followed(model: str | onnx.ModelProto, kind: str, value: str = "y") -> Found
 
 
 def concluded(model: str | onnx.ModelProto, rule: str) -> str | None:
-    """Why a rule of the last node is not concluded; None if it is."""
+    """Why a rule of the last node is not concluded, in a sentence; None if it is."""
     known = after_all_steps(model)
     try:
         known.conclude(known.proto.graph.node[-1].output[0], rule)
-    except Rejected as reason:
-        return _reason(reason)
+    except Rejected as rejected:
+        reason = _reason(rejected)
+        if "cannot be followed" in reason:
+            raise
+        return reason
     return None
 
 

@@ -6,7 +6,15 @@ from typing import Any
 
 from .node import FLOATS, INTEGERS, Node
 from .shapes import BROADCASTING
-from .sizes import Size, along_axes, from_the_front, is_broadcastable, is_positive, require
+from .sizes import (
+    Size,
+    along_axes,
+    from_the_front,
+    is_broadcastable,
+    is_positive,
+    multiplied,
+    require,
+)
 from .stated import FAMILIES, Demand
 
 Limits = Callable[[Node], Mapping[int, int]]
@@ -37,7 +45,7 @@ def _elements(place: int, admits: Callable[[Any, str], Any], *harmless: str) -> 
 
     def demand(node: Node) -> None:
         for name in node.given() if place < 0 else node.given([place]):
-            if not harmless or node.model.known("type", name) not in harmless:
+            if node.model.known("type", name) not in harmless:
                 array = node.model.array(name)
                 bad = [v for v in array.ravel().tolist() if not admits(v, str(array.dtype))]
                 require(not bad, f"an element of '{name}' is {bad[:1]}")
@@ -62,8 +70,7 @@ def _groups(node: Node) -> None:
 def _channels(node: Node) -> None:
     (_, channels, *_), (_, taken, *_) = node.true_shape(0), node.true_shape(1)
     group = max(1, node.attribute("group", 1))
-    fits = channels == (taken * group if isinstance(taken, int) else taken)
-    require(fits and (group == 1 or isinstance(taken, int)), "the channels differ")
+    require(channels == multiplied([taken, group]), "the channels differ")
 
 
 def _shape(place: int, *wanted: Callable[[Node], Sequence[Size]]) -> Demand:
@@ -89,28 +96,26 @@ def _gates(node: Node) -> tuple[int, int, int]:
     return directions, 4 * hidden, hidden
 
 
-def _window(node: Node) -> list[tuple[int, int, int]]:
-    """Of each spatial axis its number, the span of the kernel and the padding."""
+def _window(node: Node) -> list[tuple[int, int, tuple[int, int]]]:
+    """Of each spatial axis its number, the span of the kernel and the pads of both ends."""
     kernel = node.attribute("kernel_shape")
     dilations = node.attribute("dilations", [1] * len(kernel))
     pads = node.attribute("pads", [0] * 2 * len(kernel))
     spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
     pairs = zip(pads[: len(kernel)], pads[len(kernel) :], strict=True)
-    return [
-        (k, span, sum(pair)) for k, (span, pair) in enumerate(zip(spans, pairs, strict=True), 2)
-    ]
+    return [(k, *each) for k, each in enumerate(zip(spans, pairs, strict=True), 2)]
 
 
 def _window_sizes(node: Node) -> dict[int, int]:
     """The smallest sizes into which the window of a pool fits, by axis."""
-    return {axis: span - pads for axis, span, pads in _window(node) if span > pads}
+    return {axis: span - sum(pads) for axis, span, pads in _window(node) if span > sum(pads)}
 
 
 def _dilations_where_padded(node: Node) -> dict[int, int]:
     """The sizes of axes below which a window of a pool may hold padding alone."""
     dilations = node.attribute("dilations", [1, 1])
     pairs = zip(_window(node), dilations, strict=True)
-    return {axis: dilation for (axis, _, pads), dilation in pairs if pads and dilation > 1}
+    return {axis: dilation for (axis, _, pads), dilation in pairs if any(pads) and dilation > 1}
 
 
 def _not_shorter(place: int, limits: Limits) -> Demand:
@@ -144,8 +149,8 @@ def _every_axis(node: Node) -> None:
 
 def _starts(node: Node) -> None:
     for size, start, _, _ in _cuts(node):
-        known = isinstance(size, int) and isinstance(start, int)
-        require(known and start in range(-int(size), int(size)), "a start may be no place")
+        fits = isinstance(size, int) and start in range(-size, size)
+        require(fits, "a start may be no place")
 
 
 def _ends(node: Node) -> None:
@@ -177,10 +182,9 @@ def _inferable(node: Node) -> None:
 
 def _alike_but_on_axis(node: Node) -> None:
     shapes = [node.true_shape(k) for k in range(len(node.proto.input))]
-    if len(shapes) > 1:
-        axis = node.axis(0, len(shapes[0]))
-        rest = {(len(s), *s[:axis], *s[axis + 1 :]) for s in shapes}
-        require(len(rest) == 1, "the shapes differ beside the axis")
+    axis = node.axis(0, len(shapes[0]))
+    rest = {(len(s), *s[:axis], *s[axis + 1 :]) for s in shapes}
+    require(len(rest) == 1, "the shapes differ beside the axis")
 
 
 def _named_once(node: Node) -> None:

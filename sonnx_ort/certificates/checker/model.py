@@ -128,8 +128,7 @@ class Model:
         if value in self._inputs:
             declared = self._inputs[value].type.tensor_type
             # ONNX Runtime accepts every shape for an input that is declared as a scalar.
-            known = declared.HasField("shape") and declared.shape.dim
-            require(known, "its rank is not declared, or it is declared as a scalar")
+            require(declared.shape.dim, "its rank is not declared, or it is declared as a scalar")
             dimensions = enumerate(declared.shape.dim)
             sizes = tuple(self._declared(value, axis, size) for axis, size in dimensions)
         elif value in self._constants:
@@ -194,17 +193,17 @@ class Model:
 
     def array(self, value: str) -> Any:
         """The elements of a constant that lies in the file."""
-        tensor = None if value in self._ambiguous else self._constants.get(value)
-        inside = tensor is not None and tensor.data_location != TensorProto.EXTERNAL
+        known = value in self._constants and value not in self._ambiguous
+        tensor = self._constants[value] if known else TensorProto()
+        inside = known and tensor.data_location != TensorProto.EXTERNAL
         require(inside, f"'{value}' is no constant inside the model")
-        return numpy_helper.to_array(tensor or TensorProto())
+        return numpy_helper.to_array(tensor)
 
     def is_constant(self, value: str) -> bool:
         """Whether a value is an initializer or the result of a Constant."""
-        if value in self._constants or value in self._ambiguous:
-            return value not in self._ambiguous
-        node = self._producers.get(value)
-        return node is not None and (node.domain, node.op_type) == ("", "Constant")
+        node = self._producers.get(value, NodeProto())
+        known = value in self._constants or (node.domain, node.op_type) == ("", "Constant")
+        return known and value not in self._ambiguous
 
     def is_dense(self, value: str) -> bool:
         """Whether a value is no sparse tensor."""
