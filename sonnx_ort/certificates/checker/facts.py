@@ -28,10 +28,12 @@ class Facts:
         """Take flags apart."""
         kept = frozenset(_parts(self.kept, "And"))
         broken = frozenset(_parts(self.broken, "Or"))
-        some = (found for flag in broken if (found := any_true(flag)) is not None)
+        some = [found for flag in broken if (found := any_true(flag)) is not None]
         object.__setattr__(self, "kept", kept)
         object.__setattr__(self, "broken", broken)
-        object.__setattr__(self, "nowhere", frozenset(_parts([*broken, *some], "Or")))
+        nowhere = frozenset([*broken, *some])
+        parts = _parts((flag for flag in nowhere if _looks_at(flag) is not None), "Or")
+        object.__setattr__(self, "nowhere", nowhere.union(parts))
 
     def __or__(self, other: "Facts") -> "Facts":
         return Facts(self.kept | other.kept, self.broken | other.broken)
@@ -44,6 +46,25 @@ def _parts(trees: Iterable[Tree], operator: str) -> Iterable[Tree]:
         yield tree
         if tree[0] == operator:
             waiting += tree[2:]
+
+
+def _looks_at(flag: Tree) -> Tree | None:
+    """The tensor each of whose elements a flag compares with numbers; None for other flags.
+
+    Of an Or of other tensors no part is known: next to one without elements it has none.
+    """
+    match flag:
+        case ("IsNaN", (), each) | (
+            "Less" | "Greater" | "Equal",
+            (),
+            each,
+            ("constant", _, _, (_,)),
+        ):
+            return tuple(each)
+        case ("Or", (), one, other):
+            each = _looks_at(one)
+            return each if each == _looks_at(other) else None
+    return None
 
 
 def any_true(flag: Tree) -> Tree | None:

@@ -46,7 +46,7 @@ Holds = Callable[[Guarded], bool]
 
 def _compared(flags: Iterable[Tree], operator: str, one: Tree) -> list[tuple[float, ...]]:
     """The elements of constants with which an expression is compared in flags."""
-    found = (flag[3] for flag in flags if flag[:3] == (operator, (), one) and len(flag) == 4)
+    found = (flag[3] for flag in flags if flag[:3] == (operator, (), one))
     return [other[3] for other in found if other[0] == "constant"]
 
 
@@ -152,9 +152,10 @@ def _elements(place: int, *comparisons: str, nan: bool = False) -> Holds:
 
     def holds(guarded: Guarded) -> bool:
         x, nowhere = guarded.x(place), guarded.facts.nowhere
+        # A limit of no elements is compared with nothing.
         limited = all(
-            any(all(map(math.isfinite, limit)) for limit in _compared(nowhere, operator, x))
-            for operator in comparisons
+            any(len(limit) == 1 and math.isfinite(limit[0]) for limit in limits)
+            for limits in (_compared(nowhere, operator, x) for operator in comparisons)
         )
         return limited and (not nan or ("IsNaN", (), x) in nowhere)
 
@@ -176,11 +177,16 @@ def _sizes(place: int, limits: Limits) -> Holds:
                 case (
                     "Less",
                     (),
-                    ("Gather", (("axis", 0),), ("Concat", (("axis", 0),), shape, none), axes),
-                    least,
-                ) if shape == guarded.shape(place) and none[0] == axes[0] == "constant":
-                    missing = {*none[3]} == {-1} and len(none[3]) > max(axes[3])
-                    pairs = [*zip(axes[3], least[3], strict=True)] if missing else []
+                    (
+                        "Gather",
+                        (("axis", 0),),
+                        ("Concat", (("axis", 0),), shape, ("constant", _, _, none)),
+                        ("constant", _, _, axes),
+                    ),
+                    ("constant", _, _, least),
+                ) if shape == guarded.shape(place):
+                    missing = {*none} == {-1} and len(none) > max(axes)
+                    pairs = [*zip(axes, least, strict=True)] if missing else []
                     left -= {
                         (a, size) for a, size in left for b, s in pairs if a == b and s >= size
                     }
