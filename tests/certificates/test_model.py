@@ -1,8 +1,10 @@
 """The checker reads of a file what ONNX Runtime holds, and believes nothing else of it."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from sonnx_ort.certificates.checker import Model, Rejected, check, rules, with_unique_names
+from sonnx_ort.certificates.checker.__main__ import main
 from sonnx_ort.certificates.checker.names import defined_in
 from sonnx_ort.certificates.checker.node import Node, on_the_way
 from support.graphs import parse
@@ -424,3 +427,18 @@ def test_certificate_is_an_object() -> None:
 
 def test_steps_of_bodies_are_taken() -> None:
     assert after_all_steps(parse(BRANCHED)).known("shape", "a") == ("n",)
+
+
+@pytest.mark.parametrize("enforced", [False, True])
+def test_program_reads_the_files_that_are_given(
+    enforced: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, made = certificate(parse(DIVISION))
+    files = [tmp_path / name for name in ("model.onnx", "certificate.json", "enforced.onnx")]
+    files[0].write_bytes(content)
+    files[2].write_bytes(content)
+    if not enforced:
+        del made["enforced"], files[2]
+    files[1].write_text(json.dumps(made), encoding="utf-8")
+    assert main([str(file) for file in files]) == 0
+    assert capsys.readouterr().out.startswith("0 obligations hold in every run")

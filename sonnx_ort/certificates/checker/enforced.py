@@ -71,11 +71,13 @@ class Enforced:
     def facts_of(self, output: str) -> Worlds:
         """What holds if the node of this output of the original runs."""
         node = self._twins[output]
-        return together(self._evaluate(name)[1] for name in node.input if name)
+        return together(self._evaluate(name)[1] for name in node.input)
 
     def _add(self, node: NodeProto) -> None:
         known = not node.domain and node.op_type in _PURE
-        require(known, f"a {node.domain}{node.domain and '.'}{node.op_type} was added")
+        require(known, f"a {'.'.join(filter(None, (node.domain, node.op_type)))} was added")
+        # What nothing can read is no guard, and an omitted operand is no copy.
+        require(all(node.output), f"a {node.op_type} without a result was added")
         self._added.update(dict.fromkeys(node.output, node))
 
     def _compare_graphs(self, one: GraphProto, other: GraphProto) -> None:
@@ -92,9 +94,9 @@ class Enforced:
         require(not one.sparse_initializer and not other.sparse_initializer, "a tensor is sparse")
         twins = {tuple(node.output): node for node in other.node}
         for node in one.node:
-            twin = twins.pop(tuple(node.output), None)
-            require(twin is not None, f"the {node.op_type} of {list(node.output)} is gone")
-            self._compare_nodes(node, twin or NodeProto())
+            outputs = tuple(node.output)
+            require(outputs in twins, f"the {node.op_type} of {[*outputs]} is gone")
+            self._compare_nodes(node, twins.pop(outputs))
         left = [node for node in twins.values() if not set(node.output) <= self._added.keys()]
         require(not left, f"nodes with outputs {[list(node.output) for node in left]} were added")
 
@@ -107,12 +109,11 @@ class Enforced:
         self._twins.update(dict.fromkeys(one.output, other))
         require(len(one.input) == len(other.input), f"{name} has other operands")
         for wanted, given in zip(one.input, other.input, strict=True):
-            if wanted != given:
-                self._require_copy(given, wanted, f"{name} reads '{given}', not '{wanted}'")
+            self._require_copy(given, wanted, f"{name} reads '{given}', not '{wanted}'")
 
     def _require_copy(self, given: str, wanted: str, text: str) -> None:
         try:
-            tree, _ = self._evaluate(given) if given else ((), [])
+            tree, _ = self._evaluate(given)
         except Rejected as error:
             raise Rejected(f"{text}: {error}") from error
         reason = self._reasons.get(given, "they are different values")
@@ -209,9 +210,7 @@ class Enforced:
 
     def _decided(self, name: str) -> list[tuple[Tree, Facts]]:
         """The shape that a decision gives where it passes, and what holds then, in each case."""
-        node = self._added.get(name)
-        require(node is not None, "it is no decision")
-        node = node or NodeProto()
+        node = self._added.get(name, NodeProto())
         match node.op_type:
             case "Shape":
                 tree, worlds = self._evaluate(name)
