@@ -163,6 +163,14 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
         *("r", "type", "the inputs of the body of a Loop are open"),
     ),
     "a state of a Scan": (parse(SCANNED), "s", "type", "double"),
+    "a state of a Scan behind the lengths of sequences": (
+        parse(SCANNED.replace("(x, f)", "(, x, f)"), opset=8),
+        *("r", "type", "the inputs of the body of a Scan are open"),
+    ),
+    "a state of a Scan of another domain": (
+        changed(SCANNED, in_a_domain),
+        *("s", "type", "the inputs of the body of a Scan are open"),
+    ),
     "an element of a Scan": (parse(SCANNED), "r", "type", "float"),
     "a result of a Scan": (parse(SCANNED), "g", "type", "float"),
     "an input of another body": (
@@ -378,6 +386,15 @@ def test_operators_of_other_domains_are_bound_by_no_rules() -> None:
     proto = changed(DIVISION, in_a_domain)
     content, made = certificate(proto, operators=["Div"])
     assert check(content, made, content).startswith("0 obligations")
+
+
+def test_other_name_of_the_domain_of_onnx_changes_nothing() -> None:
+    """ONNX Runtime runs the node."""
+    proto = parse(DIVISION)
+    proto.graph.node[0].domain = "ai.onnx"
+    content, made = certificate(proto, operators=["Div"])
+    with pytest.raises(Rejected, match=r"^the domain ai\.onnx is not known$"):
+        check(content, made, content)
 
 
 def test_node_is_named_by_its_first_output_with_a_name() -> None:

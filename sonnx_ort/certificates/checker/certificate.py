@@ -99,7 +99,11 @@ def _require_all(model: Model, certificate: Mapping[str, Any]) -> None:
             said[output].add(rule)
     for graph in graphs_of(model.proto.graph):
         for proto in graph.node:
-            if proto.op_type in certificate["operators"] and proto.domain in ("", "sonnx"):
+            if proto.op_type in certificate["operators"] and proto.domain in (
+                "",
+                "ai.onnx",
+                "sonnx",
+            ):
                 output = next(name for name in proto.output if name)
                 bound = rules_of(model.node(output), certificate["edition"])
                 found = said.pop(output, set())

@@ -119,8 +119,10 @@ class Model:
         """The type of an input of a body, which has that of the operand in every step."""
         if node.op_type == "Loop" and place < 2:
             return ("int64", "bool")[place]
-        known = node.op_type in ("Loop", "Scan") and place < len(node.input)
-        require(known and not node.domain, f"the inputs of the body of a {node.op_type} are open")
+        # The operands of a Scan of version 8 begin with the lengths of sequences.
+        alike = node.op_type == "Loop" or (node.op_type == "Scan" and self.version > 8)
+        known = alike and not node.domain and place < len(node.input)
+        require(known, f"the inputs of the body of a {node.op_type} are open")
         return str(self.known("type", node.input[place]))
 
     def _shape(self, value: str) -> tuple[Size, ...]:
