@@ -87,7 +87,7 @@ _DIVISORS = (
             "to 1.31.1 end the process at int32 and int64.",
         ),
         RepresentableQuotient(
-            deed="take the smallest value modulo -1", outcome="the smallest value modulo -1"
+            deed="take the smallest value modulo -1", finding="the smallest value modulo -1"
         ),
         needed_before="1.32.0",
     ),

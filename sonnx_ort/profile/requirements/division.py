@@ -26,6 +26,7 @@ class NonZeroDivisor(HintByExample):
 
     subject = Subject.ELEMENTS
     deciding = ("B",)
+    finding = "a zero divisor"
     example = Illustration(
         "A [6, 9], B [3, 2]",
         "A [6, 9], B [3, 0]",
@@ -48,7 +49,7 @@ class NonZeroDivisor(HintByExample):
         """Find the first zero in B."""
         a, b = arrays
         index = _zero(b)
-        return None if index is None else _violation("a zero divisor", a, b, index)
+        return None if index is None else _violation(self.finding, a, b, index)
 
     @property
     def decides(self) -> type:
@@ -60,11 +61,11 @@ class NonZeroDivisor(HintByExample):
 class RepresentableQuotient(HintByExample):
     """Every quotient is representable: not the smallest value of a signed type divided by -1.
 
-    `deed` is the forbidden operation, as a clause without a subject.
+    `deed` is the forbidden operation, as a clause without a subject; `finding` says what it gives.
     """
 
     deed: str = "divide the smallest value by -1"
-    outcome: str = "a quotient beyond the type"
+    finding: str = "a quotient beyond the type"
 
     subject: ClassVar = Subject.ELEMENTS
     example: ClassVar = Illustration(
@@ -91,7 +92,7 @@ class RepresentableQuotient(HintByExample):
         """Find the first division of the smallest value by -1."""
         a, b = arrays
         index = _overflow(a, b)
-        return None if index is None else _violation(self.outcome, a, b, index)
+        return None if index is None else _violation(self.finding, a, b, index)
 
 
 class InfinityForZeroDivisor:
@@ -106,6 +107,7 @@ class InfinityForZeroDivisor:
     )
 
     _nonzero = NonZeroDivisor()
+    finding = _nonzero.finding
 
     @property
     def decides(self) -> type:

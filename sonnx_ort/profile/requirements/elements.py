@@ -59,6 +59,11 @@ class WithinInterval(HintByExample):
         """The requirement itself."""
         return self
 
+    @property
+    def finding(self) -> str:
+        """What a forbidden element is, as a clause."""
+        return f"{self.operands[self.position]} is {self.outside}"
+
     def limits(self, dtype: np.dtype[Any]) -> tuple[float | None, float | None]:
         """The allowed interval for a type; None for an end at or beyond the type's own limit."""
         lower, upper = self.interval(dtype)
@@ -110,8 +115,7 @@ class WithinInterval(HintByExample):
             return None
         at, values = format_index(index), tuple(array[index].item() for array in arrays)
         text = (f"{n}{at} = {value}" for n, value in zip(self.operands, values, strict=True))
-        (name,) = self.deciding
-        return Violation(f"{name} is {self.outside}: {', '.join(text)}", index, values)
+        return Violation(f"{self.finding}: {', '.join(text)}", index, values)
 
     def _first_outside(self, array: npt.NDArray[Any]) -> tuple[int, ...] | None:
         lower, upper = self.limits(array.dtype)
