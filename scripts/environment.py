@@ -141,7 +141,9 @@ class Environment:
         """A digest of everything that decides what is in the environment."""
         digest = hashlib.sha256(f"{self.python} {self.folder}".encode(errors="replace"))
         pinning = [self.lock] if self.versions in LOCKS else []
-        for file in (*pinning, self.root / "pyproject.toml"):
+        # What compiles the kernels, and their sources.
+        building = [*self.root.glob("setup.py"), *self.root.glob("custom_ops/compiled/*.*[ch]")]
+        for file in (*pinning, self.root / "pyproject.toml", *sorted(building)):
             digest.update(file.read_bytes())
         return digest.hexdigest()
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sonnx_ort.api import certify, check, rewrite, rewrite_file
     from sonnx_ort.auditing.audit import Audit, audit
     from sonnx_ort.conformity import Conformed, conform, conform_file
+    from sonnx_ort.custom_ops.compiled.library import kernels_library
     from sonnx_ort.evidence.verification import Verification, verify
     from sonnx_ort.installation import SelfCheck, self_check
     from sonnx_ort.obligations.obligation import Obligation
@@ -53,6 +54,7 @@ __all__ = [
     "check",
     "conform",
     "conform_file",
+    "kernels_library",
     "models",
     "register",
     "rewrite",
@@ -95,6 +97,7 @@ _MODULES = {
     "check": "api",
     "conform": "conformity",
     "conform_file": "conformity",
+    "kernels_library": "custom_ops.compiled.library",
     "register": "runtime.registration",
     "rewrite": "api",
     "rewrite_file": "api",

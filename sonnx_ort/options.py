@@ -142,6 +142,9 @@ class Backend(enum.StrEnum):
     NATIVE = "native"
     """Standard operators only, which every ONNX Runtime runs without a plugin."""
 
+    COMPILED = "compiled"
+    """Compiled custom operators, and standard ones as natively where there is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
@@ -151,11 +154,13 @@ class Enforcement:
         demands: The demands on the model.
         opset: The opset of the original model.
         certified: Whether each run checks what is proved without a certificate.
+        backend: What enforces it: NATIVE or COMPILED, which record what they replace.
     """
 
     demands: Demands
     opset: int
     certified: bool = False
+    backend: Backend = Backend.NATIVE
 
 
 class RewriteOptions(TypedDict, total=False):
@@ -173,7 +178,9 @@ class RewriteOptions(TypedDict, total=False):
             "Graph.finite_values" the same of every value that a node computes.
         backend: "python", the default: custom operators, which need `sonnx_ort.register`.
             "native": guards of standard operators in front of the nodes, which every ONNX Runtime
-            runs. A natively rewritten model stays native, whichever backend is given here.
+            runs. "compiled": custom operators in a library that any language registers, and guards
+            where it has none. A model that one of these two rewrote stays as it is, whichever
+            backend is given here.
         make_explicit: Whether to write also the types, shapes and default attributes that the file
             omits (`GR2`, `GR4`); not by default.
         conform: Whether to make the safe changes of `sonnx_ort.conform` first, which fix violations

@@ -29,7 +29,10 @@ from sonnx_ort.enforcing.lowering import Plan, apply_plan, plan_enforcement
 from sonnx_ort.enforcing.native.recognition import NativelyEnforced, recognize_native_model
 from sonnx_ort.enforcing.native.record import forget, read_enforcement, restore
 from sonnx_ort.enforcing.python.backend import check_for_any_version
-from sonnx_ort.enforcing.python.recognition import recognize_enforced_nodes
+from sonnx_ort.enforcing.python.recognition import (
+    recognize_enforced_nodes,
+    require_no_compiled_nodes,
+)
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import LoadedModel, load_canonical
 from sonnx_ort.loading.external_data import external_tensors
@@ -156,6 +159,7 @@ def load(model: ModelSource | ReadModel, choices: Choices) -> Loaded:
     loaded = load_canonical(source, demands.operators)
     if claim is not None:
         forget(loaded.graph_model)
+    require_no_compiled_nodes(loaded.graph_model)
     enforced = recognize_enforced_nodes(loaded.graph_model, demands.edition)
     return Loaded(choices, loaded, enforced, None)
 
@@ -293,11 +297,11 @@ def plan(examined: Examined) -> Planned:
         return Planned(examined, require_waived(examination.report, choices.waivers), None)
     recorded = recorded_waivers(graph_model.metadata_props)
     effective = waivers_in_effect(examination, recorded, choices.waivers)
-    if choices.backend is Backend.NATIVE and examination.enforced:
+    if choices.backend is not Backend.PYTHON and examination.enforced:
         label = examination.enforced[0].label
         raise SonnxError(
             f"node '{label}' is already enforced by the python backend; rewrite the original "
-            "model with the native backend"
+            f"model with the {choices.backend} backend"
         )
     to_do = plan_enforcement(graph_model, examination, choices, examined.proofs)
     return Planned(examined, effective, to_do)
@@ -322,7 +326,8 @@ def apply(planned: Planned) -> Enforced:
             apply_plan(graph_model, to_do)
         changed = to_do.changes or choices.make_explicit or bool(planned.examined.changes)
     changed = record_waivers(graph_model, planned.waivers) or changed
-    backend = Backend.NATIVE if to_do is None else choices.backend
+    native = loaded.native
+    backend = choices.backend if native is None else native.enforcement.backend
     return Enforced(graph_model, backend, not changed, model.folder, model.proto)
 
 

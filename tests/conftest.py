@@ -43,6 +43,8 @@ def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
         patch.setattr(of_rewriting, "__defaults__", (*others, chosen.value))
         patch.setitem(of_sessions, "backend", chosen.value)
         patch.setitem(of_sessions, "verify_proofs", True)
+        if chosen is Backend.COMPILED:
+            patch.setitem(sonnx_ort.register.__kwdefaults__, "backend", chosen.value)
         yield chosen
 
 

@@ -12,7 +12,7 @@ from sonnx_ort.comparing.isolated_run import Array
 from sonnx_ort.oracle import COMPUTED, Result, Undefined, meaning
 from sonnx_ort.oracle.elements import Operands
 from sonnx_ort.oracle.enclosed import ENCLOSED, enclosed_meaning, type_of_results
-from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
+from sonnx_ort.profile.operator import OWN_DOMAINS, STANDARD_DOMAIN
 from sonnx_ort.profile.options import Edition
 
 STANDARD_DOMAINS = (STANDARD_DOMAIN, "ai.onnx")
@@ -64,7 +64,7 @@ class Audited:
         node = self.node
         if node.domain in STANDARD_DOMAINS:
             return node.op_type
-        computes = node.domain == DOMAIN and node.op_type.startswith(_CHECKED)
+        computes = node.domain in OWN_DOMAINS and node.op_type.startswith(_CHECKED)
         return node.op_type.removeprefix(_CHECKED) if computes else ""
 
     def not_known(self, reason: str) -> NodeAudit:
@@ -124,4 +124,4 @@ def versions(model: onnx.ModelProto) -> Mapping[str, int]:
     """
     found = {entry.domain: entry.version for entry in model.opset_import}
     standard = found.get("", found.get("ai.onnx", 1))
-    return {**found, **dict.fromkeys((*STANDARD_DOMAINS, DOMAIN), standard)}
+    return {**found, **dict.fromkeys((*STANDARD_DOMAINS, *OWN_DOMAINS), standard)}

@@ -105,5 +105,7 @@ ForceOption = Annotated[
 ]
 BackendOption = Annotated[
     Backend,
-    typer.Option(help="What enforces the rules: custom operators in Python, or standard ones."),
+    typer.Option(
+        help="What enforces the rules: custom operators in Python, standard ones, or a library."
+    ),
 ]

@@ -23,8 +23,9 @@ import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.loading.pauses import silenced
+from sonnx_ort.loading.traversal import all_nodes
 from sonnx_ort.options import Backend
-from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
 from sonnx_ort.runtime.registration import prepare
 from sonnx_ort.runtime.session_options import FATAL, WEIGHTS_FOLDER, temporary_folder
 from sonnx_ort.runtime.violations import violations_raised, without_ticket
@@ -316,7 +317,9 @@ def _options(job: _Job) -> onnxruntime.SessionOptions:
 
 def _start(job: _Job, options: onnxruntime.SessionOptions) -> _Session:
     proto = onnx.load_from_string(job.model)
-    if any(entry.domain == DOMAIN for entry in proto.opset_import):
+    if any(node.domain == COMPILED_DOMAIN for node in all_nodes(proto)):
+        prepare(options, Backend.COMPILED)
+    elif any(entry.domain == DOMAIN for entry in proto.opset_import):
         prepare(options, Backend.PYTHON)
     elif job.settings.native:
         prepare(options, Backend.NATIVE)

@@ -1,7 +1,7 @@
 """The base class of the two backends, which replace nodes of a model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -45,6 +45,17 @@ class EnforcingBackend(ABC):
     @abstractmethod
     def added(nodes: Sequence[ExaminedNode]) -> Container[str]:
         """The operators of added nodes that may compute the same as nodes of the model."""
+
+    @staticmethod
+    def replaced() -> Collection[str]:
+        """The operators whose nodes are all replaced, so that no two are equal."""
+        return ()
+
+    @staticmethod
+    def broadcasts(examined: ExaminedNode) -> bool:
+        """Whether what enforces a node broadcasts, so that nothing has to be expanded."""
+        del examined
+        return False
 
     @abstractmethod
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:

@@ -13,6 +13,7 @@ from sonnx_ort.enforcing.broadcasting import (
     lower_broadcast,
     oldest_opset_with_broadcast,
 )
+from sonnx_ort.enforcing.compiled.backend import CompiledBackend
 from sonnx_ort.enforcing.finite import Places, check_finite_values, places_of
 from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.nodes import (
@@ -32,13 +33,13 @@ from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.obligations.finite import ADDED
 from sonnx_ort.options import Backend, Choices, Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.finite import FINITE_VALUES
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
 _BACKENDS: Mapping[Backend, type[EnforcingBackend]] = {
     Backend.PYTHON: PythonBackend,
     Backend.NATIVE: NativeBackend,
+    Backend.COMPILED: CompiledBackend,
 }
 
 
@@ -94,14 +95,13 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     examination, choices, kind = plan.examination, plan.choices, _BACKENDS[plan.choices.backend]
     before, original = model.opset_imports[STANDARD_DOMAIN], set(every_node(model.graph))
     raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
-    native = choices.backend is Backend.NATIVE
-    checked = (name for name, operator in OPERATORS.items() if operator.checked_in_runs)
-    replaced = frozenset() if native else choices.demands.operators.intersection(checked)
+    replaced = choices.demands.operators.intersection(kind.replaced())
     declared = declared_outputs(model.graph)
     drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination.nodes))
     if plan.proofs is not None:
         declare_only(model, plan.proofs.shape_named)
-    backend = kind(model, Enforcement(choices.demands, before, choices.certified))
+    enforcement = Enforcement(choices.demands, before, choices.certified, choices.backend)
+    backend = kind(model, enforcement)
     for output in (output for output in declared if output.value.shape is None):
         for passed in keep_rank(output, examination.facts, backend.nodes):
             backend.record(passed)
@@ -116,7 +116,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     if plan.proofs is not None:
         # Results that were declared on the way.
         declare_only(model, plan.proofs.shape_named)
-    if FINITE_VALUES in choices.demands.operators and not native:
+    if FINITE_VALUES in choices.demands.operators and choices.backend is Backend.PYTHON:
         _mark_added(model, original)
 
 
@@ -151,7 +151,7 @@ def _oldest_opset(examined: ExaminedNode, backend: type[EnforcingBackend]) -> in
     if examined.target.operator is BROADCAST:
         return oldest_opset_with_broadcast(examined, backend.decisions())
     oldest = backend.oldest_opset(examined)
-    if examined.broadcast is None:
+    if examined.broadcast is None or backend.broadcasts(examined):
         return oldest
     return max(oldest, oldest_opset_with_broadcast(examined, backend.decisions()))
 

@@ -10,7 +10,7 @@ from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.external_data import external_tensors
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, nodes_within
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION, STANDARD_DOMAIN
+from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION, OWN_DOMAINS, STANDARD_DOMAIN
 
 _GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
@@ -183,9 +183,10 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
             malformed, or the model imports a version of `sonnx` that does not exist.
     """
     for function in proto.functions:
-        if function.domain == DOMAIN:
+        if function.domain in OWN_DOMAINS:
             raise InvalidModel(
-                f"the model-local function '{function.name}' is in the domain '{DOMAIN}', which "
+                f"the model-local function '{function.name}' is in the domain "
+                f"'{function.domain}', which "
                 "is reserved for the enforced operators; move it to another domain"
             )
         if function.domain == STANDARD_DOMAIN:
@@ -194,10 +195,12 @@ def refuse_impostors(proto: onnx.ModelProto) -> None:
                 "that name; move it to another domain"
             )
         nodes = nodes_within(function.node)
-        if any(node.domain == DOMAIN and node.op_type != BROADCAST.name for node in nodes):
+        own = (node for node in nodes if node.domain in OWN_DOMAINS)
+        made = next((node for node in own if node.op_type != BROADCAST.name), None)
+        if made is not None:
             raise InvalidModel(
                 f"the model-local function '{function.name}' contains operators of the domain "
-                f"'{DOMAIN}', which only `rewrite` may insert; use the standard operators"
+                f"'{made.domain}', which only `rewrite` may insert; use the standard operators"
             )
     for node in all_nodes(proto):
         if node.domain == DOMAIN and node.op_type == BROADCAST.name:

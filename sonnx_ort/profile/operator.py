@@ -16,6 +16,15 @@ DOMAIN = "sonnx"
 DOMAIN_VERSION = 1
 """The version of this domain."""
 
+COMPILED_DOMAIN = "sonnx.compiled"
+"""The domain of the compiled operators, of the same version.
+
+It is not that of the operators in Python: ONNX Runtime takes a domain of one library only.
+"""
+
+OWN_DOMAINS = frozenset({DOMAIN, COMPILED_DOMAIN})
+"""The domains of which only `rewrite` makes nodes, but for Broadcasts."""
+
 STANDARD_DOMAIN = ""
 """The domain of the standard operators; its alias "ai.onnx" is resolved when loading."""
 

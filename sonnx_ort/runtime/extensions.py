@@ -1,8 +1,8 @@
-"""The library of onnxruntime-extensions on session options, which takes it only once.
+"""The libraries of custom operators on session options, which take each only once.
 
-It holds the custom operators of this package, those of onnxruntime-extensions, and those that a
-program defines by `onnx_op`. Session options that have it twice start no session, and they do not
-tell what they have: only a session does.
+That of onnxruntime-extensions holds its own operators, those in Python of this package, and those
+that a program defines by `onnx_op`. Session options that have it twice start no session, and they
+do not tell what they have: only a session does.
 """
 
 import threading
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import onnx.parser
 import onnxruntime
 
+from sonnx_ort.custom_ops.compiled.library import kernels_library
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.runtime.session_options import FATAL, attribute, locked
 
@@ -37,6 +38,7 @@ _REMEDY = (
 )
 
 _registered: "weakref.WeakSet[onnxruntime.SessionOptions]" = weakref.WeakSet()
+_with_kernels: "weakref.WeakSet[onnxruntime.SessionOptions]" = weakref.WeakSet()
 _lock = threading.Lock()
 
 
@@ -63,6 +65,18 @@ def register_library(options: onnxruntime.SessionOptions) -> None:
         if _COMPLETE not in error:
             options.register_custom_ops_library(LIBRARY_PATH)
         _registered.add(options)
+
+
+def register_kernels(options: onnxruntime.SessionOptions) -> None:
+    """Register the library of the compiled kernels, unless the options have it.
+
+    Raises:
+        SonnxError: It is not built.
+    """
+    with _lock:
+        if options not in _with_kernels:
+            options.register_custom_ops_library(str(kernels_library()))
+            _with_kernels.add(options)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import onnxruntime
 
 from sonnx_ort.errors import ContractViolation, SonnxError
+from sonnx_ort.options import Backend
 from sonnx_ort.pipeline import reference_of, require_serializable
 from sonnx_ort.runtime.registration import register
 from sonnx_ort.runtime.session_options import FATAL
@@ -93,7 +94,7 @@ class ReferenceRun:
                 options = onnxruntime.SessionOptions()
                 options.log_severity_level = FATAL
                 options.graph_optimization_level = self._level
-                register(options)
+                register(options, backend=Backend.PYTHON)
                 content = require_serializable(reference_of(self._model))
                 self._weights.attach(options)
                 started = onnxruntime.InferenceSession(

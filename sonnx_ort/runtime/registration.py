@@ -9,9 +9,9 @@ import onnx.parser
 import onnxruntime
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.options import Backend
+from sonnx_ort.options import Backend, choose
 from sonnx_ort.profile.operator import Optimizer
-from sonnx_ort.runtime.extensions import register_library
+from sonnx_ort.runtime.extensions import register_kernels, register_library
 from sonnx_ort.runtime.session_options import (
     DISABLED_OPTIMIZERS,
     FATAL,
@@ -86,12 +86,12 @@ def _named_nodes(model: onnx.ModelProto, operators: Container[str]) -> set[tuple
 
 
 def register(
-    options: onnxruntime.SessionOptions | None = None,
+    options: onnxruntime.SessionOptions | None = None, *, backend: str = "python"
 ) -> onnxruntime.SessionOptions:
-    """Register the custom operators on session options.
+    """Register the custom operators of a backend on session options.
 
-    Their library also contains the operators of onnxruntime-extensions, and those that the program
-    has defined with `onnx_op`. It can be registered only once.
+    The library of "python" also contains the operators of onnxruntime-extensions, and those that
+    the program has defined with `onnx_op`. It can be registered only once.
 
     Also switches off the graph optimizers of ONNX Runtime that would remove what enforces the
     profile, for models of every backend. Once per process it verifies that they are off, unless the
@@ -100,17 +100,20 @@ def register(
 
     Args:
         options: The options to change; new ones by default.
+        backend: "python", "compiled", or "native", which has no operators. A second call with
+            another backend registers its operators too.
 
     Returns:
         The same options.
 
     Raises:
-        SonnxError: The options flush denormal numbers to zero, which changes results. Or
-            onnxruntime-extensions was registered on them without the custom operators. Or ONNX
-            Runtime applies an optimizer although it is switched off.
+        SonnxError: There is no such backend, or its kernels are not built. The options flush
+            denormal numbers to zero, which changes results. Or onnxruntime-extensions was
+            registered on them without the custom operators. Or ONNX Runtime applies an optimizer
+            although it is switched off.
     """
     chosen = onnxruntime.SessionOptions() if options is None else options
-    _register_operators(chosen)
+    _register_operators(chosen, choose(Backend, "backend", backend))
     _switch_off(chosen, UNWANTED_OPTIMIZERS)
     return chosen
 
@@ -118,19 +121,14 @@ def register(
 def prepare(options: onnxruntime.SessionOptions, backend: Backend) -> None:
     """Set only those session options that a model of one backend needs.
 
-    A native model needs no custom operators. A model of the python backend has no Div or Sub, so
-    optimizers of operators can remain on.
+    A model of the python backend has no Div or Sub, so optimizers of operators can remain on.
 
     Raises:
         SonnxError: As for `register`.
     """
-    match backend:
-        case Backend.PYTHON:
-            _register_operators(options)
-            _switch_off(options, OPTIMIZERS_OF_GUARDS)
-        case Backend.NATIVE:
-            require_exact_arithmetic(options)
-            _switch_off(options, UNWANTED_OPTIMIZERS)
+    _register_operators(options, backend)
+    python = backend is Backend.PYTHON
+    _switch_off(options, OPTIMIZERS_OF_GUARDS if python else UNWANTED_OPTIMIZERS)
 
 
 def _switch_off(options: onnxruntime.SessionOptions, optimizers: tuple[Optimizer, ...]) -> None:
@@ -144,7 +142,7 @@ def _switch_off(options: onnxruntime.SessionOptions, optimizers: tuple[Optimizer
     switch_off_optimizers(options, optimizers)
 
 
-def _register_operators(options: onnxruntime.SessionOptions) -> None:
+def _register_operators(options: onnxruntime.SessionOptions, backend: Backend) -> None:
     """Register only the custom operators.
 
     Raises:
@@ -152,4 +150,10 @@ def _register_operators(options: onnxruntime.SessionOptions) -> None:
             library of the operators already, so that they cannot take it.
     """
     require_exact_arithmetic(options)
-    register_library(options)
+    match backend:
+        case Backend.PYTHON:
+            register_library(options)
+        case Backend.COMPILED:
+            register_kernels(options)
+        case Backend.NATIVE:
+            pass

@@ -97,9 +97,10 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             prepare(self._own_options, enforced.backend)
         self._content = require_serializable(proto)
         self.graph_inputs = graph_inputs(proto)
-        native = enforced.backend is Backend.NATIVE
         self._reference = (
-            ReferenceRun(self._content, self._own_options, self._weights) if native else None
+            None
+            if enforced.backend is Backend.PYTHON
+            else ReferenceRun(self._content, self._own_options, self._weights)
         )
         self._verifies_proofs = verify_proofs
         start = super().__init__
@@ -254,7 +255,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         if self._verifies_proofs:
             return self._reference.verify(found, run, failed=bool(message))
         if isinstance(found, ContractViolation):
-            return self._reference.explain(found, run)
+            # A compiled kernel has said all.
+            return found if found.shapes else self._reference.explain(found, run)
         if found is None and _BUFFER_REUSED in message:
             return self._reference.violation_in(run)
         return found

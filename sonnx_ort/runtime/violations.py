@@ -1,5 +1,6 @@
 """Finds the violation that caused an ONNX Runtime error."""
 
+import re
 import signal
 import threading
 from collections.abc import Iterator, Mapping
@@ -81,9 +82,12 @@ def violation_behind(
 
     Returns:
         The kernel's error, a `ContractViolation` unless the kernel could not finish. If that is
-        gone, or no kernel failed, a violation made from the message. None if the message has no
-        ticket.
+        gone, or no kernel in Python failed, a violation made from the message. None if the message
+        has no ticket and is not that of a compiled kernel.
     """
+    compiled = _from_sentence(message)
+    if compiled is not None:
+        return compiled
     for name, guard_name in renamed.items():
         message = message.replace(f"Name:'{name}'", f"Name:'{guard_name}'")
     for guard in failed_guards(message):
@@ -91,6 +95,51 @@ def violation_behind(
         if error is not None:
             return error
     return None
+
+
+_STATUS = "Status Message: SONNX: "
+"""What stands in front of the sentence of a compiled kernel; in that of an If, its body has it."""
+
+_SENTENCE = re.compile(
+    r"(?P<operator>\w+) '(?P<node>.*)' breaks (?P<rule>[\w.]+): (?P<reason>.*); "
+    r"shapes (?P<shapes>.*)\. The rule: (?P<sentence>.*)",
+    re.DOTALL,
+)
+"""What a compiled kernel says, the same words as the error of a kernel in Python."""
+
+_SHAPE = r"\([\d, ]*\)"
+_SHAPES = re.compile(rf"\w+ ({_SHAPE})(?:, \w+ ({_SHAPE}))?")
+_SHAPES_OF_NAMED = re.compile(rf"X0 '.*' ({_SHAPE}), X1 '.*' ({_SHAPE})", re.DOTALL)
+_ELEMENTS = re.compile(r"\w+\[([\d, ]*)\] = (-?\d+)")
+
+
+def _from_sentence(message: str) -> ContractViolation | None:
+    """The violation that a compiled kernel says in a message.
+
+    The message ends with the sentence of a rule; a model cannot choose the end of a message.
+    """
+    starts = (found.end() for found in re.finditer(_STATUS, message))
+    for said in (_SENTENCE.fullmatch(message, start) for start in starts):
+        rule = None if said is None else RULES.get(said["rule"])
+        if said is None or rule is None or rule.sentence != said["sentence"]:
+            continue
+        text = said["shapes"]
+        shapes = _SHAPES.fullmatch(text) or _SHAPES_OF_NAMED.fullmatch(text)
+        elements = _ELEMENTS.findall(said["reason"])
+        return ContractViolation(
+            said.group(),
+            rule=rule.id,
+            operator=said["operator"],
+            node=said["node"],
+            shapes=None if shapes is None else tuple(_numbers(s) for s in shapes.groups() if s),
+            index=_numbers(elements[0][0]) if elements else None,
+            values=tuple(int(value) for _, value in elements) if elements else None,
+        )
+    return None
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", text))
 
 
 def without_ticket(shape: npt.NDArray[Any]) -> npt.NDArray[Any]:

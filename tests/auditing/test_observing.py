@@ -79,7 +79,7 @@ def test_sequence_between_parts_is_carried(monkeypatch: pytest.MonkeyPatch) -> N
     ]
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@pytest.mark.parametrize("backend", ["python", "native", "compiled"])
 def test_enforced_model_is_audited(backend: str) -> None:
     model = parse("(float[n] x, float[m] y) => (float[n] z) { [divide] z = Div(x, y) }")
     enforced = sonnx_ort.rewrite(model, backend=backend)

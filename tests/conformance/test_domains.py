@@ -20,7 +20,7 @@ EACH_REFUSED = pytest.mark.parametrize(
     ("crossing", "backend"),
     [
         pytest.param(crossing, backend, id=f"{backend}-{crossing}")
-        for backend in ("python", "native")
+        for backend in ("python", "native", "compiled")
         for crossing in crossings()
         if crossing.boundary.rule not in unneeded(backend)
     ],
@@ -139,7 +139,7 @@ ROOT = parse(
     "(int32[2] a) => (int32[] y) <float[2] c = {0.0, 1.0}>"
     "{ d = Sin(c) b = Cast <to = 6> (d) [the_node] y = Mod(a, b) }"
 )
-for backend in ("python", "native"):
+for backend in ("python", "native", "compiled"):
     for level in ("none", "basic", "all"):
         options = on_one_thread(level)
         session = sonnx_ort.InferenceSession(ROOT, options, backend=backend, operators="Mod")
@@ -152,4 +152,4 @@ for backend in ("python", "native"):
 
 def test_divisors_that_onnx_runtime_computes_before_all_runs_are_looked_at_in_one() -> None:
     child = run_python(FOLDED)
-    assert child.stdout.splitlines() == 6 * ["Mod.int.C1 (0,) (4, 0)"], child
+    assert child.stdout.splitlines() == 9 * ["Mod.int.C1 (0,) (4, 0)"], child

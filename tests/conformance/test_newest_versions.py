@@ -81,7 +81,12 @@ def test_remainder_has_the_sign_of_the_divisor_where_no_attribute_says_otherwise
 
 @pytest.mark.parametrize(
     ("crossing", "backend"),
-    [(c, b) for b in ("python", "native") for c in CROSSINGS if c.boundary.rule not in unneeded(b)],
+    [
+        (c, b)
+        for b in ("python", "native", "compiled")
+        for c in CROSSINGS
+        if c.boundary.rule not in unneeded(b)
+    ],
     ids=str,
 )
 def test_element_outside_is_refused(crossing: Crossing, backend: str) -> None:

@@ -90,7 +90,7 @@ def test_rewritten_model_is_refused() -> None:
         sonnx_ort.conform(rewritten)
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@pytest.mark.parametrize("backend", ["python", "native", "compiled"])
 def test_rewrite_conforms_on_request(backend: str) -> None:
     choices = {"operators": "Slice,Softmax", "backend": backend}
     with pytest.raises(sonnx_ort.ModelRejected):
@@ -99,7 +99,7 @@ def test_rewrite_conforms_on_request(backend: str) -> None:
     assert sonnx_ort.rewrite(once, conform=True, **choices) == once
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@pytest.mark.parametrize("backend", ["python", "native", "compiled"])
 def test_session_conforms_on_request(backend: str) -> None:
     session = sonnx_ort.InferenceSession(
         parse(CUT), operators="Slice,Softmax", backend=backend, conform=True

@@ -124,7 +124,7 @@ def test_open_sizes_are_read_in_each_run(opset: int) -> None:
         require_same_bits(before, after, {"x": np.ones((rows, 4), np.float32)})
 
 
-@pytest.mark.parametrize("backend", ["python", "native"])
+@pytest.mark.parametrize("backend", ["python", "native", "compiled"])
 def test_end_of_all_is_kept_in_a_run_beside_an_open_axis_that_is_named(backend: str) -> None:
     model = cutting("n,4", [1], [FAR], [1], None)
     options = {"operators": "Slice", "backend": backend, "conform": True}

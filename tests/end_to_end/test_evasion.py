@@ -27,7 +27,7 @@ def run_plain(made: onnx.ModelProto, feeds: dict[str, np.ndarray], level: object
 
 def test_one_symbol_for_two_inputs_proves_nothing() -> None:
     made = binary_model("Div", "float", ["n"], ["n"], c_shape=["n"])
-    with pytest.raises(Exception, match="breaks the SONNX profile"):
+    with pytest.raises(Exception, match=" breaks "):
         run_plain(made, {"A": X, "B": ONE})
 
 
@@ -86,6 +86,10 @@ def shadowing(domain: str, name: str) -> onnx.ModelProto:
         ("", "replaces the standard operator of that name"),
         ("ai.onnx", "replaces the standard operator of that name"),
         ("sonnx", "is in the domain 'sonnx', which is reserved for the enforced operators"),
+        (
+            "sonnx.compiled",
+            "is in the domain 'sonnx.compiled', which is reserved for the enforced operators",
+        ),
     ],
 )
 def test_function_that_shadows_an_operator_is_refused(domain: str, reason: str) -> None:
@@ -125,7 +129,7 @@ def test_no_consumer_makes_the_optimizer_drop_the_guard(
         constants={"s": np.array(constant)},
     )
     feeds = {"x": np.ones(4, np.float32), "y": ONE}
-    with pytest.raises(Exception, match="Div 'div' breaks the SONNX profile"):
+    with pytest.raises(Exception, match="Div 'div' breaks"):
         run_plain(made, feeds, level)
 
 
@@ -140,7 +144,7 @@ def test_run_fails_even_where_a_caller_lets_the_optimizer_drop_the_guard() -> No
     enforced = sonnx_ort.rewrite(made).SerializeToString()
     feeds = {"x": np.ones(4, np.float32), "y": ONE}
     # Older versions of ONNX Runtime refuse to start such a session.
-    with pytest.raises(Exception, match="Reshape"):
+    with pytest.raises(Exception, match=r"Reshape|CheckedDiv"):
         ort.InferenceSession(enforced, options).run(None, feeds)
 
 

@@ -28,7 +28,7 @@ made = parse(
     " a, b = Scan<num_scan_inputs = 1, body = step (int64[] t, int64 e) => (int64[] v, int64 o) {"
     " v = Sub(q, one) o = Identity(e) }>(s, x) }"
 )
-for backend in ("python", "native"):
+for backend in ("python", "native", "compiled"):
     session = sonnx_ort.InferenceSession(made, backend=backend)
     rank_4 = np.ones((1, 1, 1, 1), np.int64)
     try:
@@ -42,7 +42,7 @@ import numpy as np, onnxruntime as ort, sonnx_ort
 from support.scans import feeds_of, subtracting
 
 for declared, shape in (("float[?]", (2, 1)), ("float[2]", (2, 1)), ("float[?,?]", (2,))):
-    for backend in ("python", "native"):
+    for backend in ("python", "native", "compiled"):
         made = sonnx_ort.InferenceSession(subtracting("float[]", declared), backend=backend)
         try:
             made.run(None, feeds_of(shape, shape))
@@ -59,7 +59,7 @@ def outputs(session: ort.InferenceSession, given: dict[str, Array]) -> list[tupl
 def test_state_of_another_rank_ends_in_an_error() -> None:
     child = run_python(ENFORCED)
     assert child.killed_by is None, child
-    assert len(child.stdout.splitlines()) == 2, child
+    assert len(child.stdout.splitlines()) == 3, child
 
 
 @on_each_backend
@@ -88,7 +88,7 @@ def test_state_that_the_body_reads_is_given_in_the_declared_rank(
 def test_false_rank_of_a_state_that_the_body_reads_ends_in_an_error() -> None:
     child = run_python(READ)
     assert child.killed_by is None, child
-    assert child.stdout.split() == ["True"] * 6, child
+    assert child.stdout.split() == ["True"] * 9, child
 
 
 @on_each_backend

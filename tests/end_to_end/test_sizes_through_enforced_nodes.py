@@ -138,7 +138,7 @@ def own(enforced: onnx.ModelProto, level: str) -> ort.InferenceSession:
 
 
 def plain(enforced: onnx.ModelProto, level: str) -> ort.InferenceSession:
-    options = sonnx_ort.register(on_one_thread(level))
+    options = sonnx_ort.register(sonnx_ort.register(on_one_thread(level)), backend="compiled")
     return ort.InferenceSession(enforced.SerializeToString(), options)
 
 

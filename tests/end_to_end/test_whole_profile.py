@@ -44,7 +44,7 @@ def test_command_exits_with_0(name: str) -> None:
 
 
 def test_rewrite_twice_changes_nothing(name: str) -> None:
-    for backend in ("python", "native"):
+    for backend in ("python", "native", "compiled"):
         once = sonnx_ort.rewrite(models.load(name), operators="profile", backend=backend)
         assert sonnx_ort.rewrite(once, operators="profile", backend=backend) == once
 

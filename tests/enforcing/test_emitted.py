@@ -10,7 +10,7 @@ import pytest
 
 import sonnx_ort
 from sonnx_ort.pipeline import reference_of
-from support.backends import on_each_backend
+from support.backends import with_guards
 from support.emitted import FOLDER, Emitted
 
 FILES = sorted(FOLDER.glob("*.txt"))
@@ -31,7 +31,7 @@ def test_there_are_files():
     assert FILES
 
 
-@on_each_backend
+@with_guards
 @on_each_model
 def test_emitted_nodes_are_those_on_record(path: Path, backend: str) -> None:
     emitted = Emitted.read(path)

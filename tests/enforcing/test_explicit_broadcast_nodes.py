@@ -5,7 +5,7 @@ import pytest
 from onnx import helper
 
 import sonnx_ort
-from support.backends import on_each_backend, on_python
+from support.backends import on_each_backend, on_guarding, on_python
 from support.broadcasting import broadcast_guards, legacy_model
 from support.graphs import binary_model, parse, tensor
 
@@ -51,6 +51,7 @@ def expanded(made):
     ids=str,
 )
 @pytest.mark.parametrize("edition", ["typed", "preliminary"])
+@on_guarding
 def test_only_operands_that_may_lack_the_common_shape_are_expanded(
     edition, a_shape, b_shape, which
 ):
@@ -58,6 +59,7 @@ def test_only_operands_that_may_lack_the_common_shape_are_expanded(
     assert expanded(made) == which
 
 
+@on_guarding
 def test_constant_scalar_costs_one_expansion_and_no_copy_of_the_tensor():
     made = parse("""(float[batch,length] x) => (float[batch,length] z) <float one = {1}> {
         [subtract] z = Sub(x, one)
@@ -76,6 +78,7 @@ def test_equal_shapes_give_what_rejecting_gives():
     assert explicit(made) == sonnx_ort.rewrite(made)
 
 
+@on_guarding
 def test_node_between_equal_shapes_is_spared_in_a_model_that_broadcasts_elsewhere():
     made = parse("""(float[n,3] x, float[3] mean) => (float[n,3] z) {
         [centre] centred = Sub(x, mean)
@@ -94,11 +97,13 @@ def test_node_between_equal_shapes_is_spared_in_a_model_that_broadcasts_elsewher
     ],
     ids=str,
 )
+@on_guarding
 def test_shapes_are_checked_in_the_run_where_they_are_not_known(a_shape, b_shape, checked):
     made = explicit(binary_model("Div", "float", a_shape, b_shape))
     assert bool(broadcast_guards(made)) is checked
 
 
+@on_guarding
 def test_unknown_types_are_broadcast_all_the_same():
     text = "(float[2] a) => (float[2] c) { m = their.domain.Mystery(a) [div] c = Div(m, a) }"
     made = parse(text, domains={"their.domain": 1})
@@ -139,6 +144,7 @@ def test_argument_is_not_modified():
     assert made.SerializeToString(deterministic=True) == before
 
 
+@on_guarding
 def test_new_values_take_no_name_that_is_taken():
     taken = ["C_expanded", "C_common_shape", "C_common", "C_operand_shape", "C_operand_shapes"]
     made = binary_model("Div", "float", ["n"], ["m"])

@@ -119,6 +119,6 @@ def test_false_declaration_is_dropped_where_every_operator_is_left() -> None:
         ' state = Loop(three, "", x) <body = step (int64 i, bool go, int64[] s) =>'
         " (bool go, int64[] t) { t = Flatten(x) }> y = Shape(state) d = Sub(one, one) }"
     )
-    for backend in ("python", "native"):
+    for backend in ("python", "native", "compiled"):
         session = sonnx_ort.InferenceSession(made, backend=backend)
         assert session.run(None, {"x": np.zeros(1, np.int64)})[0].tolist() == [1, 1]

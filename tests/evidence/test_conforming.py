@@ -16,7 +16,7 @@ CUT = """(float[n,3] x) => (float[] y) <int64[1] s = {0}, int64[1] e = {2}, int6
 }"""
 
 
-@pytest.fixture(params=["python", "native"])
+@pytest.fixture(params=["python", "native", "compiled"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path, Path]:
     """A model, what was made of it, and the record of that."""
     source, target, record = (tmp_path / n for n in ("model.onnx", "made.onnx", "record.json"))

@@ -26,7 +26,7 @@ OTHER = "(float[4] x, float[4] y) => (float[4] z) { [divide] z = Div(x, y) }"
 BROKEN = "(float[3] x, float[1] y) => (float[3] z) { [divide] z = Div(x, y) }"
 
 
-@pytest.fixture(params=["python", "native"])
+@pytest.fixture(params=["python", "native", "compiled"])
 def made(request, tmp_path) -> tuple[Path, Path, Path]:
     """A model, what was made of it, and the record of that."""
     paths = tuple(tmp_path / name for name in ("model.onnx", "enforced.onnx", "record.json"))
@@ -245,7 +245,7 @@ def test_waiver_that_expired_since_is_told_of(tmp_path, monkeypatch):
     )
 
 
-@pytest.fixture(params=["python", "native"])
+@pytest.fixture(params=["python", "native", "compiled"])
 def made_with_a_waiver(request, tmp_path) -> tuple[Path, Path, Path]:
     paths = tuple(tmp_path / name for name in ("model.onnx", "enforced.onnx", "record.json"))
     source, target, record = paths
@@ -303,7 +303,7 @@ def test_record_whose_waivers_name_no_operator_nodes_or_count_is_kept(made_with_
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "enforced.onnx"])
-@pytest.mark.parametrize("backend", ["python", "native"])
+@pytest.mark.parametrize("backend", ["python", "native", "compiled"])
 def test_model_that_was_rewritten_with_a_waiver_of_many_nodes_is_kept(tmp_path, backend, name):
     text = "(float[3] x, float[1] y) => (float[3] z) { [a] t = Div(x, y) [b] z = Div(t, y) }"
     onnx.save(parse(text), tmp_path / "model.onnx")

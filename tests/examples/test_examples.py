@@ -68,7 +68,7 @@ OUTPUTS = {
         "the profile is kept: True",
         *(
             line
-            for backend in ("python", "native")
+            for backend in ("python", "native", "compiled")
             for line in (
                 f"{backend}: [[2.0, 2.0, 2.0], [4.0, 4.0, 4.0]]",
                 f"{backend}, refused: {MISFIT}",

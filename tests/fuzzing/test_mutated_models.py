@@ -61,7 +61,7 @@ def test_many_end_in_a_result_or_an_error(tmp_path: Path) -> None:
     record = fuzz(tmp_path / "record.json", MANY)
     assert record["faults"] == []
     outcomes = record["outcomes"]
-    for backend in ("python", "native"):
+    for backend in ("python", "native", "compiled"):
         assert outcomes[f"session, {backend}: ran"] > MANY // 40
         assert outcomes[f"session, {backend}: ContractViolation"] > MANY // 250
     for refusal in ("InvalidModel", "violated"):

@@ -255,7 +255,10 @@ def test_node_that_is_added_to_a_rewritten_model_is_enforced() -> None:
     [
         ({"edition": "final"}, "edition='final' is unknown; choose 'typed' or 'preliminary'"),
         ({"broadcast": "maybe"}, "broadcast='maybe' is unknown; choose 'reject' or 'explicit'"),
-        ({"backend": "fast"}, "backend='fast' is unknown; choose 'python' or 'native'"),
+        (
+            {"backend": "fast"},
+            "backend='fast' is unknown; choose 'python' or 'native' or 'compiled'",
+        ),
     ],
     ids=str,
 )

@@ -12,7 +12,7 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from support.backends import BACKENDS
+from support.backends import BACKENDS, with_guards
 from support.patterns import PATTERNS, TAKEN
 from support.sessions import LEVELS, on_one_thread
 
@@ -57,7 +57,7 @@ def test_optimizer_finds_what_it_looks_for(pattern, level, tmp_path):
     assert is_taken(pattern, tmp_path / "optimized.onnx") == (level in pattern.levels)
 
 
-@BACKENDS
+@with_guards
 @each_level
 @each_pattern
 def test_optimizer_does_its_work_where_no_guard_is_in_the_way(pattern, level, backend, tmp_path):

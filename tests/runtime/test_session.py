@@ -1,6 +1,7 @@
 """`InferenceSession` behaves like ONNX Runtime's, and raises violations."""
 
 import pickle
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -52,7 +53,7 @@ def test_violation_has_its_message() -> None:
 def test_error_of_onnxruntime_is_its_cause() -> None:
     with pytest.raises(sonnx_ort.ContractViolation) as caught:
         sonnx_ort.InferenceSession(division(), quiet()).run(None, {"A": A, "B": B})
-    assert "running Reshape node" in str(caught.value.__cause__)
+    assert re.search("running (Reshape|CheckedDiv) node", str(caught.value.__cause__))
 
 
 def test_violation_survives_pickling() -> None:

@@ -10,6 +10,7 @@ import pytest
 from checks import check_types, choose_checks, unpack_wheel
 from environment import Environment
 
+from sonnx_ort.custom_ops.compiled.library import LIBRARY
 from support.child import run_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +54,7 @@ def test_wheel_holds_the_bundled_models_the_page_the_marker_of_types_and_the_com
     assert {name for name in names if name.startswith("sonnx_ort/") and name[-3:] != ".py"} == {
         *data,
         *others,
+        f"sonnx_ort/custom_ops/compiled/{LIBRARY.name}",
     }
     assert any(name.endswith(".dist-info/entry_points.txt") for name in names)
 

@@ -2,11 +2,17 @@
 
 import pytest
 
-BACKENDS = pytest.mark.parametrize("backend", ["python", "native"])
+BACKENDS = pytest.mark.parametrize("backend", ["python", "native", "compiled"])
 """Gives a test the name of each backend in turn, where the test chooses by itself."""
+
+with_guards = pytest.mark.parametrize("backend", ["python", "native"])
+"""As `BACKENDS`, of those that enforce by guards alone."""
 
 on_each_backend = pytest.mark.usefixtures("backend")
 """Runs with every backend; the default of what rewrites is each of them in turn."""
+
+on_guarding = pytest.mark.parametrize("backend", ["python", "native"], indirect=True)
+"""Of a test in a module that runs with every backend: runs with those that enforce by guards."""
 
 on_python = pytest.mark.parametrize("backend", ["python"], indirect=True)
 """Of a test in a module that runs with every backend: runs with this one only."""

@@ -32,7 +32,7 @@ def changed(fact: str) -> bool:
 
 def unneeded(backend: str) -> frozenset[str]:
     """The rules against kernels that a backend does not enforce with the installed version."""
-    if backend == "native":
+    if backend != "python":
         return frozenset()
     return frozenset(rule.id for rule in RULES.values() if not rule.needed_with(ort.__version__))
 

@@ -89,7 +89,7 @@ def through_session(backend: Backend) -> Execution:
 
 def unneeded_by(execution: Execution) -> frozenset[str]:
     """The rules against kernels that an execution does not enforce."""
-    return unneeded("native" if execution is EXECUTIONS[-1] else "python")
+    return unneeded("python" if execution in EXECUTIONS[:2] else "native")
 
 
 EXECUTIONS: tuple[Execution, ...] = (through_kernel, *map(through_session, Backend))

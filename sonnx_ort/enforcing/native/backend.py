@@ -47,7 +47,7 @@ from sonnx_ort.obligations.finite import FiniteValue
 from sonnx_ort.obligations.targets import Target
 from sonnx_ort.options import Enforcement
 from sonnx_ort.profile.element_type import ElementType
-from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.profile.operator import OWN_DOMAINS
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis
 from sonnx_ort.profile.rule import Status
 
@@ -79,7 +79,8 @@ class NativeBackend(EnforcingBackend):
         """Prepare a model, and write into its metadata how it is enforced."""
         super().__init__(model, enforcement)
         self._recorder = GroupRecorder()
-        model.opset_imports.pop(DOMAIN, None)
+        for domain in OWN_DOMAINS:
+            model.opset_imports.pop(domain, None)
         write_enforcement(model, enforcement)
 
     @staticmethod

@@ -23,7 +23,7 @@ from sonnx_ort.obligations.identity import identify
 from sonnx_ort.obligations.obligation import Obligation, waiver_of
 from sonnx_ort.obligations.waivers import Waiver
 from sonnx_ort.obligations.waiving import recorded_waivers, with_recorded_waivers
-from sonnx_ort.options import Backend, Choices, Enforcement
+from sonnx_ort.options import Choices, Enforcement
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.finite import FINITE_OUTPUTS, FINITE_VALUES
 from sonnx_ort.profile.graph import GRAPH
@@ -77,7 +77,7 @@ def recognize_native_model(
     """
     model = loaded.graph_model
     given = _fingerprint(model)
-    choices = Choices(enforcement.demands, Backend.NATIVE, certified=enforcement.certified)
+    choices = Choices(enforcement.demands, enforcement.backend, certified=enforcement.certified)
     recorded = recorded_waivers(model.metadata_props)
     try:
         restore(model, enforcement)

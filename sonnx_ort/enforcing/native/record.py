@@ -16,8 +16,8 @@ import onnx_ir as ir
 
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.traversal import every_node, subgraphs_of
-from sonnx_ort.options import Enforcement, choose_demands
-from sonnx_ort.profile.operator import STANDARD_DOMAIN
+from sonnx_ort.options import Backend, Enforcement, choose_demands
+from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
 ENFORCED = "sonnx_ort.enforced"
 """The key in a model's metadata for how the model was enforced."""
@@ -35,7 +35,7 @@ def write_enforcement(model: ir.Model, enforcement: Enforcement) -> None:
     """Write into a model's metadata how it is enforced."""
     model.metadata_props[ENFORCED] = json.dumps(
         {
-            "backend": "native",
+            "backend": enforcement.backend.value,
             "edition": enforcement.demands.edition.value,
             "broadcast": enforcement.demands.broadcasting.value,
             "operators": sorted(enforcement.demands.operators),
@@ -50,7 +50,10 @@ def read_enforcement(properties: Mapping[str, str]) -> Enforcement | None:
     try:
         entries = json.loads(properties[ENFORCED])
         demands = choose_demands(entries["edition"], entries["broadcast"], entries["operators"])
-        return Enforcement(demands, int(entries["opset"]), "certified" in entries)
+        backend = Backend(entries["backend"])
+        if backend is Backend.PYTHON:
+            return None
+        return Enforcement(demands, int(entries["opset"]), "certified" in entries, backend)
     except (KeyError, TypeError, ValueError, RecursionError, SonnxError):
         return None
 
@@ -173,6 +176,7 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
         else:
             _restore_node(nodes, original.node, original, values)
     model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
+    model.opset_imports.pop(COMPILED_DOMAIN, None)
     forget(model)
 
 

@@ -3,7 +3,7 @@
 They check proved rules in each run as well: they are the reference, and this check costs little.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import replace
 
 import onnx_ir as ir
@@ -53,6 +53,7 @@ from sonnx_ort.obligations.finite import FiniteValue
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.obligations.targets import parameter_texts
 from sonnx_ort.options import Enforcement
+from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Status
@@ -112,6 +113,11 @@ class PythonBackend(EnforcingBackend):
         """The operators of added nodes that read what the replaced nodes read."""
         del nodes
         return _READING_OPERANDS
+
+    @staticmethod
+    def replaced() -> Collection[str]:
+        """The operators that a run checks."""
+        return [name for name, operator in OPERATORS.items() if operator.checked_in_runs]
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Return all nodes unchanged: proved rules are checked in a run as well."""

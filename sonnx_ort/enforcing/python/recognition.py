@@ -13,11 +13,12 @@ from sonnx_ort.custom_ops.inspection import Inspection, omitted
 from sonnx_ort.custom_ops.kernel import CustomOperator
 from sonnx_ort.errors import InvalidModel, SonnxError
 from sonnx_ort.knowledge.declarations import constant_tensor
+from sonnx_ort.loading.traversal import every_node
 from sonnx_ort.obligations.targets import EnforcedNode, nodes_with_paths, parameter_texts
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.finite import FINITE, computing_operator
-from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN, Operator
+from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN, STANDARD_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import VERSION, Rule, Subject
 
@@ -50,6 +51,20 @@ def recognize_enforced_nodes(model: ir.Model, edition: Edition) -> tuple[Enforce
         for node, path in nodes_with_paths(model)
         if node.domain == DOMAIN and node.op_type != BROADCAST.name
     )
+
+
+def require_no_compiled_nodes(model: ir.Model) -> None:
+    """Reject compiled operators in a model that the compiled backend did not make, or not so.
+
+    Raises:
+        InvalidModel: There is one.
+    """
+    for node in every_node(model.graph):
+        if node.domain == COMPILED_DOMAIN:
+            raise InvalidModel(
+                f"node '{node.name}' is in the domain '{COMPILED_DOMAIN}', but `rewrite` did not "
+                "make this model as it is: rewrite the original model again"
+            )
 
 
 def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:

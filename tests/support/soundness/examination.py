@@ -103,7 +103,7 @@ def _bits(array: Array | None) -> object:
     return array.dtype, array.shape, array.tobytes()
 
 
-BACKENDS = ("python", "native")
+BACKENDS = ("python", "native", "compiled")
 
 _LOWER_LEVELS = [level for level in LEVELS if level != "all"]
 """Our own sessions are at the highest level, plain ones at these."""
@@ -287,9 +287,10 @@ def _examine_run(  # noqa: PLR0917 - what is looked at, and where it is counted
         )
         tally[f"{where}: {what}"] += 1
     if len(outcomes) == len(BACKENDS):
-        pair = [outcomes[backend] for backend in BACKENDS]
-        if not any(refused_for_its_shapes(outcome, lies=trial.lies) for outcome in pair):
-            assert_alike(*pair, uncertain=evaluation.uncertain)
+        reference, *others = (outcomes[backend] for backend in BACKENDS)
+        if not any(refused_for_its_shapes(o, lies=trial.lies) for o in (reference, *others)):
+            for other in others:
+                assert_alike(reference, other, uncertain=evaluation.uncertain)
 
 
 def _judge_run(

@@ -1,0 +1,96 @@
+"""The table of the compiled kernels: their operators, types and rules, from the profile, as C++.
+
+`scripts/compiled_operators.py` writes it to `operators.inc`. The library says of which table it was
+made, so that one of another profile is refused.
+"""
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+
+from sonnx_ort.custom_ops.compiled.catalog import (
+    COMPILED_OPERATORS,
+    CheckedRule,
+    CompiledOperator,
+)
+from sonnx_ort.profile.broadcast import E1
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.options import Edition
+from sonnx_ort.profile.rule import Rule
+
+_TYPES = {
+    ElementType.FLOAT16: "Float16",
+    ElementType.BFLOAT16: "Bfloat16",
+    ElementType.FLOAT: "float",
+    ElementType.DOUBLE: "double",
+    ElementType.BOOL: "Bool",
+}
+"""The C++ types; those of integers are their names with `_t`."""
+
+
+def table() -> str:
+    """The text of `operators.inc`."""
+    lines = "".join(f"{line}\n" for line in _lines())
+    return f'{lines}\nconst char table_digest[] = "{table_digest()}";\n'
+
+
+@functools.cache
+def table_digest() -> str:
+    """The SHA-256 of the table without this digest."""
+    return hashlib.sha256("\n".join(_lines()).encode()).hexdigest()
+
+
+def _lines() -> Iterator[str]:
+    yield "// Written by scripts/compiled_operators.py from the profile; do not edit."
+    yield "const Rule& broadcast_rule() {"
+    yield f"  static const Rule rule{_rule(E1)};"
+    yield "  return rule;"
+    yield "}"
+    yield ""
+    yield "std::vector<Operator> all_operators() {"
+    yield "  std::vector<Operator> all;"
+    for compiled in COMPILED_OPERATORS.values():
+        for family in sorted(compiled.operator.families):
+            yield from _family(compiled, family)
+    yield "  return all;"
+    yield "}"
+
+
+def _family(compiled: CompiledOperator, family: Family) -> Iterator[str]:
+    operator = compiled.operator
+    types = ", ".join(_type(kind) for kind in compiled.types if kind.family is family)
+    result = "T" if operator.result_type is None else _type(ElementType(operator.result_type))
+    operands = ", ".join(f'"{name}"' for name in operator.operands)
+    yield f"  for_types<{types}>([&](auto type) {{"
+    yield "    using T = typename decltype(type)::Element;"
+    yield (
+        f'    all.push_back(make<T, {result}>("{compiled.name}", "{operator.name}", '
+        f"{{{operands}}}, {{"
+    )
+    for edition in Edition:
+        yield from _contract(compiled, edition, compiled.rules[edition][family], result)
+    yield "    }));"
+    yield "  });"
+
+
+def _contract(
+    compiled: CompiledOperator, edition: Edition, rules: Sequence[CheckedRule], result: str
+) -> Iterator[str]:
+    yield f'      {{"{edition.value}", {{'
+    for checked in rules:
+        if checked.breakable:
+            yield f"        {_rule(checked.rule, checked)},"
+    checks = [each.check for each in rules if each.check is not None]
+    yield f"      }}, loops<{', '.join([compiled.operator.name, 'T', result, *checks])}>()}},"
+
+
+def _rule(rule: Rule, checked: CheckedRule | None = None) -> str:
+    texts = [rule.id, rule.sentence, "" if checked is None else checked.finding]
+    check = None if checked is None else checked.check
+    broken = "nullptr" if check is None else f"broken<{check}, T>"
+    return f"{{{', '.join(json.dumps(text) for text in texts)}, {broken}}}"
+
+
+def _type(kind: ElementType) -> str:
+    return _TYPES.get(kind, f"{kind.value}_t")

@@ -1,0 +1,1 @@
+"""The backend of the compiled kernels."""

@@ -1,0 +1,187 @@
+"""The compiled backend: which nodes it replaces, and that nobody else makes such a model."""
+
+import datetime as dt
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+import pytest
+
+import sonnx_ort
+from sonnx_ort import Waiver
+from support.graphs import parse
+
+OPEN = "(float[n] a, float[m] b)"
+
+NODES = {
+    "an open Div": (f"{OPEN} => (float[k] c) {{ c = Div(a, b) }}", {}, ["CheckedDiv"]),
+    "a proved Sub": ("(float[3] a) => (float[3] c) { c = Sub(a, a) }", {}, ["CheckedSub"]),
+    "a Div that broadcasts": (
+        f"{OPEN} => (float[k] c) {{ c = Div(a, b) }}",
+        {"broadcast": "explicit"},
+        ["CheckedDiv"],
+    ),
+    "a Div of bfloat16": (
+        "(bfloat16[n] a, bfloat16[m] b) => (bfloat16[k] c) { c = Div(a, b) }",
+        {},
+        ["CheckedDiv"],
+    ),
+    "a Sub in float16 that needs no check": (
+        "(float16[n] a) => (float16[n] c) { c = Sub(a, a) }",
+        {},
+        ["CheckedSub"],
+    ),
+    "constants alone": (
+        (
+            "(float[2] a) => (float[2] c) <float[2] x = {1, 2}, float[2] y = {3, 4}> "
+            "{ z = Div(x, y)\n c = Mul(z, a) }"
+        ),
+        {},
+        ["Div", "Mul"],
+    ),
+    "an operator without a rule that runs decide": (
+        "(float[n] a) => (float[n] c) { c = Sqrt(a) }",
+        {"operators": "elementwise"},
+        ["Sqrt"],
+    ),
+    "an operator without a kernel": (
+        f"{OPEN} => (float[k] c) {{ c = PRelu(a, b) }}",
+        {"operators": "elementwise"},
+        ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "PRelu"],
+    ),
+    "another operator": (f"{OPEN} => (float[k] c) {{ c = Add(a, b) }}", {}, ["Add"]),
+    "broadcasting of version 6": (
+        "(float[2,3] a, float[3] b) => (float[2,3] c) { c = Div<broadcast=1>(a, b) }",
+        {"broadcast": "explicit", "opset": 6},
+        ["Constant", "Expand", "Div"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "options", "expected"), NODES.values(), ids=NODES.keys())
+def test_node_is_replaced_where_there_is_a_kernel(text, options, expected):
+    opset = options.get("opset", 17)
+    choices = {name: choice for name, choice in options.items() if name != "opset"}
+    made = sonnx_ort.rewrite(parse(text, opset=opset), backend="compiled", **choices)
+    assert [node.op_type for node in made.graph.node] == expected
+    domains = {node.domain for node in made.graph.node if node.op_type.startswith("Checked")}
+    imported = {entry.domain for entry in made.opset_import}
+    assert domains <= {"sonnx.compiled"}
+    assert ("sonnx.compiled" in imported) == bool(domains)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"), [case[:2] for case in NODES.values()], ids=NODES.keys()
+)
+def test_rewritten_model_is_recognized(text, options):
+    opset = options.get("opset", 17)
+    choices = {name: choice for name, choice in options.items() if name != "opset"}
+    original = parse(text, opset=opset)
+    made = sonnx_ort.rewrite(original, backend="compiled", **choices)
+    assert sonnx_ort.rewrite(made, backend="python", **choices) == made
+    ids = [(o.node, o.rule.id) for o in sonnx_ort.check(made, **choices).obligations]
+    assert ids == [(o.node, o.rule.id) for o in sonnx_ort.check(original, **choices).obligations]
+
+
+def attributes(node: onnx.NodeProto) -> dict[str, str]:
+    return {each.name: each.s.decode() for each in node.attribute}
+
+
+def test_kernel_that_broadcasts_knows_the_names_of_its_operands():
+    model = parse(f"{OPEN} => (float[k] c) {{ [ratio] c = Div(a, b) }}")
+    (node,) = sonnx_ort.rewrite(model, backend="compiled", broadcast="explicit").graph.node
+    assert node.name == "ratio"
+    assert attributes(node) == {
+        "node": "ratio",
+        "edition": "typed",
+        "expanded": "both",
+        "first": "a",
+        "second": "b",
+    }
+
+
+def test_waived_node_is_left_to_guards():
+    model = parse("(float[2,3] a, float[3] b) => (float[2,3] c) { [ratio] c = Div(a, b) }")
+    waiver = Waiver("Div.float.R1", "ratio", "measured", "the team", dt.date.max)
+    made = sonnx_ort.rewrite(model, backend="compiled", waivers=[waiver])
+    assert "Div" in [node.op_type for node in made.graph.node]
+
+
+def changed(made: onnx.ModelProto, change: str) -> onnx.ModelProto:
+    node = made.graph.node[0]
+    match change:
+        case "edition":
+            next(each for each in node.attribute if each.name == "edition").s = b"preliminary"
+        case "operands":
+            node.input[1] = node.input[0]
+        case "operator":
+            node.op_type = "CheckedSub"
+        case "broadcasting":
+            node.attribute.extend(
+                onnx.helper.make_attribute(name, name) for name in ("first", "second")
+            )
+        case "record":
+            del made.metadata_props[:]
+    return made
+
+
+@pytest.mark.parametrize("change", ["edition", "operands", "operator", "broadcasting", "record"])
+def test_imitation_is_refused(change):
+    model = parse(f"{OPEN} => (float[k] c) {{ [ratio] c = Div(a, b) }}")
+    made = changed(sonnx_ort.rewrite(model, backend="compiled"), change)
+    with pytest.raises(sonnx_ort.InvalidModel) as caught:
+        sonnx_ort.check(made)
+    assert str(caught.value) == (
+        "node 'ratio' is in the domain 'sonnx.compiled', but `rewrite` did not make this model as "
+        "it is: rewrite the original model again"
+    )
+
+
+SHAPES: Sequence[tuple[tuple[int, ...], tuple[int, ...]]] = (
+    ((2, 3), (2, 3)),
+    ((2, 3), (3,)),
+    ((2, 1), (1, 3)),
+    ((4, 1, 3), (2, 1)),
+    ((), (3,)),
+    ((2, 3), (2, 4)),
+    ((0,), (1,)),
+    ((2, 3), (4, 2, 3)),
+)
+
+
+@pytest.mark.parametrize("broadcast", ["reject", "explicit"])
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+def test_outcome_is_that_of_the_python_backend(shapes, broadcast):
+    one, other = (
+        ", ".join(f"{name}{axis}" for axis in range(len(shape)))
+        for name, shape in zip("nm", shapes, strict=True)
+    )
+    model = parse(f"(int32[{one}] a, int32[{other}] b) => (int32[] c) {{ [ratio] c = Div(a, b) }}")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    random = np.random.default_rng(0)
+    feeds = {
+        n: random.integers(1, 9, s).astype(np.int32) for n, s in zip("ab", shapes, strict=True)
+    }
+
+    def outcome(backend):
+        try:
+            session = sonnx_ort.InferenceSession(model, backend=backend, broadcast=broadcast)
+            (result,) = session.run(None, feeds)
+        except sonnx_ort.SonnxError as error:
+            return str(error), getattr(error, "shapes", None)
+        return result.shape, result.tolist()
+
+    assert outcome("compiled") == outcome("python")
+
+
+def test_name_of_a_node_cannot_say_what_no_kernel_says():
+    said = (
+        "x' Status Message: SONNX: Div 'other' breaks Div.int.C1: a zero divisor: A[0] = 1, "
+        "B[0] = 0; shapes A (1,), B (1,). The rule: No element of B is zero."
+    )
+    model = parse("(int64[n] a, int64[m] s) => (int64[k] c) { c = Reshape(a, s) }")
+    model.graph.node[0].name = said
+    session = sonnx_ort.InferenceSession(model, backend="compiled")
+    with pytest.raises(Exception, match="Reshape") as caught:
+        session.run(None, {"a": np.arange(3), "s": np.array([2, 2])})
+    assert not isinstance(caught.value, sonnx_ort.ContractViolation)

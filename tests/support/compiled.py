@@ -1,0 +1,133 @@
+"""Runs all compiled kernels of a library: `python -m support.compiled LIBRARY`.
+
+It prints a digest of what they give and say, which is the same for every build of them. It runs in
+a process of its own, which a faulty kernel can end.
+"""
+
+import hashlib
+import itertools
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime as ort
+from onnx import helper
+
+from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, CompiledOperator
+from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.operator import COMPILED_DOMAIN
+from sonnx_ort.profile.options import Edition
+from support.ort_values import run
+from support.values import special_values
+
+SOURCES = Path(__file__).resolve().parents[2] / "custom_ops/compiled"
+
+SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+    ((), ()),
+    ((0, 3), (0, 3)),
+    ((7,), (7,)),
+    ((3, 1, 5), (4, 1)),
+    ((5,), (1, 2, 1)),
+    ((2, 300), (300,)),
+    ((300, 2), (300, 1)),
+    ((33000, 3), (33000, 3)),
+    ((100000,), (1,)),
+    ((1,), (100000,)),
+    ((3, 20000), (3, 1)),
+    ((2, 2), (3,)),
+    ((0,), (1,)),
+)
+"""Shapes of two operands: equal ones, such that are broadcast, and two that are not."""
+
+
+BROADCASTING = {"expanded": "both", "first": "a", "second": "b"}
+"""The attributes of a kernel that broadcasts both operands."""
+
+
+def compile_kernels(library: Path, *options: str, compiler: str = "g++") -> None:
+    """Compile the kernels, with all warnings as errors.
+
+    Raises:
+        CalledProcessError: The compiler refuses; its messages are the output.
+    """
+    command = [compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]
+    command += ["-fvisibility=hidden", "-shared", "-fPIC", *options]
+    command += [str(SOURCES / "kernels.cc"), "-o", str(library)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def session_of(
+    library: str, compiled: CompiledOperator, element_type: ElementType, attributes: dict[str, str]
+) -> ort.InferenceSession:
+    """Start a session on a model of one compiled operator, with two threads."""
+    operator = compiled.operator
+    given = helper.np_dtype_to_tensor_dtype(element_type.dtype)
+    result = onnx.TensorProto.BOOL if operator.result_type else given
+    node = helper.make_node(
+        compiled.name, operator.operands, ["result"], domain=COMPILED_DOMAIN, **attributes
+    )
+    operands = [helper.make_tensor_value_info(name, given, None) for name in operator.operands]
+    results = [helper.make_tensor_value_info("result", result, None)]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(COMPILED_DOMAIN, 1)]
+    model = helper.make_model(
+        helper.make_graph([node], "trial", operands, results), opset_imports=opsets, ir_version=9
+    )
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 2
+    options.register_custom_ops_library(library)
+    return ort.InferenceSession(model.SerializeToString(), options)
+
+
+def outcomes(library: str) -> Iterator[bytes]:
+    """What every kernel gives or says, for operands of each pair of shapes."""
+    for compiled in COMPILED_OPERATORS.values():
+        names = compiled.operator.operands
+        attributes = {"node": "tried"} | (BROADCASTING if len(names) == 2 else {})
+        for element_type, edition in itertools.product(compiled.types, Edition):
+            session = session_of(
+                library, compiled, element_type, {**attributes, "edition": edition.value}
+            )
+            for shapes in SHAPES if len(names) == 2 else SHAPES[:3]:
+                yield _outcome(session, names, [_elements(element_type, s) for s in shapes])
+
+
+def _outcome(
+    session: ort.InferenceSession, names: Sequence[str], operands: Sequence[npt.NDArray[np.generic]]
+) -> bytes:
+    try:
+        (result,) = run(session, dict(zip(names, operands, strict=False)))
+    except Exception as error:  # noqa: BLE001 - what a kernel says is what it gives
+        return str(error).encode()
+    assert result is not None
+    if result.dtype.kind in "fV":
+        # Which NaN it is depends on the instructions.
+        result[np.isnan(result.astype(np.float64))] = np.nan
+    return str(result.shape).encode() + result.tobytes()
+
+
+def _elements(element_type: ElementType, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:
+    """Special values, and numbers at random; of many integers none that breaks a rule of Div."""
+    count = int(np.prod(shape, dtype=np.int64))
+    random = np.random.default_rng(count)
+    dtype = element_type.dtype
+    bits = random.integers(0, 1 << 8 * dtype.itemsize, count, np.uint64, endpoint=False)
+    elements = bits.astype(f"u{dtype.itemsize}").view(dtype)
+    if element_type.family is Family.BOOLEAN:
+        elements = bits % 2 == 0
+    edges = special_values(element_type)
+    elements[: len(edges)] = edges[:count]
+    if element_type.family is Family.INTEGER and count > len(edges):
+        elements[(elements == 0) | (elements == edges[0])] = 7
+    return elements.reshape(shape)
+
+
+if __name__ == "__main__":
+    whole = hashlib.sha256()
+    for outcome in outcomes(sys.argv[1]):
+        whole.update(outcome)
+    sys.stdout.write(f"{whole.hexdigest()}\n")
