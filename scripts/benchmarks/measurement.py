@@ -11,6 +11,7 @@ from benchmarks.turns import Run, Spread, Turn, difference_of, ratio_of, seconds
 from benchmarks.workload import Setting, make_feeds
 
 ONNXRUNTIME = "onnxruntime"
+COMPILED = "compiled"
 NATIVE = "native"
 PYTHON = "python"
 PLAIN = "plain"
@@ -37,6 +38,7 @@ class Subject:
 
 SUBJECTS: Mapping[str, Subject] = {
     ONNXRUNTIME: Subject("ONNX Runtime"),
+    COMPILED: Subject("compiled", backend="compiled"),
     NATIVE: Subject("native", backend="native"),
     "session": Subject("InferenceSession", backend="native"),
     PYTHON: Subject("python", backend="python"),

@@ -22,13 +22,14 @@ from benchmarks.turns import apart
 from benchmarks.workload import CHAIN_ELEMENTS, CHAIN_NODES, ELEMENT_TYPES, ELEMENTS, Setting
 
 _EXPLANATION = """\
-Each line is measured in a process of its own, on one thread, in which the subjects take turns on
-the same model and inputs. Figures are minimum / median; ratios are that of the minimum times / the
-median of the ratios turn by turn. All are to ONNX Runtime on the model as it is, with its default
-options, but checkify is to jit. native and python are the rewritten model in a plain onnxruntime
-session, InferenceSession is that of sonnx_ort with the native backend, and the plain @onnx_op
-kernel returns a / b (integers: a // b) as it is. checkify has div_checks, which look for zero
-divisors alone, and its error is thrown; JAX knows the shapes when it compiles.
+Each line is measured in a process of its own, on one thread unless --threads says more, in which
+the subjects take turns on the same model and inputs. Figures are minimum / median; ratios are that
+of the minimum times / the median of the ratios turn by turn. All are to ONNX Runtime on the model
+as it is, with its default options, but checkify is to jit. compiled, native and python are the
+rewritten model in a plain onnxruntime session, InferenceSession is that of sonnx_ort with the
+native backend, and the plain @onnx_op kernel returns a / b (integers: a // b) as it is. checkify
+has div_checks, which look for zero divisors alone, and its error is thrown; JAX knows the shapes
+when it compiles.
 Data: dividends are random, divisors are random and never zero, of both signs or positive. Each
 input has a dimension with a symbol of its own, so that equal shapes and, for integers, zero
 divisors and smallest / -1 are looked for in the run. In a chain all elements are 1 and each node
@@ -60,13 +61,16 @@ def _measured(options: argparse.Namespace, subjects: Sequence[str]) -> Iterator[
     for element_type in options.types:
         print(f"\none Div, {element_type}: ratios", flush=True)
         for elements in options.elements:
-            setting = Setting(element_type, elements, positive=options.divisors == "positive")
+            positive = options.divisors == "positive"
+            setting = Setting(element_type, elements, positive=positive, threads=options.threads)
             measurement = apart(measure, setting, subjects, options.seconds)
             report.print_row(ratio_row(measurement), titles=elements == options.elements[0])
             yield measurement
     print(f"\nchain of {CHAIN_NODES} Div on {CHAIN_ELEMENTS} elements", flush=True)
     for index, (element_type, proved) in enumerate(itertools.product(options.types, (False, True))):
-        setting = Setting(element_type, CHAIN_ELEMENTS, CHAIN_NODES, proved)
+        setting = Setting(
+            element_type, CHAIN_ELEMENTS, CHAIN_NODES, proved, threads=options.threads
+        )
         measurement = apart(measure, setting, subjects, options.seconds)
         report.print_row(chain_row(measurement), titles=index == 0)
         yield measurement
@@ -158,6 +162,9 @@ def _parser() -> argparse.ArgumentParser:
         choices=("both", "positive"),
         default="both",
         help="the signs of the divisors of a single Div (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--threads", type=int, default=1, help="threads of a run (default: %(default)s)"
     )
     parser.add_argument(
         "--json", type=report.new_file, metavar="FILE", help="write the figures to FILE"

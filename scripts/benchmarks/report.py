@@ -47,7 +47,7 @@ def make_parser(
         parser.add_argument(
             "--backend",
             choices=BACKENDS,
-            default=BACKENDS[-1],
+            default=Backend.NATIVE.value,
             help="what enforces the rules in the rewritten model (default: %(default)s)",
         )
     if markdown:

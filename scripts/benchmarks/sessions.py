@@ -26,15 +26,16 @@ Array = npt.NDArray[Any]
 
 def start_onnxruntime(setting: Setting, feeds: Feeds) -> Run:
     """The model as it is, in ONNX Runtime."""
-    return _run_of(make_model(setting), _options(), feeds)
+    return _run_of(make_model(setting), _options(setting), feeds)
 
 
 def start_rewritten(setting: Setting, feeds: Feeds, backend: str) -> Run:
     """The model rewritten with a backend, in ONNX Runtime."""
     model = rewrite(make_model(setting).SerializeToString(), backend=backend)
-    return _run_of(model, register(_options()), feeds)
+    return _run_of(model, register(_options(setting), backend=backend), feeds)
 
 
+start_compiled = partial(start_rewritten, backend="compiled")
 start_native = partial(start_rewritten, backend="native")
 start_python = partial(start_rewritten, backend="python")
 
@@ -42,7 +43,7 @@ start_python = partial(start_rewritten, backend="python")
 def start_session(setting: Setting, feeds: Feeds) -> Run:
     """The model in `sonnx_ort.InferenceSession` with the native backend."""
     session = InferenceSession(
-        make_model(setting), _options(), backend="native", providers=_PROVIDERS
+        make_model(setting), _options(setting), backend="native", providers=_PROVIDERS
     )
     return partial(session.run, None, feeds)
 
@@ -53,7 +54,7 @@ def start_plain(setting: Setting, feeds: Feeds) -> Run:
     model.opset_import.append(onnx.helper.make_opsetid(_PLAIN_DOMAIN, 1))
     for node in model.graph.node:
         node.domain = _PLAIN_DOMAIN
-    options = _options()
+    options = _options(setting)
     options.register_custom_ops_library(LIBRARY_PATH)
     return _run_of(model, options, feeds)
 
@@ -90,14 +91,14 @@ def _run_of(model: onnx.ModelProto, options: onnxruntime.SessionOptions, feeds: 
     return partial(session.run, None, feeds)
 
 
-def _options() -> onnxruntime.SessionOptions:
+def _options(setting: Setting) -> onnxruntime.SessionOptions:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = setting.threads
     return options
 
 
 def _in_jax(setting: Setting, feeds: Feeds) -> tuple[Any, list[Any]]:
-    os.environ["NPROC"] = "1"  # XLA reads it with the first array
+    os.environ["NPROC"] = str(setting.threads)  # XLA reads it with the first array
     import jax  # noqa: PLC0415 - it may be missing
 
     configuration: Any = jax.config

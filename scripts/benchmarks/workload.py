@@ -31,7 +31,7 @@ class Setting:
     """What a model is: the dtype and size of its operands, and how many Div nodes it has in a row.
 
     `proved`: the model itself shows that every rule is kept. `positive`: the divisors of a single
-    Div are positive, not of both signs.
+    Div are positive, not of both signs. `threads`: on how many it runs.
     """
 
     element_type: str
@@ -39,6 +39,7 @@ class Setting:
     nodes: int = 1
     proved: bool = False
     positive: bool = False
+    threads: int = 1
 
     @property
     def divisors(self) -> Sequence[str]:

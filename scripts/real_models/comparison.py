@@ -17,7 +17,7 @@ import onnx
 import onnxruntime
 
 from real_models.feeds import Trial, make_feeds
-from sonnx_ort import Waiver, check, register, rewrite
+from sonnx_ort import Backend, Waiver, check, register, rewrite
 from sonnx_ort.options import DEFAULT
 
 _PATIENCE = 300.0
@@ -79,7 +79,7 @@ def start_session(
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if backend or enforcing:
-        register(options)
+        register(options, backend=backend or Backend.NATIVE)
     model: Path | bytes = path
     if backend:
         model = rewritten(path, backend, operators).SerializeToString()

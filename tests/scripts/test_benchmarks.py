@@ -154,6 +154,7 @@ def test_record_holds_each_subject_with_its_baseline():
         "nodes": 1,
         "proved": False,
         "positive": False,
+        "threads": 1,
         "turns": 3,
         "seconds": {"minimum": pytest.approx(15e-6), "median": pytest.approx(24e-6)},
         "baseline": "onnxruntime",
