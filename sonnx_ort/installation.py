@@ -18,7 +18,9 @@ import onnxruntime
 
 from sonnx_ort import models, versions
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
+from sonnx_ort.custom_ops.compiled.library import LIBRARY, kernels_library
 from sonnx_ort.demonstration import run_case
+from sonnx_ort.errors import SonnxError
 from sonnx_ort.evidence.record import PACKAGES
 from sonnx_ort.options import Backend
 from sonnx_ort.profile.rule import release_numbers
@@ -105,6 +107,10 @@ def self_check() -> SelfCheck:
     checks = [_version(package, found[package]) for package in versions.TRIED]
     with IsolatedRuns() as runs:
         for backend in Backend:
+            missing = _missing_kernels(backend)
+            if missing is not None:
+                checks.append(missing)
+                continue
             checks.append(_optimizers(f"optimizers, {backend} backend", runs, backend))
             checks.append(_cases(f"bundled models, {backend} backend", runs, backend))
     checks.append(_installed_files())
@@ -141,6 +147,18 @@ def _processor_flags() -> Iterator[str]:
     if _PROCESSOR.is_file():
         words = set(_PROCESSOR.read_text(encoding="utf-8", errors="replace").split())
         yield from (flag for flag in _FLAGS if flag in words)
+
+
+def _missing_kernels(backend: Backend) -> Check | None:
+    """That a backend's kernels are not there, or not usable; None if they are."""
+    if backend is not Backend.COMPILED:
+        return None
+    try:
+        kernels_library()
+    except SonnxError as error:
+        outcome = Outcome.FAILED if LIBRARY.is_file() else Outcome.NOT_CHECKED
+        return Check(f"{backend} backend", outcome, str(error))
+    return None
 
 
 def _optimizers(name: str, runs: IsolatedRuns, backend: Backend) -> Check:

@@ -14,6 +14,7 @@ from rich.text import Text
 from sonnx_ort import models
 from sonnx_ort.cli.options import BackendOption, ExitStatus, examples, subcommand
 from sonnx_ort.cli.scenes import Played, play
+from sonnx_ort.custom_ops.compiled.library import kernels_library
 from sonnx_ort.demonstration import Row, demonstrate
 from sonnx_ort.models import Approximation, Classification, Outputs, Rejection, RunViolation
 from sonnx_ort.options import Backend
@@ -47,6 +48,8 @@ def demo(
     Runs bundled models with and without the profile, and compares the results with the expected
     ones.
     """
+    if backend is Backend.COMPILED:
+        kernels_library()
     for number, played in enumerate(play(backend), start=1):
         typer.echo("\n".join([*_scene(number, played), ""]))
     rows = list(demonstrate(backend))

@@ -16,6 +16,7 @@ from checks import unpack_wheel
 import sonnx_ort
 from sonnx_ort import installation, models, versions
 from sonnx_ort.comparing.isolated_run import Failed, IsolatedRuns
+from sonnx_ort.custom_ops.compiled import library as compiled_library
 from sonnx_ort.installation import Check, Outcome, SelfCheck
 from sonnx_ort.models import Example, Outputs
 from sonnx_ort.options import Backend
@@ -197,6 +198,32 @@ def record_of(folder: Path) -> Distribution:
     (folder / "it.dist-info").mkdir()
     (folder / "it.dist-info" / "RECORD").write_text("\n".join(rows), encoding="utf-8")
     return PathDistribution(folder / "it.dist-info")
+
+
+@pytest.mark.parametrize(
+    ("library", "outcome", "detail"),
+    [
+        (None, Outcome.NOT_CHECKED, "the compiled kernels are not there"),
+        (b"of another profile", Outcome.FAILED, "were not made of the rules of this sonnx_ort"),
+    ],
+    ids=["no library", "another library"],
+)
+def test_compiled_kernels_are_looked_at_first(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    library: bytes | None,
+    outcome: Outcome,
+    detail: str,
+) -> None:
+    path = tmp_path / "kernels.so"
+    if library is not None:
+        path.write_bytes(library)
+    for module in (compiled_library, installation):
+        monkeypatch.setattr(module, "LIBRARY", path)
+    found = installation._missing_kernels(Backend.COMPILED)
+    assert found is not None
+    assert (found.name, found.outcome) == ("compiled backend", outcome)
+    assert detail in found.detail
 
 
 @pytest.fixture
