@@ -15,6 +15,7 @@ WITH_BLOCKS = [page for page in PAGES if any(blocks(page))]
 REASONS = {
     "it installs packages",
     "it measures times",
+    "it prints a path of the machine",
     "it needs a GPU",
     *(f"see examples/{script.name}" for script in (REPOSITORY / "examples").glob("*.py")),
 }
