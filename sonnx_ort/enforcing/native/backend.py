@@ -23,6 +23,7 @@ from sonnx_ort.enforcing.native.guard import GuardedNode, Operands
 from sonnx_ort.enforcing.native.inputs import prepare_inputs
 from sonnx_ort.enforcing.native.layout_guards import has_equal_ranks
 from sonnx_ort.enforcing.native.record import GroupRecorder, Original, write_enforcement
+from sonnx_ort.enforcing.native.shared_broadcasts import find_shared_broadcasts, share_broadcasts
 from sonnx_ort.enforcing.nodes import (
     ADDED_OPERATORS,
     StandardNodes,
@@ -79,6 +80,7 @@ class NativeBackend(EnforcingBackend):
         """Prepare a model, and write into its metadata how it is enforced."""
         super().__init__(model, enforcement)
         self._recorder = GroupRecorder()
+        self._expanded: Container[ir.Node] = ()
         for domain in OWN_DOMAINS:
             model.opset_imports.pop(domain, None)
         write_enforcement(model, enforcement)
@@ -116,12 +118,15 @@ class NativeBackend(EnforcingBackend):
         return ADDED_OPERATORS.difference(unused)
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
-        """Guard graph inputs if that decides the shapes of several nodes.
+        """Guard graph inputs, and expand operands, if that decides the shapes of several nodes.
 
         Returns:
             The nodes with the obligations that are still to be enforced.
         """
-        return prepare_inputs(self._model, examination, self._names, self._recorder)
+        nodes = prepare_inputs(self._model, examination, self._names, self._recorder)
+        shared = find_shared_broadcasts(self._model, nodes)
+        self._expanded = share_broadcasts(shared, self.nodes, self.decisions(), self._recorder)
+        return nodes
 
     def replace(
         self,
@@ -186,12 +191,14 @@ class NativeBackend(EnforcingBackend):
         operands: Operands = target.inputs
         if carrier is not None:
             operands = converted_operands(nodes, target, operands, carrier)
-        if examined.broadcast is not None:
-            operands = expand_read_operands(nodes, examined, operands, self.decisions())
-        elif guards.any_in_front:
+        expanded = target.node in self._expanded
+        if examined.broadcast is None and guards.any_in_front:
             operands = hide_misinferred_shapes(nodes, operands, examined)
+        elif examined.broadcast is not None and not expanded:
+            operands = expand_read_operands(nodes, examined, operands, self.decisions())
         operands = Decision(node, guards).guard_operands(nodes, operands)
-        if not nodes.nodes and not guards.results:
+        # The shape of a result from expanded operands is declared anew, which has to be undone.
+        if not nodes.nodes and not guards.results and not expanded:
             return None
         result, *others = computed(nodes, examined, operands)
         for form in guards.results:

@@ -63,7 +63,8 @@ class Original:
     """What a group of nodes replaced.
 
     Attributes:
-        node: The node; None if the group guards inputs or outputs of a Scan's body.
+        node: The node; None if the group guards inputs or outputs of a Scan's body, or expands
+            operands of several nodes.
         undeclared: The outputs of the node that had no type.
         unshaped: The outputs that had no shape, or lost it by the enforcement.
         inputs: If there is no node: the name of each original value, and that of its replacement.
@@ -167,9 +168,8 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
         Exception: The metadata is invalid; the type depends on what is wrong with it.
     """
     found = [(nodes, Original.parse(nodes[-1].metadata_props[ORIGINAL])) for nodes in groups(model)]
-    # Nodes were recorded with guarded inputs, so the inputs are restored last; and before their
-    # outputs were renamed, so that these are restored first.
-    for nodes, original in sorted(found, key=_order):
+    # A group may read what earlier groups made, so the last one is restored first.
+    for nodes, original in sorted(found, key=_number, reverse=True):
         values = _values_of(nodes)
         if original.node is None:
             _restore_guarded(nodes, original, values)
@@ -180,11 +180,8 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
     forget(model)
 
 
-def _order(group: tuple[Sequence[ir.Node], Original]) -> int:
-    _, original = group
-    if original.renamed:
-        return 0
-    return 2 if original.node is None else 1
+def _number(group: tuple[Sequence[ir.Node], Original]) -> int:
+    return int(group[0][0].metadata_props[GROUP])
 
 
 def _values_of(nodes: Sequence[ir.Node]) -> dict[str, ir.Value]:
