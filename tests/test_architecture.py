@@ -83,6 +83,7 @@ BELOW: dict[str, set[str]] = {
     "demonstration": {"errors", "models", "obligations", "options", "runtime"},
     "installation": {
         "comparing",
+        "custom_ops",
         "demonstration",
         "errors",
         "evidence",

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from sonnx_ort.custom_ops.compiled.table import table_digest
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.versions import VERSION
 
 _SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
@@ -31,8 +30,8 @@ def kernels_library() -> Path:
         )
     if _table_of(LIBRARY) != table_digest():
         raise SonnxError(
-            f"the compiled kernels of '{LIBRARY}' were not made of the rules of this sonnx_ort "
-            f"{VERSION}; install sonnx_ort again"
+            f"the compiled kernels of '{LIBRARY}' were not made of the rules of this sonnx_ort; "
+            "install sonnx_ort again"
         )
     return LIBRARY
 
