@@ -21,6 +21,7 @@ from packaging.requirements import Requirement
 
 import sonnx_ort
 from sonnx_ort import models
+from sonnx_ort.custom_ops.compiled.library import LIBRARY
 from sonnx_ort.reporting.formats import ReportFormat
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,6 +127,15 @@ def test_release_waits_for_the_tests_with_each_python():
 
 def test_wheel_serves_every_python_of_its_platform(built):
     assert re.search(r"-py3-none-(?!any)\w+\.whl$", built.wheel.name)
+
+
+def test_wheel_that_is_made_without_a_compiler_has_no_kernels(tmp_path, monkeypatch):
+    for variable in ("CC", "CXX"):
+        monkeypatch.setenv(variable, str(tmp_path / "no compiler"))
+    made = contents(build_wheel(Path(sys.executable), ROOT, tmp_path))
+    kernels = f"sonnx_ort/custom_ops/compiled/{LIBRARY.name}"
+    assert kernels not in made
+    assert "sonnx_ort/custom_ops/compiled/library.py" in made
 
 
 def test_wheel_names_what_the_project_names(metadata):
