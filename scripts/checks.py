@@ -30,7 +30,10 @@ Many are made with the packages of the lock file alone.
 _CASES = 6
 """How many cases of each test run unless all is to be thorough."""
 
-_RESTING_ON_OTHERS = ("tests/soundness", "tests/upstream", "tests/end_to_end")
+_KERNELS = "tests/custom_ops/compiled"
+"""The tests of the compiled kernels, which rest on the interface of ONNX Runtime."""
+
+_RESTING_ON_OTHERS = ("tests/soundness", _KERNELS, "tests/upstream", "tests/end_to_end")
 """The tests that a newer release of another package is most likely to fail."""
 
 _ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
@@ -78,7 +81,7 @@ def choose_checks(
     naming = [a for a in pytest_arguments if not a.startswith("--junit-xml=")]
     cases = () if thorough or naming else ("--cases", str(_CASES))
     if environment.versions == "lowest":
-        return {"soundness, oldest packages": lambda: pytest(marked, "tests/soundness")}
+        return {"soundness, oldest packages": lambda: pytest(marked, "tests/soundness", _KERNELS)}
     if environment.versions == "newest":
         return {
             "newest packages": lambda: module("pip", "list", "--disable-pip-version-check"),

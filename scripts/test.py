@@ -5,12 +5,12 @@ ruff, mypy and pytest in it, with six cases of each test at most. Where Node.js 
 Runtime for Node.js is installed in tests/node first: some tests run models there, and where
 Chromium is too, some open the HTML report. With `--static` only ruff and mypy run, with
 `--thorough` all cases and the long tests too. With `--models` it tries models of packages from the
-registry instead, and with `--lowest` the soundness tests on the oldest supported packages, in an
-environment `.venv-lowest`. With `--newest` those run that rest on other packages' behaviour, on the
-newest there are, in an environment `.venv-newest`; with `--fresh` those of today. With `--python
-3.13` all this runs with another Python, in an environment of its own. With `--junit-xml FILE` the
-results of the tests are written to a file, from which scripts/qualification.py makes a page. Other
-arguments go to pytest, which then runs all cases.
+registry instead, and with `--lowest` the tests of soundness and of the compiled kernels on the
+oldest supported packages, in an environment `.venv-lowest`. With `--newest` those run that rest on
+other packages' behaviour, on the newest there are, in an environment `.venv-newest`; with `--fresh`
+those of today. With `--python 3.13` all this runs with another Python, in an environment of its
+own. With `--junit-xml FILE` the results of the tests are written to a file, from which
+scripts/qualification.py makes a page. Other arguments go to pytest, which then runs all cases.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def main() -> int:
         parser.add_argument(f"--{name}", action="store_true", help=what)
     versions = parser.add_mutually_exclusive_group()
     for name, what in (
-        ("lowest", "run the soundness tests on the oldest packages"),
+        ("lowest", "run the tests of soundness and kernels on the oldest packages"),
         ("newest", "run what rests on other packages on the newest ones"),
     ):
         versions.add_argument(

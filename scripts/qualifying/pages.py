@@ -224,7 +224,7 @@ runs all tests, with some cases of each. These options are for a qualification:
 | command | what it runs |
 | --- | --- |
 | `python3 scripts/test.py --fresh --thorough` | all cases and long tests, in a new environment |
-| `python3 scripts/test.py --lowest` | the tests of soundness with the oldest supported packages |
+| `python3 scripts/test.py --lowest` | the tests of soundness and kernels with the oldest packages |
 | `python3 scripts/test.py --python 3.13` | any of this with another Python |
 | `python3 scripts/test.py --models` | the tests of published models; needs a network |
 | `python3 scripts/test.py --junit-xml FILE` | any of this, and writes its results to a file |
