@@ -43,10 +43,10 @@ SONNX_INLINE uint32_t to_bits(float x) {
 /// 24 bits are at least 2p + 2 for the p bits of either. The conversions have no branches, so that
 /// compilers vectorize them.
 SONNX_INLINE float widened(Float16 x) {
-  const uint32_t magnitude = (uint32_t{x.bits} & 0x7fffu) << 13, sign = (uint32_t{x.bits} & 0x8000u) << 16;
+  const uint32_t bits = x.bits, magnitude = (bits & 0x7fffu) << 13, sign = (bits & 0x8000u) << 16;
   const float scaled = from_bits(magnitude) * 0x1p112f;  // exact, subnormal numbers too
   const uint32_t finite = to_bits(scaled), special = magnitude | 0x7f800000u;
-  return from_bits(((x.bits & 0x7c00u) == 0x7c00u ? special : finite) | sign);
+  return from_bits(((bits & 0x7c00u) == 0x7c00u ? special : finite) | sign);
 }
 
 SONNX_INLINE float widened(Bfloat16 x) { return from_bits(uint32_t{x.bits} << 16); }
@@ -126,12 +126,12 @@ SONNX_INLINE T square_root(T x) {
 }
 
 // What an operator computes of its first operand `a` and its second one `b`, both of type T.
-#define SONNX_FUNCTION(NAME, RESULT)                                    \
-  struct NAME {                                                         \
-    template <class T>                                                  \
+#define SONNX_FUNCTION(NAME, RESULT)                                          \
+  struct NAME {                                                               \
+    template <class T>                                                        \
     static SONNX_INLINE auto of([[maybe_unused]] T a, [[maybe_unused]] T b) { \
-      return RESULT;                                                    \
-    }                                                                   \
+      return RESULT;                                                          \
+    }                                                                         \
   };
 SONNX_FUNCTION(Abs, magnitude(a))
 SONNX_FUNCTION(Add, static_cast<T>(wrapping(a) + wrapping(b)))

@@ -119,8 +119,8 @@ struct Kernel {
     for (size_t i = 0; i < operand_count(); ++i) {
       shown += (i == 0 ? "" : ", ") + names[i] + " " + shapes[i].text();
     }
-    return status(std::string("SONNX: ") + of + " '" + node + "' breaks " + rule.id + ": " + reason +
-                  "; shapes " + shown + ". The rule: " + rule.sentence);
+    return status(std::string("SONNX: ") + of + " '" + node + "' breaks " + rule.id + ": " +
+                  reason + "; shapes " + shown + ". The rule: " + rule.sentence);
   }
 
   OrtStatus* violated(const Rule& rule, const std::string& reason,

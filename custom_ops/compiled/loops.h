@@ -4,7 +4,8 @@
 // An operand may lie where the result does; elements never depend on others.
 #undef SONNX_VECTORIZE
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed"  // some loops stay as they are, with the same results
+// Some loops stay as they are, with the same results.
+#pragma clang diagnostic ignored "-Wpass-failed"
 #define SONNX_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
 #define SONNX_VECTORIZE _Pragma("GCC ivdep")

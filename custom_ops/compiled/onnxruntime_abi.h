@@ -1,7 +1,8 @@
 // The part of ONNX Runtime's C interface that the kernels use, declared by its place.
 //
 // Source: onnxruntime_c_api.h of ONNX Runtime 1.21.0 (MIT licence), and of 1.24.1 for the last
-// entry; tables are only ever appended to. tests/custom_ops/compiled/test_abi.py compares the places with that header, where it is installed.
+// entry; tables are only ever appended to. tests/custom_ops/compiled/test_abi.py compares the
+// places with the real header, where it is installed.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,8 @@ struct OrtApi {
   OrtStatus*(SONNX_CALL* GetDimensionsCount)(const OrtTensorTypeAndShapeInfo*, size_t*);  // 61
   OrtStatus*(SONNX_CALL* GetDimensions)(const OrtTensorTypeAndShapeInfo*, int64_t*, size_t);
   Unused unused_63[2];
-  OrtStatus*(SONNX_CALL* GetTensorTypeAndShape)(const OrtValue*, OrtTensorTypeAndShapeInfo**);  // 65
+  OrtStatus*(SONNX_CALL* GetTensorTypeAndShape)(const OrtValue*,
+                                                OrtTensorTypeAndShapeInfo**);  // 65
   Unused unused_66[21];
   OrtStatus*(SONNX_CALL* KernelInfoGetAttribute_string)(const OrtKernelInfo*, const char*, char*,
                                                         size_t*);  // 87
