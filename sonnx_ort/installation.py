@@ -107,8 +107,7 @@ def self_check() -> SelfCheck:
     checks = [_version(package, found[package]) for package in versions.TRIED]
     with IsolatedRuns() as runs:
         for backend in Backend:
-            missing = _missing_kernels(backend)
-            if missing is not None:
+            if backend is Backend.COMPILED and (missing := _missing_kernels()) is not None:
                 checks.append(missing)
                 continue
             checks.append(_optimizers(f"optimizers, {backend} backend", runs, backend))
@@ -149,15 +148,13 @@ def _processor_flags() -> Iterator[str]:
         yield from (flag for flag in _FLAGS if flag in words)
 
 
-def _missing_kernels(backend: Backend) -> Check | None:
-    """That a backend's kernels are not there, or not usable; None if they are."""
-    if backend is not Backend.COMPILED:
-        return None
+def _missing_kernels() -> Check | None:
+    """That the compiled kernels are not there, or not usable; None if they are."""
     try:
         kernels_library()
     except SonnxError as error:
         outcome = Outcome.FAILED if LIBRARY.is_file() else Outcome.NOT_CHECKED
-        return Check(f"{backend} backend", outcome, str(error))
+        return Check(f"{Backend.COMPILED} backend", outcome, str(error))
     return None
 
 

@@ -8,8 +8,8 @@
     apply    the enforced model
 
 `check` stops behind `examine`, and tries what `conform` would mend. A step takes what the one
-before gives, and nothing else. A model that the native backend made is recognized while it is
-loaded, by examining what it was made from; that examination is the model's own.
+before gives, and nothing else. A model that the native or the compiled backend made is recognized
+while it is loaded, by examining what it was made from; that examination is the model's own.
 """
 
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ class Loaded:
         choices: What its user asks for.
         model: The model, with its canonical graph.
         enforced: The nodes that custom operators enforce already.
-        native: How the native backend enforces it; None if it does not.
+        native: How the native or the compiled backend enforces it; None if neither does.
     """
 
     choices: Choices
@@ -95,7 +95,7 @@ class Planned:
     Attributes:
         examined: The model.
         waivers: Those that have effect on it.
-        plan: What the backend has to do; None if the native backend has done it before.
+        plan: What the backend has to do; None if it was done before, which `loaded.native` says.
     """
 
     examined: Examined

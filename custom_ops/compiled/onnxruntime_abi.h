@@ -51,8 +51,7 @@ struct OrtApi {
   Unused unused_66[21];
   OrtStatus*(SONNX_CALL* KernelInfoGetAttribute_string)(const OrtKernelInfo*, const char*, char*,
                                                         size_t*);  // 87
-  OrtStatus*(SONNX_CALL* KernelContext_GetInputCount)(const OrtKernelContext*, size_t*);
-  Unused unused_89;
+  Unused unused_88[2];
   OrtStatus*(SONNX_CALL* KernelContext_GetInput)(const OrtKernelContext*, size_t,
                                                  const OrtValue**);  // 90
   OrtStatus*(SONNX_CALL* KernelContext_GetOutput)(OrtKernelContext*, size_t, const int64_t*, size_t,
@@ -90,10 +89,7 @@ struct OrtCustomOp {
   int(SONNX_CALL* GetInputCharacteristic)(const OrtCustomOp*, size_t);
   int(SONNX_CALL* GetOutputCharacteristic)(const OrtCustomOp*, size_t);
   int(SONNX_CALL* GetInputMemoryType)(const OrtCustomOp*, size_t);
-  int(SONNX_CALL* GetVariadicInputMinArity)(const OrtCustomOp*);
-  int(SONNX_CALL* GetVariadicInputHomogeneity)(const OrtCustomOp*);
-  int(SONNX_CALL* GetVariadicOutputMinArity)(const OrtCustomOp*);
-  int(SONNX_CALL* GetVariadicOutputHomogeneity)(const OrtCustomOp*);
+  Unused unused_variadic[4];
   OrtStatus*(SONNX_CALL* CreateKernelV2)(const OrtCustomOp*, const OrtApi*, const OrtKernelInfo*,
                                          void**);
   OrtStatus*(SONNX_CALL* KernelComputeV2)(void*, OrtKernelContext*);

@@ -1,4 +1,4 @@
-"""The base class of the two backends, which replace nodes of a model."""
+"""The base class of the backends, which replace nodes of a model."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Container, Mapping, Sequence

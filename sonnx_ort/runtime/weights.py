@@ -15,7 +15,7 @@ from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.external_data import LARGE, detached, external_tensors
 from sonnx_ort.loading.source import LARGEST, ModelSource, ReadModel, read
 from sonnx_ort.loading.traversal import all_nodes
-from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN
+from sonnx_ort.profile.operator import OWN_DOMAINS
 from sonnx_ort.runtime.session_options import WEIGHTS_FOLDER, attribute, locked, write_weights_apart
 
 _WRITTEN_WITHOUT = 1 << 30
@@ -251,7 +251,7 @@ def _is_large(tensor: onnx.TensorProto) -> bool:
     return bool(tensor.ByteSize() >= LARGE)
 
 
-_KNOWN_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft", DOMAIN, COMPILED_DOMAIN})
+_KNOWN_DOMAINS = OWN_DOMAINS | {"", "ai.onnx", "ai.onnx.ml", "com.microsoft"}
 """The domains of ONNX Runtime and of this package."""
 
 _SMALLEST_MODEL: bytes = helper.make_model(

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -58,11 +59,17 @@ NODES = {
 }
 
 
-@pytest.mark.parametrize(("text", "options", "expected"), NODES.values(), ids=NODES.keys())
-def test_node_is_replaced_where_there_is_a_kernel(text, options, expected):
+def read(text: str, options: dict[str, Any]) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """The model of a case, and its options of `rewrite`."""
     opset = options.get("opset", 17)
     choices = {name: choice for name, choice in options.items() if name != "opset"}
-    made = sonnx_ort.rewrite(parse(text, opset=opset), backend="compiled", **choices)
+    return parse(text, opset=opset), choices
+
+
+@pytest.mark.parametrize(("text", "options", "expected"), NODES.values(), ids=NODES.keys())
+def test_node_is_replaced_where_there_is_a_kernel(text, options, expected):
+    original, choices = read(text, options)
+    made = sonnx_ort.rewrite(original, backend="compiled", **choices)
     assert [node.op_type for node in made.graph.node] == expected
     domains = {node.domain for node in made.graph.node if node.op_type.startswith("Checked")}
     imported = {entry.domain for entry in made.opset_import}
@@ -74,9 +81,7 @@ def test_node_is_replaced_where_there_is_a_kernel(text, options, expected):
     ("text", "options"), [case[:2] for case in NODES.values()], ids=NODES.keys()
 )
 def test_rewritten_model_is_recognized(text, options):
-    opset = options.get("opset", 17)
-    choices = {name: choice for name, choice in options.items() if name != "opset"}
-    original = parse(text, opset=opset)
+    original, choices = read(text, options)
     made = sonnx_ort.rewrite(original, backend="compiled", **choices)
     assert sonnx_ort.rewrite(made, backend="python", **choices) == made
     ids = [(o.node, o.rule.id) for o in sonnx_ort.check(made, **choices).obligations]

@@ -220,7 +220,7 @@ def test_compiled_kernels_are_looked_at_first(
         path.write_bytes(library)
     for module in (compiled_library, installation):
         monkeypatch.setattr(module, "LIBRARY", path)
-    found = installation._missing_kernels(Backend.COMPILED)
+    found = installation._missing_kernels()
     assert found is not None
     assert (found.name, found.outcome) == ("compiled backend", outcome)
     assert detail in found.detail

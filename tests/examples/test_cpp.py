@@ -1,6 +1,5 @@
 """The example in C++ builds, and runs a model of the compiled backend without Python."""
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,12 +8,10 @@ import onnx
 import pytest
 
 import sonnx_ort
+from support.compiled import HEADER
 from support.graphs import parse
 
 ROOT = Path(__file__).resolve().parents[2]
-HEADER = Path(os.environ.get("ONNXRUNTIME_C_API", "/usr/include/onnxruntime/onnxruntime_c_api.h"))
-"""As tests/custom_ops/compiled/test_abi.py takes it."""
-
 LIBRARIES = sorted(ROOT.glob("tests/node/node_modules/onnxruntime-node/bin/*/linux/x64"))
 """Where the package onnxruntime-node has a shared library of ONNX Runtime."""
 

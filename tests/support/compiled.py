@@ -6,6 +6,7 @@ a process of its own, which a faulty kernel can end.
 
 import hashlib
 import itertools
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,9 @@ from support.ort_values import run
 from support.values import special_values
 
 SOURCES = Path(__file__).resolve().parents[2] / "custom_ops/compiled"
+
+HEADER = Path(os.environ.get("ONNXRUNTIME_C_API", "/usr/include/onnxruntime/onnxruntime_c_api.h"))
+"""ONNX Runtime's own header: that of libonnxruntime-dev, unless the variable names another."""
 
 SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((), ()),

@@ -18,8 +18,8 @@ from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS
 from sonnx_ort.custom_ops.definition import CARRIERS
 from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.native.record import Original
-from sonnx_ort.enforcing.nodes import record_rules, replace_node
-from sonnx_ort.enforcing.value_info import declare_output, element_type_of
+from sonnx_ort.enforcing.nodes import record_rules
+from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN_VERSION
@@ -74,10 +74,7 @@ class CompiledBackend(NativeBackend):
             metadata_props=target.node.metadata_props,
         )
         record_rules(node, examined)
-        original = Original.of(target.node)
-        declare_output(examined)
-        self._recorder.record([node], original.without_shapes_of(target.node))
-        replace_node(target.node, [node], {target.output: result})
+        self._replace(examined, Original.of(target.node), [node], [result])
 
 
 def _broadcast(examined: ExaminedNode) -> dict[str, str]:

@@ -178,9 +178,20 @@ class NativeBackend(EnforcingBackend):
                 # A Scan does not run without its body's shapes.
                 declare_output(examined)
             return
+        self._replace(examined, original, added.nodes, results)
+
+    def _replace(
+        self,
+        examined: ExaminedNode,
+        original: Original,
+        nodes: Sequence[ir.Node],
+        results: Sequence[ir.Value],
+    ) -> None:
+        """Put nodes in the place of one, whose output is declared anew, and record the original."""
+        node = examined.target.node
         declare_output(examined)
-        self._recorder.record(added.nodes, original.without_shapes_of(target.node))
-        replace_node(target.node, added.nodes, replacements(examined, results))
+        self._recorder.record(nodes, original.without_shapes_of(node))
+        replace_node(node, nodes, replacements(examined, results))
 
     def _guarded(self, nodes: StandardNodes, examined: ExaminedNode) -> list[ir.Value] | None:
         """The results of the node with guards and conversions; None if it needs neither."""

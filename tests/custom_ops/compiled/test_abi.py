@@ -1,16 +1,14 @@
 """The own declarations of ONNX Runtime's C interface have the places of the real ones."""
 
-import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-OWN = Path(__file__).resolve().parents[3] / "custom_ops/compiled/onnxruntime_abi.h"
-HEADER = Path(os.environ.get("ONNXRUNTIME_C_API", "/usr/include/onnxruntime/onnxruntime_c_api.h"))
-"""The real header: that of Debian's libonnxruntime-dev, unless the variable names another."""
+from support.compiled import HEADER, SOURCES
+
+OWN = SOURCES / "onnxruntime_abi.h"
 
 NEWER = frozenset({"GetTensorElementTypeAndShapeDataReference"})
 """What an older header may lack."""
