@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import onnxruntime_extensions  # noqa: F401 - see below
@@ -27,6 +27,22 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("reproducible")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test, and give its function the settings of hypothesis back that it had before.
+
+    hypothesis wraps the settings of a function once more for each of its cases, and without a
+    database it looks one up in all of them: about 1,000 cases exceed the depth of recursion.
+    """
+    function = getattr(item, "function", None)
+    kept = getattr(function, "_hypothesis_internal_use_settings", None)
+    try:
+        return (yield)
+    finally:
+        if kept is not None:
+            function._hypothesis_internal_use_settings = kept
 
 
 @pytest.fixture(params=list(Backend), ids=str, scope="module")

@@ -5,6 +5,7 @@ import math
 import random
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import sonnx_ort.custom_ops
 from fuzzing.child import Fault, Say
 from fuzzing.models import FuzzedModel
 from sonnx_ort.loading.traversal import all_graphs
+from sonnx_ort.options import Backend
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
@@ -53,8 +55,7 @@ def attempt(made: FuzzedModel, say: Say) -> list[str]:
     content, choices = made.content, made.choices
     stages: dict[str, Callable[[], str]] = {
         "check": lambda: "kept" if sonnx_ort.check(content, **choices).ok else "violated",
-        "rewrite, python": lambda: _rewrite(made, "python"),
-        "rewrite, native": lambda: _rewrite(made, "native"),
+        **{f"rewrite, {backend}": partial(_rewrite, made, backend) for backend in Backend},
         f"session, {made.backend}": lambda: _run(made, say),
     }
     outcomes = []
@@ -62,7 +63,7 @@ def attempt(made: FuzzedModel, say: Say) -> list[str]:
         say(stage)
         outcome = _outcome(stage, perform)
         outcomes.append(f"{stage}: {outcome}")
-        if stage == "rewrite, python" and outcomes[0] == "check: InvalidModel":
+        if stage.startswith("rewrite") and outcomes[0] == "check: InvalidModel":
             # All begin in the same way.
             break
     return outcomes
@@ -132,7 +133,7 @@ def _outcome(stage: str, perform: Callable[[], str]) -> str:
         raise Fault(f"{type(error).__name__} from {place}: {error}") from error
 
 
-def _rewrite(made: FuzzedModel, backend: str) -> str:
+def _rewrite(made: FuzzedModel, backend: Backend) -> str:
     sonnx_ort.rewrite(made.content, backend=backend, **made.choices).SerializeToString()
     return "rewritten"
 

@@ -18,6 +18,7 @@ from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
 
 from sonnx_ort import models
 from sonnx_ort.loading.traversal import all_nodes
+from sonnx_ort.options import Backend
 
 _LARGE = 1 << 16
 """Bundled models of more bytes are left out: a mutation would mostly meet weights."""
@@ -53,7 +54,7 @@ class FuzzedModel:
     """
 
     content: bytes = field(repr=False)
-    backend: str
+    backend: Backend
     choices: dict[str, Any]
     feeds: int
 
@@ -83,7 +84,7 @@ def fuzzed_models(draw: st.DrawFn) -> FuzzedModel:
         "broadcast": draw(st.sampled_from(("reject", "explicit"))),
         "operators": draw(st.sampled_from(("default", "all", "all,-Graph"))),
     }
-    backend = draw(st.sampled_from(("python", "native")))
+    backend = draw(st.sampled_from(Backend))
     return FuzzedModel(content, backend, choices, draw(st.integers(0, 2**32)))
 
 
