@@ -60,14 +60,14 @@ class CompiledOperator:
     rules: Mapping[Edition, Mapping[Family, Sequence[CheckedRule]]]
 
     @property
-    def name(self) -> str:
-        """Its name in the domain `sonnx.compiled`, which no operator of ONNX has."""
-        return f"Checked{self.operator.name}"
-
-    @property
     def types(self) -> Sequence[ElementType]:
         """The types of its kernels."""
         return [kind for kind in ElementType if kind.family in self.operator.families]
+
+
+def compiled_name(operator: Operator) -> str:
+    """Name an operator in the domain `sonnx.compiled`, as no operator of ONNX is named."""
+    return f"Checked{operator.name}"
 
 
 def _compiled(operator: Operator) -> CompiledOperator | None:

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -83,7 +84,7 @@ struct Contract {
 struct Operator : OrtCustomOp {
   const char* name;
   const char* standard_name;
-  std::vector<const char*> operands;  // one or two
+  std::vector<const char*> operands;  // one or two; none for a Broadcast, which has any number
   ElementType in, out;
   size_t in_size, out_size;
   std::string (*text)(const void* element);
@@ -102,59 +103,85 @@ OrtStatus* status(const std::string& message) {
 #define SONNX_TRY(call) \
   if (OrtStatus* const failed = (call)) return failed
 
-/// A node of a session: all that its attributes decide.
-struct Kernel {
-  const Operator* op;
+/// A node of a session: what its attributes decide.
+struct Node {
+  const Operator* op = nullptr;
+  std::string place;                // Div 'ratio'
+  std::string broadcast;            // Broadcast 'ratio', or that of the node in front
+  std::vector<std::string> values;  // the names of the operands, where any is broadcast
+
+  OrtStatus* violated(const std::string& where, const Rule& rule, const std::string& reason,
+                      const std::vector<std::string>& names, const Shape* shapes) const {
+    std::string shown;
+    for (size_t i = 0; i < names.size(); ++i) {
+      shown += (i == 0 ? "" : ", ") + names[i] + " " + shapes[i].text();
+    }
+    return status("SONNX: " + where + " breaks " + rule.id + ": " + reason + "; shapes " + shown +
+                  ". The rule: " + rule.sentence);
+  }
+
+  /// The violation of shapes that do not fit on an axis of their common shape.
+  OrtStatus* violated(const Misfit& misfit, size_t rank, const Shape* shapes) const {
+    std::string sizes;
+    for (const size_t i : {misfit.first, misfit.second}) {
+      sizes += (sizes.empty() ? "" : " and ") + std::to_string(shapes[i].at(misfit.axis, rank)) +
+               " in X" + std::to_string(i) +
+               (misfit.axis + shapes[i].rank < rank ? " (which has no such axis)" : "");
+    }
+    std::vector<std::string> names;
+    for (const std::string& value : values) {
+      names.push_back("X" + std::to_string(names.size()) + " '" + value + "'");
+    }
+    return violated(broadcast, broadcast_rule(),
+                    "axis " + std::to_string(misfit.axis) + " has size " + sizes, names, shapes);
+  }
+};
+
+/// A node of an operator with rules of its own.
+struct Kernel : Node {
   const Contract* contract = nullptr;
-  std::string node;
-  std::array<bool, 2> expands{};      // which operands are broadcast to the common shape
-  std::array<std::string, 2> values;  // the names of the operands, where any is
+  std::array<bool, 2> expands{};  // which operands are broadcast to the common shape
 
   size_t operand_count() const { return op->operands.size(); }
 
-  OrtStatus* violated(const char* of, const Rule& rule, const std::string& reason,
-                      const std::array<std::string, 2>& names,
-                      const std::array<Shape, 2>& shapes) const {
-    std::string shown;
-    for (size_t i = 0; i < operand_count(); ++i) {
-      shown += (i == 0 ? "" : ", ") + names[i] + " " + shapes[i].text();
-    }
-    return status(std::string("SONNX: ") + of + " '" + node + "' breaks " + rule.id + ": " +
-                  reason + "; shapes " + shown + ". The rule: " + rule.sentence);
-  }
-
-  OrtStatus* violated(const Rule& rule, const std::string& reason,
-                      const std::array<Shape, 2>& shapes) const {
-    return violated(op->standard_name, rule, reason, {op->operands.front(), op->operands.back()},
-                    shapes);
+  OrtStatus* broken(const Rule& rule, const std::string& reason, const Shape* shapes) const {
+    return violated(place, rule, reason, {op->operands.begin(), op->operands.end()}, shapes);
   }
 
   /// The violation of two shapes that differ, by the first rule about shapes.
-  OrtStatus* shapes_differ(const std::array<Shape, 2>& shapes) const {
+  OrtStatus* shapes_differ(const Shape* shapes) const {
     const std::string reason =
         "the shapes " + shapes[0].text() + " and " + shapes[1].text() + " differ";
     for (const Rule& rule : contract->rules) {
-      if (rule.broken == nullptr) return violated(rule, reason, shapes);
+      if (rule.broken == nullptr) return broken(rule, reason, shapes);
     }
-    return status(std::string(op->standard_name) + " '" + node + "': " + reason);
+    return status(place + ": " + reason);
   }
 
-  /// The violation of two shapes that do not fit on an axis of their common shape.
-  OrtStatus* misfit(size_t axis, size_t rank, const std::array<Shape, 2>& shapes) const {
-    std::string sizes;
-    for (size_t i = 0; i < 2; ++i) {
-      sizes += (i == 0 ? "" : " and ") + std::to_string(shapes[i].at(axis, rank)) + " in X" +
-               std::to_string(i) +
-               (axis + shapes[i].rank < rank ? " (which has no such axis)" : "");
-    }
-    return violated("Broadcast", broadcast_rule(),
-                    "axis " + std::to_string(axis) + " has size " + sizes,
-                    {"X0 '" + values[0] + "'", "X1 '" + values[1] + "'"}, shapes);
-  }
+  OrtStatus* create(const OrtKernelInfo* info);
+  OrtStatus* compute(OrtKernelContext* context) const;
+};
+
+/// A node of Broadcast.
+struct BroadcastKernel : Node {
+  OrtStatus* create(const OrtKernelInfo* info);
+  OrtStatus* compute(OrtKernelContext* context) const;
 };
 
 constexpr size_t kBlock = 4096;        // elements that are checked, then computed from the cache
 constexpr size_t kPart = 8 * kBlock;   // elements that a thread takes at a time
+
+/// Has threads do the parts of a work on some elements.
+template <class Work>
+OrtStatus* do_parts(OrtKernelContext* context, size_t count, Work& work) {
+  const size_t parts = (count + kPart - 1) / kPart;
+  if (parts > 1) {
+    const auto part = [](void* all, size_t number) { static_cast<Work*>(all)->part(number); };
+    return api->KernelContext_ParallelFor(context, part, parts, 0, &work);
+  }
+  work.part(0);
+  return nullptr;
+}
 
 /// The computation of one result.
 struct Run {
@@ -183,11 +210,10 @@ struct Run {
     }
   }
 
-  static void part_of(void* run, size_t number) { static_cast<Run*>(run)->part(number); }
-
   /// The first violation in the order of the rules, then of the elements.
   OrtStatus* violation(const Shape& common) const {
     const Operator& op = *kernel.op;
+    const Shape shapes[] = {common, common};
     for (const Rule& rule : kernel.contract->rules) {
       for (size_t index = 0; rule.broken != nullptr && index < count; ++index) {
         const Walk::Place place = walk.at(index);
@@ -198,11 +224,10 @@ struct Run {
           reason += (i == 0 ? ": " : ", ") + (op.operands[i] + common.index_text(index)) + " = " +
                     op.text(elements[i]);
         }
-        return kernel.violated(rule, reason, {common, common});
+        return kernel.broken(rule, reason, shapes);
       }
     }
-    return status(std::string(op.standard_name) + " '" + kernel.node +
-                  "': its operands changed while it ran");
+    return status(kernel.place + ": its operands changed while it ran");
   }
 };
 
@@ -212,6 +237,7 @@ OrtStatus* too_many_axes() { return status("sonnx_ort computes tensors of at mos
 OrtStatus* read_input(OrtKernelContext* context, size_t index, Shape& shape, const char*& data) {
   const OrtValue* value = nullptr;
   SONNX_TRY(api->KernelContext_GetInput(context, index, &value));
+  if (value == nullptr) return status("an operand of an operator of sonnx_ort is missing");
   void* elements = nullptr;
   SONNX_TRY(api->GetTensorMutableData(const_cast<OrtValue*>(value), &elements));
   data = static_cast<const char*>(elements);
@@ -234,48 +260,104 @@ OrtStatus* read_input(OrtKernelContext* context, size_t index, Shape& shape, con
   return failed;
 }
 
-OrtStatus* compute(const Kernel& kernel, OrtKernelContext* context) {
+/// Makes an output of a shape; null if nothing reads it.
+OrtStatus* make_output(OrtKernelContext* context, size_t index, const Shape& shape, char*& data) {
+  OrtValue* output = nullptr;
+  void* elements = nullptr;
+  SONNX_TRY(api->KernelContext_GetOutput(context, index, shape.sizes, shape.rank, &output));
+  if (output != nullptr) SONNX_TRY(api->GetTensorMutableData(output, &elements));
+  data = static_cast<char*>(elements);
+  return nullptr;
+}
+
+OrtStatus* Kernel::compute(OrtKernelContext* context) const {
   std::array<Shape, 2> shapes;
   std::array<const char*, 2> data{};
-  for (size_t i = 0; i < kernel.operand_count(); ++i) {
+  for (size_t i = 0; i < operand_count(); ++i) {
     SONNX_TRY(read_input(context, i, shapes[i], data[i]));
   }
-  if (kernel.operand_count() == 1) data[1] = data[0];
-  const bool same = kernel.operand_count() == 1 || shapes[0] == shapes[1];
+  if (operand_count() == 1) data[1] = data[0];
+  const bool same = operand_count() == 1 || shapes[0] == shapes[1];
   Shape made;
   if (!same) {
-    if (!kernel.expands[0] && !kernel.expands[1]) return kernel.shapes_differ(shapes);
-    const size_t axis = broadcast(shapes[0], shapes[1], made);
-    if (axis < made.rank) return kernel.misfit(axis, made.rank, shapes);
-    const Shape& first = kernel.expands[0] ? made : shapes[0];
-    const Shape& second = kernel.expands[1] ? made : shapes[1];
-    if (!(first == second)) return kernel.shapes_differ({first, second});
+    if (!expands[0] && !expands[1]) return shapes_differ(shapes.data());
+    Misfit misfit{};
+    if (!find_common(shapes.data(), 2, made, misfit)) {
+      return violated(misfit, made.rank, shapes.data());
+    }
+    const Shape reached[] = {expands[0] ? made : shapes[0], expands[1] ? made : shapes[1]};
+    if (!(reached[0] == reached[1])) return shapes_differ(reached);
   }
   const Shape& common = same ? shapes[0] : made;
-  OrtValue* output = nullptr;
-  SONNX_TRY(api->KernelContext_GetOutput(context, 0, common.sizes, common.rank, &output));
-  void* result = nullptr;
-  SONNX_TRY(api->GetTensorMutableData(output, &result));
+  char* result = nullptr;
+  SONNX_TRY(make_output(context, 0, common, result));
   const size_t count = common.count();
   if (count == 0) return nullptr;
   const Walk walk = same ? Walk(count) : Walk(shapes[0], shapes[1], common);
-  Run run{kernel, walk, data[0], data[1], static_cast<char*>(result), count};
-  const size_t parts = (count + kPart - 1) / kPart;
-  if (parts == 1) {
-    run.part(0);
-  } else {
-    SONNX_TRY(api->KernelContext_ParallelFor(context, &Run::part_of, parts, 0, &run));
-  }
+  Run run{*this, walk, data[0], data[1], result, count};
+  SONNX_TRY(do_parts(context, count, run));
   return run.broken ? run.violation(common) : nullptr;
 }
 
+/// Repeats the elements of one operand of a Broadcast.
+struct Copy {
+  const Walk& walk;
+  const char* operand;
+  char* result;
+  size_t count, size;
+
+  void part(size_t number) {
+    const size_t end = std::min(count, (number + 1) * kPart);
+    for (size_t index = number * kPart, taken; index < end; index += taken) {
+      const Walk::Place place = walk.at(index);
+      taken = std::min(end - index, walk.sizes[0] - place.inner);
+      const char* const from = operand + place.a * size;
+      char* const to = result + index * size;
+      if (walk.steps_a[0] != 0) {
+        std::memcpy(to, from, taken * size);
+      } else {
+        // The first element, then what is there already, twice as much each time.
+        std::memcpy(to, from, size);
+        for (size_t there = 1; there < taken; there *= 2) {
+          std::memcpy(to + there * size, to, std::min(there, taken - there) * size);
+        }
+      }
+    }
+  }
+};
+
+OrtStatus* BroadcastKernel::compute(OrtKernelContext* context) const {
+  std::vector<Shape> shapes(values.size());
+  std::vector<const char*> data(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    SONNX_TRY(read_input(context, i, shapes[i], data[i]));
+  }
+  Shape common;
+  Misfit misfit{};
+  if (!find_common(shapes.data(), shapes.size(), common, misfit)) {
+    return violated(misfit, common.rank, shapes.data());
+  }
+  size_t outputs = 0;
+  SONNX_TRY(api->KernelContext_GetOutputCount(context, &outputs));
+  for (size_t i = 0; i < std::min(outputs, values.size()); ++i) {
+    char* result = nullptr;
+    SONNX_TRY(make_output(context, i, common, result));
+    const size_t count = result == nullptr ? 0 : common.count();
+    if (count == 0) continue;
+    const Walk walk(shapes[i], common, common);
+    Copy copy{walk, data[i], result, count, op->in_size};
+    SONNX_TRY(do_parts(context, count, copy));
+  }
+  return nullptr;
+}
+
 /// Reads a text attribute; false if there is none.
-bool read_attribute(const OrtKernelInfo* info, const char* name, std::string& text) {
+bool read_attribute(const OrtKernelInfo* info, const std::string& name, std::string& text) {
   size_t size = 0;
-  OrtStatus* failed = api->KernelInfoGetAttribute_string(info, name, nullptr, &size);
+  OrtStatus* failed = api->KernelInfoGetAttribute_string(info, name.c_str(), nullptr, &size);
   if (failed == nullptr) {
     text.resize(size);
-    failed = api->KernelInfoGetAttribute_string(info, name, text.data(), &size);
+    failed = api->KernelInfoGetAttribute_string(info, name.c_str(), text.data(), &size);
   }
   if (failed != nullptr) {
     api->ReleaseStatus(failed);
@@ -285,28 +367,50 @@ bool read_attribute(const OrtKernelInfo* info, const char* name, std::string& te
   return true;
 }
 
-OrtStatus* create(const Operator& op, const OrtKernelInfo* info, void** created) {
-  auto kernel = std::make_unique<Kernel>();
-  kernel->op = &op;
-  std::string edition;
-  if (!read_attribute(info, "node", kernel->node) || !read_attribute(info, "edition", edition)) {
-    return status(std::string("sonnx.compiled::") + op.name +
-                  " needs the text attributes 'node' and 'edition'; rewrite the original model");
+/// Why a session does not start on a node.
+OrtStatus* unusable(const Operator& op, const std::string& reason) {
+  return status(std::string("sonnx.compiled::") + op.name + " " + reason +
+                "; rewrite the original model");
+}
+
+/// Reads the names of operands that are broadcast; false if one is missing.
+bool read_values(const OrtKernelInfo* info, size_t count, std::vector<std::string>& values) {
+  values.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (!read_attribute(info, "operand_" + std::to_string(i), values[i])) return false;
   }
-  for (const Contract& contract : op.contracts) {
-    if (edition == contract.edition) kernel->contract = &contract;
+  return true;
+}
+
+OrtStatus* Kernel::create(const OrtKernelInfo* info) {
+  std::string label, edition, expanded, in_front;
+  if (!read_attribute(info, "node", label) || !read_attribute(info, "edition", edition)) {
+    return unusable(*op, "needs the text attributes 'node' and 'edition'");
   }
-  if (kernel->contract == nullptr) {
-    return status(std::string("sonnx.compiled::") + op.name + " '" + kernel->node +
-                  "' has the edition '" + edition + "', which this library does not know");
+  place = std::string(op->standard_name) + " '" + label + "'";
+  for (const Contract& each : op->contracts) {
+    if (edition == each.edition) contract = &each;
   }
-  std::string expanded;
-  if (kernel->operand_count() == 2 && read_attribute(info, "expanded", expanded) &&
-      read_attribute(info, "first", kernel->values[0]) &&
-      read_attribute(info, "second", kernel->values[1])) {
-    kernel->expands = {expanded != "second", expanded != "first"};
+  if (contract == nullptr) {
+    return unusable(*op, "'" + label + "' has the edition '" + edition + "', which is unknown");
   }
-  *created = kernel.release();
+  if (operand_count() == 2 && read_attribute(info, "expanded", expanded) &&
+      read_values(info, 2, values)) {
+    expands = {expanded != "second", expanded != "first"};
+    if (!read_attribute(info, "broadcast", in_front)) in_front = label;
+    broadcast = "Broadcast '" + in_front + "'";
+  }
+  return nullptr;
+}
+
+OrtStatus* BroadcastKernel::create(const OrtKernelInfo* info) {
+  std::string label;
+  size_t count = 0;
+  SONNX_TRY(api->KernelInfo_GetInputCount(info, &count));
+  if (!read_attribute(info, "node", label) || !read_values(info, count, values)) {
+    return unusable(*op, "needs the text attributes 'node' and 'operand_0', ...");
+  }
+  broadcast = "Broadcast '" + label + "'";
   return nullptr;
 }
 
@@ -335,33 +439,48 @@ void SONNX_CALL release_in_place(int* input, int* output) {
 }
 
 /// Fills in what ONNX Runtime asks of an operator.
+template <class K>
 void describe(Operator& op) {
   op.version = api_version;
   op.GetName = [](const OrtCustomOp* self) { return operator_of(self).name; };
   op.GetExecutionProviderType = [](const OrtCustomOp*) -> const char* { return nullptr; };
   op.GetInputType = [](const OrtCustomOp* self, size_t) { return operator_of(self).in; };
-  op.GetInputTypeCount = [](const OrtCustomOp* self) { return operator_of(self).operands.size(); };
+  op.GetInputTypeCount = [](const OrtCustomOp* self) {
+    return std::max<size_t>(operator_of(self).operands.size(), 1);
+  };
   op.GetOutputType = [](const OrtCustomOp* self, size_t) { return operator_of(self).out; };
   op.GetOutputTypeCount = [](const OrtCustomOp*) -> size_t { return 1; };
-  op.KernelDestroy = [](void* kernel) { delete static_cast<Kernel*>(kernel); };
-  op.GetInputCharacteristic = [](const OrtCustomOp*, size_t) { return 0; };
-  op.GetOutputCharacteristic = [](const OrtCustomOp*, size_t) { return 0; };
+  op.KernelDestroy = [](void* kernel) { delete static_cast<K*>(kernel); };
+  const auto characteristic = [](const OrtCustomOp*, size_t) {
+    constexpr int kSingle = 0, kVariadic = 2;
+    return std::is_same_v<K, BroadcastKernel> ? kVariadic : kSingle;
+  };
+  op.GetInputCharacteristic = op.GetOutputCharacteristic = characteristic;
   op.GetInputMemoryType = [](const OrtCustomOp*, size_t) { return 0; };
-  op.GetStartVersion = [](const OrtCustomOp*) { return 1; };
+  const auto one = [](const OrtCustomOp*) { return 1; };
+  op.GetVariadicInputMinArity = op.GetVariadicOutputMinArity = one;
+  op.GetVariadicInputHomogeneity = op.GetVariadicOutputHomogeneity = one;
+  op.GetStartVersion = one;
   op.GetEndVersion = [](const OrtCustomOp*) { return std::numeric_limits<int>::max(); };
   op.CreateKernelV2 = [](const OrtCustomOp* self, const OrtApi*, const OrtKernelInfo* info,
-                         void** kernel) -> OrtStatus* {
-    return without_exceptions([&] { return create(operator_of(self), info, kernel); });
+                         void** created) -> OrtStatus* {
+    return without_exceptions([&]() -> OrtStatus* {
+      auto kernel = std::make_unique<K>();
+      kernel->op = &operator_of(self);
+      SONNX_TRY(kernel->create(info));
+      *created = kernel.release();
+      return nullptr;
+    });
   };
   op.KernelComputeV2 = [](void* kernel, OrtKernelContext* context) -> OrtStatus* {
-    return without_exceptions([&] { return compute(*static_cast<Kernel*>(kernel), context); });
+    return without_exceptions([&] { return static_cast<K*>(kernel)->compute(context); });
   };
   bool checks_elements = false;
   for (const Contract& contract : op.contracts) {
     for (const Rule& rule : contract.rules) checks_elements |= rule.broken != nullptr;
   }
   // A violation tells elements, which a result in their place would have overwritten.
-  if (!checks_elements && op.in_size == op.out_size) {
+  if (std::is_same_v<K, Kernel> && !checks_elements && op.in_size == op.out_size) {
     op.GetMayInplace = first_in_place;
     op.ReleaseMayInplace = release_in_place;
   }
@@ -428,7 +547,9 @@ Operator make(const char* name, const char* standard_name, std::vector<const cha
 OrtCustomOpDomain* made_domain() {
   static const auto* const operators = [] {
     auto* made = new std::vector<Operator>(all_operators());
-    for (Operator& op : *made) describe(op);
+    for (Operator& op : *made) {
+      op.operands.empty() ? describe<BroadcastKernel>(op) : describe<Kernel>(op);
+    }
     return made;
   }();
   OrtCustomOpDomain* domain = nullptr;

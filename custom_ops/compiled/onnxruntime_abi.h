@@ -51,16 +51,19 @@ struct OrtApi {
   Unused unused_66[21];
   OrtStatus*(SONNX_CALL* KernelInfoGetAttribute_string)(const OrtKernelInfo*, const char*, char*,
                                                         size_t*);  // 87
-  Unused unused_88[2];
+  Unused unused_88;
+  OrtStatus*(SONNX_CALL* KernelContext_GetOutputCount)(const OrtKernelContext*, size_t*);  // 89
   OrtStatus*(SONNX_CALL* KernelContext_GetInput)(const OrtKernelContext*, size_t,
-                                                 const OrtValue**);  // 90
+                                                 const OrtValue**);
   OrtStatus*(SONNX_CALL* KernelContext_GetOutput)(OrtKernelContext*, size_t, const int64_t*, size_t,
                                                   OrtValue**);
   Unused unused_92;
   void(SONNX_CALL* ReleaseStatus)(OrtStatus*);  // 93
   Unused unused_94[5];
   void(SONNX_CALL* ReleaseTensorTypeAndShapeInfo)(OrtTensorTypeAndShapeInfo*);  // 99
-  Unused unused_100[174];
+  Unused unused_100[130];
+  OrtStatus*(SONNX_CALL* KernelInfo_GetInputCount)(const OrtKernelInfo*, size_t*);  // 230
+  Unused unused_231[43];
   OrtStatus*(SONNX_CALL* KernelContext_ParallelFor)(const OrtKernelContext*,
                                                     void (*)(void*, size_t), size_t, size_t,
                                                     void*);  // 274, since version 17
@@ -89,7 +92,10 @@ struct OrtCustomOp {
   int(SONNX_CALL* GetInputCharacteristic)(const OrtCustomOp*, size_t);
   int(SONNX_CALL* GetOutputCharacteristic)(const OrtCustomOp*, size_t);
   int(SONNX_CALL* GetInputMemoryType)(const OrtCustomOp*, size_t);
-  Unused unused_variadic[4];
+  int(SONNX_CALL* GetVariadicInputMinArity)(const OrtCustomOp*);
+  int(SONNX_CALL* GetVariadicInputHomogeneity)(const OrtCustomOp*);
+  int(SONNX_CALL* GetVariadicOutputMinArity)(const OrtCustomOp*);
+  int(SONNX_CALL* GetVariadicOutputHomogeneity)(const OrtCustomOp*);
   OrtStatus*(SONNX_CALL* CreateKernelV2)(const OrtCustomOp*, const OrtApi*, const OrtKernelInfo*,
                                          void**);
   OrtStatus*(SONNX_CALL* KernelComputeV2)(void*, OrtKernelContext*);

@@ -50,15 +50,35 @@ struct Shape {
   }
 };
 
-/// Finds the common shape of two operands; the first axis that does not fit, or the common rank.
-inline size_t broadcast(const Shape& a, const Shape& b, Shape& common) {
-  common.rank = std::max(a.rank, b.rank);
+/// Two operands whose sizes do not fit on an axis of their common shape.
+struct Misfit {
+  size_t axis, first, second;
+};
+
+/// Whether two sizes of an axis are equal, or the smaller one is 1.
+inline bool fit(int64_t one, int64_t other) { return one == other || std::min(one, other) == 1; }
+
+/// Finds the common shape of operands; false, and the first misfit, if there is none.
+inline bool find_common(const Shape* shapes, size_t count, Shape& common, Misfit& misfit) {
+  common.rank = 0;
+  for (size_t i = 0; i < count; ++i) common.rank = std::max(common.rank, shapes[i].rank);
   for (size_t axis = 0; axis < common.rank; ++axis) {
-    const int64_t one = a.at(axis, common.rank), other = b.at(axis, common.rank);
-    common.sizes[axis] = std::max(one, other);
-    if (one != other && std::min(one, other) != 1) return axis;
+    int64_t& largest = common.sizes[axis] = 1;
+    for (size_t i = 0; i < count; ++i) {
+      const int64_t size = shapes[i].at(axis, common.rank);
+      if (i == 0 || size == largest) {
+        largest = size;
+      } else if (fit(size, largest)) {
+        largest = std::max(size, largest);
+      } else {
+        size_t first = 0;
+        while (fit(shapes[first].at(axis, common.rank), size)) ++first;
+        misfit = {axis, first, i};
+        return false;
+      }
+    }
   }
-  return common.rank;
+  return true;
 }
 
 /// How two operands are read for one result: for each axis its size, and the step of each operand.

@@ -13,8 +13,9 @@ from sonnx_ort.custom_ops.compiled.catalog import (
     COMPILED_OPERATORS,
     CheckedRule,
     CompiledOperator,
+    compiled_name,
 )
-from sonnx_ort.profile.broadcast import E1
+from sonnx_ort.profile.broadcast import BROADCAST, E1
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
@@ -53,6 +54,7 @@ def _lines() -> Iterator[str]:
     for compiled in COMPILED_OPERATORS.values():
         for family in sorted(compiled.operator.families):
             yield from _family(compiled, family)
+    yield from _broadcast()
     yield "  return all;"
     yield "}"
 
@@ -65,12 +67,22 @@ def _family(compiled: CompiledOperator, family: Family) -> Iterator[str]:
     yield f"  for_types<{types}>([&](auto type) {{"
     yield "    using T = typename decltype(type)::Element;"
     yield (
-        f'    all.push_back(make<T, {result}>("{compiled.name}", "{operator.name}", '
+        f'    all.push_back(make<T, {result}>("{compiled_name(operator)}", "{operator.name}", '
         f"{{{operands}}}, {{"
     )
     for edition in Edition:
         yield from _contract(compiled, edition, compiled.rules[edition][family], result)
     yield "    }));"
+    yield "  });"
+
+
+def _broadcast() -> Iterator[str]:
+    """Broadcast, which has rules about shapes only, the same for all types."""
+    types = ", ".join(map(_type, ElementType))
+    yield f"  for_types<{types}>([&](auto type) {{"
+    yield "    using T = typename decltype(type)::Element;"
+    name = f'"{compiled_name(BROADCAST)}", "{BROADCAST.name}"'
+    yield f"    all.push_back(make<T, T>({name}, {{}}, {{}}));"
     yield "  });"
 
 

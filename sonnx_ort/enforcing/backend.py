@@ -53,7 +53,7 @@ class EnforcingBackend(ABC):
 
     @staticmethod
     def broadcasts(examined: ExaminedNode) -> bool:
-        """Whether what enforces a node broadcasts, so that nothing has to be expanded."""
+        """Whether what enforces a node broadcasts or is a Broadcast: nothing has to be expanded."""
         del examined
         return False
 

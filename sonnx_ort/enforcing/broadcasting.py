@@ -203,7 +203,7 @@ def _element_copies(
     if examined.broadcast is not None and not examined.broadcast.expanded[index]:
         # The value has the common shape; the Reshape copies nothing, but depends on the check.
         return nodes.add("Reshape", [value, common], "kept")
-    if _element_type(examined, index) in _WITHOUT_EXPAND:
+    if operand_type(examined, index) in _WITHOUT_EXPAND:
         return _gathered(nodes, value, common)
     return nodes.add("Expand", [value, common], "expanded")
 
@@ -221,6 +221,7 @@ def _gathered(nodes: StandardNodes, value: ir.Value, common: ir.Value) -> ir.Val
     return nodes.add("Gather", [flat, expanded], "gathered")
 
 
-def _element_type(examined: ExaminedNode, index: int) -> str | None:
+def operand_type(examined: ExaminedNode, index: int) -> str | None:
+    """The proved type of an operand of a Broadcast, else the declared one; None if unknown."""
     known = examined.operands[index].element_type
     return known or declared_type(examined.target.inputs[index])

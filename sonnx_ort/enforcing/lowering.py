@@ -106,7 +106,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
         for passed in keep_rank(output, examination.facts, backend.nodes):
             backend.record(passed)
     for examined in backend.prepare(examination):
-        if examined.target.operator is BROADCAST:
+        if examined.target.operator is BROADCAST and not kind.broadcasts(examined):
             _lower_broadcast(backend, examined)
         elif examined.target.node in plan.kept:
             _keep(backend, examined)
@@ -148,12 +148,11 @@ def _keep(backend: EnforcingBackend, examined: ExaminedNode) -> None:
 
 
 def _oldest_opset(examined: ExaminedNode, backend: type[EnforcingBackend]) -> int:
-    if examined.target.operator is BROADCAST:
-        return oldest_opset_with_broadcast(examined, backend.decisions())
-    oldest = backend.oldest_opset(examined)
     if examined.broadcast is None or backend.broadcasts(examined):
-        return oldest
-    return max(oldest, oldest_opset_with_broadcast(examined, backend.decisions()))
+        return backend.oldest_opset(examined)
+    oldest = oldest_opset_with_broadcast(examined, backend.decisions())
+    own = examined.target.operator is BROADCAST
+    return oldest if own else max(oldest, backend.oldest_opset(examined))
 
 
 def raise_opset(model: ir.Model, replaced: Iterable[ir.Node], oldest: int) -> None:

@@ -109,7 +109,7 @@ _SENTENCE = re.compile(
 
 _SHAPE = r"\([\d, ]*\)"
 _SHAPES = re.compile(rf"\w+ ({_SHAPE})(?:, \w+ ({_SHAPE}))?")
-_SHAPES_OF_NAMED = re.compile(rf"X0 '.*' ({_SHAPE}), X1 '.*' ({_SHAPE})", re.DOTALL)
+_NAMED = re.compile(rf"X(\d+) '.*?' ({_SHAPE})(?:, |$)", re.DOTALL)
 _ELEMENTS = re.compile(r"\w+\[([\d, ]*)\] = (-?\d+)")
 
 
@@ -123,19 +123,28 @@ def _from_sentence(message: str) -> ContractViolation | None:
         rule = None if said is None else RULES.get(said["rule"])
         if said is None or rule is None or rule.sentence != said["sentence"]:
             continue
-        text = said["shapes"]
-        shapes = _SHAPES.fullmatch(text) or _SHAPES_OF_NAMED.fullmatch(text)
         elements = _ELEMENTS.findall(said["reason"])
         return ContractViolation(
             said.group(),
             rule=rule.id,
             operator=said["operator"],
             node=said["node"],
-            shapes=None if shapes is None else tuple(_numbers(s) for s in shapes.groups() if s),
+            shapes=_shapes(said["shapes"]),
             index=_numbers(elements[0][0]) if elements else None,
             values=tuple(int(value) for _, value in elements) if elements else None,
         )
     return None
+
+
+def _shapes(text: str) -> tuple[tuple[int, ...], ...] | None:
+    """The shapes in a sentence; None if the names of values hide where they are."""
+    shapes = _SHAPES.fullmatch(text)
+    if shapes is not None:
+        return tuple(_numbers(shape) for shape in shapes.groups() if shape)
+    named = _NAMED.findall(text)
+    if [int(number) for number, _ in named] != list(range(len(named))):
+        return None
+    return tuple(_numbers(shape) for _, shape in named) or None
 
 
 def _numbers(text: str) -> tuple[int, ...]:

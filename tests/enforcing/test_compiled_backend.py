@@ -50,6 +50,44 @@ NODES = {
         {"operators": "elementwise"},
         ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "PRelu"],
     ),
+    "a Broadcast": (
+        f"{OPEN} => (float[k] c, float[l] d) {{ c, d = sonnx.Broadcast(a, b) }}",
+        {},
+        ["CheckedBroadcast"],
+    ),
+    "a Broadcast without a first result": (
+        f"{OPEN} => (float[l] d) {{ , d = sonnx.Broadcast(a, b) }}",
+        {},
+        ["CheckedBroadcast"],
+    ),
+    "a Broadcast that only one node reads": (
+        f"{OPEN} => (float[k] e) {{ c, d = sonnx.Broadcast(a, b)\n e = Div(c, d) }}",
+        {},
+        ["CheckedDiv"],
+    ),
+    "a Broadcast read in the other order": (
+        f"{OPEN} => (float[k] e) {{ c, d = sonnx.Broadcast(a, b)\n e = Div(d, c) }}",
+        {},
+        ["CheckedBroadcast", "CheckedDiv"],
+    ),
+    "a Broadcast that two nodes read": (
+        (
+            f"{OPEN} => (float[k] e, float[k] f) "
+            "{ c, d = sonnx.Broadcast(a, b)\n e = Div(c, d)\n f = Sub(c, d) }"
+        ),
+        {},
+        ["CheckedBroadcast", "CheckedDiv", "CheckedSub"],
+    ),
+    "a Broadcast of which a result is returned": (
+        f"{OPEN} => (float[k] e, float[k] d) {{ c, d = sonnx.Broadcast(a, b)\n e = Div(c, d) }}",
+        {},
+        ["CheckedBroadcast", "CheckedDiv"],
+    ),
+    "a Broadcast of two types": (
+        "(float[2] a, int32[1] b) => (float[2] c, int32[2] d) { c, d = sonnx.Broadcast(a, b) }",
+        {},
+        ["Constant", "Reshape", "Expand"],
+    ),
     "another operator": (f"{OPEN} => (float[k] c) {{ c = Add(a, b) }}", {}, ["Add"]),
     "broadcasting of version 6": (
         "(float[2,3] a, float[3] b) => (float[2,3] c) { c = Div<broadcast=1>(a, b) }",
@@ -63,7 +101,7 @@ def read(text: str, options: dict[str, Any]) -> tuple[onnx.ModelProto, dict[str,
     """The model of a case, and its options of `rewrite`."""
     opset = options.get("opset", 17)
     choices = {name: choice for name, choice in options.items() if name != "opset"}
-    return parse(text, opset=opset), choices
+    return parse(text, opset=opset, domains={"sonnx": 1}), choices
 
 
 @pytest.mark.parametrize(("text", "options", "expected"), NODES.values(), ids=NODES.keys())
@@ -100,9 +138,36 @@ def test_kernel_that_broadcasts_knows_the_names_of_its_operands():
         "node": "ratio",
         "edition": "typed",
         "expanded": "both",
-        "first": "a",
-        "second": "b",
+        "operand_0": "a",
+        "operand_1": "b",
     }
+
+
+def test_kernel_knows_the_broadcast_of_the_model_that_it_does():
+    model = parse(
+        f"{OPEN} => (float[k] e) {{ [spread] c, d = sonnx.Broadcast(a, b)\n e = Div(c, d) }}",
+        domains={"sonnx": 1},
+    )
+    (node,) = sonnx_ort.rewrite(model, backend="compiled").graph.node
+    assert attributes(node) == {
+        "node": "(output e)",
+        "edition": "typed",
+        "expanded": "both",
+        "broadcast": "spread",
+        "operand_0": "a",
+        "operand_1": "b",
+    }
+
+
+def test_broadcast_stays_if_its_results_are_checked():
+    model = parse(
+        f"{OPEN} => (float[k] e) {{ c, d = sonnx.Broadcast(a, b)\n e = Sub(c, d) }}",
+        domains={"sonnx": 1},
+    )
+    operators = ["Sub", "Broadcast", "Graph.finite_values"]
+    made = sonnx_ort.rewrite(model, backend="compiled", operators=operators)
+    assert made.graph.node[0].op_type == "CheckedBroadcast"
+    assert sonnx_ort.rewrite(made, backend="python", operators=operators) == made
 
 
 def test_waived_node_is_left_to_guards():
@@ -123,7 +188,7 @@ def changed(made: onnx.ModelProto, change: str) -> onnx.ModelProto:
             node.op_type = "CheckedSub"
         case "broadcasting":
             node.attribute.extend(
-                onnx.helper.make_attribute(name, name) for name in ("first", "second")
+                onnx.helper.make_attribute(name, name) for name in ("operand_0", "operand_1")
             )
         case "record":
             del made.metadata_props[:]

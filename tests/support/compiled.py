@@ -9,7 +9,7 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,12 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
-from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, CompiledOperator
+from sonnx_ort.custom_ops.compiled.catalog import (
+    COMPILED_OPERATORS,
+    CompiledOperator,
+    compiled_name,
+)
+from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import COMPILED_DOMAIN
 from sonnx_ort.profile.options import Edition
@@ -48,7 +53,7 @@ SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 """Shapes of two operands: equal ones, such that are broadcast, and two that are not."""
 
 
-BROADCASTING = {"expanded": "both", "first": "a", "second": "b"}
+BROADCASTING = {"expanded": "both", "operand_0": "a", "operand_1": "b"}
 """The attributes of a kernel that broadcasts both operands."""
 
 
@@ -72,14 +77,21 @@ def session_of(
     given = helper.np_dtype_to_tensor_dtype(element_type.dtype)
     result = onnx.TensorProto.BOOL if operator.result_type else given
     node = helper.make_node(
-        compiled.name, operator.operands, ["result"], domain=COMPILED_DOMAIN, **attributes
+        compiled_name(operator), operator.operands, ["result"], domain=COMPILED_DOMAIN, **attributes
     )
-    operands = [helper.make_tensor_value_info(name, given, None) for name in operator.operands]
-    results = [helper.make_tensor_value_info("result", result, None)]
+    return _session(library, node, dict.fromkeys(operator.operands, given), {"result": result})
+
+
+def _session(
+    library: str, node: onnx.NodeProto, operands: Mapping[str, int], results: Mapping[str, int]
+) -> ort.InferenceSession:
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid(COMPILED_DOMAIN, 1)]
-    model = helper.make_model(
-        helper.make_graph([node], "trial", operands, results), opset_imports=opsets, ir_version=9
-    )
+    values = [
+        [helper.make_tensor_value_info(name, kind, None) for name, kind in declared.items()]
+        for declared in (operands, results)
+    ]
+    graph = helper.make_graph([node], "trial", *values)
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 2
@@ -87,8 +99,37 @@ def session_of(
     return ort.InferenceSession(model.SerializeToString(), options)
 
 
+def session_of_broadcast(
+    library: str,
+    element_type: ElementType,
+    operands: Sequence[str] = ("a", "b", "c"),
+    attributes: Mapping[str, str] | None = None,
+) -> ort.InferenceSession:
+    """Start a session on a Broadcast, with two threads.
+
+    Without attributes the node is "tried", and its operands have their names.
+    """
+    given = helper.np_dtype_to_tensor_dtype(element_type.dtype)
+    results = [f"result_{index}" for index in range(len(operands))]
+    named = {"node": "tried"} | {f"operand_{i}": name for i, name in enumerate(operands)}
+    node = helper.make_node(
+        compiled_name(BROADCAST),
+        operands,
+        results,
+        domain=COMPILED_DOMAIN,
+        **(named if attributes is None else attributes),
+    )
+    inputs = dict.fromkeys(filter(None, operands), given)
+    return _session(library, node, inputs, dict.fromkeys(results, given))
+
+
 def outcomes(library: str) -> Iterator[bytes]:
     """What every kernel gives or says, for operands of each pair of shapes."""
+    for element_type in ElementType:
+        session = session_of_broadcast(library, element_type)
+        for shapes in SHAPES:
+            operands = [_elements(element_type, shape) for shape in (*shapes, (1,))]
+            yield _outcome(session, ("a", "b", "c"), operands)
     for compiled in COMPILED_OPERATORS.values():
         names = compiled.operator.operands
         attributes = {"node": "tried"} | (BROADCASTING if len(names) == 2 else {})
@@ -104,14 +145,17 @@ def _outcome(
     session: ort.InferenceSession, names: Sequence[str], operands: Sequence[npt.NDArray[np.generic]]
 ) -> bytes:
     try:
-        (result,) = run(session, dict(zip(names, operands, strict=False)))
+        results = run(session, dict(zip(names, operands, strict=False)))
     except Exception as error:  # noqa: BLE001 - what a kernel says is what it gives
         return str(error).encode()
-    assert result is not None
-    if result.dtype.kind in "fV":
-        # Which NaN it is depends on the instructions.
-        result[np.isnan(result.astype(np.float64))] = np.nan
-    return str(result.shape).encode() + result.tobytes()
+    given = b""
+    for result in results:
+        assert result is not None
+        if result.dtype.kind in "fV":
+            # Which NaN it is depends on the instructions.
+            result[np.isnan(result.astype(np.float64))] = np.nan
+        given += str(result.shape).encode() + result.tobytes()
+    return given
 
 
 def _elements(element_type: ElementType, shape: tuple[int, ...]) -> npt.NDArray[np.generic]:

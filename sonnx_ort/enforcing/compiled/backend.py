@@ -5,29 +5,45 @@ computes:
 
     A, B -> Div -> C        A, B -> sonnx.compiled::CheckedDiv -> C
 
-It broadcasts by itself what a Broadcast in front of it would expand. What has no compiled kernel is
-enforced as by the native backend, so a model is recognized in the same way.
+It broadcasts by itself what a Broadcast in front of it would expand, also one of the model whose
+results nothing else reads. What has no compiled kernel is enforced as by the native backend, so a
+model is recognized in the same way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import cast
 
 import onnx_ir as ir
 
-from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS
+from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, compiled_name
 from sonnx_ort.custom_ops.definition import CARRIERS
+from sonnx_ort.enforcing.broadcasting import operand_type
 from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.native.record import Original
 from sonnx_ort.enforcing.nodes import record_rules
 from sonnx_ort.enforcing.value_info import element_type_of
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
+from sonnx_ort.options import Enforcement
+from sonnx_ort.profile.broadcast import BROADCAST
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.rule import Status
+
+_EXPANDED: Mapping[tuple[bool, ...], str] = MappingProxyType(
+    {(True, True): "both", (True, False): "first", (False, True): "second"}
+)
 
 
 class CompiledBackend(NativeBackend):
     """Replaces nodes by compiled operators, and puts guards in front of others."""
+
+    def __init__(self, model: ir.Model, enforcement: Enforcement) -> None:
+        """Prepare a model, and write into its metadata how it is enforced."""
+        super().__init__(model, enforcement)
+        self._in_front: dict[ir.Node, ExaminedNode] = {}
 
     @staticmethod
     def oldest_opset(examined: ExaminedNode) -> int:
@@ -36,20 +52,28 @@ class CompiledBackend(NativeBackend):
 
     @staticmethod
     def broadcasts(examined: ExaminedNode) -> bool:
-        """Whether the kernel of a node broadcasts, so that nothing has to be expanded."""
+        """Whether the kernel of a node broadcasts or is a Broadcast: nothing has to be expanded."""
         return has_compiled_kernel(examined)
 
     def prepare(self, examination: Examination) -> Sequence[ExaminedNode]:
         """Guard graph inputs if that decides the shapes of several nodes without kernels.
 
         Returns:
-            The nodes, with the obligations that are still to be enforced.
+            The nodes, with the obligations that are still to be enforced. A Broadcast that the
+            kernel of another node does is not among them.
         """
         compiled = {n.target.node: n for n in examination.nodes if has_compiled_kernel(n)}
+        kept = {checked.node for checked in examination.checked_values}
+        for node, examined in compiled.items():
+            reader = _only_reader(node) if _is_broadcast(examined) else None
+            if reader in compiled and node not in kept:
+                self._in_front[reader] = examined
         others = tuple(n for n in examination.nodes if n.target.node not in compiled)
         prepared = super().prepare(replace(examination, nodes=others))
         by_node = compiled | {n.target.node: n for n in prepared}
-        return [by_node[examined.target.node] for examined in examination.nodes]
+        done = {examined.target.node for examined in self._in_front.values()}
+        nodes = (examined.target.node for examined in examination.nodes)
+        return [by_node[node] for node in nodes if node not in done]
 
     def enforce(self, examined: ExaminedNode) -> None:
         """Replace a node, or put guards in front of it, in place; its outputs keep their names.
@@ -60,40 +84,55 @@ class CompiledBackend(NativeBackend):
         if not has_compiled_kernel(examined):
             super().enforce(examined)
             return
+        node, in_front = examined.target.node, self._in_front.get(examined.target.node)
+        if in_front is None:
+            self._replace_by_kernel(examined, examined.target.inputs, Original.of(node))
+            return
+        original = Original.of(node, in_front.target.node)
+        obligations = (*examined.obligations, *in_front.obligations)
+        both = replace(examined, obligations=obligations, broadcast=in_front.broadcast)
+        self._replace_by_kernel(both, in_front.target.inputs, original)
+        cast(ir.Graph, in_front.target.node.graph).remove(in_front.target.node, safe=True)
+
+    def _replace_by_kernel(
+        self, examined: ExaminedNode, operands: Sequence[ir.Value], original: Original
+    ) -> None:
         target = examined.target
         self._model.opset_imports[COMPILED_DOMAIN] = DOMAIN_VERSION
-        result = self.nodes(str(target.output.name)).value("result")
+        names = self.nodes(next(str(output.name) for output in target.node.outputs if output.name))
+        results = [
+            names.value("result") if output.name else ir.Value(name="")
+            for output in target.node.outputs
+        ]
         node = ir.node(
-            COMPILED_OPERATORS[target.operator.name].name,
-            target.inputs,
-            {"node": target.label, "edition": self._edition.value, **_broadcast(examined)},
+            compiled_name(target.operator),
+            operands,
+            {"node": target.label, **self._attributes(examined)},
             domain=COMPILED_DOMAIN,
-            outputs=[result],
+            outputs=results,
             name=target.node.name,
             doc_string=target.node.doc_string,
             metadata_props=target.node.metadata_props,
         )
         record_rules(node, examined)
-        self._replace(examined, Original.of(target.node), [node], [result])
+        self._replace(examined, original, [node], results)
 
+    def _attributes(self, examined: ExaminedNode) -> dict[str, str]:
+        """What a kernel has to know: its rules, which operands it broadcasts, and their names.
 
-def _broadcast(examined: ExaminedNode) -> dict[str, str]:
-    """The attributes of a kernel that broadcasts: which operands, and their names for its errors.
-
-    The others have the common shape, or break the rule on equal shapes.
-    """
-    plan = examined.broadcast
-    if plan is None:
-        return {}
-    first, second = (operand.value for operand in plan.operands)
-    match plan.expanded:
-        case (True, True):
-            expanded = "both"
-        case (True, False):
-            expanded = "first"
-        case _:
-            expanded = "second"
-    return {"expanded": expanded, "first": first, "second": second}
+        Operands that it does not broadcast have the common shape, or break the rule on equal
+        shapes.
+        """
+        own = {} if _is_broadcast(examined) else {"edition": self._edition.value}
+        plan, in_front = examined.broadcast, self._in_front.get(examined.target.node)
+        if plan is None:
+            return own
+        names = {f"operand_{i}": operand.value for i, operand in enumerate(plan.operands)}
+        if _is_broadcast(examined):
+            return names
+        if in_front is not None:
+            return {**own, "expanded": "both", "broadcast": in_front.target.label, **names}
+        return {**own, "expanded": _EXPANDED[plan.expanded], **names}
 
 
 def has_compiled_kernel(examined: ExaminedNode) -> bool:
@@ -102,8 +141,7 @@ def has_compiled_kernel(examined: ExaminedNode) -> bool:
     A node of constants is kept if all its rules are proved: ONNX Runtime folds only standard ones.
     """
     target, element_type = examined.target, element_type_of(examined)
-    compiled = COMPILED_OPERATORS.get(target.operator.name)
-    if compiled is None or element_type not in compiled.types:
+    if not (_broadcasts_alike(examined) or _computes(examined)):
         return False
     if target.further_attributes or examined.waived or _aligns(examined):
         return False
@@ -113,6 +151,42 @@ def has_compiled_kernel(examined: ExaminedNode) -> bool:
     if all(examined.foldable) and all(o.status is Status.PROVED for o in in_run):
         return False
     return bool(in_run) or element_type in CARRIERS
+
+
+def _only_reader(node: ir.Node) -> ir.Node | None:
+    """The node whose operands are both results of a Broadcast, if nothing else reads them."""
+    uses = [use for output in node.outputs for use in output.uses()]
+    readers = {use.node for use in uses}
+    returned = any(output.is_graph_output() for output in node.outputs)
+    if len(readers) != 1 or returned or len(node.outputs) != 2:
+        return None
+    (reader,) = readers
+    alike = reader.graph is node.graph and tuple(reader.inputs) == tuple(node.outputs)
+    return reader if alike else None
+
+
+def _is_broadcast(examined: ExaminedNode) -> bool:
+    return examined.target.operator is BROADCAST
+
+
+def _computes(examined: ExaminedNode) -> bool:
+    """Whether there is a kernel for the operator of a node, on the type of its operands."""
+    compiled = COMPILED_OPERATORS.get(examined.target.operator.name)
+    return compiled is not None and element_type_of(examined) in compiled.types
+
+
+def _broadcasts_alike(examined: ExaminedNode) -> bool:
+    """Whether a node is a Broadcast of operands of one type.
+
+    ONNX Runtime knows the types of several results only if they are the same. It does not run a
+    body that returns a result of unknown rank.
+    """
+    if not _is_broadcast(examined):
+        return False
+    first, *others = (operand_type(examined, index) for index in range(len(examined.operands)))
+    alike = ElementType.named(first) is not None and all(each == first for each in others)
+    returned = any(output.is_graph_output() for output in examined.target.node.outputs)
+    return alike and not (returned and examined.target.path)
 
 
 def _aligns(examined: ExaminedNode) -> bool:

@@ -65,6 +65,7 @@ class Original:
     Attributes:
         node: The node; None if the group guards inputs or outputs of a Scan's body, or expands
             operands of several nodes.
+        broadcast: The Broadcast in front of the node that the group replaced too.
         undeclared: The outputs of the node that had no type.
         unshaped: The outputs that had no shape, or lost it by the enforcement.
         inputs: If there is no node: the name of each original value, and that of its replacement.
@@ -76,14 +77,16 @@ class Original:
     unshaped: tuple[str, ...] = ()
     inputs: tuple[tuple[str, str], ...] = ()
     renamed: bool = False
+    broadcast: onnx.NodeProto | None = None
 
     @classmethod
-    def of(cls, node: ir.Node) -> "Original":
-        """Record a node, which has no subgraphs, before it is replaced."""
+    def of(cls, node: ir.Node, broadcast: ir.Node | None = None) -> "Original":
+        """Record a node, which has no subgraphs, and a Broadcast, before they are replaced."""
         return cls(
             ir.serde.serialize_node(node),
             tuple(output.name for output in node.outputs if output.name and output.type is None),
             tuple(_without_shape(node)),
+            broadcast=None if broadcast is None else ir.serde.serialize_node(broadcast),
         )
 
     def without_shapes_of(self, node: ir.Node) -> "Original":
@@ -92,14 +95,14 @@ class Original:
 
     def text(self) -> str:
         """The record as one line of JSON."""
-        node = None if self.node is None else json.loads(_JSON.serialize_proto(self.node))
         return json.dumps(
             {
-                "node": node,
+                "node": _entries(self.node),
                 "undeclared": self.undeclared,
                 "unshaped": self.unshaped,
                 "inputs": self.inputs,
                 **({"renamed": True} if self.renamed else {}),
+                **({"broadcast": _entries(self.broadcast)} if self.broadcast else {}),
             }
         )
 
@@ -111,17 +114,26 @@ class Original:
             Exception: The text is not such a record; the type depends on what is wrong with it.
         """
         entries = json.loads(text)
-        node = None
-        if entries["node"] is not None:
-            node = onnx.NodeProto()
-            _JSON.deserialize_proto(json.dumps(entries["node"]).encode(), node)
         return cls(
-            node,
+            _node(entries["node"]),
             tuple(entries["undeclared"]),
             tuple(entries["unshaped"]),
             tuple((name, guarded) for name, guarded in entries["inputs"]),
             "renamed" in entries,
+            _node(entries.get("broadcast")),
         )
+
+
+def _entries(node: onnx.NodeProto | None) -> object:
+    return None if node is None else json.loads(_JSON.serialize_proto(node))
+
+
+def _node(entries: object) -> onnx.NodeProto | None:
+    if entries is None:
+        return None
+    node = onnx.NodeProto()
+    _JSON.deserialize_proto(json.dumps(entries).encode(), node)
+    return node
 
 
 class GroupRecorder:
@@ -213,19 +225,15 @@ def _restore_node(
 ) -> None:
     old = [values[name] for name in proto.output if name]
     new = {name: ir.Value() for name in proto.output if name}
-    node = ir.Node(
-        proto.domain,
-        proto.op_type,
-        [values[name] if name else None for name in proto.input],
-        [ir.from_proto(attribute) for attribute in proto.attribute],
-        outputs=[new.get(name) or ir.Value(name="") for name in proto.output],
-        name=proto.name,
-        doc_string=proto.doc_string or None,
-        metadata_props={entry.key: entry.value for entry in proto.metadata_props},
-    )
+    restored = []
+    if original.broadcast is not None:
+        results = {name: ir.Value(name=name) for name in original.broadcast.output}
+        restored.append(_restored(original.broadcast, values, results))
+        values = {**values, **results}
+    restored.append(_restored(proto, values, new))
     _detach_bodies(nodes)
     ir.convenience.replace_nodes_and_values(
-        _graph_of(nodes), nodes[-1], nodes, [node], old, list(new.values())
+        _graph_of(nodes), nodes[-1], nodes, restored, old, list(new.values())
     )
     for before, after in zip(old, new.values(), strict=True):
         after.metadata_props.update(before.metadata_props)
@@ -234,6 +242,21 @@ def _restore_node(
         new[name].type = None
     for name in original.unshaped:
         new[name].shape = None
+
+
+def _restored(
+    proto: onnx.NodeProto, values: Mapping[str, ir.Value], outputs: Mapping[str, ir.Value]
+) -> ir.Node:
+    return ir.Node(
+        proto.domain,
+        proto.op_type,
+        [values[name] if name else None for name in proto.input],
+        [ir.from_proto(attribute) for attribute in proto.attribute],
+        outputs=[outputs.get(name) or ir.Value(name="") for name in proto.output],
+        name=proto.name,
+        doc_string=proto.doc_string or None,
+        metadata_props={entry.key: entry.value for entry in proto.metadata_props},
+    )
 
 
 def _detach_bodies(nodes: Sequence[ir.Node]) -> None:

@@ -15,7 +15,7 @@ from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, FUNCTIONS
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType
 from support.child import run_python
-from support.compiled import BROADCASTING, compile_kernels, session_of
+from support.compiled import BROADCASTING, compile_kernels, session_of, session_of_broadcast
 from support.graphs import parse
 
 LIBRARY = str(sonnx_ort.kernels_library())
@@ -110,13 +110,35 @@ def test_element_of_a_broadcast_operand_is_said_by_its_index_in_the_result():
     [
         ({"edition": "typed"}, "needs the text attributes 'node' and 'edition'"),
         ({"node": "n"}, "needs the text attributes 'node' and 'edition'"),
-        ({"node": "n", "edition": "next"}, "'n' has the edition 'next', which this library"),
+        ({"node": "n", "edition": "next"}, "'n' has the edition 'next', which is unknown"),
     ],
     ids=["no node", "no edition", "unknown edition"],
 )
 def test_session_does_not_start_on_an_unusable_node(attributes, said):
     with pytest.raises(Exception, match=said):
         session_of(LIBRARY, COMPILED_OPERATORS["Add"], ElementType.FLOAT, attributes)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [{"operand_0": "a", "operand_1": "b"}, {"node": "n", "operand_0": "a"}],
+    ids=["no node", "no name of an operand"],
+)
+def test_session_does_not_start_on_an_unusable_broadcast(attributes):
+    with pytest.raises(Exception, match="needs the text attributes 'node' and 'operand_0'"):
+        session_of_broadcast(LIBRARY, ElementType.FLOAT, ("a", "b"), attributes)
+
+
+def test_missing_operand_of_a_broadcast_is_an_error():
+    child = run_python(
+        "import numpy as np",
+        "from sonnx_ort.profile.element_type import ElementType",
+        "from support.compiled import session_of_broadcast",
+        f"session = session_of_broadcast({LIBRARY!r}, ElementType.FLOAT, ('a', '', 'c'))",
+        "session.run(None, {'a': np.ones(3, np.float32), 'c': np.ones(3, np.float32)})",
+    )
+    assert child.exit_status == 1, child
+    assert "absent" in child.stderr or "is missing" in child.stderr, child
 
 
 def test_tensor_of_too_many_axes_is_refused():
