@@ -346,7 +346,7 @@ def enforce(model: ModelSource | ReadModel, choices: Choices) -> Enforced:
 
 
 def reference_of(model: bytes) -> onnx.ModelProto:
-    """Give the python backend's form of a model that the native backend made.
+    """Give the python backend's form of a model that the native or the compiled backend made.
 
     It checks what the guards do, also rules that the installed version of onnxruntime needs not.
 

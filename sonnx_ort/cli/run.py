@@ -186,7 +186,7 @@ def run(
         bool,
         typer.Option(
             "--verify-proofs",
-            help="With the native backend: also run the python backend, and fail if the verdicts "
+            help="With another backend: also run the python backend, and fail if the verdicts "
             "differ.",
         ),
     ] = False,

@@ -1,4 +1,4 @@
-"""Completes a violation in a natively enforced model, by a run of the python backend.
+"""Completes a violation in a model that another backend enforces, by a run of the python backend.
 
 The message of a native guard has only operator, node and rule. The python backend adds shapes,
 index and values for the same inputs; it runs only after a failure.
@@ -21,16 +21,18 @@ Run = Callable[[onnxruntime.InferenceSession], object]
 
 
 class ReferenceRun:
-    """A natively enforced model rewritten for the python backend, when it is first needed."""
+    """An enforced model, rewritten for the python backend when it is first needed."""
 
     def __init__(
         self,
         model: bytes,
+        backend: Backend,
         options: onnxruntime.SessionOptions,
         weights: Weights = INSIDE,
     ) -> None:
-        """Keep the model."""
+        """Keep the model, and which backend enforces it."""
         self._model = model
+        self._backend = backend
         self._weights = weights
         # An optimizer can change the sizes that reach a node.
         self._level = options.graph_optimization_level
@@ -67,17 +69,24 @@ class ReferenceRun:
         found = self._raised_in(run)
         if isinstance(found, ContractViolation):
             if violation is None and not failed:
-                return _contradiction(f"accepts what the python backend rejects: {found}")
+                return self._contradiction(f"accepts what the python backend rejects: {found}")
             return found
         if found is not None and not isinstance(found, Exception):
             return found
         if violation is not None and found is None:
-            return _contradiction(f"rejects what the python backend accepts: {violation}")
+            return self._contradiction(f"rejects what the python backend accepts: {violation}")
         if found is not None and not failed:
             return SonnxError(
                 f"verify_proofs=True: the python backend cannot run the model: {found}"
             )
         return violation
+
+    def _contradiction(self, difference: str) -> SonnxError:
+        return SonnxError(
+            f"verify_proofs=True: the {self._backend} backend {difference}\n"
+            f"A proof of `check` is wrong in this run. Do not use the {self._backend} backend for "
+            "this model, and report the model with these inputs"
+        )
 
     def _raised_in(self, run: Run) -> BaseException | None:
         """What the reference raises: a `ContractViolation`, an interrupt or another exception."""
@@ -103,11 +112,3 @@ class ReferenceRun:
                 self._weights.require_unchanged()
                 self._session = started
             return self._session
-
-
-def _contradiction(difference: str) -> SonnxError:
-    return SonnxError(
-        f"verify_proofs=True: the native backend {difference}\n"
-        "A proof of `check` is wrong in this run. Do not use the native backend for this model, "
-        "and report the model with these inputs"
-    )

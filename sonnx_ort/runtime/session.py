@@ -63,9 +63,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
             backend: As for `rewrite`.
             conform: As for `rewrite`.
             waivers: As for `rewrite`; needed again for a model that was rewritten with waivers.
-            verify_proofs: Whether to repeat every run of a natively rewritten model with the python
-                backend, which also checks proved rules. If the verdicts differ, `SonnxError` is
-                raised. Has no effect with the python backend.
+            verify_proofs: Whether to repeat every run with the python backend, which also checks
+                proved rules. If the verdicts differ, `SonnxError` is raised. Has no effect if it
+                is that backend that enforces the model.
             **kwargs: Further arguments of `onnxruntime.InferenceSession`, such as `providers`.
 
         Raises:
@@ -100,7 +100,7 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]
         self._reference = (
             None
             if enforced.backend is Backend.PYTHON
-            else ReferenceRun(self._content, self._own_options, self._weights)
+            else ReferenceRun(self._content, enforced.backend, self._own_options, self._weights)
         )
         self._verifies_proofs = verify_proofs
         start = super().__init__

@@ -11,6 +11,7 @@ import sonnx_ort
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.knowledge.shapes import catalog
 from sonnx_ort.knowledge.shapes.rule import ShapeRule
+from sonnx_ort.options import Backend
 from sonnx_ort.runtime.reference_run import ReferenceRun
 from support.backends import BACKENDS
 from support.graphs import parse
@@ -21,30 +22,48 @@ Y = np.ones((1, 3), np.float32)
 FEEDS = {"x": X, "y": Y}
 
 
-def squeezed() -> onnx.ModelProto:
+def squeezed(operator: str = "Div") -> onnx.ModelProto:
     return parse(
         "(float[1, 3] x, float[1, 3] y) => (float[] z)"
-        " { axes = Constant<value_ints = [0]>() s = Squeeze(x, axes) [divide] z = Div(s, y) }"
+        " { axes = Constant<value_ints = [0]>() s = Squeeze(x, axes)"
+        f" [node] z = {operator}(s, y) }}"
     )
 
 
+@pytest.fixture(params=["native", "compiled"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Each backend that the python backend verifies."""
+    return str(request.param)
+
+
 @pytest.fixture
-def false_proof(monkeypatch: pytest.MonkeyPatch) -> onnx.ModelProto:
-    """A model enforced by a list that is wrong about Squeeze: (3,) against (1, 3) is proved."""
+def false_proof(backend: str, monkeypatch: pytest.MonkeyPatch) -> onnx.ModelProto:
+    """A model enforced by a list that is wrong about Squeeze: (3,) against (1, 3) is proved.
+
+    Its Pow has no compiled kernel: such kernels check what is proved as well.
+    """
     wrong = ShapeRule((1, 25), lambda inputs: (inputs.shape(0),))
     monkeypatch.setitem(catalog.SHAPE_RULES, "Squeeze", wrong)  # type: ignore[arg-type]
-    return sonnx_ort.rewrite(squeezed(), backend="native")
+    return sonnx_ort.rewrite(squeezed("Pow"), operators="Pow", backend=backend)
 
 
-def test_false_proof_goes_unnoticed_without_it(false_proof: onnx.ModelProto) -> None:
-    session = sonnx_ort.InferenceSession(false_proof, quiet(), backend="native")
+def session_of(
+    model: onnx.ModelProto, backend: str, *, verify_proofs: bool = True
+) -> sonnx_ort.InferenceSession:
+    return sonnx_ort.InferenceSession(
+        model, quiet(), operators="Pow", backend=backend, verify_proofs=verify_proofs
+    )
+
+
+def test_false_proof_goes_unnoticed_without_it(false_proof: onnx.ModelProto, backend: str) -> None:
+    session = session_of(false_proof, backend, verify_proofs=False)
     (result,) = session.run(None, FEEDS)
     assert result.shape == (1, 3)
 
 
 @pytest.mark.parametrize("method", ["run", "run_with_ort_values"])
-def test_false_proof_is_an_error(false_proof: onnx.ModelProto, method: str) -> None:
-    session = sonnx_ort.InferenceSession(false_proof, quiet(), backend="native", verify_proofs=True)
+def test_false_proof_is_an_error(false_proof: onnx.ModelProto, backend: str, method: str) -> None:
+    session = session_of(false_proof, backend)
     feeds = FEEDS
     if method == "run_with_ort_values":
         feeds = {name: ort.OrtValue.ortvalue_from_numpy(array) for name, array in FEEDS.items()}
@@ -52,16 +71,16 @@ def test_false_proof_is_an_error(false_proof: onnx.ModelProto, method: str) -> N
         getattr(session, method)(None, feeds)
     assert not isinstance(caught.value, ContractViolation)
     assert str(caught.value) == (
-        "verify_proofs=True: the native backend accepts what the python backend rejects: "
-        "Div 'divide' breaks Div.float.R1: the shapes (3,) and (1, 3) differ; shapes A (3,), "
-        "B (1, 3). The rule: Tensors A, B and C must have the same shape.\n"
-        "A proof of `check` is wrong in this run. Do not use the native backend for this model, "
-        "and report the model with these inputs"
+        f"verify_proofs=True: the {backend} backend accepts what the python backend rejects: "
+        "Pow 'node' breaks Pow.float.R1: the shapes (3,) and (1, 3) differ; shapes X (3,), "
+        "Y (1, 3). The rule: Tensors X, Y and Z have the same shape.\n"
+        f"A proof of `check` is wrong in this run. Do not use the {backend} backend for this "
+        "model, and report the model with these inputs"
     )
 
 
-def test_false_proof_reaches_the_callback(false_proof: onnx.ModelProto) -> None:
-    session = sonnx_ort.InferenceSession(false_proof, quiet(), backend="native", verify_proofs=True)
+def test_false_proof_reaches_the_callback(false_proof: onnx.ModelProto, backend: str) -> None:
+    session = session_of(false_proof, backend)
     called = threading.Event()
     told: list[object] = []
 
@@ -75,18 +94,26 @@ def test_false_proof_reaches_the_callback(false_proof: onnx.ModelProto) -> None:
     assert "accepts what the python backend rejects" in str(told[2])
 
 
-def test_false_alarm_is_an_error() -> None:
-    violation = ContractViolation("", rule="Div.float.R1", operator="Div", node="divide")
-    enforced = sonnx_ort.rewrite(squeezed(), backend="native", broadcast="explicit")
-    reference = ReferenceRun(enforced.SerializeToString(), quiet())
-    told = reference.verify(violation, lambda session: session.run(None, FEEDS), failed=True)
+def reference_of(backend: str) -> ReferenceRun:
+    enforced = sonnx_ort.rewrite(squeezed(), backend=backend, broadcast="explicit")
+    return ReferenceRun(enforced.SerializeToString(), Backend(backend), quiet())
+
+
+def test_false_alarm_is_an_error(backend: str) -> None:
+    violation = ContractViolation("no", rule="Div.float.R1", operator="Div", node="node")
+    told = reference_of(backend).verify(
+        violation, lambda session: session.run(None, FEEDS), failed=True
+    )
     assert type(told) is SonnxError
-    assert "rejects what the python backend accepts" in str(told)
+    assert str(told) == (
+        f"verify_proofs=True: the {backend} backend rejects what the python backend accepts: no\n"
+        f"A proof of `check` is wrong in this run. Do not use the {backend} backend for this "
+        "model, and report the model with these inputs"
+    )
 
 
-def test_reference_that_cannot_do_a_run_is_an_error() -> None:
-    enforced = sonnx_ort.rewrite(squeezed(), backend="native", broadcast="explicit")
-    reference = ReferenceRun(enforced.SerializeToString(), quiet())
+def test_reference_that_cannot_do_a_run_is_an_error(backend: str) -> None:
+    reference = reference_of(backend)
     told = reference.verify(None, lambda session: session.run(None, {}), failed=False)
     assert type(told) is SonnxError
     assert str(told).startswith("verify_proofs=True: the python backend cannot run the model: ")
