@@ -1,11 +1,11 @@
 """Try every pair of 16-bit floats: `python3 scripts/exhaustive.py`.
 
-Computes Div and Sub of all 2^32 pairs of float16 and of bfloat16 with both backends, compares every
+Computes Div and Sub of all 2^32 pairs of float16 and of bfloat16 with each backend, compares every
 bit with a correct rounding of its own, and keeps count in docs/records/exhaustive.json. It can be
-interrupted at any time, and goes on where it stopped; a record of other versions of the packages it
-refuses, unless `--anew` is given. Ends with status 1 if anything differs. Runs in this Python if
-sonnx_ort is installed in it, else in the environment `.venv`, which it makes first if there is
-none.
+interrupted at any time, and goes on where it stopped; a sweep that other versions of the packages
+began it refuses, unless `--anew` is given. `--only` chooses sweeps; the record keeps the others as
+they are. Ends with status 1 if anything differs. Runs in this Python if sonnx_ort is installed in
+it, else in the environment `.venv`, which it makes first if there is none.
 """
 
 import argparse
@@ -23,6 +23,7 @@ run_in_environment()
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 import onnxruntime
 from model_builders.graphs import binary
 from records import RECORDS, counting, today, versions_of, write_record
@@ -48,9 +49,6 @@ BLOCKS = PATTERNS // SECOND_OPERANDS
 
 PAIRS_PER_BLOCK = PATTERNS * SECOND_OPERANDS
 
-BACKENDS = (Backend.PYTHON, Backend.NATIVE)
-"""The backends that are tried, as far as the record goes."""
-
 _OPSET = 21
 _SHOWN = 3
 
@@ -70,20 +68,21 @@ _COMPUTED: Mapping[str, Callable[..., Doubles]] = {"Div": np.divide, "Sub": np.s
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What is computed of all pairs of an element type."""
+    """What is computed of all pairs of an element type, and by which backend."""
 
     operator: str
     element_type: ElementType
     edition: Edition
+    backend: Backend
 
     def __str__(self) -> str:
-        """Give all three: `Div float16 typed`."""
-        return f"{self.operator} {self.element_type} {self.edition}"
+        """Give all four: `Div float16 typed python`."""
+        return f"{self.operator} {self.element_type} {self.edition} {self.backend}"
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """How many pairs a backend computed otherwise in a block, and some of them in words."""
+    """How many pairs of a block were computed otherwise, and some of them in words."""
 
     count: int
     examples: tuple[str, ...]
@@ -92,10 +91,10 @@ class Differences:
 def sweeps() -> Iterator[Sweep]:
     """All of them. The edition decides nothing of a Sub of floats of one shape."""
     types = (ElementType.FLOAT16, ElementType.BFLOAT16)
-    for element_type, edition in product(types, Edition):
-        yield Sweep("Div", element_type, edition)
+    for backend, element_type, edition in product(Backend, types, Edition):
+        yield Sweep("Div", element_type, edition, backend)
         if edition is Edition.TYPED:
-            yield Sweep("Sub", element_type, edition)
+            yield Sweep("Sub", element_type, edition, backend)
 
 
 # Correctly rounded quotients and differences of 16-bit floats, computed in double:
@@ -150,20 +149,24 @@ def differing(found: Array, expected: Array, element_type: ElementType) -> npt.N
     return different
 
 
-class Sessions:
-    """The sessions of a sweep, one for each backend, on one thread each."""
+class SweepSession:
+    """The session of a sweep, on one thread."""
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
-        self._sessions = {backend: _session(sweep, backend) for backend in BACKENDS}
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._session = sonnx_ort.InferenceSession(
+            model_of(sweep), options, edition=sweep.edition, backend=sweep.backend
+        )
 
-    def compare(self, block: int) -> Mapping[Backend, Differences]:
+    def compare(self, block: int) -> Differences:
         """Compute a block, from 0 to `BLOCKS` - 1, and compare it with the correct rounding."""
         bits = np.arange(PATTERNS, dtype=np.uint16)
         seconds = bits[block * SECOND_OPERANDS : (block + 1) * SECOND_OPERANDS]
         return self.compare_pairs(np.tile(bits, seconds.size), np.repeat(seconds, bits.size))
 
-    def compare_pairs(self, first: Array, second: Array) -> Mapping[Backend, Differences]:
+    def compare_pairs(self, first: Array, second: Array) -> Differences:
         """Compute pairs, given by their bits, and compare them with the correct rounding."""
         sweep = self._sweep
         a, b = (operand.view(sweep.element_type.dtype) for operand in (first, second))
@@ -176,21 +179,16 @@ class Sessions:
             ]
         )
         values = {"A": to_ort_value(a), "B": to_ort_value(b)}
-        found = {}
-        for backend, session in self._sessions.items():
-            result = to_array(session.run_with_ort_values(None, values)[0])
-            if result is None or result.dtype != a.dtype or result.shape != a.shape:
-                raise TypeError(f"{sweep} {backend}: the result is no tensor of the operands' form")
-            wrong = differing(result, expected, sweep.element_type)
-            found[backend] = _told(wrong, (first, second, result, expected))
-        return found
+        result = to_array(self._session.run_with_ort_values(None, values)[0])
+        if result is None or result.dtype != a.dtype or result.shape != a.shape:
+            raise TypeError(f"{sweep}: the result is no tensor of the operands' form")
+        wrong = differing(result, expected, sweep.element_type)
+        return _told(wrong, (first, second, result, expected))
 
 
-def _session(sweep: Sweep, backend: Backend) -> sonnx_ort.InferenceSession:
-    model = binary(sweep.operator, sweep.element_type, [["n"]] * 3, "the_node", opset=_OPSET)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return sonnx_ort.InferenceSession(model, options, edition=sweep.edition, backend=backend)
+def model_of(sweep: Sweep) -> onnx.ModelProto:
+    """The model of a sweep, as it is before a backend enforces it."""
+    return binary(sweep.operator, sweep.element_type, [["n"]] * 3, "the_node", opset=_OPSET)
 
 
 def _told(wrong: npt.NDArray[np.bool_], arrays: Sequence[Array]) -> Differences:
@@ -205,13 +203,15 @@ def _told(wrong: npt.NDArray[np.bool_], arrays: Sequence[Array]) -> Differences:
 
 @dataclass(slots=True)
 class Entry:
-    """How far a sweep is, in pairs of whole blocks, and how many of them each backend got wrong.
+    """How far a sweep is, in pairs of whole blocks, and how many of them were computed wrongly.
 
-    `examples` are some of those, and `date` is the day of the last block, in UTC.
+    `versions` began it, `examples` are some of those pairs, and `date` is the day of the last
+    block, in UTC.
     """
 
+    versions: dict[str, str]
     pairs: int = 0
-    differences: dict[str, int] = field(default_factory=lambda: dict.fromkeys(BACKENDS, 0))
+    differences: int = 0
     examples: list[str] = field(default_factory=list)
     date: str = ""
 
@@ -220,14 +220,12 @@ class Entry:
         """How many blocks were compared."""
         return self.pairs // PAIRS_PER_BLOCK
 
-    def add(self, found: Mapping[Backend, Differences]) -> None:
-        """Count one more block: what each backend computed otherwise."""
+    def add(self, found: Differences) -> None:
+        """Count one more block."""
         self.pairs += PAIRS_PER_BLOCK
         self.date = today()
-        for backend, differences in found.items():
-            self.differences[backend] += differences.count
-            room = _MOST_EXAMPLES - len(self.examples)
-            self.examples += [f"{backend}: {text}" for text in differences.examples[:room]]
+        self.differences += found.count
+        self.examples += found.examples[: _MOST_EXAMPLES - len(self.examples)]
 
 
 def versions() -> dict[str, str]:
@@ -239,43 +237,43 @@ def run(arguments: Sequence[str]) -> int:
     """Go on with every sweep that is not complete, block by block, and keep the record.
 
     Returns:
-        The exit status: 0 if nothing differs, 1 if something does, 2 if the record is of other
-        versions.
+        The exit status: 0 if nothing differs, 1 if something does, 2 if other versions began one.
     """
     options = _parser().parse_args(arguments)
     path, made_with = options.record, versions()
-    known = json.loads(path.read_text("utf-8")) if path.exists() and not options.anew else {}
-    if known.get("versions", made_with) != made_with:
-        print(
-            f"{path} was made with {_words(known['versions'])}; here are {_words(made_with)}. "
-            "Begin another record with --record, or this one again with --anew."
-        )
-        return 2
-    entries = {name: Entry(**entry) for name, entry in known.get("sweeps", {}).items()}
+    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    entries = {name: Entry(**entry) for name, entry in known.items()}
+    chosen = {str(sweep): sweep for sweep in sweeps() if options.only in str(sweep)}
+    for name in chosen:
+        if options.anew or name not in entries:
+            entries[name] = Entry(made_with)
+        elif (others := entries[name].versions) != made_with:
+            print(
+                f"{path} has {name} of {_words(others)}; here are {_words(made_with)}. "
+                "Begin another record with --record, or the chosen sweeps again with --anew."
+            )
+            return 2
 
     def save() -> None:
-        sweeps = {name: asdict(entry) for name, entry in entries.items()}
-        write_record(path, {"versions": made_with, "sweeps": sweeps})
+        write_record(path, {name: asdict(entry) for name, entry in entries.items()})
 
-    chosen = [sweep for sweep in sweeps() if options.only in str(sweep)]
-    for sweep in chosen:
-        entry = entries.setdefault(str(sweep), Entry())
+    for name, sweep in chosen.items():
+        entry = entries[name]
         _go_on(sweep, entry, options.blocks, save)
-        differences = ", ".join(f"{count:,} {name}" for name, count in entry.differences.items())
-        line = f"{sweep}: {entry.pairs:,} of {2**32:,} pairs, differences: {differences}"
+        line = f"{name}: {entry.pairs:,} of {2**32:,} pairs, differences: {entry.differences:,}"
         print(line, *entry.examples, sep="\n    ", flush=True)
-    return int(any(any(entries[str(sweep)].differences.values()) for sweep in chosen))
+    return int(any(entries[name].differences for name in chosen))
 
 
 def _go_on(sweep: Sweep, entry: Entry, most: int, save: Callable[[], None]) -> None:
     last = min(BLOCKS, entry.blocks + most)
     if entry.blocks >= last:
         return
-    sessions = Sessions(sweep)
+    session = SweepSession(sweep)
     with counting(on_terminals_alone=True) as bar:
         task = bar.add_task(str(sweep), total=BLOCKS, completed=entry.blocks)
         for block in range(entry.blocks, last):
-            entry.add(sessions.compare(block))
+            entry.add(session.compare(block))
             save()
             bar.advance(task)
 
@@ -286,13 +284,13 @@ def _words(found: Mapping[str, str]) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="exhaustive.py", description="Try every pair of 16-bit floats with both backends."
+        prog="exhaustive.py", description="Try every pair of 16-bit floats with each backend."
     )
     default = "%(default)s by default"
     parser.add_argument("--record", type=Path, default=RECORD, help=f"the record, {default}")
-    parser.add_argument("--anew", action="store_true", help="begin the record again")
+    parser.add_argument("--anew", action="store_true", help="begin the chosen sweeps again")
     parser.add_argument(
-        "--only", default="", help='the sweeps whose name has this in it, such as "Div float16"'
+        "--only", default="", help='the sweeps whose name has this in it, such as "compiled"'
     )
     parser.add_argument(
         "--blocks", type=int, default=BLOCKS, help="how many blocks of each at most, of %(default)s"

@@ -9,23 +9,26 @@ import pytest
 from exhaustive import (
     PAIRS_PER_BLOCK,
     RECORD,
-    Sessions,
+    SweepSession,
     differing,
     expected_result,
+    model_of,
     run,
     sweeps,
 )
 
+import sonnx_ort
+from sonnx_ort.options import Backend
 from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import ElementType
 from support.pages import REPOSITORY
 from support.values import all_pairs, from_bits, random_pairs, special_values
 
-SWEEPS = pytest.mark.parametrize("chosen", list(sweeps()), ids=str)
+SWEEPS = {backend: [sweep for sweep in sweeps() if sweep.backend is backend] for backend in Backend}
 RANDOM_PAIRS = 5_000_000
 
 
-@SWEEPS
+@pytest.mark.parametrize("chosen", SWEEPS[Backend.PYTHON], ids=str)
 def test_expected_results_are_the_oracles(chosen):
     kind = chosen.element_type
     pairs = (all_pairs(special_values(kind)), random_pairs(kind, 3000))
@@ -52,37 +55,43 @@ def test_every_bit_counts_but_those_of_a_quiet_nan(found, expected, differs):
     assert differing(from_bits(found, kind), from_bits(expected, kind), kind).tolist() == [differs]
 
 
+@pytest.mark.parametrize("chosen", SWEEPS[Backend.COMPILED], ids=str)
+def test_sweeps_of_the_compiled_backend_run_its_kernels(chosen):
+    (node,) = sonnx_ort.rewrite(
+        model_of(chosen), edition=chosen.edition, backend=chosen.backend
+    ).graph.node
+    assert (node.domain, node.op_type) == ("sonnx.compiled", f"Checked{chosen.operator}")
+
+
 @pytest.mark.thorough
-@SWEEPS
+@pytest.mark.parametrize("chosen", list(sweeps()), ids=str)
 def test_random_pairs_are_rounded_correctly(chosen):
     generator = np.random.default_rng(5)
     a, b = generator.integers(0, 1 << 16, (2, RANDOM_PAIRS), np.uint16)
-    found = Sessions(chosen).compare_pairs(a, b)
-    assert {backend: differences.count for backend, differences in found.items()} == {
-        "python": 0,
-        "native": 0,
-    }
+    assert SweepSession(chosen).compare_pairs(a, b).count == 0
 
 
-def arguments(path, *others):
-    return ["--record", str(path), "--only", "Sub float16", "--blocks", "1", *others]
+SUB = "Sub float16 typed"
 
 
-def entry(path):
-    (found,) = json.loads(path.read_text("utf-8"))["sweeps"].values()
-    return found
+def arguments(path, *others, only=f"{SUB} python"):
+    return ["--record", str(path), "--only", only, "--blocks", "1", *others]
+
+
+def entries(path):
+    return json.loads(path.read_text("utf-8"))
 
 
 def test_it_goes_on_where_it_stopped(tmp_path, monkeypatch):
     path, blocks = tmp_path / "record.json", []
-    compare = Sessions.compare
+    compare = SweepSession.compare
     monkeypatch.setattr(
-        Sessions, "compare", lambda self, block: blocks.append(block) or compare(self, block)
+        SweepSession, "compare", lambda self, block: blocks.append(block) or compare(self, block)
     )
     assert [run(arguments(path)), run(arguments(path))] == [0, 0]
     assert blocks == [0, 1]
-    assert entry(path)["pairs"] == 2 * PAIRS_PER_BLOCK
-    assert entry(path)["differences"] == {"python": 0, "native": 0}
+    (entry,) = entries(path).values()
+    assert (entry["pairs"], entry["differences"]) == (2 * PAIRS_PER_BLOCK, 0)
 
 
 def test_difference_is_counted_and_shown(tmp_path, monkeypatch, capsys):
@@ -94,41 +103,79 @@ def test_difference_is_counted_and_shown(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(exhaustive, "expected_result", wrong)
     path = tmp_path / "record.json"
-    assert run(arguments(path)) == 1
-    assert entry(path)["differences"] == {"python": 1, "native": 1}
-    assert capsys.readouterr().out.endswith(
-        "differences: 1 python, 1 native\n"
-        "    python: A 0x0001, B 0x0000: 0x0001 and not 0x4700\n"
-        "    native: A 0x0001, B 0x0000: 0x0001 and not 0x4700\n"
+    assert run(arguments(path, only=SUB)) == 1
+    assert {name: entry["differences"] for name, entry in entries(path).items()} == {
+        f"{SUB} {backend}": 1 for backend in Backend
+    }
+    assert capsys.readouterr().out == "".join(
+        f"{SUB} {backend}: 4,194,304 of 4,294,967,296 pairs, differences: 1\n"
+        "    A 0x0001, B 0x0000: 0x0001 and not 0x4700\n"
+        for backend in Backend
     )
 
 
-def test_record_of_other_versions_is_refused_unless_it_is_begun_again(
-    tmp_path, monkeypatch, capsys
-):
+@pytest.fixture
+def of_other_versions(tmp_path, monkeypatch):
+    """A record of a sweep of the python backend, begun by another version of ONNX Runtime."""
     path = tmp_path / "record.json"
-    assert run(arguments(path)) == 0
-    other = exhaustive.versions() | {"onnxruntime": "1.0"}
-    monkeypatch.setattr(exhaustive, "versions", lambda: other)
-    assert run(arguments(path)) == 2
-    assert "here are" in capsys.readouterr().out
-    assert run(arguments(path, "--anew")) == 0
-    assert json.loads(path.read_text("utf-8"))["versions"] == other
+    here = exhaustive.versions()
+    with monkeypatch.context() as patch:
+        patch.setattr(exhaustive, "versions", lambda: here | {"onnxruntime": "1.0"})
+        assert run(arguments(path)) == 0
+    return path
+
+
+def test_sweep_of_other_versions_is_refused(of_other_versions, capsys):
+    before = of_other_versions.read_bytes()
+    assert run(arguments(of_other_versions)) == 2
+    told = capsys.readouterr().out
+    assert f"{of_other_versions} has {SUB} python of sonnx_ort " in told
+    assert "onnxruntime 1.0" in told
+    assert f"here are sonnx_ort {exhaustive.versions()['sonnx_ort']}" in told
+    assert of_other_versions.read_bytes() == before
+
+
+def test_sweep_of_other_versions_is_begun_again_if_asked_for(of_other_versions):
+    assert run(arguments(of_other_versions, "--anew")) == 0
+    (entry,) = entries(of_other_versions).values()
+    assert (entry["versions"], entry["pairs"]) == (exhaustive.versions(), PAIRS_PER_BLOCK)
+
+
+@pytest.mark.parametrize("others", [[], ["--anew"]], ids=["go on", "anew"])
+def test_sweeps_that_are_not_chosen_stay_as_they_are(others, of_other_versions):
+    before = entries(of_other_versions)
+    assert run(arguments(of_other_versions, *others, only=f"{SUB} compiled")) == 0
+    after = entries(of_other_versions)
+    assert after.pop(f"{SUB} compiled")["versions"] == exhaustive.versions()
+    assert after == before
+
+
+PAGE = (REPOSITORY / "docs" / "exhaustive.md").read_text(encoding="utf-8")
+
+
+def rows(pattern):
+    """The cells behind the first one, by the first one, of rows of the page."""
+    found = re.findall(rf"^\| {pattern} \|$", PAGE, re.MULTILINE)
+    return {name: cells for name, *cells in found}
 
 
 def test_page_tells_what_was_recorded():
-    page = (REPOSITORY / "docs" / "exhaustive.md").read_text(encoding="utf-8")
-    rows = re.findall(
-        r"^\| (\w+ \w+ \w+) \| ([\d,]+) \| (\d+) \| (\d+) \| (\S+) \|$", page, re.MULTILINE
-    )
     told = {
-        name: (int(pairs.replace(",", "")), int(python), int(native), date)
-        for name, pairs, python, native, date in rows
+        f"{sweep} {backend}": (int(pairs.replace(",", "")), int(count))
+        for sweep, (pairs, *counts) in rows(
+            r"(\w+ \w+ \w+) \| ([\d,]+) \| (\d+) \| (\d+) \| (\d+)"
+        ).items()
+        for backend, count in zip(Backend, counts, strict=True)
     }
-    recorded = json.loads(RECORD.read_text(encoding="utf-8"))["sweeps"]
     assert told == {
-        name: (e["pairs"], e["differences"]["python"], e["differences"]["native"], e["date"])
-        for name, e in recorded.items()
+        name: (entry["pairs"], entry["differences"]) for name, entry in entries(RECORD).items()
     }
-    assert told.keys() == {str(chosen) for chosen in sweeps()}
-    assert {found[:3] for found in told.values()} == {(2**32, 0, 0)}
+    assert told == {str(chosen): (2**32, 0) for chosen in sweeps()}
+
+
+def test_page_tells_when_and_with_what_each_backend_ran():
+    told = rows(r"(python|native|compiled) \| ([\d.]+) \| ([\d-]+)")
+    for backend in Backend:
+        ran = [entry for name, entry in entries(RECORD).items() if name.endswith(backend)]
+        (version,) = {entry["versions"]["onnxruntime"] for entry in ran}
+        assert told[backend] == [version, max(entry["date"] for entry in ran)]
