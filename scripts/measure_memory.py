@@ -1,7 +1,7 @@
 """Measure whether long use takes more and more memory: `python3 scripts/measure_memory.py`.
 
 100,000 runs of one session, a fourth of which break a rule, and 10,000 sessions with two runs each,
-with both backends, each in a process of its own. The figures are written to
+with each backend, each in a process of its own. The figures are written to
 docs/records/memory.json; a second call leaves out what stands there.
 """
 
@@ -28,6 +28,7 @@ from records import RECORDS, known_record, today, versions_of, write_record
 from rich.progress import Progress
 
 import sonnx_ort
+from sonnx_ort.options import Backend
 
 RECORD = RECORDS / "memory.json"
 _PARTS = 5
@@ -147,7 +148,7 @@ CASES: dict[str, Callable[[str], Callable[[int], object]]] = {"runs": runs, "ses
 LEFT_BEHIND = {"runs": 0, "sessions": 8}
 """KiB that each leaves behind, at most: onnxruntime-extensions frees not all of a session's."""
 
-CHOSEN = [(case, backend) for backend in ("python", "native") for case in CASES]
+CHOSEN = [(case, backend) for backend in Backend for case in CASES]
 PACKAGES = ("onnxruntime", "onnxruntime-extensions", "onnx", "onnx-ir", "numpy")
 
 

@@ -93,7 +93,7 @@ def _try(built: Distributions, lock: Path, folder: Path) -> Iterator[str]:
     version, model = _imported(python, environment, elsewhere)
     yield f"sonnx_ort {version} is imported from the environment."
     command = commands / "sonnx-ort"
-    for backend in ("python", "native"):
+    for backend in ("python", "native", "compiled"):
         _run([command, "demo", "--backend", backend], elsewhere)
         yield f"sonnx-ort demo --backend {backend} shows what it has to."
     for form in FORMATS:

@@ -1,6 +1,6 @@
 """Try random graphs: `python3 scripts/try_graphs.py`.
 
-Makes graphs by number, lets both backends enforce them, runs them, and compares every verdict and
+Makes graphs by number, lets each backend enforce them, runs them, and compares every verdict and
 result with the exact oracle and with each other, in child processes: what
 tests/soundness/test_random_graphs.py does with some hundred. What came of them is recorded in
 docs/records/random_graphs.json; a further call goes on behind the last number.

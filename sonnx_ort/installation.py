@@ -99,7 +99,7 @@ def self_check() -> SelfCheck:
 
     Compares the versions of packages with those that the tests run with, the installed files with
     the hashes in the RECORD of the wheel, and what happens in each case of the bundled models with
-    their manifest, with both backends. Requires that ONNX Runtime respects the options that switch
+    their manifest, with each backend. Requires that ONNX Runtime respects the options that switch
     optimizers off. Uses no network, and changes no file.
     """
     found = {package: _version_of(package) for package in PACKAGES}

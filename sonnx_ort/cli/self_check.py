@@ -44,7 +44,7 @@ def self_check(
 ) -> None:
     """Check whether this installation works as the tests showed elsewhere.
 
-    Compares versions, installed files and the cases of all bundled models, with both backends, with
+    Compares versions, installed files and the cases of all bundled models, with each backend, with
     what is expected, and verifies that ONNX Runtime respects the options that switch optimizers
     off. Takes about half a minute, and needs no network.
 

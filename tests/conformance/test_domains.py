@@ -1,4 +1,4 @@
-"""Elements at which an operator has no result are refused, by both backends, where they stand."""
+"""Elements at which an operator has no result are refused, by every backend, where they stand."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every element-wise operator of the profile, in every type, with both backends.
+"""Every element-wise operator of the profile, in every type, with each backend.
 
 The results are those of ONNX Runtime's own kernel, bit for bit; and operands of different shapes
 are refused, or expanded where that is asked for.

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import sonnx_ort
+from sonnx_ort.options import Backend
 from sonnx_ort.reporting.checked_models import GraphOutline, VertexKind
 from support.examined import check_with_outline
 from support.graphs import parse
@@ -105,7 +106,7 @@ def test_functions_are_inlined_as_far_as_obligations_speak_of_their_nodes() -> N
     ]
 
 
-@pytest.mark.parametrize("form", ["original", "python", "native"])
+@pytest.mark.parametrize("form", ["original", *Backend])
 @pytest.mark.parametrize("name", sonnx_ort.models.names())
 def test_every_obligation_speaks_of_a_node_that_is_there(name: str, form: str) -> None:
     model = sonnx_ort.models.load(name)

@@ -1,6 +1,6 @@
 """What `check` says of random graphs is so in every run, and enforcement agrees with the oracle.
 
-Each graph is enforced by both backends, which have to agree with each other as well.
+Each graph is enforced by all backends, which have to agree with each other as well.
 
 `SONNX_ORT_GRAPHS=20000 pytest tests/soundness/test_random_graphs.py` tries more than the default,
 and `SONNX_ORT_FIRST=400` others; what is printed with `-s` tells how many came to what.

@@ -1,4 +1,4 @@
-"""Random graphs with waivers for all their violations: both backends do as ONNX Runtime does.
+"""Random graphs with waivers for all their violations: all backends do as ONNX Runtime does.
 
 `SONNX_ORT_GRAPHS=20000 pytest tests/soundness/test_waived_graphs.py` tries half as many.
 """

@@ -1,4 +1,4 @@
-"""Random models and feeds on which both backends must do the same.
+"""Random models and feeds on which all backends must do the same.
 
 To be run in a child process: an integer division that no guard stops can end it.
 """
@@ -199,7 +199,7 @@ def verdict(violation: sonnx_ort.ContractViolation) -> tuple[object, ...]:
 
 
 def assert_agreement(operator: str, reference: Outcome, found: Outcome) -> None:
-    """Assert that the outcomes of both backends on a model with an operator are the same."""
+    """Assert that the outcomes of two backends on a model with an operator are the same."""
     if isinstance(reference, sonnx_ort.ContractViolation):
         assert isinstance(found, sonnx_ort.ContractViolation), f"unnoticed: {reference}"
         assert verdict(found) == verdict(reference)
@@ -211,18 +211,18 @@ def assert_agreement(operator: str, reference: Outcome, found: Outcome) -> None:
 
 
 def agreeing_runs(
-    operator: str, seed: int, declarations: int, native: Callable[[Declaration], Any]
+    operator: str, seed: int, declarations: int, other: Callable[[Declaration], Any]
 ) -> Iterator[tuple[Declaration, sonnx_ort.InferenceSession, list[Outcome]]]:
-    """Compare the backends on random declarations and feeds.
+    """Compare another backend with the python backend on random declarations and feeds.
 
     Args:
         operator: "Div", "Sub" or "Broadcast".
         seed: The seed.
         declarations: How many.
-        native: Gives the session of the native backend.
+        other: Gives the session of the other backend.
 
     Yields:
-        The declarations that are not rejected, with the native sessions and their outcomes.
+        The declarations that are not rejected, with the other sessions and their outcomes.
 
     Raises:
         AssertionError: They differ; its notes tell on which model and feeds.
@@ -232,7 +232,7 @@ def agreeing_runs(
         declaration = cases.declaration()
         # Where the process ends, this is the last line.
         print(declaration, flush=True)
-        reference, session = declaration.session(Backend.PYTHON), native(declaration)
+        reference, session = declaration.session(Backend.PYTHON), other(declaration)
         if isinstance(reference, sonnx_ort.ModelRejected):
             assert str(session) == str(reference)
             continue
@@ -249,7 +249,7 @@ def agreeing_runs(
         yield declaration, session, found
 
 
-def compare(operator: str, seed: int, declarations: int) -> int:
-    """Compare the backends on the CPU as `agreeing_runs` does, and count the runs."""
-    native = partial(Declaration.session, backend=Backend.NATIVE)
-    return sum(len(found) for *_, found in agreeing_runs(operator, seed, declarations, native))
+def compare(operator: str, backend: Backend, seed: int, declarations: int) -> int:
+    """Compare a backend on the CPU as `agreeing_runs` does, and count the runs."""
+    other = partial(Declaration.session, backend=backend)
+    return sum(len(found) for *_, found in agreeing_runs(operator, seed, declarations, other))

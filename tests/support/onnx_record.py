@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from sonnx_ort.options import Backend
 from support.soundness.isolated import Line, run_attempts
 
 REJECT, EXPLICIT = "reject", "explicit"
@@ -19,7 +20,7 @@ REJECT, EXPLICIT = "reject", "explicit"
 OPERATORS = ("default", "all", "elementwise")
 """The choices of operators to enforce."""
 
-BACKENDS = ("python", "native")
+BACKENDS = tuple(Backend)
 """What can enforce them."""
 
 UNOPTIMIZED = "none"

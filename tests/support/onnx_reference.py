@@ -249,7 +249,7 @@ class Reference:
         return any(tensor.elem_type == onnx.TensorProto.FLOAT16 for tensor in tensors)
 
     def _refused(self, breaches: tuple[Breach, ...]) -> str:
-        """Say for which rules it is refused; both backends are, most often for the same."""
+        """Say for which rules it is refused; all backends are, most often for the same."""
         if breaches not in self._refusals:
             self._refusals[breaches] = self._judged(breaches)
         return self._refusals[breaches]

@@ -32,7 +32,7 @@ class Choices:
     """How a model is enforced.
 
     Attributes:
-        backend: "python" or "native".
+        backend: "python", "native" or "compiled".
         operators: "default", "all" or "elementwise".
         broadcast: "reject" or "explicit".
     """

@@ -21,7 +21,7 @@ Outcome = list[Any] | Exception
 
 
 def attempt(number: int) -> dict[str, int]:
-    """Run a graph with both backends, with and without checks; give what was looked at."""
+    """Run a graph with each backend, with and without checks; give what was looked at."""
     logging.getLogger("sonnx_ort").disabled = True
     trial, counts = make_trial(number), Counter[str]()
     for backend in Backend:

@@ -72,7 +72,7 @@ def with_readers(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def judge(sample: Sample) -> Counter[str]:
-    """Assert that `check`, both backends and every session agree with the kernels.
+    """Assert that `check`, every backend and every session agree with the kernels.
 
     Returns:
         What was looked at.

@@ -1,7 +1,7 @@
 """Numbered trials of random graphs with waivers for all their violations.
 
 What is waived about shapes is written out, what is waived of elements is left to ONNX Runtime; so
-both backends come to the same, and to what ONNX Runtime does with the graph as it is. For
+all backends come to the same, and to what ONNX Runtime does with the graph as it is. For
 `support.soundness.isolated`.
 """
 
