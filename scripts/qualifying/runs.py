@@ -50,14 +50,12 @@ class Run:
     """A run of the tests.
 
     Attributes:
-        path: The JUnit file.
         said: What it says of the sources and the environment, by `identity.properties`.
         started: When it began.
         seconds: How long it took.
         cases: Its cases.
     """
 
-    path: Path
     said: Mapping[str, str]
     started: datetime
     seconds: float
@@ -86,7 +84,7 @@ def read_run(path: Path, now: Mapping[str, str]) -> Run:
     cases = tuple(_case(path, element) for element in suite.iterfind("testcase"))
     try:
         started = datetime.fromisoformat(suite.get("timestamp", ""))
-        return Run(path, said, started, float(suite.get("time", "")), cases)
+        return Run(said, started, float(suite.get("time", "")), cases)
     except ValueError as error:
         raise UnusableRun(f"{path} does not say when its run began and how long.") from error
 

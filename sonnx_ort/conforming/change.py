@@ -172,9 +172,9 @@ class Site:
             raise NoChangeError(f"the elements of '{value.name}' are known only in a run")
         return found
 
-    def integer(self, name: str, default: int) -> int:
-        """An attribute that is one number."""
-        return self.node.attributes.get_int(name, default)
+    def integer(self, name: str) -> int:
+        """An attribute that is one number; 0 if it is left out."""
+        return self.node.attributes.get_int(name, 0)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
         """An attribute that is a list of numbers; None if it is left out."""

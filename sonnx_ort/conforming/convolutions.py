@@ -192,7 +192,7 @@ def _same_pads(site: Site, axes: int, *, upper: bool) -> list[tuple[int, int]]:
         raise NoChangeError("its attributes do not fit the axes of its operand")
     if set(dilations) != {1}:
         raise NoChangeError("ONNX Runtime pads a dilated window differently than ONNX says")
-    if pooling and site.integer("ceil_mode", 0):
+    if pooling and site.integer("ceil_mode"):
         raise NoChangeError("ceil_mode adds windows of its own to the padding")
     pads = []
     for size, extent, stride in zip(sizes, kernel, strides, strict=True):

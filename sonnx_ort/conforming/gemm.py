@@ -108,8 +108,8 @@ def expand_c(site: Site) -> bool:
     """
     a, b, c = (site.operand(position) for position in (_A, _B, _C))
     sizes = (
-        (a, 1 if site.integer("transA", 0) else 0),
-        (b, 0 if site.integer("transB", 0) else 1),
+        (a, 1 if site.integer("transA") else 0),
+        (b, 0 if site.integer("transB") else 1),
     )
     for value, _ in sizes:
         if len(site.shape(value)) != MATRIX:
@@ -120,7 +120,7 @@ def expand_c(site: Site) -> bool:
         raise NoChangeError(f"'{c.name}' has more axes than the product")
     if any(size == 0 for size in known):
         raise NoChangeError("the product is empty")
-    if site.integer("transA", 0) or site.integer("transB", 0):
+    if site.integer("transA") or site.integer("transB"):
         if len(own) == MATRIX:
             raise NoChangeError("it transposes an operand whose sizes are not those of C")
         site.leave("Gemm.R3")
@@ -151,7 +151,7 @@ def multiply_alone(site: Site) -> bool:
     """Make a MatMul of a Gemm without C, which calls the same routine with the same numbers."""
     if site.node.attributes.get_float("alpha", 1.0) != 1:
         raise NoChangeError("the product is multiplied by alpha")
-    if site.integer("transA", 0) or site.integer("transB", 0):
+    if site.integer("transA") or site.integer("transB"):
         raise NoChangeError("it transposes an operand")
     a, b = site.operand(_A), site.operand(_B)
     if any(len(site.shape(value)) != MATRIX for value in (a, b)):

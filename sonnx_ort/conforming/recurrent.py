@@ -81,7 +81,7 @@ def give_peepholes_of_finite_cells(site: Site) -> bool:
         raise NoChangeError(
             "peepholes of zeros are proved to have no effect only with Sigmoid and Tanh"
         )
-    if "clip" in attributes or site.integer("input_forget", 0):
+    if "clip" in attributes or site.integer("input_forget"):
         raise NoChangeError("its attributes clip and input_forget change the gates")
     initial = site.input(_INITIAL_C)
     if initial is not None:
@@ -127,7 +127,7 @@ def _is_stored(value: ir.Value) -> bool:
 
 
 def _give(site: Site, position: int, elements: npt.NDArray[Any]) -> bool:
-    if site.integer("layout", 0):
+    if site.integer("layout"):
         raise NoChangeError("ONNX Runtime rejects its layout")
     site.set_input(position, site.constant(elements, _NAMES[position]))
     return True
@@ -162,7 +162,7 @@ def _hidden(site: Site) -> int:
     Raises:
         NoChangeError: It is known only in a run.
     """
-    hidden = site.integer("hidden_size", 0)
+    hidden = site.integer("hidden_size")
     if hidden > 0:
         return hidden
     size = site.shape(site.operand(_R))[-1]

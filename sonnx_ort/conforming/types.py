@@ -49,7 +49,7 @@ def remove_quantization_axis(site: Site) -> bool:
 
     The kernels take one scale for all elements then, whatever axis is named.
     """
-    if site.integer("block_size", 0) != 0:
+    if site.integer("block_size") != 0:
         raise NoChangeError("it has one scale for each block of elements")
     return remove_axis(site, (_SCALE, _ZERO_POINT))
 
@@ -70,7 +70,7 @@ _OF_UINT8 = (0, ir.DataType.UINT8.value)
 
 def give_zero_point(site: Site) -> bool:
     """Give a zero point of 0, which ONNX assumes, in uint8 and in the shape of the scale."""
-    if site.integer("output_dtype", 0) not in _OF_UINT8:
+    if site.integer("output_dtype") not in _OF_UINT8:
         raise NoChangeError("its results are not uint8, which the profile requires")
     shape = site.sizes(site.operand(_SCALE))
     site.set_input(_ZERO_POINT, site.constant(np.zeros(shape, np.uint8), "zero_point"))

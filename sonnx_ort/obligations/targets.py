@@ -18,7 +18,6 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.operator import STANDARD_DOMAIN, Operator
-from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.requirements.broadcasting import LimitedBroadcasting
 from sonnx_ort.profile.rule import VERSION, AttributeValue, Rule
 
@@ -148,7 +147,6 @@ class EnforcedNode:
         node: The custom operator.
         label: The name of the node that it replaced.
         rules: The rules that it checks in each run.
-        edition: The edition that it enforces; None if both have the same rules.
         computed_by: The standard node behind it that computes the result; None if it computes
             itself.
         path: The nodes whose subgraphs contain it, outermost first.
@@ -160,7 +158,6 @@ class EnforcedNode:
     operator: Operator
     label: str
     rules: tuple[Rule, ...]
-    edition: Edition | None
     computed_by: ir.Node | None = None
     path: tuple[str, ...] = ()
     added: frozenset[ir.Node] = frozenset()

@@ -46,13 +46,13 @@ OfElements = Callable[..., Any]
 """Computes an element of the result, given the node and one element of each operand."""
 
 
-def _by(compute: OfElements, *, exact: bool = False) -> Operation:
+def _by(compute: OfElements) -> Operation:
     """What computes element by element."""
 
     def of_node(node: BallNode) -> tuple[Array, ...]:
         return (mapped(lambda *elements: compute(node, *elements), *node.given()),)
 
-    return Operation(of_node, size_of_result, exact=exact)
+    return Operation(of_node, size_of_result)
 
 
 def divided(node: BallNode, a: "arb | int", b: "arb") -> "arb":

@@ -165,7 +165,6 @@ class Sizes:
 
     length: int
     batch: int
-    inputs: int
     hidden: int
     ends: Sequence[int]
 
@@ -206,7 +205,7 @@ def _sizes(node: Node, x: Exact, ways: int) -> Sizes:
     ends = [length] * batch if given is None else [int(end) for end in given]
     if len(ends) != batch or not all(0 <= end <= length for end in ends):
         raise NotDefinedError(f"sequence_lens {ends} are not lengths of {batch} sequences")
-    return Sizes(length, batch, inputs, hidden, ends)
+    return Sizes(length, batch, hidden, ends)
 
 
 def _results(node: Node, x: Exact, sizes: Sizes, way: int, reverse: bool) -> tuple[Exact, ...]:

@@ -42,13 +42,13 @@ def _admits_activations(value: Any) -> bool:
     return all(part in _GATES for part in parts)
 
 
-def _demanded(name: str, offset: int, value: int, unenforced: str, since: int = 1) -> Rule:
-    example = Illustration(f"{name}={value}", f"{name}={value + 1}", f"write {name}={value} down")
+def _demanded(name: str, offset: int, unenforced: str, since: int = 1) -> Rule:
+    example = Illustration(f"{name}=0", f"{name}=1", f"write {name}=0 down")
     return _RULES.rule(
         name,
         offset,
-        f"The attribute {name} is {value}, and stands in the file.",
-        AdmittedAttribute((name,), value, lambda given: given == value, example, given=True),
+        f"The attribute {name} is 0, and stands in the file.",
+        AdmittedAttribute((name,), 0, lambda given: given == 0, example, given=True),
         remark='The draft states it under "SONNX restrictions".',
         unenforced=unenforced,
         since=since,
@@ -158,8 +158,8 @@ _CONTRACT = (
         remark='The draft states it under "SONNX restrictions", and what is to be given.',
         unenforced="silently computes other activations too.",
     ),
-    _demanded("input_forget", 9, 0, "silently couples the gates."),
-    _demanded("layout", 10, 0, "rejects another layout.", since=14),
+    _demanded("input_forget", 9, "silently couples the gates."),
+    _demanded("layout", 10, "rejects another layout.", since=14),
     _RULES.rule(
         "clip",
         16,

@@ -27,7 +27,6 @@ _TRIAL = onnx.parser.parse_model(
 ).SerializeToString()
 """A model that never starts: the error names the first operator that the options do not have."""
 
-_WITHOUT_LIBRARY = "ai.onnx.contrib:StringLength"
 _WITHOUT_OURS = "sonnx:AlignedShape"
 _COMPLETE = "unknown:Unknown"
 _TWICE = "Conflicting with a registered kernel"

@@ -24,7 +24,6 @@ from support.elementwise import Single, crossings, singles
 from support.sessions import enforced, on_one_thread
 from support.values import all_combinations, from_bits
 
-EIGHT_BITS = (ElementType.INT8, ElementType.UINT8)
 FURTHER = {"Mod": [("fmod", 1)], "BitShift": [("direction", "RIGHT")]}
 """Attributes of further nodes."""
 

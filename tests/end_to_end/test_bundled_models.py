@@ -68,10 +68,6 @@ def operator_nodes(example):
     return [n for n in models.load(example.name).graph.node if n.op_type != "Cast"]
 
 
-def opset(example):
-    return next(e.version for e in models.load(example.name).opset_import if e.domain == "")
-
-
 @pytest.mark.satisfies(
     "Div.typed.float.examples",
     "Div.preliminary.examples",

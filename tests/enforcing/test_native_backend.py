@@ -84,7 +84,7 @@ def test_float16_that_is_only_compared_is_left_as_it_is() -> None:
 
 
 EXPLICIT, PRELIMINARY = {"broadcast": "explicit"}, {"edition": "preliminary"}
-CONCAT, EXP = {"operators": "Concat"}, {"operators": "Exp"}
+CONCAT = {"operators": "Concat"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from support.shape_rules import Dimensions, Holding, Operand, contents_of, integ
 Case = tuple[str, Sequence[Operand], dict[str, Any], Dimensions]
 
 IMAGE = ("n", 4, 8)
-FLOATS = np.array([0.5, 2.0], np.float32)
 
 
 def floats(*elements: float) -> np.ndarray:

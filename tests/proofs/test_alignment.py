@@ -59,21 +59,21 @@ FAULTS: dict[str, tuple[LinedUp, tuple[Mutation, ...]]] = {
 }
 
 
-def marked(forms: list[LinedUp], quick: set[LinedUp]) -> list[object]:
-    """Parameters of tests, of which all but the quick ones are thorough."""
+def marked(quick: set[LinedUp]) -> list[object]:
+    """The forms of any rank, of which all but the quick ones are thorough."""
     return [
         pytest.param(form, id=str(form), marks=() if form in quick else pytest.mark.thorough)
-        for form in forms
+        for form in OF_ANY_RANK
     ]
 
 
-@pytest.mark.parametrize("form", marked(OF_ANY_RANK, QUICK))
+@pytest.mark.parametrize("form", marked(QUICK))
 def test_second_operand_is_lined_up_exactly_if_it_lines_up(form: LinedUp) -> None:
     for question in form.lining_up():
         prove(question)
 
 
-@pytest.mark.parametrize("form", marked(OF_ANY_RANK, {LinedUp(ANY, 1)}))
+@pytest.mark.parametrize("form", marked({LinedUp(ANY, 1)}))
 def test_what_is_lined_up_gets_the_shape_of_the_first_operand_or_is_refused(form: LinedUp) -> None:
     for question in form.expanding():
         prove(question)
@@ -95,7 +95,6 @@ def test_two_proofs_speak_of_the_whole_graph(form: LinedUp) -> None:
 
 FLOATS = ("float", "double", "float16")
 INTEGERS = ("int32", "uint32", "int64")
-NUMBERS = (*FLOATS, *INTEGERS)
 LEGACY = {
     **dict.fromkeys(
         ("Add", "Div", "Mul", "Sub"), ("double", "float16", "int32", "uint32", "int64")

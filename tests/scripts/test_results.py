@@ -146,7 +146,7 @@ ONE, OTHER = f"{FILE}::test_one", f"{FILE}::test_other"
 
 def run_of(tmp_path: Path, *cases: Case, **said: str) -> Run:
     run = read_run(junit(tmp_path, **said), NOW)
-    return Run(run.path, run.said, run.started, run.seconds, cases)
+    return Run(run.said, run.started, run.seconds, cases)
 
 
 def demanding(*tests: str) -> list[Requirement]:

@@ -100,7 +100,6 @@ def _recognize(node: ir.Node, edition: Edition, version: int) -> EnforcedNode:
         operator,
         label,
         decided,
-        None if enforced is None else edition,
         _computing_node(node, guard, operator, decided, version),
         added=_added_nodes(node, guard),
         computes=isinstance(custom := _CUSTOM_BY_NAME.get(node.op_type), CustomOperator)
@@ -150,7 +149,7 @@ def _recognize_finite(node: ir.Node) -> EnforcedNode:
         )
     operator = computing_operator(str(_text(node, "operator")))
     label, added = str(_text(node, "node")), frozenset({guard, passed})
-    return EnforcedNode(node, operator, label, (FINITE,), None, added=added)
+    return EnforcedNode(node, operator, label, (FINITE,), added=added)
 
 
 def _computing_node(

@@ -212,17 +212,17 @@ def _counted(inputs: BoundedInputs) -> Sequence[Bounds]:
 
 
 def _best(inputs: BoundedInputs) -> Sequence[Bounds | None]:
-    return [_or_nothing(inputs, 0), _COUNTS]
+    return [_of_first(inputs), _COUNTS]
 
 
 def _unique(inputs: BoundedInputs) -> Sequence[Bounds | None]:
     """Counts of existing elements are at least 1."""
-    return [_or_nothing(inputs, 0), _COUNTS, _COUNTS, Bounds(1, _COUNTS.upper)]
+    return [_of_first(inputs), _COUNTS, _COUNTS, Bounds(1, _COUNTS.upper)]
 
 
-def _or_nothing(inputs: BoundedInputs, index: int) -> Bounds | None:
+def _of_first(inputs: BoundedInputs) -> Bounds | None:
     try:
-        return inputs.bounds(index)
+        return inputs.bounds(0)
     except Unbounded:
         return None
 

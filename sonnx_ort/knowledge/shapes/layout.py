@@ -131,7 +131,7 @@ def sliced_size(size: Size, start: int, end: int, step: int) -> Size | None:
 
 def _split(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     shape = inputs.shape(0)
-    axis = inputs.axis("axis", 0, len(shape))
+    axis = inputs.axis(0, len(shape))
     parts = _parts(inputs, shape[axis])
     return [(*shape[:axis], part, *shape[axis + 1 :]) for part in parts]
 
@@ -159,7 +159,7 @@ def _parts(inputs: KnownInputs, size: Size) -> Sequence[Size | None]:
 
 def _gathered(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     shape, indices = inputs.shape(0), inputs.shape(1)
-    axis = inputs.axis("axis", 0, len(shape))
+    axis = inputs.axis(0, len(shape))
     return ((*shape[:axis], *indices, *shape[axis + 1 :]),)
 
 
@@ -221,7 +221,7 @@ def _pads(inputs: KnownInputs, rank: int) -> tuple[Sequence[int], Sequence[int]]
 
 def _best(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
     shape = inputs.shape(0)
-    axis = inputs.axis("axis", -1, len(shape))
+    axis = inputs.axis(-1, len(shape))
     try:
         (count,) = [inputs.attribute("k")] if inputs.version < 10 else inputs.integers(1)
     except Unknown:

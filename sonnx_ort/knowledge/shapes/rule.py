@@ -223,13 +223,13 @@ class KnownInputs:
         attribute = self.node.attributes.get(name)
         return default if attribute is None else attribute.value
 
-    def axis(self, name: str, default: int, rank: int) -> int:
-        """The axis in an attribute, or a default, as a non-negative index for this rank.
+    def axis(self, default: int, rank: int) -> int:
+        """The attribute axis, or a default, as a non-negative index for this rank.
 
         Raises:
             Unknown: There is no such axis.
         """
-        return counted_from_the_front(self.attribute(name, default), rank)
+        return counted_from_the_front(self.attribute("axis", default), rank)
 
 
 def counted_from_the_front(axis: int, rank: int) -> int:

@@ -112,12 +112,6 @@ def less(one: z3.ExprRef, other: z3.ExprRef, element_type: ElementType) -> z3.Bo
     return one < other
 
 
-def same(one: z3.ExprRef, other: z3.ExprRef) -> z3.BoolRef:
-    """Whether two elements are one and the same, NaN and the sign of a zero included."""
-    one, other = alike(one, other)
-    return one == other
-
-
 def wrapped(number: z3.ArithRef) -> z3.ArithRef:
     """The int64 of a sum or a negative of two."""
     least = -LARGEST_SIZE - 1
