@@ -11,8 +11,8 @@ C = "int64[2] c = {6, 4}"
 """A constant vector."""
 
 
-def constant(stored: str, name: str = "c") -> str:
-    return alone(f"Identity({name})", "float[n] x", stored)
+def constant(stored: str) -> str:
+    return alone("Identity(c)", "float[n] x", stored)
 
 
 def of(node: str, stored: str = C) -> str:

@@ -55,13 +55,13 @@ CONVOLUTIONS = [
 
 
 def convolution(
-    case: tuple[int, int, int, int, str, int], batch: int = 1, opset: int = 17, bias: bool = True
+    case: tuple[int, int, int, int, str, int], batch: int = 1, opset: int = 17
 ) -> onnx.ModelProto:
     channels, outputs, groups, kernel, given, length = case
     text = given.replace("'", '"')
     return parse(
         f"""(float[{batch},{channels},{length}] X, float[{outputs}] B) => (float[?,?,?] Y) {{
-            [convolve] Y = Conv <{text}> (X, W{", B" if bias else ""})
+            [convolve] Y = Conv <{text}> (X, W, B)
         }}""",
         constants={
             "W": random(np.random.default_rng(1), "float", outputs, channels // groups, kernel)

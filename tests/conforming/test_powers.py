@@ -12,14 +12,11 @@ from support.sessions import on_one_thread
 OTHERWISE = "a power of floats may be rounded differently"
 
 
-def power(
-    base: str, shape: str, exponent: np.ndarray | str, *, result: str = "", opset: int = 17
-) -> onnx.ModelProto:
+def power(base: str, shape: str, exponent: np.ndarray | str, opset: int = 17) -> onnx.ModelProto:
     constants = {} if isinstance(exponent, str) else {"E": exponent}
     declared = f", {exponent} E" if isinstance(exponent, str) else ""
     return parse(
-        f"({base}[{shape}] X{declared}) => ({base}[{result or shape}] Z)"
-        " { [power] Z = Pow(X, E) }",
+        f"({base}[{shape}] X{declared}) => ({base}[{shape}] Z) {{ [power] Z = Pow(X, E) }}",
         constants=constants,
         opset=opset,
     )

@@ -74,9 +74,9 @@ def constant(dtype: str, *values: int) -> str:
     return f"Constant<value = {dtype}[{len(values)}] {{{', '.join(map(str, values))}}}>()"
 
 
-def bounds_of(nodes: str, dtype: str, inputs: str = "") -> Bounds | None:
+def bounds_of(nodes: str, dtype: str) -> Bounds | None:
     """The interval of the value d."""
-    made = parse(f"({dtype}[2] y{inputs}) => ({dtype}[] z) {{ {nodes} z = Sub(d, y) }}")
+    made = parse(f"({dtype}[2] y) => ({dtype}[] z) {{ {nodes} z = Sub(d, y) }}")
     operands = [o.operands for o in sonnx_ort.check(made).obligations if o.operator == "Sub"]
     return operands[-1][0].bounds
 

@@ -147,8 +147,8 @@ class TestElements:
     """Rules about elements: the constant and its index, or the interval, is the evidence."""
 
     @staticmethod
-    def found(divisor: str, rule: str, a: str = "int32[2] a") -> tuple[Status, str]:
-        graph = f"({a}, int32[2] y) => (int32[] z) {{ {divisor} z = Div(a, d) }}"
+    def found(divisor: str, rule: str) -> tuple[Status, str]:
+        graph = f"(int32[2] a, int32[2] y) => (int32[] z) {{ {divisor} z = Div(a, d) }}"
         (obligation,) = [o for o in obligations(graph) if o.rule.id == rule]
         return obligation.status, obligation.evidence
 

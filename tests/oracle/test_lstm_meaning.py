@@ -44,14 +44,14 @@ def in_double(direction, operands):
     return y, *last
 
 
-def operands_of(direction, dtype=F, seed=0):
-    generator, ways = np.random.default_rng(seed), DIRECTIONS[direction]
+def operands_of(direction):
+    generator, ways = np.random.default_rng(0), DIRECTIONS[direction]
     shapes = [
         *[(LENGTH, BATCH, INPUTS), (ways, 4 * HIDDEN, INPUTS), (ways, 4 * HIDDEN, HIDDEN)],
         *[(ways, 8 * HIDDEN), (BATCH,), (ways, BATCH, HIDDEN), (ways, BATCH, HIDDEN)],
         (ways, 3 * HIDDEN),
     ]
-    made = [generator.normal(size=shape).astype(dtype) for shape in shapes]
+    made = [generator.normal(size=shape).astype(F) for shape in shapes]
     made[4] = np.array([LENGTH, 2], np.int32)
     return made
 

@@ -121,8 +121,8 @@ def _with_divisor(place: str, divisor: np.ndarray) -> onnx.ModelProto:
             return parse(text, constants=weights)
 
 
-def _sparse(name: str) -> onnx.SparseTensorProto:
-    values = helper.make_tensor(name, onnx.TensorProto.FLOAT, [1], [3.0])
+def _sparse() -> onnx.SparseTensorProto:
+    values = helper.make_tensor("w", onnx.TensorProto.FLOAT, [1], [3.0])
     indices = helper.make_tensor("indices", onnx.TensorProto.INT64, [1], [1])
     return helper.make_sparse_tensor(values, indices, [3])
 
@@ -130,14 +130,14 @@ def _sparse(name: str) -> onnx.SparseTensorProto:
 @pytest.mark.satisfies("Div.typed.float.RG1")
 def test_sparse_initializer() -> None:
     made = parse("(float[3] a) => (float[3] c) { [div] c = Div(a, w) }")
-    made.graph.sparse_initializer.append(_sparse("w"))
+    made.graph.sparse_initializer.append(_sparse())
     assert violations(made) == [("Div.float.RG1", "div", "B 'w' is sparse")]
 
 
 @pytest.mark.satisfies("Sub.preliminary.R2")
 def test_sparse_constant() -> None:
     made = parse("(float[3] a) => (float[3] c) { [sub] c = Sub(a, w) }")
-    constant = helper.make_node("Constant", [], ["w"], sparse_value=_sparse("w"))
+    constant = helper.make_node("Constant", [], ["w"], sparse_value=_sparse())
     made.graph.node.insert(0, constant)
     assert violations(made, "preliminary") == [("Sub.R2", "sub", "B 'w' is sparse")]
 
@@ -151,14 +151,14 @@ def test_sparse_input() -> None:
 
 def test_sparse_tensor_that_no_enforced_operator_reads() -> None:
     made = parse("(float[3] a) => (float[6] c) { [joined] c = Concat<axis = 0>(a, w) }")
-    made.graph.sparse_initializer.append(_sparse("w"))
+    made.graph.sparse_initializer.append(_sparse())
     assert violations(made) == [("GR1", "", "tensor 'w' is sparse")]
 
 
 @pytest.mark.parametrize("attribute", ["one", "many", "sparse_value"])
 def test_sparse_tensor_of_a_node(attribute: str) -> None:
     made = parse("(float[3] a) => (float[3] c) { [own] c = own.Add(a) }", domains={"own": 1})
-    held = [_sparse("w")] if attribute == "many" else _sparse("w")
+    held = [_sparse()] if attribute == "many" else _sparse()
     made.graph.node[0].attribute.append(helper.make_attribute(attribute, held))
     with pytest.raises(sonnx_ort.InvalidModel) as refused:
         sonnx_ort.check(made)

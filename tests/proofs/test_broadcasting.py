@@ -13,7 +13,7 @@ import z3
 from support.proofs.broadcasts import NAME, Broadcasting
 from support.proofs.guards import passes
 from support.proofs.interpreter import Values
-from support.proofs.mutation import Mutation, left_out, number, operator, swapped, without
+from support.proofs.mutation import Mutation, left_out, number, operator, swapped, without_allowzero
 from support.proofs.rules import broadcastable
 from support.proofs.run import Run
 from support.proofs.theorem import prove, refute
@@ -69,15 +69,15 @@ FORMS: dict[str, tuple[Broadcasting, tuple[Mutation, ...]]] = {
     ),
     "the operator in bfloat16, known ranks": (
         Broadcasting("bfloat16[?] A, bfloat16[?,?] B", PAIR),
-        (operator("fits", "And"), without("placed_2", "allowzero")),
+        (operator("fits", "And"), without_allowzero("placed_2")),
     ),
     "the operator in bfloat16, any ranks": (
         Broadcasting("bfloat16[] A, bfloat16[] B", PAIR),
-        (operator("fits", "And"), left_out("ranks_or_code"), without("placed", "allowzero")),
+        (operator("fits", "And"), left_out("ranks_or_code"), without_allowzero("placed")),
     ),
     "the operator in bfloat16, one of unknown rank": (
         Broadcasting("bfloat16[] A, bfloat16[?,?] B", PAIR),
-        (operator("fits", "And"), without("placed_2", "allowzero")),
+        (operator("fits", "And"), without_allowzero("placed_2")),
     ),
 }
 LONG: dict[str, tuple[Broadcasting, tuple[Mutation, ...]]] = {

@@ -112,11 +112,12 @@ def rules_shown(browser: Browser) -> list[str]:
     return browser.texts(f"{ROWS} td:first-child code")
 
 
-def in_view(browser: Browser, selector: str, within: str) -> bool:
+def in_view(browser: Browser, selector: str) -> bool:
+    """Whether the drawing shows it whole."""
     seen: bool = browser.evaluate(
         f"""(() => {{
             const box = document.querySelector({json.dumps(selector)}).getBoundingClientRect();
-            const room = document.querySelector({json.dumps(within)}).getBoundingClientRect();
+            const room = document.querySelector("#canvas").getBoundingClientRect();
             return box.top >= room.top && box.bottom <= room.bottom
                 && box.left >= room.left && box.right <= room.right;
         }})()"""
@@ -262,7 +263,7 @@ def test_a_click_on_a_row_shows_the_node(browser: Browser, pages: dict[str, Path
     browser.fill("[name=text]", "n97")
     browser.click(f"{ROWS} td button")
     assert browser.evaluate(SELECTED) == '["n97"]'
-    assert in_view(browser, vertex("n97"), "#canvas")
+    assert in_view(browser, vertex("n97"))
 
 
 def test_the_button_of_a_row_works_while_text_is_selected(
@@ -343,7 +344,7 @@ def test_symbols_are_explained_where_they_stand(browser: Browser, pages: dict[st
 def test_a_large_graph_opens_at_its_first_finding(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["late"])
     assert browser.texts("#zoom") == ["100%"]
-    assert in_view(browser, vertex("broken"), "#canvas")
+    assert in_view(browser, vertex("broken"))
     bottom = (
         f"document.querySelector({json.dumps(vertex('broken'))}).getBoundingClientRect().bottom"
     )
@@ -357,7 +358,7 @@ def test_zoom_changes_the_size_and_the_whole_graph_fits(
     browser.click("#zoom-in")
     assert browser.texts("#zoom") == ["125%"]
     browser.click("#zoom-fit")
-    assert in_view(browser, "#graph", "#canvas")
+    assert in_view(browser, "#graph")
 
 
 def test_drawing_is_moved_by_dragging_and_nothing_is_chosen_by_it(

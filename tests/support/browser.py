@@ -37,7 +37,6 @@ class Browser:
         page: Path,
         *,
         width: int = 1400,
-        height: int = 900,
         scheme: str = "light",
         script: bool = True,
     ) -> None:
@@ -45,13 +44,12 @@ class Browser:
 
         Args:
             page: The file.
-            width: Of the window.
-            height: Of the window.
+            width: Of the window, which is 900 high.
             scheme: "light" or "dark", as the reader prefers.
             script: Whether scripts run.
         """
         self._ask(
-            "open", address=page.as_uri(), width=width, height=height, scheme=scheme, script=script
+            "open", address=page.as_uri(), width=width, height=900, scheme=scheme, script=script
         )
 
     def click(self, selector: str) -> None:

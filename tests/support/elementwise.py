@@ -9,7 +9,7 @@ import numpy.typing as npt
 import onnx
 
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.element_type import ElementType, Family
+from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Rule
@@ -130,14 +130,14 @@ class Single:
         return f"{name} {self.element_type}"
 
 
-def singles(families: Sequence[Family] = tuple(Family)) -> Iterator[Single]:
+def singles() -> Iterator[Single]:
     """Every element-wise operator of the profile in every type that ONNX Runtime computes it in."""
     for name, case in sorted(OPERATOR_CASES.items()):
         operator = OPERATORS[name]
         if not operator.elementwise:
             continue
         for kind in ElementType:
-            taken = kind.family in operator.families and kind.family in families
+            taken = kind.family in operator.families
             carried = kind is ElementType.BFLOAT16 and operator.rounds_once
             single = Single(operator, kind)
             there = kind in (*case.kernels, *case.newer_kernels)

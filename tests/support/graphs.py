@@ -73,7 +73,7 @@ def binary_model(
 
 
 def enforced_model(
-    operator: str, element_type: str, rank: int, *, node: str = "the_node", edition: str = "typed"
+    operator: str, element_type: str, rank: int, *, edition: str = "typed"
 ) -> onnx.ModelProto:
     """Make the enforced form of one node by hand, without the rewriting pass.
 
@@ -81,7 +81,6 @@ def enforced_model(
         operator: "Div" or "Sub".
         element_type: An ONNX element type that a Python kernel takes.
         rank: The rank of A, B and C, whose sizes are left open.
-        node: The name of the node in the original model.
         edition: The edition of the profile.
 
     Returns:
@@ -90,8 +89,8 @@ def enforced_model(
     operand = declared(element_type, [None] * rank)
     return parse(
         f"""({operand} A, {operand} B) => ({operand} C) {{
-            data, shape = sonnx.Checked{operator} <node = "{node}", edition = "{edition}"> (A, B)
-            ["{node}"] C = Reshape <allowzero = 1> (data, shape)
+            data, shape = sonnx.Checked{operator} <node = "the_node", edition = "{edition}"> (A, B)
+            [the_node] C = Reshape <allowzero = 1> (data, shape)
         }}""",
         domains={"sonnx": 1},
     )

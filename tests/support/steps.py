@@ -19,33 +19,26 @@ def alone(node: str, x: str = "float[2, 3] x", stored: str = "") -> str:
     return f"({x}) => (float[n] y) {stored and f'<{stored}>'} {{ y = {node} }}"
 
 
-def after_all_steps(
-    model: str | onnx.ModelProto, kinds: Sequence[str] = ("type", "shape", "elements")
-) -> Model:
-    """A model of which all is established that follows.
-
-    Args:
-        model: The model, or its text.
-        kinds: What is established of values.
-    """
+def after_all_steps(model: str | onnx.ModelProto) -> Model:
+    """A model, given as it is or by its text, of which all is established that follows."""
     proto = parse(model, domains=DOMAINS) if isinstance(model, str) else model
     known = Model(proto)
-    _take_all_steps(known.proto.graph, known, kinds)
+    _take_all_steps(known.proto.graph, known)
     return known
 
 
-def _take_all_steps(graph: onnx.GraphProto, known: Model, kinds: Sequence[str]) -> None:
+def _take_all_steps(graph: onnx.GraphProto, known: Model) -> None:
     stored = [tensor.name for tensor in graph.initializer]
-    _try([*(value.name for value in graph.input), *stored], known, kinds)
+    _try([*(value.name for value in graph.input), *stored], known)
     for node in graph.node:
         for body in bodies_of(node):
-            _take_all_steps(body, known, kinds)
-        _try([name for name in node.output if name], known, kinds)
+            _take_all_steps(body, known)
+        _try([name for name in node.output if name], known)
 
 
-def _try(values: Sequence[str], known: Model, kinds: Sequence[str]) -> None:
+def _try(values: Sequence[str], known: Model) -> None:
     for value in values:
-        for kind in kinds:
+        for kind in ("type", "shape", "elements"):
             with contextlib.suppress(Rejected):
                 known.follow(value, kind)
 

@@ -11,12 +11,10 @@ import sonnx_ort
 from sonnx_ort.obligations.waiving import WAIVERS
 from support.graphs import binary_model
 
-LAST_DAY = dt.date(9999, 12, 31)
 
-
-def waiver(rule: str, node: str = "the_node", until: dt.date = LAST_DAY) -> sonnx_ort.Waiver:
+def waiver(rule: str, node: str = "the_node") -> sonnx_ort.Waiver:
     """A waiver of one violation."""
-    return sonnx_ort.Waiver(rule, node, "B is one number", "the board", until)
+    return sonnx_ort.Waiver(rule, node, "B is one number", "the board", dt.date.max)
 
 
 def unequal(operator: str = "Div", element_type: str = "float") -> onnx.ModelProto:

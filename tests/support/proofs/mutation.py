@@ -101,14 +101,14 @@ def left_out(value: str) -> Mutation:
     return Mutation(f"{value} left out", value, change)
 
 
-def without(value: str, attribute: str) -> Mutation:
-    """An attribute left out."""
+def without_allowzero(value: str) -> Mutation:
+    """The attribute allowzero left out."""
 
     def change(node: onnx.NodeProto) -> None:
-        (found,) = (each for each in node.attribute if each.name == attribute)
+        (found,) = (each for each in node.attribute if each.name == "allowzero")
         node.attribute.remove(found)
 
-    return Mutation(f"{value} without {attribute}", value, change)
+    return Mutation(f"{value} without allowzero", value, change)
 
 
 def reading(value: str, instead: str) -> Mutation:

@@ -46,8 +46,8 @@ def _other_than(name: str, admitted: Any, assumed: Any = None) -> Breaks:
     return lambda _, said: said.get(name, assumed) != admitted
 
 
-def _negative(name: str) -> Breaks:
-    return lambda _, said: said.get(name, 0) < 0
+def _negative_axis(_: Sequence[object | None], said: Attributes) -> bool:
+    return said.get("axis", 0) < 0
 
 
 def _not_numbers(name: str, count: int, least: int) -> Breaks:
@@ -81,12 +81,12 @@ _LSTM_INPUTS = ("B", "sequence_lens", "initial_h", "initial_c", "P")
 _BY_THE_NODE: Mapping[str, Breaks] = {
     "BatchNormalization.R1": lambda _, said: said.get("training_mode", 0) != 0,
     "BatchNormalization.C1": lambda _, said: not said.get("epsilon", 1e-5) > 0,
-    "ArgMax.R4": _negative("axis"),
+    "ArgMax.R4": _negative_axis,
     "Slice.R1": _left_out(_AXES),
     "Slice.R3": _left_out(_STEPS),
     "LeakyRelu.R1": _not_given("alpha"),
     "Softmax.R3": _not_given("axis"),
-    "Softmax.R4": _negative("axis"),
+    "Softmax.R4": _negative_axis,
     "QuantizeLinear.R1": _other_than("axis", 1, 1),
     "QuantizeLinear.R2": _other_than("block_size", 0, 0),
     "QuantizeLinear.R3": _other_than("output_dtype", 0, 0),
@@ -95,7 +95,7 @@ _BY_THE_NODE: Mapping[str, Breaks] = {
     "DequantizeLinear.R1": _other_than("axis", 1, 1),
     "DequantizeLinear.R2": _other_than("block_size", 0, 0),
     "DequantizeLinear.R3": _other_than("output_dtype", 0, 0),
-    "Concat.R1": _negative("axis"),
+    "Concat.R1": _negative_axis,
     "Reshape.S": _left_out(1),
     "Reshape.allowzero.C1": lambda _, said: said.get("allowzero", 0) not in (0, 1),
     "Squeeze.A": _left_out(1),
