@@ -65,6 +65,14 @@ class Operand:
     shared_symbols: frozenset[str] = frozenset()
     scalar_inputs: bool = False
 
+    @property
+    def interval(self) -> Bounds | None:
+        """The smallest interval of a constant's integers; of other operands the known bounds."""
+        constant = self.constant
+        if constant is None or constant.size == 0 or constant.dtype.kind not in "iu":
+            return self.bounds
+        return Bounds(int(constant.min()), int(constant.max()))
+
     def certain(self, dimension: Dimension) -> bool:
         """Whether an equal dimension of another operand is equal in every run."""
         if not isinstance(dimension, str):

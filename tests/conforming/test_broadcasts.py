@@ -11,7 +11,7 @@ import pytest
 import sonnx_ort
 from sonnx_ort.conforming.broadcasts import EQUAL_SHAPES
 from support.conformed import conformed, require_same_bits, violated
-from support.graphs import parse
+from support.graphs import operators, parse
 from support.sessions import on_one_thread
 
 ZEROS = "it may give 0 instead of -0 or the reverse, because more than one operand may have zeros"
@@ -52,10 +52,6 @@ def reason_of(model: onnx.ModelProto) -> str:
     """Why the only rule that stays violated does."""
     ((_, reason),) = sonnx_ort.conform(model, operators="profile,-Graph").remaining
     return reason
-
-
-def operators(model: onnx.ModelProto) -> list[str]:
-    return [node.op_type for node in model.graph.node]
 
 
 def rank(rules: set[str]) -> bool:

@@ -6,7 +6,7 @@ import onnxruntime as ort
 import pytest
 
 from support.conformed import TYPES, conformed, random, reasons, require_same_bits, violated
-from support.graphs import parse
+from support.graphs import operators, parse
 from support.sessions import on_one_thread
 
 OTHERWISE = "a power of floats may be rounded differently"
@@ -20,10 +20,6 @@ def power(base: str, shape: str, exponent: np.ndarray | str, opset: int = 17) ->
         constants=constants,
         opset=opset,
     )
-
-
-def operators(model: onnx.ModelProto) -> list[str]:
-    return [node.op_type for node in model.graph.node]
 
 
 @pytest.mark.parametrize("opset", [12, 13, 17])

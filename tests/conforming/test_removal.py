@@ -1,16 +1,11 @@
 """What computes nothing that is read is removed, and false claims are corrected."""
 
 import numpy as np
-import onnx
 import pytest
 
 import sonnx_ort
 from support.conformed import require_same_bits
-from support.graphs import parse, tensor
-
-
-def operators(model: onnx.ModelProto) -> list[str]:
-    return [node.op_type for node in model.graph.node]
+from support.graphs import operators, parse, tensor
 
 
 def test_node_that_nothing_reads_is_removed_with_what_it_reads() -> None:

@@ -8,7 +8,7 @@ from onnx import helper, numpy_helper
 
 import sonnx_ort
 from support.conformed import conformed, random, require_same_bits
-from support.graphs import parse
+from support.graphs import operators, parse
 from support.sessions import on_one_thread
 
 RANDOM = np.random.default_rng(3)
@@ -26,10 +26,6 @@ def chain(between: str, opset: int = 17) -> onnx.ModelProto:
         constants={"W": KERNEL},
         opset=opset,
     )
-
-
-def operators(model: onnx.ModelProto) -> list[str]:
-    return [node.op_type for node in model.graph.node]
 
 
 BY_ELEMENT = [

@@ -14,9 +14,9 @@ SHAPES = [(), (0,), (1,), (3,), (2, 0, 3), (2, 3), (1, 1, 1, 1, 1), (2, 1, 3, 1,
 NATIVE_INTEGERS = [t for t in INTEGERS if t in KERNEL_TYPES]
 
 
-def outputs_of(operator, element_type, a, b, edition="typed"):
+def outputs_of(operator, element_type, a, b):
     operands = (np.array(operand, element_type.dtype) for operand in (a, b))
-    return kernel_of(operator, element_type)(*operands, "the_node", edition)
+    return kernel_of(operator, element_type)(*operands, "the_node", "typed")
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -37,6 +37,17 @@ def test_both_outputs_are_handed_over_as_contiguous_arrays(operator, element_typ
     ] * 2
 
 
+def shape_where_warnings_are_errors(*node):
+    def run():
+        with warnings.catch_warnings(), np.errstate(all="raise"):
+            warnings.simplefilter("error")
+            return outputs_of(*node)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        _, shape = pool.submit(run).result()
+    return shape.tolist().tolist()
+
+
 @pytest.mark.parametrize("element_type", [t for t in KERNEL_TYPES if t.dtype.kind == "f"])
 @pytest.mark.parametrize("operator", ["Div", "Sub"])
 def test_float_results_warn_of_nothing_on_a_thread_where_warnings_are_errors(
@@ -46,15 +57,7 @@ def test_float_results_warn_of_nothing_on_a_thread_where_warnings_are_errors(
     tiny = np.finfo(element_type.dtype).smallest_subnormal
     a = [1.0, 0.0, np.inf, largest, tiny, -largest, np.nan]
     b = [0.0, 0.0, np.inf, tiny, largest, largest, 1.0]
-
-    def with_errors():
-        with warnings.catch_warnings(), np.errstate(all="raise"):
-            warnings.simplefilter("error")
-            return outputs_of(operator, element_type, a, b)
-
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        _, shape = pool.submit(with_errors).result()
-    assert shape.tolist().tolist() == [7]
+    assert shape_where_warnings_are_errors(operator, element_type, a, b) == [7]
 
 
 @pytest.mark.parametrize("element_type", NATIVE_INTEGERS)
@@ -64,15 +67,7 @@ def test_integer_results_warn_of_nothing_on_a_thread_where_warnings_are_errors(
 ):
     limits = np.iinfo(element_type.dtype)
     a, b = [limits.min, limits.max, limits.max, 0], [1, limits.max, 1, limits.max]
-
-    def with_errors():
-        with warnings.catch_warnings(), np.errstate(all="raise"):
-            warnings.simplefilter("error")
-            return outputs_of(operator, element_type, a, b)
-
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        _, shape = pool.submit(with_errors).result()
-    assert shape.tolist().tolist() == [4]
+    assert shape_where_warnings_are_errors(operator, element_type, a, b) == [4]
 
 
 @pytest.mark.parametrize("element_type", KERNEL_TYPES)

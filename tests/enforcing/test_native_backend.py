@@ -7,8 +7,8 @@ from onnx import helper, numpy_helper
 
 import sonnx_ort
 from support.backends import on_each_backend, on_native
-from support.broadcasting import broadcast_model, operators
-from support.graphs import binary_model, model, parse, tensor
+from support.broadcasting import broadcast_model
+from support.graphs import binary_model, model, operators, parse, tensor
 
 pytestmark = [on_each_backend, on_native]
 

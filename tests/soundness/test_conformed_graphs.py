@@ -4,11 +4,10 @@
 """
 
 import os
-from collections import Counter
 
 import pytest
 
-from support.soundness.isolated import failures_of, run_attempts
+from support.soundness.isolated import failures_of, run_attempts, tally_of
 
 DEFAULT = 200
 GRAPHS = int(os.environ.get("SONNX_ORT_GRAPHS", str(DEFAULT)))
@@ -30,7 +29,7 @@ def test_results_keep_their_bits(lines):
 
 @pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
 def test_the_graphs_are_worth_looking_at(lines):
-    counts = sum((Counter(line.get("result")) for line in lines), Counter())
+    counts = tally_of(lines)
     print("", *(f"{count} {what}" for what, count in sorted(counts.items())), sep="\n")
     assert counts["runs with the same bits"] > GRAPHS
     assert counts["graphs with new nodes"] > GRAPHS // 6

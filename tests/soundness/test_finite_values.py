@@ -1,10 +1,8 @@
 """`Graph.finite` on random graphs: what is not finite ends a run, and nothing else is changed."""
 
-from collections import Counter
-
 import pytest
 
-from support.soundness.isolated import run_attempts
+from support.soundness.isolated import run_attempts, tally_of
 
 GRAPHS = 60
 
@@ -24,6 +22,6 @@ def test_run_fails_exactly_where_an_output_is_not_finite(lines):
 
 @pytest.mark.parametrize("extent", ["Graph.finite", "Graph.finite_values"])
 def test_the_graphs_are_worth_looking_at(lines, extent):
-    counts = sum((Counter(line.get("result")) for line in lines), Counter())
+    counts = tally_of(lines)
     assert counts[f"{extent}: passes"] > GRAPHS
     assert counts[f"{extent}: fails"] > 0

@@ -4,7 +4,6 @@ What is so is what the original computes, at each level of optimization by itsel
 backends, and plain and own sessions are held to that.
 """
 
-import logging
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,8 @@ from support.graphs import parse
 from support.sessions import LEVELS
 from support.soundness.kernel_truth import judge, operands_at_each_level
 from support.soundness.shrinking import Sample
+
+pytestmark = pytest.mark.usefixtures("without_log")
 
 FLOAT = np.float32
 
@@ -205,11 +206,6 @@ def made(trap):
             value.type.tensor_type.shape.SetInParent()
     model.graph.node[-1].name = "trapped"
     return Sample(model, (trap.feeds,))
-
-
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch):
-    monkeypatch.setattr(logging.getLogger("sonnx_ort"), "disabled", True)
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=lambda trap: trap.name)

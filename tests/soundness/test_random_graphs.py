@@ -7,7 +7,6 @@ and `SONNX_ORT_FIRST=400` others; what is printed with `-s` tells how many came 
 """
 
 import os
-from collections import Counter
 
 import pytest
 
@@ -15,7 +14,7 @@ from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.rule import Subject
 from support.soundness import exact_results
 from support.soundness.examination import BACKENDS
-from support.soundness.isolated import failures_of, run_attempts
+from support.soundness.isolated import failures_of, run_attempts, tally_of
 
 PROCESSES = 2
 DEFAULT = 400
@@ -32,7 +31,7 @@ def lines(once):
 
 @pytest.fixture(scope="module")
 def counts(lines):
-    return sum((Counter(line.get("result")) for line in lines), Counter())
+    return tally_of(lines)
 
 
 def test_report_and_enforced_model_agree_with_the_oracle(lines):

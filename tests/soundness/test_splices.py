@@ -5,11 +5,10 @@ and `SONNX_ORT_FIRST=400` others.
 """
 
 import os
-from collections import Counter
 
 import pytest
 
-from support.soundness.isolated import failures_of, run_attempts
+from support.soundness.isolated import failures_of, run_attempts, tally_of
 
 pytestmark = pytest.mark.thorough
 
@@ -42,7 +41,7 @@ def test_nothing_ends_the_process_that_the_original_does_not_end(lines):
 
 @pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
 def test_the_graphs_are_worth_looking_at(lines):
-    counts = sum((Counter(line.get("result")) for line in lines), Counter())
+    counts = tally_of(lines)
     print("", *(f"{count} {what}" for what, count in sorted(counts.items())), sep="\n")
     assert counts["runs"] > 5 * GRAPHS
     for what in ("proved", "runtime", "violated", "kept", "broken"):

@@ -1,6 +1,5 @@
 """Graphs in which a proof suggests itself that is none; each has misled an engine or us."""
 
-import logging
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +10,8 @@ from onnx import helper
 from support.graphs import parse
 from support.soundness.examination import BACKENDS, Trial, examine
 from support.soundness.judge import Tally
+
+pytestmark = pytest.mark.usefixtures("without_log")
 
 FLOAT = np.float32
 
@@ -343,11 +344,6 @@ def made(trap):
     for number, node in enumerate(nodes):
         node.name = f"{node.op_type}{number}"
     return model
-
-
-@pytest.fixture(autouse=True)
-def _quiet(monkeypatch):
-    monkeypatch.setattr(logging.getLogger("sonnx_ort"), "disabled", True)
 
 
 @pytest.mark.parametrize("edition", ["typed", "preliminary"])

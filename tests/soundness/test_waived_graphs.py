@@ -4,11 +4,10 @@
 """
 
 import os
-from collections import Counter
 
 import pytest
 
-from support.soundness.isolated import run_attempts
+from support.soundness.isolated import run_attempts, tally_of
 
 DEFAULT = 200
 GRAPHS = int(os.environ.get("SONNX_ORT_GRAPHS", str(2 * DEFAULT))) // 2
@@ -30,7 +29,7 @@ def test_backends_agree_with_each_other_and_with_no_enforcement(lines):
 
 @pytest.mark.skipif(GRAPHS < DEFAULT, reason="too few graphs to tell")
 def test_the_graphs_are_worth_looking_at(lines):
-    counts = sum((Counter(line.get("result")) for line in lines), Counter())
+    counts = tally_of(lines)
     assert counts["sessions"] > GRAPHS // 8
     assert counts["runs that fail"] > GRAPHS // 8
     assert counts["runs as without enforcement"] > GRAPHS // 8

@@ -113,11 +113,6 @@ def violation(made: onnx.ModelProto, *how: Any, **choices: str) -> sonnx_ort.Con
     return found
 
 
-def operators(made: onnx.ModelProto) -> list[str]:
-    """The operators of a model's main graph, in order, those of other domains with their domain."""
-    return [f"{n.domain}::{n.op_type}" if n.domain else n.op_type for n in made.graph.node]
-
-
 def broadcast_guards(made: onnx.ModelProto) -> list[str]:
     """The names of the guards of Broadcasts in a model's main graph."""
     return [node.name for node in made.graph.node if node.name.startswith("Broadcast '")]

@@ -72,6 +72,11 @@ def binary_model(
     return binary(operator, element_type, (a_shape, b_shape, c_shape), node, opset=opset)
 
 
+def operators(model: onnx.ModelProto) -> list[str]:
+    """The operators of a model's main graph, in order, those of other domains with their domain."""
+    return [f"{n.domain}::{n.op_type}" if n.domain else n.op_type for n in model.graph.node]
+
+
 def enforced_model(
     operator: str, element_type: str, rank: int, *, edition: str = "typed"
 ) -> onnx.ModelProto:

@@ -85,12 +85,12 @@ class DifferenceWithinInt32(HintByExample):
         if not others:
             return proved("nothing is subtracted")
         (other,) = others
-        subtrahend = _bounds(other)
+        subtrahend = other.interval
         if subtrahend == Bounds(0, 0):
             return proved(f"{other.name} '{other.value}' is 0")
-        minuend = _bounds(x)
+        minuend = x.interval
         if minuend is None or subtrahend is None:
-            unknown = [o.name for o in operands if _bounds(o) is None]
+            unknown = [o.name for o in operands if o.interval is None]
             return at_run_time(f"the elements of {' and '.join(unknown)} are known only in a run")
         lowest, highest = minuend.lower - subtrahend.upper, minuend.upper - subtrahend.lower
         if lowest in _INT32 and highest in _INT32:
@@ -115,11 +115,3 @@ class DifferenceWithinInt32(HintByExample):
         values = int(x[index]), largest if too_low[index] else smallest
         text = f"{values[0]} - {values[1]} at {format_index(index)} is beyond int32"
         return Violation(text, index, values)
-
-
-def _bounds(operand: Operand) -> Bounds | None:
-    """An interval that contains the elements of an operand, if any is known."""
-    constant = operand.constant
-    if constant is None or constant.size == 0 or constant.dtype.kind not in "iu":
-        return operand.bounds
-    return Bounds(int(constant.min()), int(constant.max()))

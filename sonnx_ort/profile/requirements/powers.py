@@ -62,7 +62,7 @@ class ExactPower(HintByExample):
         element_type = ElementType.named(x.element_type)
         if element_type is None or element_type.family is not Family.INTEGER:
             return unknown
-        bases, exponents = _bounds(x), _bounds(y)
+        bases, exponents = x.interval, y.interval
         if bases is not None and exponents is not None:
             largest = _largest_magnitude(bases, exponents, element_type.dtype)
             if largest is not None:
@@ -86,13 +86,6 @@ class ExactPower(HintByExample):
         at, values = format_index(index), (x[index].item(), y[index].item())
         reason = f"a power that may not be exact: X{at} = {values[0]}, Y{at} = {values[1]}"
         return Violation(reason, index, values)
-
-
-def _bounds(operand: Operand) -> Bounds | None:
-    constant = operand.constant
-    if constant is None or constant.size == 0 or constant.dtype.kind not in "iu":
-        return operand.bounds
-    return Bounds(int(constant.min()), int(constant.max()))
 
 
 def _largest_magnitude(bases: Bounds, exponents: Bounds, dtype: np.dtype[Any]) -> int | None:

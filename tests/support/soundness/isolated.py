@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pkgutil import resolve_name
@@ -68,6 +69,11 @@ def run_attempts(function: str, numbers: Sequence[int], processes: int = 1) -> l
     """Call a function with numbers, in child processes."""
     parts = [list(numbers[first::processes]) for first in range(processes)]
     return _run(function, parts, seconds=_SECONDS_PER_CALL)
+
+
+def tally_of(lines: Iterable[Line]) -> Counter[str]:
+    """The sum of what calls counted."""
+    return sum((Counter(line.get("result")) for line in lines), Counter())
 
 
 def failures_of(lines: Iterable[Line], shrunk: str, most: int = 3) -> list[str]:
