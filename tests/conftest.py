@@ -5,8 +5,10 @@ import logging
 import os
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
+import onnx
 import onnxruntime_extensions  # noqa: F401 - see below
 import pytest
 from _pytest.junitxml import xml_key  # pytest-xdist lets no fixture add to the file
@@ -85,6 +87,18 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[]
         return json.loads(path.read_text(encoding="utf-8"))
 
     return make
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Callable[[onnx.ModelProto], Path]:
+    """Save a model, and give its file."""
+
+    def save(model: onnx.ModelProto) -> Path:
+        path = tmp_path / "model.onnx"
+        path.write_bytes(model.SerializeToString())
+        return path
+
+    return save
 
 
 @pytest.fixture

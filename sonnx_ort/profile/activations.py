@@ -7,7 +7,7 @@ import numpy as np
 from sonnx_ort.profile.common_rules import CommonRules, own, working_group
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
-from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, GivenAttributes
+from sonnx_ort.profile.requirements.attributes import AXIS_FROM_THE_FRONT, GivenAttributes
 from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.lines import (
     HasAxis,
@@ -241,12 +241,7 @@ _SOFTMAX_FURTHER = (
         4,
         "The attribute axis is not negative.",
         working_group("Softmax", "The draft states it as R4, and as C1 of axis."),
-        AdmittedAttribute(
-            ("axis",),
-            None,
-            lambda axis: axis >= 0,
-            Illustration("axis=1", "axis=-1", "count the axis from the front"),
-        ),
+        AXIS_FROM_THE_FRONT,
     ),
     _softmax(
         "C2",

@@ -4,6 +4,7 @@ from sonnx_ort.profile.common_rules import RulesOf, all_types
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.requirements.attributes import (
+    AXIS_FROM_THE_FRONT,
     AdmittedAttribute,
     HeldByRuntime,
     RequiredInput,
@@ -35,12 +36,7 @@ _CONCAT_RULES = (
         "R1",
         3,
         "The attribute axis is not negative.",
-        AdmittedAttribute(
-            ("axis",),
-            None,
-            lambda axis: axis >= 0,
-            Illustration("axis=1", "axis=-1", "count the axis from the front"),
-        ),
+        AXIS_FROM_THE_FRONT,
         remark='The draft writes "positive"; its constraint C1 of axis admits 0.',
         survived=True,
     ),

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import NUMERIC_TYPES
 from sonnx_ort.profile.options import Edition
 from support.execution import EXECUTIONS, through_kernel
-from support.oracle import outcome_of
 from support.values import assert_same_bits
 
 each_execution = pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: e.__name__)
@@ -29,7 +29,7 @@ def operand(shape, element_type):
 def test_every_rank_and_size_runs(execution, operator, element_type, shape):
     a = b = operand(shape, element_type)
     result = execution(operator, (a, b), element_type, Edition.TYPED)
-    assert_same_bits(result, outcome_of(operator, a, b, element_type, Edition.TYPED))
+    assert_same_bits(result, outcome(operator, (a, b), element_type, Edition.TYPED))
 
 
 @pytest.mark.satisfies(
@@ -54,7 +54,7 @@ def test_unequal_sizes_are_the_oracles_violation(
 ):
     a, b = (operand(shape, element_type) for shape in shapes)
     violation = execution(operator, (a, b), element_type, edition)
-    assert violation == outcome_of(operator, a, b, element_type, edition)
+    assert violation == outcome(operator, (a, b), element_type, edition)
 
 
 @pytest.mark.satisfies(
@@ -73,4 +73,4 @@ def test_unequal_sizes_are_the_oracles_violation(
 def test_unequal_ranks_are_the_oracles_violation(operator, element_type, edition, shapes):
     a, b = (operand(shape, element_type) for shape in shapes)
     violation = through_kernel(operator, (a, b), element_type, edition)
-    assert violation == outcome_of(operator, a, b, element_type, edition)
+    assert violation == outcome(operator, (a, b), element_type, edition)

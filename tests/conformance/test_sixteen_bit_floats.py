@@ -9,10 +9,10 @@ import functools
 import numpy as np
 import pytest
 
+from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.execution import EXECUTIONS
-from support.oracle import outcome_of
 from support.values import assert_same_bits, from_bits
 
 SIXTEEN_BIT = (ElementType.FLOAT16, ElementType.BFLOAT16)
@@ -37,7 +37,7 @@ def second_operands(kind, element_type):
 @functools.cache
 def expected_results(operator, element_type, kind):
     a, b = every_pattern(element_type), second_operands(kind, element_type)
-    return outcome_of(operator, a, b, element_type, Edition.TYPED)
+    return outcome(operator, (a, b), element_type, Edition.TYPED)
 
 
 @pytest.mark.satisfies(

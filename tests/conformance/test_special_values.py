@@ -11,7 +11,6 @@ from sonnx_ort.profile.options import Edition
 from support.conformity import assert_conforms, each_operator, keeping_the_rules
 from support.elementwise import Single
 from support.execution import EXECUTIONS
-from support.oracle import outcome_of
 from support.values import INTEGERS, all_combinations, all_pairs, special_values
 
 each_execution = pytest.mark.parametrize("execution", EXECUTIONS, ids=lambda e: e.__name__)
@@ -65,7 +64,7 @@ def test_results_are_the_oracles_bit_by_bit(execution, single, edition):
 def test_first_of_many_breaches_is_the_oracles(execution, element_type, edition):
     a, b = all_pairs(special_values(element_type))
     violation = execution("Div", (a, b), element_type, edition)
-    assert violation == outcome_of("Div", a, b, element_type, edition)
+    assert violation == outcome("Div", (a, b), element_type, edition)
 
 
 @pytest.mark.satisfies("Div.preliminary.R5", "Div.preliminary.nonzero", "Div.typed.int")
@@ -76,4 +75,4 @@ def test_every_single_breach_is_the_oracles(execution, element_type, edition):
     pairs = list(zip(*integer_pairs(element_type, edition, broken=True), strict=True))
     scalars = [(np.array(x), np.array(y)) for x, y in pairs]
     violations = [execution("Div", pair, element_type, edition) for pair in scalars]
-    assert violations == [outcome_of("Div", *pair, element_type, edition) for pair in scalars]
+    assert violations == [outcome("Div", pair, element_type, edition) for pair in scalars]

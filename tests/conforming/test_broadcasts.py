@@ -1,6 +1,6 @@
 """The broadcast of operands, written out in front of the operator: with the same bits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -209,6 +209,11 @@ WHERE = [
 ]
 
 
+def feeds_of_where(shapes: Sequence[tuple[int, ...]], seed: int) -> dict[str, np.ndarray]:
+    kinds = zip(("bool", "float", "float"), shapes, strict=True)
+    return {f"X{index}": random(*each, seed) for index, each in enumerate(kinds)}
+
+
 @pytest.mark.parametrize(("operands", "shapes"), WHERE, ids=str)
 def test_a_where_that_takes_apart_in_full_keeps_the_bits(
     operands: tuple[str, str, str], shapes: tuple[tuple[int, ...], ...]
@@ -218,12 +223,7 @@ def test_a_where_that_takes_apart_in_full_keeps_the_bits(
     made = conformed(model)
     assert not violated(made)
     for seed in range(8):
-        kinds = ("bool", "float", "float")
-        feeds = {
-            f"X{index}": random(kind, shape, seed)
-            for index, (kind, shape) in enumerate(zip(kinds, shapes, strict=True))
-        }
-        require_same_bits(model, made, feeds)
+        require_same_bits(model, made, feeds_of_where(shapes, seed))
 
 
 ONE_PART = [
@@ -249,11 +249,7 @@ def test_a_where_of_a_part_in_its_shape_keeps_the_bits_and_leaves_the_rest_to_a_
             tuple(given[size] for size in operand.partition("[")[2].rstrip("]").split(",") if size)
             for operand in operands
         ]
-        kinds = ("bool", "float", "float")
-        feeds = {
-            f"X{index}": random(kind, shape, seed)
-            for index, (kind, shape) in enumerate(zip(kinds, shapes, strict=True))
-        }
+        feeds = feeds_of_where(shapes, seed)
         first, second = ran(model, feeds), ran(made, feeds)
         assert (first is None) == (second is None), shapes
         if first is not None:

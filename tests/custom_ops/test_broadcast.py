@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hypothesis_numpy
 
 from sonnx_ort.custom_ops.broadcast import BROADCAST_SHAPE, common_shape
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
@@ -16,7 +15,7 @@ from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.oracle import broadcast
 from support.broadcasting import shapes_of_tensors
-from support.kernels import failure_of
+from support.kernels import INTEGERS, failure_of
 
 E1 = 71
 
@@ -123,13 +122,6 @@ def test_kernel_gives_the_oracles_shape_or_fails_where_the_oracle_does(shapes):
     _, error = failure_of(outputs)
     assert isinstance(error, ContractViolation)
     assert (error.rule, error.shapes) == (outcome.rule, tuple(shapes))
-
-
-INTEGERS = hypothesis_numpy.arrays(
-    np.int64,
-    hypothesis_numpy.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=4),
-    elements=st.integers(-2, 9) | st.sampled_from([-(2**63), 2**63 - 1]),
-)
 
 
 @given(INTEGERS, INTEGERS, st.text(), st.text())

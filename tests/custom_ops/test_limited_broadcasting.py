@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hypothesis_numpy
 
 from sonnx_ort.custom_ops.broadcast import ALIGNED_SHAPE, aligned_shape
 from sonnx_ort.custom_ops.failure_channel import KERNEL_FAILURE
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.errors import ContractViolation, SonnxError
 from sonnx_ort.profile.catalog import RULES
-from support.kernels import failure_of
+from support.kernels import INTEGERS, failure_of
 
 
 def called(a, b, axis="", operator="Div", rule="Div.float.R1"):
@@ -47,13 +46,6 @@ def test_violation_has_its_fields():
     assert isinstance(error, ContractViolation)
     assert (error.rule, error.operator, error.node) == ("Div.float.R1", "Div", "the_node")
     assert (error.shapes, error.index, error.values) == (((4, 5), (1, 5)), None, None)
-
-
-INTEGERS = hypothesis_numpy.arrays(
-    np.int64,
-    hypothesis_numpy.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=4),
-    elements=st.integers(-2, 9) | st.sampled_from([-(2**63), 2**63 - 1]),
-)
 
 
 @given(INTEGERS, INTEGERS, st.text(), st.integers().map(str) | st.text())

@@ -22,17 +22,10 @@ from support.broadcasting import (
     violation,
 )
 from support.graphs import parse, tensor
-from support.sessions import quiet
+from support.sessions import LEVELS, quiet
 
 pytestmark = on_each_backend
 
-Level = ort.GraphOptimizationLevel
-LEVELS = [
-    pytest.param(Level.ORT_DISABLE_ALL, id="disabled"),
-    pytest.param(Level.ORT_ENABLE_BASIC, id="basic"),
-    pytest.param(Level.ORT_ENABLE_EXTENDED, id="extended"),
-    pytest.param(Level.ORT_ENABLE_ALL, id="all"),
-]
 SENTENCE = "The rule: A dimension is the largest of its axis, or 1."
 
 
@@ -109,7 +102,7 @@ def test_output_that_nobody_reads_may_be_left_out(outputs, kept):
 
 
 @pytest.mark.parametrize("read", [["z0"], ["z1"], ["z2"]])
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
 def test_violation_fails_the_run_whichever_output_is_read(read, level):
     options = quiet()
     options.graph_optimization_level = level

@@ -7,27 +7,19 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.oracle import broadcast
+from sonnx_ort.oracle import broadcast, outcome
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType
 from sonnx_ort.profile.options import Edition
 from sonnx_ort.profile.rule import Status
 from support.backends import on_each_backend, on_python
 from support.broadcasting import numbered, results, violation
 from support.graphs import binary_model, parse
-from support.oracle import outcome_of
-from support.sessions import quiet
+from support.sessions import LEVELS, quiet
 from support.values import assert_same_bits
 
 pytestmark = on_each_backend
 
 EXPLICIT = {"broadcast": "explicit"}
-Level = ort.GraphOptimizationLevel
-LEVELS = [
-    pytest.param(Level.ORT_DISABLE_ALL, id="disabled"),
-    pytest.param(Level.ORT_ENABLE_BASIC, id="basic"),
-    pytest.param(Level.ORT_ENABLE_EXTENDED, id="extended"),
-    pytest.param(Level.ORT_ENABLE_ALL, id="all"),
-]
 PAIRS = [
     ((2, 3), ()),
     ((), (2, 3)),
@@ -51,7 +43,7 @@ def declared(known, shape):
 def expected(operator, a, b, element_type, edition=Edition.TYPED):
     spread = broadcast(a, b)
     assert isinstance(spread, tuple)
-    return outcome_of(operator, *spread, element_type, edition)
+    return outcome(operator, spread, element_type, edition)
 
 
 @pytest.mark.satisfies("Broadcast.purpose", "Sub.preliminary.R1.result", "Div.onnx.broadcasting")
@@ -78,7 +70,7 @@ def test_every_type_and_edition(edition, operator, element_type, known):
     assert_same_bits(result, expected(operator, a, b, element_type, edition))
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
 def test_every_optimization_level(level):
     options = quiet()
     options.graph_optimization_level = level
@@ -94,7 +86,7 @@ def test_every_optimization_level(level):
     np.testing.assert_array_equal(result, np.float32(1) / ((x - mean) / std) * x, strict=True)
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", LEVELS.values(), ids=LEVELS)
 def test_violation_at_every_optimization_level(level):
     options = quiet()
     options.graph_optimization_level = level

@@ -26,9 +26,8 @@ from support.proofs.interpreter import Values
 from support.proofs.mutation import Mutation, number, off_by, operator, swapped
 from support.proofs.nodes import as_given
 from support.proofs.rules import demanded, kept
-from support.proofs.run import Run
+from support.proofs.run import Run, told_first
 from support.proofs.slices import computing, depending
-from support.proofs.telling import told_first
 from support.proofs.tensors import Operand, Tensor, operand, term
 from support.proofs.theorem import Claim, Question, prove, refute
 

@@ -68,12 +68,6 @@ def test_mutant_takes_one_side(expression: str, made_true: object, made_false: o
     assert (value_with(True), value_with(False)) == (made_true, made_false)
 
 
-SETTINGS = """\
-[tool.pytest]
-filterwarnings = ["error"]
-markers = ["thorough", "models"]
-"""
-
 MODULE = """\
 def outside(low: int, high: int) -> bool:
     return low < 0 or high > 9
@@ -128,7 +122,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> TinyProject:
     """A project of one module, with the scripts of this one."""
     root = tmp_path_factory.mktemp("project")
     return TinyProject(root, "conditions.py", "same_conditions.toml", "conditions.json").write(
-        MODULE, TESTS, SETTINGS
+        MODULE, TESTS
     )
 
 

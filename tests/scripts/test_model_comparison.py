@@ -54,18 +54,6 @@ def test_difference_is_found_bit_by_bit(expected, actual, found):
     assert difference(expected, actual) == found
 
 
-@pytest.fixture
-def saved(tmp_path):
-    """Saves a model."""
-
-    def save(proto: onnx.ModelProto):
-        path = tmp_path / "model.onnx"
-        path.write_bytes(proto.SerializeToString())
-        return path
-
-    return save
-
-
 def outcomes(comparisons: Sequence[Comparison]) -> list[Outcome]:
     return [comparison.outcome for comparison in comparisons]
 

@@ -1,7 +1,6 @@
 """The table of the real models: what is counted, and how it is written."""
 
 import onnx
-import pytest
 from onnx import helper
 from real_models.census import Census, refusals, take_census
 from real_models.comparison import Comparison, Outcome
@@ -11,18 +10,6 @@ from real_models.measurement import ModelFigures, means
 from support.graphs import binary_model, model, tensor
 
 TRIAL = Trial(1, (4,))
-
-
-@pytest.fixture
-def saved(tmp_path):
-    """Saves a model."""
-
-    def save(proto: onnx.ModelProto):
-        path = tmp_path / "model.onnx"
-        path.write_bytes(proto.SerializeToString())
-        return path
-
-    return save
 
 
 def with_a_body() -> onnx.ModelProto:

@@ -13,12 +13,6 @@ pytest.importorskip("mutmut")
 
 from mutate import RECORD, ROOMS, equivalents
 
-SETTINGS = """\
-[tool.pytest]
-filterwarnings = ["error"]
-markers = ["thorough", "models"]
-"""
-
 MODULE = """\
 class Interval:
     def width(self) -> int:
@@ -52,9 +46,7 @@ ADD_NOTHING = "Interval.width: return abs(3) + 0 -> return abs(3) - 0"
 def project(tmp_path_factory: pytest.TempPathFactory) -> TinyProject:
     """A project of one module, with the scripts of this one."""
     root = tmp_path_factory.mktemp("project")
-    return TinyProject(root, "mutate.py", "equivalents.toml", "mutants.json").write(
-        MODULE, TESTS, SETTINGS
-    )
+    return TinyProject(root, "mutate.py", "equivalents.toml", "mutants.json").write(MODULE, TESTS)
 
 
 def mutate(project: TinyProject, *listed: str) -> tuple[int, str, dict]:

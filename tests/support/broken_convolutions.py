@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from support.held_by_convolutions import LSTM_SHAPES
+
 Array = Any
 Case = tuple[str, str, Sequence[tuple[str, Array]]]
 
@@ -127,21 +129,10 @@ def _products(kind: str) -> Iterator[Case]:
 
 
 def _recurrences(kind: str) -> Iterator[Case]:
-    shapes = {
-        "X": (5, 2, 4),
-        "W": (1, 12, 4),
-        "R": (1, 12, 3),
-        "B": (1, 24),
-        "sequence_lens": (2,),
-        "initial_h": (1, 2, 3),
-        "initial_c": (1, 2, 3),
-        "P": (1, 9),
-    }
-
     def case(rule: str, attributes: str = "", **others: tuple[int, ...] | None) -> Case:
-        given = {n: s for n, s in {**shapes, **others}.items() if s is not None}
+        given = {n: s for n, s in {**LSTM_SHAPES, **others}.items() if s is not None}
         letters = dict(zip(given, "abcdefgh", strict=False))
-        names = [f"{letters[name]}_" if name in letters else "" for name in shapes]
+        names = [f"{letters[name]}_" if name in letters else "" for name in LSTM_SHAPES]
         operands = [
             ("int32" if name == "sequence_lens" else kind, np.ones(shape, np.int64))
             for name, shape in given.items()

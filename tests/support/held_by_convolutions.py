@@ -122,7 +122,7 @@ def _products() -> list[HeldCase]:
     ]
 
 
-_LSTM: Mapping[str, Shape] = {
+LSTM_SHAPES: Mapping[str, Shape] = {
     "X": (5, 2, 4),
     "W": (1, 12, 4),
     "R": (1, 12, 3),
@@ -132,6 +132,8 @@ _LSTM: Mapping[str, Shape] = {
     "initial_c": (1, 2, 3),
     "P": (1, 9),
 }
+"""The inputs of an LSTM, of shapes that fit each other."""
+
 _OTHER_SHAPES: Mapping[str, Sequence[Shape]] = {
     "B": ((24,), (1, 12), (1, 25), (2, 24), (1, 24, 1), ()),
     "sequence_lens": ((1,), (3,), (2, 1), (0,), ()),
@@ -142,13 +144,13 @@ _OTHER_SHAPES: Mapping[str, Sequence[Shape]] = {
 
 
 def _recurrences() -> list[HeldCase]:
-    call = f"LSTM <hidden_size = 3> ({', '.join(_LSTM)})"
+    call = f"LSTM <hidden_size = 3> ({', '.join(LSTM_SHAPES)})"
     types = {"sequence_lens": "int32"}
     return [
         case
         for name, shapes in _OTHER_SHAPES.items()
         for shape in shapes
-        for case in cases(call, {**_LSTM, name: shape}, types, (7, 21))
+        for case in cases(call, {**LSTM_SHAPES, name: shape}, types, (7, 21))
     ]
 
 

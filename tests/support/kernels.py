@@ -3,7 +3,10 @@
 import dataclasses
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hypothesis_numpy
 
 from sonnx_ort.custom_ops.arithmetic import Arithmetic
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
@@ -12,6 +15,13 @@ from sonnx_ort.custom_ops.failure_channel import CODE_BASE
 from sonnx_ort.custom_ops.kernel import make_kernel
 from sonnx_ort.custom_ops.violation_log import LOG
 from sonnx_ort.profile.element_type import ElementType
+
+INTEGERS = hypothesis_numpy.arrays(
+    np.int64,
+    hypothesis_numpy.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=4),
+    elements=st.integers(-2, 9) | st.sampled_from([-(2**63), 2**63 - 1]),
+)
+"""What a model may feed a kernel as sizes and ranks."""
 
 
 def kernel_of(operator: str, element_type: str) -> Kernel:

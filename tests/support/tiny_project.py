@@ -11,6 +11,12 @@ from typing import Any
 
 from support.pages import REPOSITORY
 
+_SETTINGS = """\
+[tool.pytest]
+filterwarnings = ["error"]
+markers = ["thorough", "models"]
+"""
+
 
 @dataclass(frozen=True)
 class TinyProject:
@@ -28,13 +34,12 @@ class TinyProject:
     equivalents: str
     record: str
 
-    def write(self, module: str, tests: str, settings: str) -> "TinyProject":
+    def write(self, module: str, tests: str) -> "TinyProject":
         """Write the project.
 
         Args:
             module: The module `tiny`.
             tests: Its tests.
-            settings: Its pyproject.toml.
         """
         scripts = REPOSITORY / "scripts"
         shutil.copytree(scripts / "mutation", self.root / "scripts" / "mutation")
@@ -44,7 +49,7 @@ class TinyProject:
         (self.root / "tests").mkdir()
         (self.root / "tiny.py").write_text(module, "utf-8")
         (self.root / "tests" / "test_tiny.py").write_text(tests, "utf-8")
-        (self.root / "pyproject.toml").write_text(settings, "utf-8")
+        (self.root / "pyproject.toml").write_text(_SETTINGS, "utf-8")
         return self
 
     def run(self, *arguments: str, listed: tuple[str, ...] = ()) -> tuple[int, str, dict[str, Any]]:

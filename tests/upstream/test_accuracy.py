@@ -1,7 +1,5 @@
 """How far ONNX Runtime's own functions of floats miss the nearest number."""
 
-import platform
-
 import numpy as np
 import onnxruntime as ort
 import pytest
@@ -10,14 +8,9 @@ from sonnx_ort.oracle import outcome
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.options import Edition
 from support.graphs import parse
+from support.processor import on_x86
 
-pytestmark = [
-    pytest.mark.upstream,
-    pytest.mark.skipif(
-        platform.machine().lower() not in {"x86_64", "amd64"},
-        reason="other processors compute by other instructions",
-    ),
-]
+pytestmark = [pytest.mark.upstream, on_x86]
 
 TOGETHER = 16
 """So many elements that none of the first is computed by itself."""

@@ -1,23 +1,16 @@
 """Results of ONNX Runtime that the documents of the operators do not admit, without a word."""
 
-import platform
-
 import numpy as np
 import pytest
 
 from sonnx_ort.oracle import Undefined
 from support.meanings import Applied, by_onnxruntime, outside
-from support.processor import FLAGS
+from support.processor import FLAGS, on_x86
 
 pytestmark = pytest.mark.upstream
 
 F, H, D, I8, U8 = np.float32, np.float16, np.float64, np.int8, np.uint8
 INF, NAN = np.inf, np.nan
-
-on_x86 = pytest.mark.skipif(
-    platform.machine().lower() not in {"x86_64", "amd64"},
-    reason="other processors compute by other instructions",
-)
 
 
 def filled(value, dtype, *shape):

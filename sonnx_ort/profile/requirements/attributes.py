@@ -153,6 +153,15 @@ class AdmittedAttribute(DependsOnAttributes, DecidedBeforeRuns):
         return at_run_time(f"what the attribute {self.attributes[0]} says is not known")
 
 
+AXIS_FROM_THE_FRONT = AdmittedAttribute(
+    ("axis",),
+    None,
+    lambda axis: axis >= 0,
+    Illustration("axis=1", "axis=-1", "count the axis from the front"),
+)
+"""The attribute axis, if it is given, is not negative."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConstantOperands(DecidedBeforeRuns):
     """The operands, as far as they are given, are initializers or results of Constant nodes."""

@@ -7,11 +7,10 @@ import numpy as np
 import onnx
 
 import sonnx_ort
-from sonnx_ort.oracle import Violation
+from sonnx_ort.oracle import Violation, outcome
 from sonnx_ort.profile.element_type import NUMERIC_TYPES, ElementType, Family, smallest_value
 from sonnx_ort.profile.options import Edition
 from support.graphs import binary_model
-from support.oracle import outcome_of
 from support.plain_runs.run import Array, Failure, Run
 from support.values import all_pairs, special_values
 
@@ -54,7 +53,7 @@ def _enforced(operator: str, element_type: ElementType, edition: Edition) -> onn
 def _expected(
     operator: str, a: Array, b: Array, element_type: ElementType, edition: Edition
 ) -> dict[str, Array] | Failure:
-    outcome = outcome_of(operator, a, b, element_type, edition)
-    if isinstance(outcome, Violation):
-        return Failure(operator, _NODE, outcome.rule)
-    return {"C": outcome}
+    found = outcome(operator, (a, b), element_type, edition)
+    if isinstance(found, Violation):
+        return Failure(operator, _NODE, found.rule)
+    return {"C": found}

@@ -31,8 +31,8 @@ from support.proofs.broadcasts import NAME, SIZES_AT_MOST, known_rank
 from support.proofs.guards import reaching
 from support.proofs.interpreter import Values
 from support.proofs.rules import broadcastable
+from support.proofs.run import told_first
 from support.proofs.slices import computing
-from support.proofs.telling import told_first
 from support.proofs.tensors import Operand, Tensor, for_all, operand, same_sizes, term
 from support.proofs.theorem import Claim, Question
 

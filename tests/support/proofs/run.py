@@ -9,6 +9,7 @@ import z3
 from onnx import helper, numpy_helper
 
 from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.rule import Rule
 from support.proofs.tensors import Tensor, Vector, constant
 from support.proofs.terms import NotInterpreted, ToFloat, nearest_float
 
@@ -60,6 +61,27 @@ class Run:
     def passes(self) -> z3.BoolRef:
         """Whether no node fails."""
         return z3.Not(z3.Or([condition for _, condition in self.refusals]))
+
+
+def told_first(run: Run, rule: Rule) -> z3.BoolRef:
+    """Whether the first node that refuses is a guard of a rule, and tells its code.
+
+    An Expand that is a guard tells it by its name alone.
+    """
+    told, before = [], []
+    for name, refuses in run.refusals:
+        if _speaks_of(name, rule):
+            told.append(z3.And(refuses, z3.Not(z3.Or(before)), _asks_for(run, name, rule)))
+        before.append(refuses)
+    return z3.Or(told)
+
+
+def _speaks_of(name: str, rule: Rule) -> bool:
+    return f" {rule.code} {rule.id}" in name
+
+
+def _asks_for(run: Run, name: str, rule: Rule) -> z3.BoolRef:
+    return run.asks_for(name, rule.code) if name in run.asked else z3.BoolVal(True)
 
 
 @dataclass(frozen=True)
