@@ -24,6 +24,11 @@ from sonnx_ort.enforcing.nodes import (
 )
 from sonnx_ort.enforcing.python.backend import PythonBackend
 from sonnx_ort.enforcing.scan_outputs import declared_outputs, keep_rank
+from sonnx_ort.enforcing.shape_readers import (
+    hide_from_shapes,
+    oldest_opset_to_hide,
+    values_read_for_shapes,
+)
 from sonnx_ort.enforcing.value_info import declare_only, declare_output, drop_unproved_sizes
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.opset import differing_operators
@@ -53,6 +58,7 @@ class Plan:
         kept: The nodes whose standard operator needs no enforcement.
         opset: The opset that enforcement needs; 0 if there is nothing to enforce.
         finite: The values that each run has to check to be finite.
+        for_shapes: The values behind checked nodes that are read for their shapes alone.
         proofs: What is certified, if that is asked for: no other shape is declared.
     """
 
@@ -61,6 +67,7 @@ class Plan:
     kept: Container[ir.Node]
     opset: int
     finite: Places = ()
+    for_shapes: tuple[ir.Value, ...] = ()
     proofs: Proofs | None = None
 
     @property
@@ -79,9 +86,12 @@ def plan_enforcement(
     all_kept = all(n.target.node in kept and n.broadcast is None for n in nodes)
     if not checked and (not nodes or (all_kept and examination.enforced)):
         return Plan(examination, choices, kept, 0)
+    for_shapes = values_read_for_shapes(model, examination)
     of_nodes = (_oldest_opset(examined, backend) for examined in nodes)
-    opset = max(chain(of_nodes, map(backend.oldest_opset_with_finite, checked)))
-    return Plan(examination, choices, kept, opset, places_of(checked), proofs)
+    of_values = map(backend.oldest_opset_with_finite, checked)
+    of_shapes = oldest_opset_to_hide(for_shapes, examination.facts)
+    opset = max(of_shapes, *of_nodes, *of_values)
+    return Plan(examination, choices, kept, opset, places_of(checked), for_shapes, proofs)
 
 
 def apply_plan(model: ir.Model, plan: Plan) -> None:
@@ -102,9 +112,13 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
         declare_only(model, plan.proofs.shape_named)
     enforcement = Enforcement(choices.demands, before, choices.certified, choices.backend)
     backend = kind(model, enforcement)
-    for output in (output for output in declared if output.value.shape is None):
-        for passed in keep_rank(output, examination.facts, backend.nodes):
-            backend.record(passed)
+    of_scans = (
+        keep_rank(output, examination.facts, backend.nodes)
+        for output in declared
+        if output.value.shape is None
+    )
+    for passed in chain(*of_scans, hide_from_shapes(plan.for_shapes, backend.nodes)):
+        backend.record(passed)
     for examined in backend.prepare(examination):
         if examined.target.operator is BROADCAST and not kind.broadcasts(examined):
             _lower_broadcast(backend, examined)

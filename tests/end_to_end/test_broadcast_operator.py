@@ -270,6 +270,25 @@ def test_facts_flow_through_it():
     assert checked == ["Broadcast.E1"]
 
 
+READERS_OF_SHAPES = {
+    "the first result": ("<float[4] a>", "s = Shape(a)"),
+    "the second result": ("<float[4] b>", "s = Shape(b)"),
+    "what both results make": ("<float[4] c>", "c = Div(a, b)\n s = Shape(c)"),
+}
+
+
+@pytest.mark.parametrize(
+    ("declared", "nodes"), READERS_OF_SHAPES.values(), ids=READERS_OF_SHAPES.keys()
+)
+def test_check_runs_although_a_declared_size_would_do_without_it(declared, nodes):
+    graph = f"{{ a, b = sonnx.Broadcast(x, y)\n {nodes} }}"
+    made = parse(
+        f"(float[n] x, float[4] y) => (int64[1] s) {declared} {graph}", domains={"sonnx": 1}
+    )
+    error = violation(made, {"x": np.ones(3, np.float32), "y": np.ones(4, np.float32)})
+    assert error.rule == "Broadcast.E1"
+
+
 def test_facts_about_bfloat16_flow_through_it():
     text = """(bfloat16[?] x, bfloat16[?] y, bfloat16[?] z) => (bfloat16[?] c) {
         [first] a, b = sonnx.Broadcast(x, y)

@@ -113,6 +113,22 @@ def test_fusion_of_reshapes_can_be_switched_off(tmp_path):
     assert kept == [("Reshape", "guard"), ("Reshape", "reshape")]
 
 
+SHAPE_ALONE = """(float[4] x, int64[2] i) => (int64[1] s) {
+    a = Gather(x, i)
+    b = Neg(a)
+    s = Shape(b)
+}"""
+
+
+def test_node_of_which_only_a_known_shape_is_read_is_left_out(tmp_path):
+    """Once it fails at every level, `shape_readers` need not hide shapes."""
+    feeds = {"x": np.ones(4, np.float32), "i": np.array([0, 9])}
+    with pytest.raises(Exception, match="out of data bounds"):
+        optimized(parse(SHAPE_ALONE), tmp_path, LEVELS["none"])[0].run(None, feeds)
+    session, kept = optimized(parse(SHAPE_ALONE), tmp_path, Level.ORT_ENABLE_BASIC)
+    assert (session.run(None, feeds)[0].tolist(), kept) == ([2], [])
+
+
 DEQUANTIZED = onnx.parser.parse_model(OPTIMIZERS_OF_GUARDS[1].canary)
 
 

@@ -16,7 +16,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, numpy_helper
 from .facts import NOTHING, Facts, Tree, Worlds, any_true, together
 from .model import Model, claimed_shapes, require_claim
 from .names import defined_in, with_unique_names
-from .node import bodies_of, graphs_of, on_the_way
+from .node import bodies_of, graphs_of, needed, on_the_way
 from .sizes import Rejected, Size, require
 
 _SCALAR = "scalar"
@@ -59,6 +59,8 @@ class Enforced:
         self._claims = claimed_shapes(other)
         self._producers = {n: node for g in graphs_of(other.graph) for node in g.node
                            for n in node.output}  # fmt: skip
+        loops = {name for name, node in self._added.items() if node.op_type == "Loop"}
+        self._needed = needed(other.graph, loops)
         self._trusted: set[str] = set()
         self._open: set[str] = set()
         self._reasons: dict[str, str] = {}
@@ -69,8 +71,13 @@ class Enforced:
         self._compare_graphs(one.graph, other.graph)
 
     def facts_of(self, output: str) -> Worlds:
-        """What holds if the node of this output of the original runs."""
+        """What holds if the node of this output of the original runs.
+
+        Raises:
+            Rejected: It may not run, because nothing reads an element of it.
+        """
         node = self._twins[output]
+        require(output in self._needed, f"nothing but Shapes reads '{output}': it may not run")
         return together(self._evaluate(name)[1] for name in node.input)
 
     def _add(self, node: NodeProto) -> None:

@@ -139,6 +139,45 @@ def on_the_way(
     return list(seen)
 
 
+def needed(graph: GraphProto, hidden: Set[str]) -> set[str]:
+    """The results of nodes that run because their elements are needed, or nothing reads them.
+
+    ONNX Runtime may know the shape of another result, and then does not run its node.
+
+    Args:
+        graph: The main graph.
+        hidden: The values whose shapes are known only in a run.
+    """
+    graphs = list(graphs_of(graph))
+    nodes = {name: node for each in graphs for node in each.node for name in node.output}
+    owners = {
+        name: node.output[0]
+        for node in nodes.values()
+        for body in bodies_of(node)
+        for inner in body.node
+        for name in inner.output
+    }
+    read = {name for node in nodes.values() for name in node.input}
+    read.update(value.name for each in graphs for value in each.output)
+    waiting = [value.name for value in graph.output]
+    waiting += [
+        name
+        for name, node in nodes.items()
+        if node.op_type != "Shape" and read.isdisjoint(node.output)
+    ]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in nodes and name not in found:
+            node = nodes[name]
+            found.update(node.output)
+            known = node.op_type == "Shape" and hidden.isdisjoint(node.input)
+            waiting += [] if known else node.input
+            waiting += [value.name for body in bodies_of(node) for value in body.output]
+            waiting += [owners[name]] if name in owners else []
+    return found
+
+
 def graphs_of(graph: GraphProto) -> Iterator[GraphProto]:
     """A graph and all bodies in it."""
     yield graph
