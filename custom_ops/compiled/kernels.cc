@@ -307,20 +307,22 @@ struct Copy {
   size_t count, size;
 
   void part(size_t number) {
+    const bool repeats_one = walk.steps_a[0] == 0, repeats_rows = walk.rows_repeat();
+    const size_t period = repeats_one ? 1 : walk.sizes[0];
+    const size_t span = walk.sizes[0] * (repeats_rows ? walk.sizes[1] : 1);
     const size_t end = std::min(count, (number + 1) * kPart);
     for (size_t index = number * kPart, taken; index < end; index += taken) {
       const Walk::Place place = walk.at(index);
-      taken = std::min(end - index, walk.sizes[0] - place.inner);
+      taken = std::min(end - index, span - index % span);
+      // One period from where it is, then what is there already, twice as much each time.
+      const size_t inner = repeats_one ? 0 : place.inner;
       const char* const from = operand + place.a * size;
       char* const to = result + index * size;
-      if (walk.steps_a[0] != 0) {
-        std::memcpy(to, from, taken * size);
-      } else {
-        // The first element, then what is there already, twice as much each time.
-        std::memcpy(to, from, size);
-        for (size_t there = 1; there < taken; there *= 2) {
-          std::memcpy(to + there * size, to, std::min(there, taken - there) * size);
-        }
+      const size_t first = std::min(taken, period - inner);
+      std::memcpy(to, from, first * size);
+      std::memcpy(to + first * size, from - inner * size, std::min(taken - first, inner) * size);
+      for (size_t there = period; there < taken; there *= 2) {
+        std::memcpy(to + there * size, to, std::min(there, taken - there) * size);
       }
     }
   }

@@ -104,6 +104,9 @@ struct Walk {
   /// Both operands are read as they lie.
   explicit Walk(size_t count) { add(count, 1, 1); }
 
+  /// Whether the rows of the first operand on the innermost axis, or its elements, are repeated.
+  bool rows_repeat() const { return axes > 1 && steps_a[0] != 0 && steps_a[1] == 0; }
+
   /// Where an element of the result is in both operands, and on the innermost axis.
   struct Place {
     size_t a = 0, b = 0, inner = 0;
