@@ -568,3 +568,13 @@ RANKS_OF: Mapping[str, tuple[Tree, Tree, bool]] = {
 def test_ranks_are_equal_if_they_are_known_or_compared(name: str) -> None:
     one, other, expected = RANKS_OF[name]
     assert beside_itself().equal_ranks(one, other, Facts(COMPARED_RANKS)) is expected
+
+
+COPY_OF_Z = "sz = Shape(z) g = Equal(sz, sy) u = Where(g, sz, code) k = Reshape(z, u)"
+
+
+def test_shape_of_a_guards_copy_does_not_let_a_node_run() -> None:
+    lines = f"({LINES}) => (int64[1] s)"
+    original = parse(f"{lines} {{ z = Div(x, y) s = Shape(z) }}")
+    enforced = parse(f"{lines} {{ {GUARD} z = Div(c, y) {COPY_OF_Z} s = Shape(k) }}")
+    assert compared(original, enforced) == "nothing but Shapes reads 'z': it may not run"
