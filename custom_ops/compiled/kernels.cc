@@ -307,9 +307,9 @@ struct Copy {
   size_t count, size;
 
   void part(size_t number) {
-    const bool repeats_one = walk.steps_a[0] == 0, repeats_rows = walk.rows_repeat();
+    const bool repeats_one = walk.steps_a[0] == 0;
     const size_t period = repeats_one ? 1 : walk.sizes[0];
-    const size_t span = walk.sizes[0] * (repeats_rows ? walk.sizes[1] : 1);
+    const size_t span = walk.sizes[0] * (walk.rows_repeat() ? walk.sizes[1] : 1);
     const size_t end = std::min(count, (number + 1) * kPart);
     for (size_t index = number * kPart, taken; index < end; index += taken) {
       const Walk::Place place = walk.at(index);

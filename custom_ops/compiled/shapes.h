@@ -63,12 +63,10 @@ inline bool find_common(const Shape* shapes, size_t count, Shape& common, Misfit
   common.rank = 0;
   for (size_t i = 0; i < count; ++i) common.rank = std::max(common.rank, shapes[i].rank);
   for (size_t axis = 0; axis < common.rank; ++axis) {
-    int64_t& largest = common.sizes[axis] = 1;
-    for (size_t i = 0; i < count; ++i) {
+    int64_t& largest = common.sizes[axis] = shapes[0].at(axis, common.rank);
+    for (size_t i = 1; i < count; ++i) {
       const int64_t size = shapes[i].at(axis, common.rank);
-      if (i == 0 || size == largest) {
-        largest = size;
-      } else if (fit(size, largest)) {
+      if (fit(size, largest)) {
         largest = std::max(size, largest);
       } else {
         size_t first = 0;
@@ -104,7 +102,7 @@ struct Walk {
   /// Both operands are read as they lie.
   explicit Walk(size_t count) { add(count, 1, 1); }
 
-  /// Whether the rows of the first operand on the innermost axis, or its elements, are repeated.
+  /// Whether the first operand is read through on the innermost axis, and again on the next one.
   bool rows_repeat() const { return axes > 1 && steps_a[0] != 0 && steps_a[1] == 0; }
 
   /// Where an element of the result is in both operands, and on the innermost axis.

@@ -30,8 +30,11 @@ def values_read_for_shapes(model: ir.Model, examination: Examination) -> tuple[i
         if any(o.rule.in_run and o.status is Status.RUNTIME for o in examined.obligations)
     }
     checked.update(value.node for value in examination.checked_values if value.left_to_the_run)
-    owners = {body: node for node in every_node(model.graph) for body in subgraphs_of(node)}
-    unneeded = checked - _needed(model.graph, owners)
+    nodes = every_node(model.graph)
+    if not any(_reads_shape(node, 0) for node in nodes):
+        return ()
+    owners = {body: node for node in nodes for body in subgraphs_of(node)}
+    unneeded = checked - _needed(model.graph, nodes, owners)
     return tuple(sorted(_read_behind(unneeded, owners), key=lambda value: str(value.name)))
 
 
@@ -63,10 +66,12 @@ def hide_from_shapes(
         yield nodes, value, given
 
 
-def _needed(graph: ir.Graph, owners: dict[ir.Graph, ir.Node]) -> set[ir.Node]:
+def _needed(
+    graph: ir.Graph, nodes: Iterable[ir.Node], owners: dict[ir.Graph, ir.Node]
+) -> set[ir.Node]:
     """The nodes whose elements a run needs, or which nothing reads: ONNX Runtime keeps both."""
     needed: set[ir.Node] = set()
-    found = [*_producers(graph.outputs), *filter(_is_unread, every_node(graph))]
+    found = [*_producers(graph.outputs), *filter(_is_unread, nodes)]
     while found:
         node = found.pop()
         if node in needed:

@@ -81,17 +81,13 @@ def declare_output(examined: ExaminedNode) -> None:
     data_type = _result_type(examined)
     if output.dtype is None and data_type is not None:
         output.type = ir.TensorType(data_type)
-    given_out = {
-        o for o in examined.target.node.outputs if o.is_graph_output() and o.shape is not None
-    }
+    given_out = output.is_graph_output() and output.shape is not None
     if examined.target.operator.elementwise and output.shape is None and output.type is not None:
         shape = _common_shape(examined)
         if shape is not None:
             output.shape = ir.Shape([d if isinstance(d, int) else None for d in shape])
-    if not _shapes_proved(examined):
-        for each in examined.target.node.outputs:
-            if each not in given_out:
-                _open_shape(each)
+    if not _shapes_proved(examined) and not given_out:
+        _open_shape(output)
 
 
 def _result_type(examined: ExaminedNode) -> ir.DataType | None:

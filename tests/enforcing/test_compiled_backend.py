@@ -130,30 +130,32 @@ def attributes(node: onnx.NodeProto) -> dict[str, str]:
     return {each.name: each.s.decode() for each in node.attribute}
 
 
-def test_kernel_that_broadcasts_knows_the_names_of_its_operands():
-    model = parse(f"{OPEN} => (float[k] c) {{ [ratio] c = Div(a, b) }}")
-    (node,) = sonnx_ort.rewrite(model, backend="compiled", broadcast="explicit").graph.node
-    assert node.name == "ratio"
-    assert attributes(node) == {
-        "node": "ratio",
-        "edition": "typed",
-        "expanded": "both",
-        "operand_0": "a",
-        "operand_1": "b",
-    }
+BROADCASTING = {
+    "by the option": (
+        "{ [ratio] e = Div(a, b) }",
+        {"broadcast": "explicit"},
+        "ratio",
+        {"node": "ratio"},
+    ),
+    "for a Broadcast of the model": (
+        "{ [spread] c, d = sonnx.Broadcast(a, b)\n e = Div(c, d) }",
+        {},
+        "",
+        {"node": "(output e)", "broadcast": "spread"},
+    ),
+}
 
 
-def test_kernel_knows_the_broadcast_of_the_model_that_it_does():
-    model = parse(
-        f"{OPEN} => (float[k] e) {{ [spread] c, d = sonnx.Broadcast(a, b)\n e = Div(c, d) }}",
-        domains={"sonnx": 1},
-    )
-    (node,) = sonnx_ort.rewrite(model, backend="compiled").graph.node
-    assert attributes(node) == {
-        "node": "(output e)",
+@pytest.mark.parametrize(
+    ("text", "options", "name", "own"), BROADCASTING.values(), ids=BROADCASTING.keys()
+)
+def test_kernel_that_broadcasts_knows_the_names_in_its_errors(text, options, name, own):
+    model = parse(f"{OPEN} => (float[k] e) {text}", domains={"sonnx": 1})
+    (node,) = sonnx_ort.rewrite(model, backend="compiled", **options).graph.node
+    assert node.name == name
+    assert attributes(node) == own | {
         "edition": "typed",
         "expanded": "both",
-        "broadcast": "spread",
         "operand_0": "a",
         "operand_1": "b",
     }

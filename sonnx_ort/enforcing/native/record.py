@@ -65,11 +65,11 @@ class Original:
     Attributes:
         node: The node; None if the group guards inputs or outputs of a Scan's body, or expands
             operands of several nodes.
-        broadcast: The Broadcast in front of the node that the group replaced too.
         undeclared: The outputs of the node that had no type.
         unshaped: The outputs that had no shape, or lost it by the enforcement.
         inputs: If there is no node: the name of each original value, and that of its replacement.
         renamed: Whether the replacement has taken the name of the original value.
+        broadcast: The Broadcast in front of the node that the group replaced too.
     """
 
     node: onnx.NodeProto | None
