@@ -156,6 +156,9 @@ SONNX_FUNCTION(Xor, a != b)
 SONNX_FUNCTION(DivOfSmall, static_cast<T>(static_cast<double>(a) / static_cast<double>(b)))
 #undef SONNX_FUNCTION
 
+/// In the place of a function: nothing is computed.
+struct Check {};
+
 /// A rule about elements: whether a pair breaks it, and what the rule makes of a result.
 struct ElementRule {
   template <class T>
@@ -209,5 +212,13 @@ struct NotSmallest : ElementRule {
   }
 };
 
+/// No element shifts by the number of bits of the type, or more, or by a negative number.
+struct WithinWidth : ElementRule {
+  template <class T>
+  static SONNX_INLINE bool broken(T, T y) {
+    // As an unsigned number, a negative one is large.
+    return static_cast<std::make_unsigned_t<T>>(y) >= 8 * sizeof(T);
+  }
+};
 
 }  // namespace

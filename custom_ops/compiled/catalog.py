@@ -1,12 +1,16 @@
 """Which operators have compiled kernels, on which types, and what they check.
 
-An operator has them if C++ computes it (a struct of `arithmetic.h`) and knows each of its rules.
+An operator has them for the types whose rules C++ knows, if a struct of `arithmetic.h` computes it,
+or if ONNX Runtime does so on behalf of the kernel.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import numpy as np
+
+from sonnx_ort.custom_ops.definition import KERNEL_TYPES
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import Operator
@@ -28,6 +32,48 @@ FUNCTIONS = frozenset(
     }
 )
 """The operators that a struct of `arithmetic.h` computes, which has the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandardKernel:
+    """How a kernel has ONNX Runtime compute an operator, by `InvokeOp`.
+
+    Attributes:
+        parameters: What the schema of ONNX calls the type of its operands.
+        numbers: The attributes of its nodes that are integers.
+        texts: Those that are texts.
+        types: The types that it is asked for. Others it computes by a function of ONNX, or after a
+            conversion.
+        oldest_version: The first version of the operator with these parameters.
+    """
+
+    parameters: tuple[str, ...] = ("T",)
+    numbers: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    types: tuple[ElementType, ...] = KERNEL_TYPES
+    oldest_version: int = 1
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The attributes of its nodes."""
+        return (*self.numbers, *self.texts)
+
+
+STANDARD_KERNELS: Mapping[str, StandardKernel] = MappingProxyType(
+    {
+        "BitShift": StandardKernel(texts=("direction",)),
+        "Mod": StandardKernel(numbers=("fmod",)),
+        "Pow": StandardKernel(("T", "T1"), oldest_version=12),
+        "PRelu": StandardKernel(types=(ElementType.FLOAT,)),
+        "Where": StandardKernel(),
+    }
+)
+"""The operators that ONNX Runtime computes.
+
+Their last bits differ between implementations, or the sign of a zero does, or they depend on
+attributes. Max and Min cannot be among them: their kernels count the inputs of a node of the graph,
+and there is none.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +99,15 @@ class CompiledOperator:
 
     Attributes:
         operator: The operator of the profile.
-        rules: What its kernels check, by edition and family of types.
+        rules: What its kernels check, by family of types and edition.
+        types: The types of its kernels.
+        standard: How ONNX Runtime computes it; None if C++ does.
     """
 
     operator: Operator
-    rules: Mapping[Edition, Mapping[Family, Sequence[CheckedRule]]]
-
-    @property
-    def types(self) -> Sequence[ElementType]:
-        """The types of its kernels."""
-        return [kind for kind in ElementType if kind.family in self.operator.families]
+    rules: Mapping[Family, Mapping[Edition, Sequence[CheckedRule]]]
+    types: Sequence[ElementType]
+    standard: StandardKernel | None
 
 
 def compiled_name(operator: Operator) -> str:
@@ -71,18 +116,31 @@ def compiled_name(operator: Operator) -> str:
 
 
 def _compiled(operator: Operator) -> CompiledOperator | None:
-    if operator.name not in FUNCTIONS:
+    standard = STANDARD_KERNELS.get(operator.name)
+    if operator.name not in FUNCTIONS and standard is None:
         return None
-    rules: dict[Edition, dict[Family, list[CheckedRule]]] = {}
-    for edition, contract in operator.contracts.items():
-        rules[edition] = {}
-        for family, all_rules in contract.items():
-            checked = [_checked(rule, family) for rule in all_rules if rule.in_run]
-            known = [each for each in checked if each is not None]
-            if len(known) < len(checked):
-                return None
-            rules[edition][family] = known
-    return CompiledOperator(operator, rules)
+    types = [kind for kind in ElementType if standard is None or kind in standard.types]
+    rules = {
+        family: known
+        for family in sorted({kind.family for kind in types} & operator.families)
+        if (known := _known_rules(operator, family)) is not None
+    }
+    return CompiledOperator(operator, rules, [t for t in types if t.family in rules], standard)
+
+
+def _known_rules(
+    operator: Operator, family: Family
+) -> Mapping[Edition, Sequence[CheckedRule]] | None:
+    """How C++ checks an operator's rules on a type family; None if it does not know one of them."""
+    known = {}
+    for edition in Edition:
+        checked = [
+            _checked(rule, family) for rule in operator.rules(edition, family) if rule.in_run
+        ]
+        known[edition] = [each for each in checked if each is not None]
+        if len(known[edition]) < len(checked):
+            return None
+    return known
 
 
 def _checked(rule: Rule, family: Family) -> CheckedRule | None:
@@ -91,27 +149,40 @@ def _checked(rule: Rule, family: Family) -> CheckedRule | None:
     match requirement:
         case SameShape():
             return CheckedRule(rule, None)
-        case NonZeroDivisor():
-            return CheckedRule(rule, "NonZeroDivisor", requirement.finding)
+        case NonZeroDivisor() | RepresentableQuotient():
+            return CheckedRule(rule, type(requirement).__name__, requirement.finding)
         case InfinityForZeroDivisor():
             breakable = family is not Family.FLOAT
             return CheckedRule(rule, "InfinityForZeroDivisor", requirement.finding, breakable)
-        case RepresentableQuotient():
-            return CheckedRule(rule, "RepresentableQuotient", requirement.finding)
-        case WithinInterval() if _excludes_the_smallest(requirement):
+        case WithinInterval() if _limits_integers(requirement, 0, _all_but_the_smallest):
             return CheckedRule(rule, "NotSmallest", requirement.finding)
+        case WithinInterval() if _limits_integers(requirement, 1, _within_width):
+            return CheckedRule(rule, "WithinWidth", requirement.finding)
         case _:
             return None
 
 
-def _excludes_the_smallest(requirement: WithinInterval) -> bool:
-    """Whether the first operand must not be the smallest of a signed type, and nothing else."""
-    dtypes = [kind.dtype for kind in ElementType if kind.family is Family.INTEGER]
-    signed = {dtype: -(1 << (8 * dtype.itemsize - 1)) for dtype in dtypes if dtype.kind == "i"}
-    limits = {dtype: requirement.limits(dtype) for dtype in dtypes}
-    return requirement.position == 0 and all(
-        limits[dtype] == (signed[dtype] + 1 if dtype in signed else None, None) for dtype in dtypes
+Limits = tuple[int | None, int | None]
+
+
+def _limits_integers(
+    requirement: WithinInterval, position: int, limits: Callable[[np.dtype[np.generic]], Limits]
+) -> bool:
+    """Whether elements of the operand at a position have these limits, in each integer type."""
+    dtypes = (kind.dtype for kind in ElementType if kind.family is Family.INTEGER)
+    return requirement.position == position and all(
+        requirement.limits(dtype) == limits(dtype) for dtype in dtypes
     )
+
+
+def _all_but_the_smallest(dtype: np.dtype[np.generic]) -> Limits:
+    """All numbers but the smallest of a signed type."""
+    return (1 - (1 << (8 * dtype.itemsize - 1)) if dtype.kind == "i" else None, None)
+
+
+def _within_width(dtype: np.dtype[np.generic]) -> Limits:
+    """From 0 on, and below the number of bits."""
+    return 0 if dtype.kind == "i" else None, 8 * dtype.itemsize - 1
 
 
 COMPILED_OPERATORS: Mapping[str, CompiledOperator] = MappingProxyType(

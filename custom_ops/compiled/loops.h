@@ -40,7 +40,9 @@ struct Elements {
         }
       }
     }
-    fill<STEP_A, STEP_B, Function>(a, b, c, count);
+    if constexpr (!std::is_same_v<Function, Check>) {
+      fill<STEP_A, STEP_B, Function>(a, b, c, count);
+    }
     return true;
   }
 

@@ -21,6 +21,8 @@ struct OrtKernelContext;
 struct OrtValue;
 struct OrtTensorTypeAndShapeInfo;
 struct OrtCustomOpDomain;
+struct OrtOp;
+struct OrtOpAttr;
 struct OrtCustomOp;
 
 using Unused = void (*)();
@@ -30,6 +32,8 @@ enum class ElementType : int {
   kFloat = 1, kUint8 = 2, kInt8 = 3, kUint16 = 4, kInt16 = 5, kInt32 = 6, kInt64 = 7, kBool = 9,
   kFloat16 = 10, kDouble = 11, kUint32 = 12, kUint64 = 13, kBfloat16 = 16,
 };
+
+enum OrtOpAttrType : int { ORT_OP_ATTR_INT = 1, ORT_OP_ATTR_STRING = 5 };
 
 enum OrtErrorCode : int { ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2 };
 
@@ -48,7 +52,9 @@ struct OrtApi {
   Unused unused_63[2];
   OrtStatus*(SONNX_CALL* GetTensorTypeAndShape)(const OrtValue*,
                                                 OrtTensorTypeAndShapeInfo**);  // 65
-  Unused unused_66[21];
+  Unused unused_66[20];
+  OrtStatus*(SONNX_CALL* KernelInfoGetAttribute_int64)(const OrtKernelInfo*, const char*,
+                                                       int64_t*);  // 86
   OrtStatus*(SONNX_CALL* KernelInfoGetAttribute_string)(const OrtKernelInfo*, const char*, char*,
                                                         size_t*);  // 87
   Unused unused_88;
@@ -61,7 +67,17 @@ struct OrtApi {
   void(SONNX_CALL* ReleaseStatus)(OrtStatus*);  // 93
   Unused unused_94[5];
   void(SONNX_CALL* ReleaseTensorTypeAndShapeInfo)(OrtTensorTypeAndShapeInfo*);  // 99
-  Unused unused_100[130];
+  Unused unused_100[111];
+  OrtStatus*(SONNX_CALL* CreateOpAttr)(const char*, const void*, int, OrtOpAttrType,
+                                       OrtOpAttr**);  // 211
+  void(SONNX_CALL* ReleaseOpAttr)(OrtOpAttr*);
+  OrtStatus*(SONNX_CALL* CreateOp)(const OrtKernelInfo*, const char*, const char*, int,
+                                   const char**, const ElementType*, int, const OrtOpAttr* const*,
+                                   int, int, int, OrtOp**);
+  OrtStatus*(SONNX_CALL* InvokeOp)(const OrtKernelContext*, const OrtOp*, const OrtValue* const*,
+                                   int, OrtValue* const*, int);
+  void(SONNX_CALL* ReleaseOp)(OrtOp*);  // 215
+  Unused unused_216[14];
   OrtStatus*(SONNX_CALL* KernelInfo_GetInputCount)(const OrtKernelInfo*, size_t*);  // 230
   Unused unused_231[43];
   OrtStatus*(SONNX_CALL* KernelContext_ParallelFor)(const OrtKernelContext*,

@@ -50,6 +50,10 @@ struct Shape {
   }
 };
 
+inline bool all_equal(const Shape* shapes, size_t count) {
+  return std::all_of(shapes, shapes + count, [&](const Shape& each) { return each == shapes[0]; });
+}
+
 /// Two operands whose sizes do not fit on an axis of their common shape.
 struct Misfit {
   size_t axis, first, second;

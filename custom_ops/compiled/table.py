@@ -7,7 +7,7 @@ made, so that one of another profile is refused.
 import functools
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from sonnx_ort.custom_ops.compiled.catalog import (
     COMPILED_OPERATORS,
@@ -52,7 +52,7 @@ def _lines() -> Iterator[str]:
     yield "std::vector<Operator> all_operators() {"
     yield "  std::vector<Operator> all;"
     for compiled in COMPILED_OPERATORS.values():
-        for family in sorted(compiled.operator.families):
+        for family in compiled.rules:
             yield from _family(compiled, family)
     yield from _broadcast()
     yield "  return all;"
@@ -63,17 +63,32 @@ def _family(compiled: CompiledOperator, family: Family) -> Iterator[str]:
     operator = compiled.operator
     types = ", ".join(_type(kind) for kind in compiled.types if kind.family is family)
     result = "T" if operator.result_type is None else _type(ElementType(operator.result_type))
-    operands = ", ".join(f'"{name}"' for name in operator.operands)
+    operands = _texts(operator.operands)
     yield f"  for_types<{types}>([&](auto type) {{"
     yield "    using T = typename decltype(type)::Element;"
-    yield (
-        f'    all.push_back(make<T, {result}>("{compiled_name(operator)}", "{operator.name}", '
-        f"{{{operands}}}, {{"
-    )
-    for edition in Edition:
-        yield from _contract(compiled, edition, compiled.rules[edition][family], result)
-    yield "    }));"
+    names = f'"{compiled_name(operator)}", "{operator.name}", {operands}'
+    yield f"    Operator made = make<T, {result}>({names}, {{"
+    for edition, rules in compiled.rules[family].items():
+        yield from _contract(compiled, edition, rules, result)
+    yield "    });"
+    yield from _standard(compiled)
+    yield "    all.push_back(std::move(made));"
     yield "  });"
+
+
+def _standard(compiled: CompiledOperator) -> Iterator[str]:
+    """What ONNX Runtime has to know to compute an operator."""
+    operator, standard = compiled.operator, compiled.standard
+    for name, other in operator.operand_types.items():
+        index = operator.operands.index(name)
+        yield f"    made.types[{index}] = type_of<{_type(ElementType(other))}>();"
+    if standard is not None:
+        named = map(_texts, (standard.parameters, standard.numbers, standard.texts))
+        yield f"    made.standard = {{{', '.join(named)}}};"
+
+
+def _texts(texts: Iterable[str]) -> str:
+    return f"{{{', '.join(map(json.dumps, texts))}}}"
 
 
 def _broadcast() -> Iterator[str]:
@@ -94,7 +109,9 @@ def _contract(
         if checked.breakable:
             yield f"        {_rule(checked.rule, checked)},"
     checks = [each.check for each in rules if each.check is not None]
-    yield f"      }}, loops<{', '.join([compiled.operator.name, 'T', result, *checks])}>()}},"
+    function = compiled.operator.name if compiled.standard is None else "Check"
+    loops = f"loops<{', '.join([function, 'T', result, *checks])}>()"
+    yield f"      }}, {'{}' if function == 'Check' and not checks else loops}}},"
 
 
 def _rule(rule: Rule, checked: CheckedRule | None = None) -> str:

@@ -46,9 +46,49 @@ NODES = {
         ["Sqrt"],
     ),
     "an operator without a kernel": (
-        f"{OPEN} => (float[k] c) {{ c = PRelu(a, b) }}",
+        f"{OPEN} => (float[k] c) {{ c = Max(a, b) }}",
         {"operators": "elementwise"},
+        ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "Max"],
+    ),
+    "an operator of three operands that ONNX Runtime computes": (
+        "(bool[n] q, float[m] a, float[m] b) => (float[k] c) { c = Where(q, a, b) }",
+        {"operators": "elementwise", "broadcast": "explicit"},
+        ["CheckedWhere"],
+    ),
+    "an operator with an attribute": (
+        "(int32[n] a, int32[m] b) => (int32[k] c) { c = Mod<fmod=1>(a, b) }",
+        {"operators": "elementwise"},
+        ["CheckedMod"],
+    ),
+    "a type that ONNX Runtime computes by a function": (
+        "(int32[n] a, int32[m] b) => (int32[k] c) { c = PRelu(a, b) }",
+        {"operators": "PRelu"},
         ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "PRelu"],
+    ),
+    "a type that is computed in another one": (
+        "(float16[n] a, float16[m] b) => (float16[k] c) { c = Mod<fmod=1>(a, b) }",
+        {"operators": "Mod"},
+        ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "Mod"],
+    ),
+    "an exponent of one element": (
+        "(float[n] a) => (float[n] c) <float b = {2}> { c = Pow(a, b) }",
+        {"operators": "Pow", "broadcast": "explicit"},
+        ["CheckedPow"],
+    ),
+    "an exponent that has to be expanded": (
+        "(float[2,3] a, float[2,1] b) => (float[2,3] c) { c = Pow(a, b) }",
+        {"operators": "Pow", "broadcast": "explicit"},
+        ["Constant", "Expand", "Pow"],
+    ),
+    "a Pow with one type parameter": (
+        f"{OPEN} => (float[k] c) {{ c = Pow(a, b) }}",
+        {"operators": "Pow", "opset": 11},
+        ["Shape", "Shape", "Constant", "Equal", "Where", "Reshape", "Pow"],
+    ),
+    "a Broadcast in front of a Pow": (
+        f"{OPEN} => (float[k] e) {{ c, d = sonnx.Broadcast(a, b)\n e = Pow(c, d) }}",
+        {"operators": "Pow,Broadcast"},
+        ["CheckedBroadcast", "CheckedPow"],
     ),
     "a Broadcast": (
         f"{OPEN} => (float[k] c, float[l] d) {{ c, d = sonnx.Broadcast(a, b) }}",
@@ -155,7 +195,7 @@ def test_kernel_that_broadcasts_knows_the_names_in_its_errors(text, options, nam
     assert node.name == name
     assert attributes(node) == own | {
         "edition": "typed",
-        "expanded": "both",
+        "expanded": "A B",
         "operand_0": "a",
         "operand_1": "b",
     }

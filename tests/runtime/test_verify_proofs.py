@@ -40,18 +40,18 @@ def backend(request: pytest.FixtureRequest) -> str:
 def false_proof(backend: str, monkeypatch: pytest.MonkeyPatch) -> onnx.ModelProto:
     """A model enforced by a list that is wrong about Squeeze: (3,) against (1, 3) is proved.
 
-    Its Pow has no compiled kernel: such kernels check what is proved as well.
+    Its Max has no compiled kernel: such kernels check what is proved as well.
     """
     wrong = ShapeRule((1, 25), lambda inputs: (inputs.shape(0),))
     monkeypatch.setitem(catalog.SHAPE_RULES, "Squeeze", wrong)  # type: ignore[arg-type]
-    return sonnx_ort.rewrite(squeezed("Pow"), operators="Pow", backend=backend)
+    return sonnx_ort.rewrite(squeezed("Max"), operators="Max", backend=backend)
 
 
 def session_of(
     model: onnx.ModelProto, backend: str, *, verify_proofs: bool = True
 ) -> sonnx_ort.InferenceSession:
     return sonnx_ort.InferenceSession(
-        model, quiet(), operators="Pow", backend=backend, verify_proofs=verify_proofs
+        model, quiet(), operators="Max", backend=backend, verify_proofs=verify_proofs
     )
 
 
@@ -72,8 +72,8 @@ def test_false_proof_is_an_error(false_proof: onnx.ModelProto, backend: str, met
     assert not isinstance(caught.value, ContractViolation)
     assert str(caught.value) == (
         f"verify_proofs=True: the {backend} backend accepts what the python backend rejects: "
-        "Pow 'node' breaks Pow.float.R1: the shapes (3,) and (1, 3) differ; shapes X (3,), "
-        "Y (1, 3). The rule: Tensors X, Y and Z have the same shape.\n"
+        "Max 'node' breaks Max.float.R1: the shapes (3,) and (1, 3) differ; shapes data_0 (3,), "
+        "data_1 (1, 3). The rule: Tensors data_0 to data_n and max have the same shape.\n"
         f"A proof of `check` is wrong in this run. Do not use the {backend} backend for this "
         "model, and report the model with these inputs"
     )

@@ -17,15 +17,17 @@ import numpy.typing as npt
 import onnx
 import onnxruntime as ort
 from onnx import helper
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
 
 from sonnx_ort.custom_ops.compiled.catalog import (
     COMPILED_OPERATORS,
     CompiledOperator,
     compiled_name,
 )
+from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType, Family
-from sonnx_ort.profile.operator import COMPILED_DOMAIN
+from sonnx_ort.profile.operator import COMPILED_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
 from support.ort_values import run
 from support.values import special_values
@@ -34,6 +36,9 @@ SOURCES = Path(__file__).resolve().parents[2] / "custom_ops/compiled"
 
 HEADER = Path(os.environ.get("ONNXRUNTIME_C_API", "/usr/include/onnxruntime/onnxruntime_c_api.h"))
 """ONNX Runtime's own header: that of libonnxruntime-dev, unless the variable names another."""
+
+OPSET = 17
+"""The version of the standard operators."""
 
 SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((), ()),
@@ -53,8 +58,10 @@ SHAPES: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
 """Shapes of two operands: equal ones, such that are broadcast, and two that are not."""
 
 
-BROADCASTING = {"expanded": "both", "operand_0": "a", "operand_1": "b"}
-"""The attributes of a kernel that broadcasts both operands."""
+def broadcasting(compiled: CompiledOperator) -> dict[str, str]:
+    """The attributes of a kernel that broadcasts all its operands."""
+    names = compiled.operator.operands
+    return {"expanded": " ".join(names)} | {f"operand_{i}": n for i, n in enumerate(names)}
 
 
 def compile_kernels(library: Path, *options: str, compiler: str = "g++") -> None:
@@ -69,25 +76,46 @@ def compile_kernels(library: Path, *options: str, compiler: str = "g++") -> None
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
+STANDARD_ATTRIBUTES: Mapping[str, dict[str, str | int]] = {
+    "BitShift": {"direction": "LEFT"},
+    "Mod": {"fmod": 1},
+}
+"""What nodes of operators need that ONNX Runtime computes."""
+
+
 def session_of(
-    library: str, compiled: CompiledOperator, element_type: ElementType, attributes: dict[str, str]
+    library: str,
+    compiled: CompiledOperator,
+    element_type: ElementType,
+    attributes: Mapping[str, str | int],
 ) -> ort.InferenceSession:
     """Start a session on a model of one compiled operator, with two threads."""
     operator = compiled.operator
-    given = helper.np_dtype_to_tensor_dtype(element_type.dtype)
-    result = onnx.TensorProto.BOOL if operator.result_type else given
+    given: dict[str, str | int] = {**STANDARD_ATTRIBUTES.get(operator.name, {}), **attributes}
+    if compiled.standard is not None:
+        given["version"] = operator_version(operator.name, OPSET)
     node = helper.make_node(
-        compiled_name(operator), operator.operands, ["result"], domain=COMPILED_DOMAIN, **attributes
+        compiled_name(operator), operator.operands, ["result"], domain=COMPILED_DOMAIN, **given
     )
-    return _session(library, node, dict.fromkeys(operator.operands, given), {"result": result})
+    result = operator.result_type or element_type.value
+    return _session(library, node, operand_types(operator, element_type), {"result": result})
+
+
+def operand_types(operator: Operator, element_type: ElementType) -> dict[str, str]:
+    """The names of the types of operands."""
+    names = operator.operands
+    return dict.fromkeys(names, element_type.value) | dict(operator.operand_types)
 
 
 def _session(
-    library: str, node: onnx.NodeProto, operands: Mapping[str, int], results: Mapping[str, int]
+    library: str, node: onnx.NodeProto, operands: Mapping[str, str], results: Mapping[str, str]
 ) -> ort.InferenceSession:
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(COMPILED_DOMAIN, 1)]
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(COMPILED_DOMAIN, 1)]
     values = [
-        [helper.make_tensor_value_info(name, kind, None) for name, kind in declared.items()]
+        [
+            helper.make_tensor_value_info(name, onnx.TensorProto.DataType.Value(kind.upper()), None)
+            for name, kind in declared.items()
+        ]
         for declared in (operands, results)
     ]
     graph = helper.make_graph([node], "trial", *values)
@@ -109,7 +137,6 @@ def session_of_broadcast(
 
     Without attributes the node is "tried", and its operands have their names.
     """
-    given = helper.np_dtype_to_tensor_dtype(element_type.dtype)
     results = [f"result_{index}" for index in range(len(operands))]
     named = {"node": "tried"} | {f"operand_{i}": name for i, name in enumerate(operands)}
     node = helper.make_node(
@@ -119,8 +146,8 @@ def session_of_broadcast(
         domain=COMPILED_DOMAIN,
         **(named if attributes is None else attributes),
     )
-    inputs = dict.fromkeys(filter(None, operands), given)
-    return _session(library, node, inputs, dict.fromkeys(results, given))
+    inputs = dict.fromkeys(filter(None, operands), element_type.value)
+    return _session(library, node, inputs, dict.fromkeys(results, element_type.value))
 
 
 def outcomes(library: str) -> Iterator[bytes]:
@@ -132,13 +159,32 @@ def outcomes(library: str) -> Iterator[bytes]:
             yield _outcome(session, ("a", "b", "c"), operands)
     for compiled in COMPILED_OPERATORS.values():
         names = compiled.operator.operands
-        attributes = {"node": "tried"} | (BROADCASTING if len(names) == 2 else {})
+        attributes = {"node": "tried"} | (broadcasting(compiled) if len(names) > 1 else {})
         for element_type, edition in itertools.product(compiled.types, Edition):
+            if not has_standard_kernel(compiled, element_type):
+                continue
+            types = [
+                ElementType(t) for t in operand_types(compiled.operator, element_type).values()
+            ]
             session = session_of(
                 library, compiled, element_type, {**attributes, "edition": edition.value}
             )
-            for shapes in SHAPES if len(names) == 2 else SHAPES[:3]:
-                yield _outcome(session, names, [_elements(element_type, s) for s in shapes])
+            for shapes in SHAPES if len(names) > 1 else SHAPES[:3]:
+                operands = zip(types, (*shapes, (1,)), strict=False)
+                yield _outcome(session, names, [_elements(*operand) for operand in operands])
+
+
+def has_standard_kernel(compiled: CompiledOperator, element_type: ElementType) -> bool:
+    """Whether ONNX Runtime has the kernel that a compiled one asks for, if it does."""
+    if compiled.standard is None:
+        return True
+    version = operator_version(compiled.operator.name, OPSET)
+    return any(
+        kernel.op_name == compiled.operator.name
+        and kernel.version_range[0] <= version <= kernel.version_range[1]
+        and f"tensor({element_type.value})" in kernel.type_constraints["T"]
+        for kernel in get_all_opkernel_def()
+    )
 
 
 def _outcome(

@@ -12,7 +12,7 @@ model is recognized in the same way.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
+from itertools import zip_longest
 from typing import cast
 
 import onnx_ir as ir
@@ -24,6 +24,7 @@ from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.native.record import Original
 from sonnx_ort.enforcing.nodes import record_rules
 from sonnx_ort.enforcing.value_info import element_type_of
+from sonnx_ort.loading.opset import operator_version
 from sonnx_ort.obligations.examination import Examination
 from sonnx_ort.obligations.examined_node import ExaminedNode
 from sonnx_ort.options import Enforcement
@@ -31,10 +32,6 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, DOMAIN_VERSION
 from sonnx_ort.profile.rule import Status
-
-_EXPANDED: Mapping[tuple[bool, ...], str] = MappingProxyType(
-    {(True, True): "both", (True, False): "first", (False, True): "second"}
-)
 
 
 class CompiledBackend(NativeBackend):
@@ -66,7 +63,7 @@ class CompiledBackend(NativeBackend):
         kept = {checked.node for checked in examination.checked_values}
         for node, examined in compiled.items():
             reader = _only_reader(node) if _is_broadcast(examined) else None
-            if reader in compiled and node not in kept:
+            if reader in compiled and node not in kept and _broadcasts_all(compiled[reader]):
                 self._in_front[reader] = examined
         others = tuple(n for n in examination.nodes if n.target.node not in compiled)
         prepared = super().prepare(replace(examination, nodes=others))
@@ -117,13 +114,13 @@ class CompiledBackend(NativeBackend):
         record_rules(node, examined)
         self._replace(examined, original, [node], results)
 
-    def _attributes(self, examined: ExaminedNode) -> dict[str, str]:
+    def _attributes(self, examined: ExaminedNode) -> Mapping[str, str | int]:
         """What a kernel has to know: its rules, which operands it broadcasts, and their names.
 
         Operands that it does not broadcast have the common shape, or break the rule on equal
         shapes.
         """
-        own = {} if _is_broadcast(examined) else {"edition": self._edition.value}
+        own = {} if _is_broadcast(examined) else self._own_attributes(examined)
         plan, in_front = examined.broadcast, self._in_front.get(examined.target.node)
         if plan is None:
             return own
@@ -131,8 +128,24 @@ class CompiledBackend(NativeBackend):
         if _is_broadcast(examined):
             return names
         if in_front is not None:
-            return {**own, "expanded": "both", "broadcast": in_front.target.label, **names}
-        return {**own, "expanded": _EXPANDED[plan.expanded], **names}
+            expanded = " ".join(examined.target.operator.operands)
+            return {**own, "expanded": expanded, "broadcast": in_front.target.label, **names}
+        expanded = " ".join(
+            operand.name
+            for operand, needed in zip(plan.operands, plan.expanded, strict=True)
+            if needed
+        )
+        return {**own, "expanded": expanded, **names}
+
+    def _own_attributes(self, examined: ExaminedNode) -> dict[str, str | int]:
+        """The edition, and what ONNX Runtime needs to compute an operator."""
+        own: dict[str, str | int] = {"edition": self._edition.value}
+        target = examined.target
+        if COMPILED_OPERATORS[target.operator.name].standard is None:
+            return own
+        version = operator_version(target.operator.name, target.version)
+        given = {name: cast(str | int, target.attributes[name]) for name in target.attributes}
+        return {**own, "version": version, **given}
 
 
 def has_compiled_kernel(examined: ExaminedNode) -> bool:
@@ -140,10 +153,10 @@ def has_compiled_kernel(examined: ExaminedNode) -> bool:
 
     A node of constants is kept if all its rules are proved: ONNX Runtime folds only standard ones.
     """
-    target, element_type = examined.target, element_type_of(examined)
+    element_type = element_type_of(examined)
     if not (_broadcasts_alike(examined) or _computes(examined)):
         return False
-    if target.further_attributes or examined.waived or _aligns(examined):
+    if examined.waived or _aligns(examined):
         return False
     in_run = [obligation for obligation in examined.obligations if obligation.rule.in_run]
     if any(obligation.status is Status.VIOLATED for obligation in in_run):
@@ -165,14 +178,41 @@ def _only_reader(node: ir.Node) -> ir.Node | None:
     return reader if alike else None
 
 
+def _broadcasts_all(examined: ExaminedNode) -> bool:
+    """Whether the kernel of a node gives the same when it broadcasts any operand by itself."""
+    return not examined.target.operator.single
+
+
 def _is_broadcast(examined: ExaminedNode) -> bool:
     return examined.target.operator is BROADCAST
 
 
 def _computes(examined: ExaminedNode) -> bool:
-    """Whether there is a kernel for the operator of a node, on the type of its operands."""
-    compiled = COMPILED_OPERATORS.get(examined.target.operator.name)
-    return compiled is not None and element_type_of(examined) in compiled.types
+    """Whether there is a kernel for a node: its operator, type, attributes and broadcasting."""
+    target = examined.target
+    compiled = COMPILED_OPERATORS.get(target.operator.name)
+    if compiled is None or element_type_of(examined) not in compiled.types:
+        return False
+    standard = compiled.standard
+    if standard is None:
+        return not target.further_attributes
+    return (
+        target.version >= standard.oldest_version
+        and set(target.further_attributes) <= set(standard.attributes)
+        and not _expands_for_another_result(examined)
+    )
+
+
+def _expands_for_another_result(examined: ExaminedNode) -> bool:
+    """Whether ONNX Runtime gives other results if it broadcasts an operand that is to be expanded.
+
+    An operand that certainly has one element is not: no backend expands it.
+    """
+    plan = examined.broadcast
+    return plan is not None and any(
+        expanded and not single and operand.name in examined.target.operator.single
+        for operand, expanded, single in zip_longest(plan.operands, plan.expanded, plan.single)
+    )
 
 
 def _broadcasts_alike(examined: ExaminedNode) -> bool:
@@ -181,7 +221,7 @@ def _broadcasts_alike(examined: ExaminedNode) -> bool:
     ONNX Runtime knows the types of several results only if they are the same. It does not run a
     body that returns a result of unknown rank.
     """
-    if not _is_broadcast(examined):
+    if not _is_broadcast(examined) or examined.target.further_attributes:
         return False
     first, *others = (operand_type(examined, index) for index in range(len(examined.operands)))
     alike = ElementType.named(first) is not None and all(each == first for each in others)

@@ -11,12 +11,28 @@ import onnxruntime as ort
 import pytest
 
 import sonnx_ort
-from sonnx_ort.custom_ops.compiled.catalog import COMPILED_OPERATORS, FUNCTIONS
+from sonnx_ort.custom_ops.compiled.catalog import (
+    COMPILED_OPERATORS,
+    FUNCTIONS,
+    STANDARD_KERNELS,
+    CompiledOperator,
+)
 from sonnx_ort.profile.catalog import OPERATORS
-from sonnx_ort.profile.element_type import ElementType
+from sonnx_ort.profile.element_type import ElementType, Family
 from support.child import run_python
-from support.compiled import BROADCASTING, compile_kernels, session_of, session_of_broadcast
-from support.graphs import parse
+from support.compiled import (
+    OPSET,
+    STANDARD_ATTRIBUTES,
+    broadcasting,
+    compile_kernels,
+    has_standard_kernel,
+    operand_types,
+    session_of,
+    session_of_broadcast,
+)
+from support.graphs import model, parse, tensor
+from support.sessions import quiet
+from support.values import special_values
 
 LIBRARY = str(sonnx_ort.kernels_library())
 
@@ -68,8 +84,67 @@ def test_compiler_has_no_warning(compiler, installed, tmp_path):
     assert digest(str(library)) == installed
 
 
-def test_every_function_has_an_operator():
-    assert set(COMPILED_OPERATORS) == FUNCTIONS <= set(OPERATORS)
+def test_every_function_and_standard_kernel_has_an_operator():
+    assert set(COMPILED_OPERATORS) == FUNCTIONS | set(STANDARD_KERNELS) <= set(OPERATORS)
+
+
+STANDARD = [
+    (name, element_type)
+    for name in STANDARD_KERNELS
+    for element_type in COMPILED_OPERATORS[name].types
+    if has_standard_kernel(COMPILED_OPERATORS[name], element_type)
+]
+
+
+@pytest.mark.parametrize(("name", "element_type"), STANDARD)
+@pytest.mark.parametrize("broadcast", [False, True], ids=["alike", "broadcast"])
+def test_standard_kernel_gives_what_a_node_gives(name, element_type, broadcast):
+    """ONNX Runtime was seen to give other results for `InvokeOp`: Max gives the first operand."""
+    compiled = COMPILED_OPERATORS[name]
+    session = session_of(
+        LIBRARY, compiled, element_type, {"node": "n", "edition": "typed", **broadcasting(compiled)}
+    )
+    feeds = feeds_of(compiled, element_type, broadcast=broadcast)
+    (expected,) = standard_session(compiled, element_type).run(None, feeds)
+    (result,) = session.run(None, feeds)
+    assert result.shape == expected.shape == (90, 100)
+    assert result.tobytes() == expected.tobytes()
+
+
+def feeds_of(
+    compiled: CompiledOperator, element_type: ElementType, *, broadcast: bool
+) -> dict[str, np.ndarray]:
+    """Operands that keep the rules."""
+    random = np.random.default_rng(1)
+    types = operand_types(compiled.operator, element_type)
+    shapes = [(90, 100), (1, 100), (90, 1)] if broadcast else [(90, 100)] * 3
+    feeds = {
+        operand: elements(ElementType(kind), shape, random)
+        for (operand, kind), shape in zip(types.items(), shapes, strict=False)
+    }
+    if broadcast:
+        feeds |= {name: np.full((1, 1), 2, element_type.dtype) for name in compiled.operator.single}
+    return feeds
+
+
+def elements(
+    element_type: ElementType, shape: tuple[int, ...], random: np.random.Generator
+) -> np.ndarray:
+    """Numbers from 1 to 6; of floats also special ones, and of conditions both."""
+    numbers = np.arange(1, 7).astype(element_type.dtype)
+    if element_type.family is not Family.INTEGER:
+        numbers = np.concatenate([numbers, special_values(element_type)])
+    return random.choice(numbers, shape)
+
+
+def standard_session(compiled: CompiledOperator, element_type: ElementType) -> ort.InferenceSession:
+    """A session on the standard operator, as the compiled one has it computed."""
+    operator = compiled.operator
+    attributes = STANDARD_ATTRIBUTES.get(operator.name, {})
+    node = onnx.helper.make_node(operator.name, operator.operands, ["result"], **attributes)
+    inputs = [tensor(n, t, None) for n, t in operand_types(operator, element_type).items()]
+    made = model([node], inputs, [tensor("result", element_type.value, None)], opset=OPSET)
+    return ort.InferenceSession(made.SerializeToString(), quiet())
 
 
 def integers(**feeds: list[int]) -> dict[str, np.ndarray]:
@@ -100,7 +175,7 @@ def test_first_rule_is_said_although_a_later_one_breaks_at_an_earlier_element():
 
 
 def test_element_of_a_broadcast_operand_is_said_by_its_index_in_the_result():
-    session = division(**BROADCASTING)
+    session = division(**broadcasting(COMPILED_OPERATORS["Div"]))
     with pytest.raises(Exception, match=r"A\[0, 2\] = 1, B\[0, 2\] = 0; shapes A \(2, 3\)"):
         session.run(None, {"A": np.array([[1], [6]], np.int32), "B": np.array([1, 1, 0], np.int32)})
 

@@ -1,0 +1,231 @@
+// Kernels of operators that compute element by element.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "runtime.h"
+
+namespace {
+
+constexpr size_t kBlock = 4096;  // elements that are checked, then computed from the cache
+
+/// The operands of a node in a run, and their common shape.
+struct Operands {
+  std::array<const OrtValue*, 3> values{};
+  std::array<const char*, 3> data{};
+  std::array<Shape, 3> shapes;
+  Shape made;  // the common shape if they are not alike
+  bool alike = false;
+
+  const Shape& common() const { return alike ? shapes[0] : made; }
+};
+
+/// A node of an operator with rules of its own.
+struct Kernel : Node {
+  const Contract* contract = nullptr;
+  std::vector<bool> expands;  // which operands are broadcast to the common shape
+
+  size_t operand_count() const { return op->operands.size(); }
+
+  OrtStatus* broken(const Rule& rule, const std::string& reason, const Shape* shapes) const {
+    return violated(place, rule, reason, {op->operands.begin(), op->operands.end()}, shapes);
+  }
+
+  /// The violation of shapes that differ, by the first rule about shapes.
+  OrtStatus* shapes_differ(const Shape* shapes) const {
+    std::string reason = "the shapes " + shapes[0].text();
+    for (size_t i = 1; i < operand_count(); ++i) {
+      if (std::find(shapes, shapes + i, shapes[i]) == shapes + i) {
+        reason += " and " + shapes[i].text();
+      }
+    }
+    reason += " differ";
+    for (const Rule& rule : contract->rules) {
+      if (rule.broken == nullptr) return broken(rule, reason, shapes);
+    }
+    return status(place + ": " + reason);
+  }
+
+  /// Finds the common shape of operands whose shapes differ.
+  OrtStatus* broadcast_shapes(const Shape* shapes, Shape& common) const {
+    if (std::find(expands.begin(), expands.end(), true) == expands.end()) {
+      return shapes_differ(shapes);
+    }
+    Misfit misfit{};
+    if (!find_common(shapes, operand_count(), common, misfit)) {
+      return violated(misfit, common.rank, shapes);
+    }
+    std::vector<Shape> reached(shapes, shapes + operand_count());
+    for (size_t i = 0; i < operand_count(); ++i) {
+      if (expands[i]) reached[i] = common;
+    }
+    return all_equal(reached.data(), reached.size()) ? nullptr : shapes_differ(reached.data());
+  }
+
+  OrtStatus* create(const OrtKernelInfo* info);
+  OrtStatus* read(OrtKernelContext* context, Operands& operands) const;
+  OrtStatus* run(OrtKernelContext* context, const Operands& operands, char* result) const;
+  OrtStatus* compute(OrtKernelContext* context) const;
+};
+
+/// A node of an operator that ONNX Runtime computes once its rules are checked.
+struct StandardKernel : Kernel {
+  OrtOp* standard = nullptr;
+
+  ~StandardKernel() {
+    if (standard != nullptr) api->ReleaseOp(standard);
+  }
+
+  OrtStatus* create(const OrtKernelInfo* info);
+  OrtStatus* compute(OrtKernelContext* context) const;
+};
+
+/// The check of two operands, and the computation of one result.
+struct Run {
+  const Kernel& kernel;
+  const Walk& walk;
+  const char* a;
+  const char* b;
+  char* result;  // null if it is only checked
+  size_t count;
+  std::atomic<bool> broken{false};
+
+  void part(size_t number) {
+    const Operator& op = *kernel.op;
+    const Loops& loops = kernel.contract->loops;
+    const Loop loop = walk.steps_a[0] == 0   ? loops.first_repeated
+                      : walk.steps_b[0] == 0 ? loops.second_repeated
+                                             : loops.both;
+    const size_t end = std::min(count, (number + 1) * kPart);
+    for (size_t index = number * kPart, taken; index < end && !broken; index += taken) {
+      const Walk::Place place = walk.at(index);
+      taken = std::min({kBlock, end - index, walk.sizes[0] - place.inner});
+      char* const to = result == nullptr ? nullptr : result + index * op.out_size;
+      if (!loop(a + place.a * op.in_size, b + place.b * op.in_size, to, taken)) broken = true;
+    }
+  }
+
+  /// The first violation in the order of the rules, then of the elements.
+  OrtStatus* violation(const Shape& common) const {
+    const Operator& op = *kernel.op;
+    const std::vector<Shape> shapes(kernel.operand_count(), common);
+    for (const Rule& rule : kernel.contract->rules) {
+      for (size_t index = 0; rule.broken != nullptr && index < count; ++index) {
+        const Walk::Place place = walk.at(index);
+        const char* const elements[] = {a + place.a * op.in_size, b + place.b * op.in_size};
+        if (!rule.broken(elements[0], elements[1])) continue;
+        std::string reason = rule.finding;
+        for (size_t i = 0; i < kernel.operand_count(); ++i) {
+          reason += (i == 0 ? ": " : ", ") + (op.operands[i] + common.index_text(index)) + " = " +
+                    op.text(elements[i]);
+        }
+        return kernel.broken(rule, reason, shapes.data());
+      }
+    }
+    return status(kernel.place + ": its operands changed while it ran");
+  }
+};
+
+OrtStatus* Kernel::read(OrtKernelContext* context, Operands& operands) const {
+  for (size_t i = 0; i < operand_count(); ++i) {
+    SONNX_TRY(read_input(context, i, operands.values[i], operands.shapes[i], operands.data[i]));
+  }
+  if (operand_count() == 1) operands.data[1] = operands.data[0];
+  operands.alike = all_equal(operands.shapes.data(), operand_count());
+  return operands.alike ? nullptr : broadcast_shapes(operands.shapes.data(), operands.made);
+}
+
+OrtStatus* Kernel::run(OrtKernelContext* context, const Operands& operands, char* result) const {
+  const Shape& common = operands.common();
+  const size_t count = common.count();
+  if (count == 0) return nullptr;
+  const Walk walk = operands.alike ? Walk(count)
+                                   : Walk(operands.shapes[0], operands.shapes[1], common);
+  Run run{*this, walk, operands.data[0], operands.data[1], result, count};
+  SONNX_TRY(do_parts(context, count, run));
+  return run.broken ? run.violation(common) : nullptr;
+}
+
+OrtStatus* Kernel::compute(OrtKernelContext* context) const {
+  Operands operands;
+  SONNX_TRY(read(context, operands));
+  char* result = nullptr;
+  SONNX_TRY(make_output(context, 0, operands.common(), result));
+  return run(context, operands, result);
+}
+
+OrtStatus* StandardKernel::compute(OrtKernelContext* context) const {
+  Operands operands;
+  SONNX_TRY(read(context, operands));
+  if (contract->loops.both != nullptr) SONNX_TRY(run(context, operands, nullptr));
+  const Shape& common = operands.common();
+  OrtValue* result = nullptr;
+  SONNX_TRY(api->KernelContext_GetOutput(context, 0, common.sizes, common.rank, &result));
+  return api->InvokeOp(context, standard, operands.values.data(),
+                       static_cast<int>(operand_count()), &result, 1);
+}
+
+OrtStatus* Kernel::create(const OrtKernelInfo* info) {
+  std::string label, edition, expanded, in_front;
+  if (!read_attribute(info, "node", label) || !read_attribute(info, "edition", edition)) {
+    return unusable(*op, "needs the text attributes 'node' and 'edition'");
+  }
+  place = std::string(op->standard_name) + " '" + label + "'";
+  for (const Contract& each : op->contracts) {
+    if (edition == each.edition) contract = &each;
+  }
+  if (contract == nullptr) {
+    return unusable(*op, "'" + label + "' has the edition '" + edition + "', which is unknown");
+  }
+  if (!read_attribute(info, "expanded", expanded)) return nullptr;
+  if (!read_values(info, operand_count(), values)) {
+    return unusable(*op, "'" + label + "' needs the text attributes 'operand_0', ...");
+  }
+  for (const char* const operand : op->operands) {
+    expands.push_back((" " + expanded + " ").find(std::string(" ") + operand + " ") !=
+                      std::string::npos);
+  }
+  if (!read_attribute(info, "broadcast", in_front)) in_front = label;
+  broadcast = "Broadcast '" + in_front + "'";
+  return nullptr;
+}
+
+OrtStatus* StandardKernel::create(const OrtKernelInfo* info) {
+  SONNX_TRY(Kernel::create(info));
+  int64_t version = 0;
+  if (!read_attribute(info, "version", version)) {
+    return unusable(*op, "needs the number attribute 'version'");
+  }
+  std::vector<OrtOpAttr*> attributes;
+  OrtStatus* failed = nullptr;
+  const auto add = [&](const char* name, const void* data, size_t size, OrtOpAttrType type) {
+    OrtOpAttr* made = nullptr;
+    if (failed == nullptr) {
+      failed = api->CreateOpAttr(name, data, static_cast<int>(size), type, &made);
+    }
+    if (made != nullptr) attributes.push_back(made);
+  };
+  for (const char* const name : op->standard.numbers) {
+    int64_t number = 0;
+    if (read_attribute(info, name, number)) add(name, &number, 1, ORT_OP_ATTR_INT);
+  }
+  for (const char* const name : op->standard.texts) {
+    std::string text;
+    if (read_attribute(info, name, text)) add(name, text.c_str(), text.size(), ORT_OP_ATTR_STRING);
+  }
+  if (failed == nullptr) {
+    auto names_of_types = op->standard.types;
+    const std::vector<ElementType> types(names_of_types.size(), op->types.back());
+    failed = api->CreateOp(info, op->standard_name, "", static_cast<int>(version),
+                           names_of_types.data(), types.data(), static_cast<int>(types.size()),
+                           attributes.data(), static_cast<int>(attributes.size()),
+                           static_cast<int>(operand_count()), 1, &standard);
+  }
+  for (OrtOpAttr* const attribute : attributes) api->ReleaseOpAttr(attribute);
+  return failed;
+}
+
+}  // namespace
