@@ -225,7 +225,10 @@ OrtStatus* StandardKernel::create(const OrtKernelInfo* info) {
                            static_cast<int>(operand_count()), 1, &standard);
   }
   for (OrtOpAttr* const attribute : attributes) api->ReleaseOpAttr(attribute);
-  return failed;
+  if (failed == nullptr) return nullptr;
+  OrtStatus* const refused = status(place + ": " + api->GetErrorMessage(failed));
+  api->ReleaseStatus(failed);
+  return refused;
 }
 
 }  // namespace

@@ -40,7 +40,9 @@ enum OrtErrorCode : int { ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2 };
 /// Table of functions; those that return a status give null for success.
 struct OrtApi {
   OrtStatus*(SONNX_CALL* CreateStatus)(OrtErrorCode, const char*);  // 0
-  Unused unused_1[25];
+  Unused unused_1;
+  const char*(SONNX_CALL* GetErrorMessage)(const OrtStatus*);  // 2
+  Unused unused_3[23];
   OrtStatus*(SONNX_CALL* CreateCustomOpDomain)(const char*, OrtCustomOpDomain**);  // 26
   OrtStatus*(SONNX_CALL* CustomOpDomain_Add)(OrtCustomOpDomain*, const OrtCustomOp*);
   OrtStatus*(SONNX_CALL* AddCustomOpDomain)(OrtSessionOptions*, OrtCustomOpDomain*);

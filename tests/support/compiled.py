@@ -91,11 +91,15 @@ def session_of(
 ) -> ort.InferenceSession:
     """Start a session on a model of one compiled operator, with two threads."""
     operator = compiled.operator
-    given: dict[str, str | int] = {**STANDARD_ATTRIBUTES.get(operator.name, {}), **attributes}
+    given: dict[str, str | int] = dict(STANDARD_ATTRIBUTES.get(operator.name, {}))
     if compiled.standard is not None:
         given["version"] = operator_version(operator.name, OPSET)
     node = helper.make_node(
-        compiled_name(operator), operator.operands, ["result"], domain=COMPILED_DOMAIN, **given
+        compiled_name(operator),
+        operator.operands,
+        ["result"],
+        domain=COMPILED_DOMAIN,
+        **{**given, **attributes},
     )
     result = operator.result_type or element_type.value
     return _session(library, node, operand_types(operator, element_type), {"result": result})

@@ -195,6 +195,21 @@ def test_session_does_not_start_on_an_unusable_node(attributes, said):
 
 
 @pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"version": "16"}, "sonnx.compiled::CheckedBitShift needs the number attribute 'version'"),
+        ({"version": 7}, r"BitShift 'n': Op with name .* kernel is not supported"),
+        ({"direction": "UP"}, "BitShift 'n': .*Invalid direction value of 'UP'"),
+    ],
+    ids=["no version", "no such version", "no such direction"],
+)
+def test_session_does_not_start_on_what_onnx_runtime_cannot_compute(attributes, said):
+    given = {"node": "n", "edition": "typed", **attributes}
+    with pytest.raises(Exception, match=said):
+        session_of(LIBRARY, COMPILED_OPERATORS["BitShift"], ElementType.UINT8, given)
+
+
+@pytest.mark.parametrize(
     "attributes",
     [{"operand_0": "a", "operand_1": "b"}, {"node": "n", "operand_0": "a"}],
     ids=["no node", "no name of an operand"],
