@@ -115,32 +115,47 @@ def compare(
     Raises:
         ModelNotTried: One of both cannot be run at all.
     """
-    return compare_forms((path, "", DEFAULT), (path, backend, operators), trials)
+    (comparisons,) = compare_forms(
+        (path, "", DEFAULT), [(path, backend, operators)], trials
+    ).values()
+    return comparisons
 
 
 Form = tuple[Path, str, str]
 """A model's file, and how it is rewritten: the backend, or nothing, and the operators."""
 
 
-def compare_forms(first: Form, second: Form, trials: Sequence[Trial]) -> list[Comparison]:
-    """Compare a form of a model with another one, as `compare` does."""
-    comparisons: list[Comparison] = []
+def compare_forms(
+    first: Form, others: Sequence[Form], trials: Sequence[Trial]
+) -> dict[Form, list[Comparison]]:
+    """Compare a form of a model with each other one, as `compare` does; it runs once in a trial."""
+    comparisons: dict[Form, list[Comparison]] = {form: [] for form in others}
     context = multiprocessing.get_context("spawn")
-    forms = first, second
-    while len(comparisons) < len(trials):
+    left = [(trial, form) for trial in trials for form in others]
+    expected_of: dict[Trial, Any] = {}
+    while left:
         with ProcessPoolExecutor(max_workers=1, mp_context=context) as executor:
-            for form in forms:
+            for form in (first, *others):
                 started = _call(executor, _start, *form)
                 if isinstance(started, _Failure):
                     raise ModelNotTried(started.reason)
-            for trial in trials[len(comparisons) :]:
-                expected = actual = _call(executor, _run, *forms[0], trial)
+            ended = False
+            while left and not ended:
+                trial, form = left.pop(0)
+                if trial not in expected_of:
+                    expected_of = {trial: _call(executor, _run, *first, trial)}
+                    ended = _ended(expected_of[trial])
+                expected = actual = expected_of[trial]
                 if not isinstance(expected, _Failure):
-                    actual = _call(executor, _run, *forms[1], trial)
-                comparisons.append(_judge(trial, expected, actual))
-                if isinstance(actual, _Failure) and actual.ended:
-                    break
+                    actual = _call(executor, _run, *form, trial)
+                    ended = _ended(actual)
+                comparisons[form].append(_judge(trial, expected, actual))
     return comparisons
+
+
+def _ended(result: Any) -> bool:
+    """Whether a run has ended its process."""
+    return isinstance(result, _Failure) and result.ended
 
 
 def difference(expected: Any, actual: Any) -> str | None:

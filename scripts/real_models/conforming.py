@@ -103,8 +103,9 @@ def _look_at(name: str, path: Path, options: argparse.Namespace) -> ConformedMod
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "conforming.onnx"
         conformed = conform_file(path, target, unsafe=options.unsafe)
-        forms = (path, "", DEFAULT), (target, "", DEFAULT)
-        comparisons = compare_forms(*forms, trials_for(onnx.load(path)))
+        form = (target, "", DEFAULT)
+        trials = trials_for(onnx.load(path))
+        comparisons = compare_forms((path, "", DEFAULT), [form], trials)[form]
         ran = [each.trial for each in comparisons if each.outcome is Outcome.IDENTICAL]
         turns = _timed(path, target, enforceable(conformed), ran, options.seconds)
         return ConformedModel(name, conformed, comparisons, turns)

@@ -3,15 +3,16 @@
 `python3 scripts/test.py --models` runs these tests. They need the packages that the models are in.
 """
 
-import functools
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 import pytest
 from environment import ROOT
 from real_models.census import refusals
-from real_models.comparison import Comparison, Outcome, compare, compare_forms
+from real_models.comparison import Comparison, Outcome, compare_forms
 from real_models.feeds import trials_for
 from real_models.packages import CACHE, RegistryUnreachable, fetch_models
 
@@ -52,9 +53,42 @@ def enforceable(name: str, choice: str) -> str:
     return WITHOUT_POW if choice == ELEMENTWISE and name in POW_OF_TWO_TYPES else choice
 
 
-@functools.cache
-def comparisons_of(path: Path, backend: str, operators: str = DEFAULT) -> list[Comparison]:
-    return compare(path, trials_for(onnx.load(path)), backend, operators)
+@dataclass(frozen=True)
+class Compared:
+    """What trials of a model and its forms show.
+
+    Attributes:
+        enforced: The comparisons by backend and choice of operators.
+        conformed: Those of the model that `conform` makes.
+    """
+
+    enforced: Mapping[tuple[str, str], list[Comparison]]
+    conformed: list[Comparison]
+
+
+@pytest.fixture(scope="module", params=REFUSED)
+def compared(
+    request: pytest.FixtureRequest,
+    files: dict[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Compared:
+    """All forms of a model, compared with it in one process."""
+    name = str(request.param)
+    path, target = files[name], tmp_path_factory.mktemp("conformed") / "conforming.onnx"
+    sonnx_ort.conform_file(path, target)
+    choices = [(str(backend), choice) for backend in Backend for choice in (DEFAULT, ELEMENTWISE)]
+    forms = {
+        (backend, choice): (path, backend, enforceable(name, choice)) for backend, choice in choices
+    }
+    conformed = (target, "", DEFAULT)
+    made = compare_forms(
+        (path, "", DEFAULT), [*forms.values(), conformed], trials_for(onnx.load(path))
+    )
+    return Compared({key: made[form] for key, form in forms.items()}, made[conformed])
+
+
+def failures_of(comparisons: list[Comparison], *outcomes: Outcome) -> list[str]:
+    return [str(each) for each in comparisons if each.outcome in outcomes]
 
 
 def test_every_model_of_the_packages_is_tried(files: dict[str, Path]) -> None:
@@ -62,24 +96,23 @@ def test_every_model_of_the_packages_is_tried(files: dict[str, Path]) -> None:
 
 
 @each_backend
-@each_model
 @each_choice
 def test_outputs_are_identical_wherever_the_original_runs(
-    files: dict[str, Path], name: str, backend: str, choice: str
+    compared: Compared, backend: str, choice: str
 ) -> None:
-    failures = [
-        str(comparison)
-        for comparison in comparisons_of(files[name], backend, enforceable(name, choice))
-        if comparison.outcome in {Outcome.DIFFERENT, Outcome.REWRITTEN_FAILS}
-    ]
+    comparisons = compared.enforced[backend, choice]
+    failures = failures_of(comparisons, Outcome.DIFFERENT, Outcome.REWRITTEN_FAILS)
     assert not failures, "\n".join(failures)
 
 
-@each_model
-def test_original_runs_in_two_trials_at_least(files: dict[str, Path], name: str) -> None:
-    comparisons = comparisons_of(files[name], Backend.PYTHON)
-    failures = [str(c) for c in comparisons if c.outcome is Outcome.ORIGINAL_FAILS]
-    assert len(comparisons) - len(failures) >= 2, "\n".join(failures)
+def test_original_runs_in_two_trials_at_least(compared: Compared) -> None:
+    failures = failures_of(compared.conformed, Outcome.ORIGINAL_FAILS)
+    assert len(compared.conformed) - len(failures) >= 2, "\n".join(failures)
+
+
+def test_conformed_model_gives_the_same_bits(compared: Compared) -> None:
+    failures = failures_of(compared.conformed, Outcome.DIFFERENT, Outcome.REWRITTEN_FAILS)
+    assert not failures, "\n".join(failures)
 
 
 @each_model
@@ -109,21 +142,6 @@ def test_rewriting_twice_changes_nothing(
     once = sonnx_ort.rewrite(files[name], **choices)
     twice = sonnx_ort.rewrite(once, **choices)
     assert twice.SerializeToString(deterministic=True) == once.SerializeToString(deterministic=True)
-
-
-@each_model
-def test_conformed_model_gives_the_same_bits(
-    files: dict[str, Path], name: str, tmp_path: Path
-) -> None:
-    target = tmp_path / "conforming.onnx"
-    sonnx_ort.conform_file(files[name], target)
-    forms = (files[name], "", DEFAULT), (target, "", DEFAULT)
-    failures = [
-        str(comparison)
-        for comparison in compare_forms(*forms, trials_for(onnx.load(files[name])))
-        if comparison.outcome in {Outcome.DIFFERENT, Outcome.REWRITTEN_FAILS}
-    ]
-    assert not failures, "\n".join(failures)
 
 
 @each_model
