@@ -24,6 +24,8 @@ from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.shapes import SameShape
 from sonnx_ort.profile.rule import Rule
 
+_PAIR = 2
+
 FUNCTIONS = frozenset(
     {
         *("Abs", "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater"),
@@ -131,14 +133,18 @@ def _compiled(operator: Operator) -> CompiledOperator | None:
 def _known_rules(
     operator: Operator, family: Family
 ) -> Mapping[Edition, Sequence[CheckedRule]] | None:
-    """How C++ checks an operator's rules on a type family; None if it does not know one of them."""
+    """How C++ checks an operator's rules on a type family; None if it does not know one of them.
+
+    It checks elements of two operands at most.
+    """
     known = {}
     for edition in Edition:
         checked = [
             _checked(rule, family) for rule in operator.rules(edition, family) if rule.in_run
         ]
         known[edition] = [each for each in checked if each is not None]
-        if len(known[edition]) < len(checked):
+        of_elements = any(each.check is not None for each in known[edition])
+        if len(known[edition]) < len(checked) or (of_elements and len(operator.operands) > _PAIR):
             return None
     return known
 
