@@ -19,7 +19,7 @@ from sonnx_ort.knowledge.shapes.elementwise import like_first
 from sonnx_ort.obligations.examined_node import ExaminedNode, operands_fit
 from sonnx_ort.obligations.obligation import Obligation
 from sonnx_ort.profile.broadcast import BROADCAST
-from sonnx_ort.profile.operand import Dimension, Shape, broadcast_shape, has_known_sizes
+from sonnx_ort.profile.operand import Dimension, Shape
 from sonnx_ort.profile.requirements.broadcasting import aligned_axes, fit_in_every_run
 from sonnx_ort.profile.rule import DecidedByOperands, Status, Subject
 
@@ -111,7 +111,7 @@ class PassedGuards:
         return replace(obligation, status=Status.PROVED, evidence=evidence)
 
     def _equal_shapes(self, examined: ExaminedNode) -> str | None:
-        if examined.broadcast is not None or _known_to_the_optimizer(examined):
+        if examined.broadcast is not None or any(examined.may_be_misinferred):
             return None
         inputs = examined.target.inputs
         common = reduce(and_, map(self._with_same_shape, inputs))
@@ -200,16 +200,6 @@ def _axes_that_may_clash_at_0(examined: ExaminedNode) -> Iterator[tuple[Dimensio
         if not fit_in_every_run(operands, sizes):
             certain = all(operands[0].certain(size) for size in sizes)
             yield sizes if certain else (None,)
-
-
-def _known_to_the_optimizer(examined: ExaminedNode) -> bool:
-    """Whether ONNX Runtime may know the shape of the result.
-
-    If only the Shape of the result is read, it then removes the node and the guards before it.
-    """
-    common = broadcast_shape(*(operand.shape for operand in examined.operands))
-    shapes = [*(operand.shape for operand in examined.operands), common]
-    return any(map(has_known_sizes, shapes)) or any(examined.may_be_misinferred)
 
 
 def _decided_by(

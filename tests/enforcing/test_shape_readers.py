@@ -19,6 +19,9 @@ GRAPHS: Mapping[str, str] = {
     "a declared result": "=> (int64[1] s) <int32[4] c> { c = Div(x, y) s = Shape(c) }",
     "what follows": "=> (int64[1] s) <int32[4] d> { c = Div(x, y) d = Abs(c) s = Shape(d) }",
     "another node on the result": "=> (int64[1] s) { c = Div(x, y) d = Sub(c, c) s = Shape(d) }",
+    "a node that the check proves": (
+        "=> (int64[1] s) { c = Div(x, y) d = Sub(c, y) s = Shape(d) }"
+    ),
     "a result of a given shape": (
         "=> (int64[2] s) <int64[2] two = {2, 2}> { c = Div(x, y) d = Reshape(c, two) s = Shape(d) }"
     ),
