@@ -117,7 +117,8 @@ def _with_rank(nodes: StandardNodes, value: ir.Value, rank: int) -> ir.Value:
     longer = nodes.add("Reshape", [value, checked], "of_a_rank_more")
     # A size of 0 keeps the current size.
     given = nodes.add("Reshape", [longer, _vector(nodes, (0,) * rank, "nothing")], "of_its_rank")
-    given.type, given.shape = value.type, ir.Shape([None] * rank)
+    if value.type is not None:  # a shape without a type is not written
+        given.type, given.shape = value.type, ir.Shape([None] * rank)
     return given
 
 

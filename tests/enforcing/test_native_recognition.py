@@ -390,3 +390,17 @@ def test_what_an_imitation_tells_of_its_groups_is_forgotten() -> None:
     declare_a_type(changed)
     told = [{e.key for e in node.metadata_props} for node in native(changed).graph.node]
     assert sum("sonnx_ort.original" in keys for keys in told) == 1
+
+
+def test_state_of_a_scan_without_a_declared_type() -> None:
+    """The value that keeps its rank has none either: a shape without a type is not written."""
+    made = native(
+        parse(
+            "(int64 i) => (float y) <float x = {1}, double[2,2] z = {7,1,1,-1}> {"
+            " s = ReduceSum(z) y = Div(x, x) ones = Constant<value_ints = [1, 1]>()"
+            " last, all = Scan<num_scan_inputs = 1, body = b (double[] t, double[2] u)"
+            " => (double t, double[] w) { v = Gather(ones, i) w = Identity(t) }>(s, s) }"
+        )
+    )
+    assert "s_of_its_rank" in {name for node in made.graph.node for name in node.output}
+    assert native(made) == made
