@@ -58,11 +58,16 @@ struct Kernel : Node {
     if (!find_common(shapes, operand_count(), common, misfit)) {
       return violated(misfit, common.rank, shapes);
     }
+    bool all_reach_it = true;
+    for (size_t i = 0; i < operand_count(); ++i) {
+      all_reach_it &= expands[i] || shapes[i] == common;
+    }
+    if (all_reach_it) return nullptr;
     std::vector<Shape> reached(shapes, shapes + operand_count());
     for (size_t i = 0; i < operand_count(); ++i) {
       if (expands[i]) reached[i] = common;
     }
-    return all_equal(reached.data(), reached.size()) ? nullptr : shapes_differ(reached.data());
+    return shapes_differ(reached.data());
   }
 
   OrtStatus* create(const OrtKernelInfo* info);

@@ -41,7 +41,7 @@ struct Standard {
 struct Operator : OrtCustomOp {
   const char* name;
   const char* standard_name;
-  std::vector<const char*> operands;  // two or three, or one; none for a Broadcast
+  std::vector<const char*> operands;  // one to three; none for a Broadcast
   std::vector<ElementType> types;     // of the operands; of all those of a Broadcast
   ElementType out;
   size_t in_size, out_size;

@@ -115,10 +115,8 @@ def compare(
     Raises:
         ModelNotTried: One of both cannot be run at all.
     """
-    (comparisons,) = compare_forms(
-        (path, "", DEFAULT), [(path, backend, operators)], trials
-    ).values()
-    return comparisons
+    form = (path, backend, operators)
+    return compare_forms((path, "", DEFAULT), [form], trials)[form]
 
 
 Form = tuple[Path, str, str]

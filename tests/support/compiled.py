@@ -4,6 +4,7 @@ It prints a digest of what they give and say, which is the same for every build 
 a process of its own, which a faulty kernel can end.
 """
 
+import functools
 import hashlib
 import itertools
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +31,9 @@ from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, Operator
 from sonnx_ort.profile.options import Edition
+from support.graphs import model, tensor
 from support.ort_values import run
+from support.sessions import quiet
 from support.values import special_values
 
 SOURCES = Path(__file__).resolve().parents[2] / "custom_ops/compiled"
@@ -114,21 +118,15 @@ def operand_types(operator: Operator, element_type: ElementType) -> dict[str, st
 def _session(
     library: str, node: onnx.NodeProto, operands: Mapping[str, str], results: Mapping[str, str]
 ) -> ort.InferenceSession:
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(COMPILED_DOMAIN, 1)]
     values = [
-        [
-            helper.make_tensor_value_info(name, onnx.TensorProto.DataType.Value(kind.upper()), None)
-            for name, kind in declared.items()
-        ]
+        [tensor(name, kind, None) for name, kind in declared.items()]
         for declared in (operands, results)
     ]
-    graph = helper.make_graph([node], "trial", *values)
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
+    made = model([node], *values, opset=OPSET, domains={COMPILED_DOMAIN: 1})
+    options = quiet()
     options.intra_op_num_threads = 2
     options.register_custom_ops_library(library)
-    return ort.InferenceSession(model.SerializeToString(), options)
+    return ort.InferenceSession(made.SerializeToString(), options)
 
 
 def session_of_broadcast(
@@ -187,8 +185,13 @@ def has_standard_kernel(compiled: CompiledOperator, element_type: ElementType) -
         kernel.op_name == compiled.operator.name
         and kernel.version_range[0] <= version <= kernel.version_range[1]
         and f"tensor({element_type.value})" in kernel.type_constraints["T"]
-        for kernel in get_all_opkernel_def()
+        for kernel in _kernels_of_onnx_runtime()
     )
+
+
+@functools.cache
+def _kernels_of_onnx_runtime() -> Sequence[Any]:
+    return tuple(get_all_opkernel_def())
 
 
 def _outcome(

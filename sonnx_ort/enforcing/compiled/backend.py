@@ -128,14 +128,10 @@ class CompiledBackend(NativeBackend):
         if _is_broadcast(examined):
             return names
         if in_front is not None:
-            expanded = " ".join(examined.target.operator.operands)
-            return {**own, "expanded": expanded, "broadcast": in_front.target.label, **names}
-        expanded = " ".join(
-            operand.name
-            for operand, needed in zip(plan.operands, plan.expanded, strict=True)
-            if needed
-        )
-        return {**own, "expanded": expanded, **names}
+            own["broadcast"] = in_front.target.label
+        operands = zip(examined.target.operator.operands, plan.expanded, strict=True)
+        expanded = (name for name, needed in operands if needed or in_front is not None)
+        return {**own, "expanded": " ".join(expanded), **names}
 
     def _own_attributes(self, examined: ExaminedNode) -> dict[str, str | int]:
         """The edition, and what ONNX Runtime needs to compute an operator."""
@@ -144,7 +140,7 @@ class CompiledBackend(NativeBackend):
         if COMPILED_OPERATORS[target.operator.name].standard is None:
             return own
         version = operator_version(target.operator.name, target.version)
-        given = {name: cast(str | int, target.attributes[name]) for name in target.attributes}
+        given = {n: cast(str | int, target.attributes[n]) for n in target.further_attributes}
         return {**own, "version": version, **given}
 
 
