@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from sonnx_ort.certificates.checker.arithmetic import END_OF_ALL, selected
 from sonnx_ort.conforming.change import Change, NoChangeError, Site
 from sonnx_ort.profile.operand import Dimension
 
@@ -134,7 +135,7 @@ def keep_within_axes(site: Site) -> bool:
     open_ends = [
         place
         for place, axis in enumerate(axes.tolist())
-        if not isinstance(shape[axis], int) and ends[place] >= _ENDS_OF_ALL[0] and steps[place] > 0
+        if not isinstance(shape[axis], int) and ends[place] >= END_OF_ALL[0] and steps[place] > 0
     ]
     if (new_starts, new_ends) == (starts.tolist(), ends.tolist()) and not open_ends:
         return False
@@ -158,14 +159,10 @@ def _smaller(site: Site, size: ir.Value, end: int) -> ir.Value:
 
     Not Min, which before version 1.32 of ONNX Runtime takes int64 for int32.
     """
-    if end == _ENDS_OF_ALL[-1]:
+    if end == END_OF_ALL[-1]:
         return size
     stated = site.constant([end], "end")
     return site.add("Where", [site.add("Less", [size, stated], "is_less"), size, stated], "end")
-
-
-_ENDS_OF_ALL = (np.iinfo(np.int32).max, np.iinfo(np.int64).max)
-"""What exporters write for the end of an axis, of which ONNX Runtime makes an exception."""
 
 
 def _within(start: int, end: int, step: int, size: int) -> tuple[int, int]:
@@ -176,21 +173,18 @@ def _within(start: int, end: int, step: int, size: int) -> tuple[int, int]:
     """
     if size == 0:
         raise NoChangeError("an axis has no elements, so no start can lie on it")
-    if step < 0 and end in _ENDS_OF_ALL:
+    if step < 0 and end in END_OF_ALL:
         raise NoChangeError(
             f"with negative steps ONNX Runtime takes the end {end} for the beginning of the axis, "
             "and ONNX takes it for the last element; write the intended end"
         )
-    # ONNX, Slice-13, states these limits; they are not those of Python.
-    lowest, highest = (-1, size - 1) if step < 0 else (0, size)
-    first = min(max(start + size if start < 0 else start, 0), highest)
-    last = min(max(end + size if end < 0 else end, lowest), highest)
-    selected = range(first, last, step)
+    chosen = selected(size, start, end, step)
+    first, last = chosen.start, chosen.stop
     fits = -size <= start < size and _end_fits(end, step, size)
     ordered = first >= last if step < 0 else first <= last
     if fits and ordered:
         return start, end
-    if not selected:
+    if not chosen:
         return 0, 0
     # An end before the first element, counted downwards, has no index from the front.
     return first, last if last >= 0 else -size - 1

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import onnx
 import onnx.defs
 
+from sonnx_ort.certificates.checker.arithmetic import is_within, reach
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, bodies_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
@@ -264,13 +265,13 @@ def _window_fits(node: onnx.NodeProto, shapes: Shapes) -> bool:
     pads = given.get("pads", [0] * 2 * axes)
     if given.get("auto_pad", b"NOTSET") != b"NOTSET" or given.get("ceil_mode"):
         return False
-    if min([*kernel, *strides, *dilations], default=1) < 1:
+    numbers = [*kernel, *strides, *dilations]
+    if min(numbers, default=1) < 1 or not is_within([*numbers, *pads]):
         return False
     if (len(strides), len(dilations), len(pads)) != (axes, axes, 2 * axes):
         return False
     return all(
-        dilations[i] * (kernel[i] - 1) + 1 <= pads[i] + pads[axes + i] + strides[i]
-        for i in range(axes)
+        reach(kernel[i], dilations[i]) <= pads[i] + pads[axes + i] + strides[i] for i in range(axes)
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.certificates.checker.arithmetic import selected
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.results import NotDefinedError, Result, copied, exactly
 
@@ -155,11 +156,9 @@ def cut(node: Node) -> tuple[Result, ...]:
     _places(axes, x.ndim)
     if 0 in steps:
         raise NotDefinedError("a step is 0")
-    # Python moves places to the ends as ONNX does.
-    chosen = [slice(None)] * x.ndim
     for axis, *along in zip(axes, starts, ends, steps, strict=True):
-        chosen[axis] = slice(*along)
-    return (copied(x[tuple(chosen)]),)
+        x = np.take(x, selected(x.shape[axis], *along), axis)
+    return (copied(x),)
 
 
 _OF_A_SLICE = ("starts", "ends", "axes", "steps")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.certificates.checker.arithmetic import reach
 from sonnx_ort.oracle.domains import Violation
 from sonnx_ort.oracle.elements import Attributes, Operands
 
@@ -222,7 +223,7 @@ def _pooled(operands: Operands, attributes: Attributes) -> Iterator[Violation]:
     dilations = attributes.get("dilations", (1, 1))
     places = list(zip(x.shape[_SPATIAL:], kernel, dilations, pads[:2], pads[2:], strict=True))
     if any(
-        size + before + behind < dilation * (extent - 1) + 1
+        size + before + behind < reach(extent, dilation)
         for size, extent, dilation, before, behind in places
     ):
         yield Violation("MaxPool.fits")

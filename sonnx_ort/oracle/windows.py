@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sonnx_ort.certificates.checker.arithmetic import reach
 from sonnx_ort.oracle.elements import encoded_elements
 from sonnx_ort.oracle.node import Node
 from sonnx_ort.oracle.numbers import Kind, Number, largest, less
@@ -89,7 +90,7 @@ def windows_of(node: Node, kernel: Sequence[int]) -> Windows:
     ceil = bool(node.integer("ceil_mode", 0))
     before, counts = [], []
     for k in range(axes):
-        extent = dilations[k] * (kernel[k] - 1) + 1
+        extent = reach(kernel[k], dilations[k])
         if padding in ("NOTSET", "VALID"):
             first, last = (pads[k], pads[axes + k]) if padding == "NOTSET" else (0, 0)
             left = sizes[k] + first + last - extent

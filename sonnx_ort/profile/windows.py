@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sonnx_ort.certificates.checker.arithmetic import reach
 from sonnx_ort.profile.common_rules import own, working_group
 from sonnx_ort.profile.operand import Operand
 from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
@@ -166,8 +167,8 @@ class Window:
 
     def smallest(self, place: int, kernel: int) -> int:
         """The smallest size of a spatial axis that the window fits into, with its padding."""
-        extent = self.dilations[place] * (kernel - 1) + 1
-        return extent - self.before[place] - self.behind[place]
+        padding = self.before[place] + self.behind[place]
+        return reach(kernel, self.dilations[place]) - padding
 
     @property
     def padding(self) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ the schemas of onnx. What it does not know it rejects.
     guards             what the guards of each rule say
     names              a name of its own for each value
     node, sizes        what these are about
+    arithmetic         what sizes are of numbers, as kernels compute them
 """
 
 from .certificate import FORMAT, check

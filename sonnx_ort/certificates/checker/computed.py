@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .arithmetic import reach
 from .node import FLOATS, INTEGERS, Node
 from .shapes import BROADCASTING
 from .sizes import (
@@ -101,7 +102,7 @@ def _window(node: Node) -> list[tuple[int, int, tuple[int, int]]]:
     kernel = node.attribute("kernel_shape")
     dilations = node.attribute("dilations", [1] * len(kernel))
     pads = node.attribute("pads", [0] * 2 * len(kernel))
-    spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
+    spans = [*map(reach, kernel, dilations)]
     pairs = zip(pads[: len(kernel)], pads[len(kernel) :], strict=True)
     return [(k, *each) for k, each in enumerate(zip(spans, pairs, strict=True), 2)]
 

@@ -7,6 +7,7 @@ from math import prod
 
 from onnx import TensorProto, defs
 
+from .arithmetic import selected
 from .node import Node, type_name
 from .shapes import dimensions
 from .sizes import Rejected, Size, added, from_the_front, require
@@ -35,8 +36,9 @@ def _converted(node: Node) -> Elements:
 
 def _cut(node: Node) -> Elements:
     require(node.integers("steps", 4, [1]) == [1], "it is cut in steps")
-    (start,), (end,) = node.integers("starts", 1), node.integers("ends", 2)
-    return node.elements(0)[start:end]
+    (start,), (end,) = node.every_integer("starts", 1), node.every_integer("ends", 2)
+    x = node.elements(0)
+    return tuple(x[index] for index in selected(len(x), start, end, 1))
 
 
 def _product(node: Node) -> Elements:

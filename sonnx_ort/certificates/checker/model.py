@@ -7,6 +7,7 @@ from typing import Any
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
+from .arithmetic import is_within
 from .elements import ELEMENTS, type_of
 from .names import defined_in, with_unique_names
 from .node import Node, bodies_of, graphs_of, on_the_way, type_name
@@ -142,6 +143,8 @@ class Model:
             require(place < len(found), f"result {place} has no rule")
             sizes = found[place]
         require(all(not isinstance(s, int) or s >= 0 for s in sizes), "a size is negative")
+        # Beyond this the rules do not hold, but for the rank.
+        sizes = sizes if is_within(sizes) else (None,) * len(sizes)
         return tuple(self._opened() if size is None else size for size in sizes)
 
     def _declared(self, value: str, axis: int, dimension: Any) -> Size | None:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 
+from .arithmetic import is_within
 from .sizes import Size, from_the_front, require
 
 FLOATS = frozenset({"float16", "bfloat16", "float", "double"})
@@ -86,6 +87,12 @@ class Node:
 
     def integers(self, name: str, index: int, default: Sequence[int] = ()) -> list[int]:
         """Integers that are an attribute in some versions and an operand in others."""
+        found = self.every_integer(name, index, default)
+        require(is_within(found), "a number is beyond int32")
+        return found
+
+    def every_integer(self, name: str, index: int, default: Sequence[int] = ()) -> list[int]:
+        """The same, for rules that hold for every integer."""
         given = self.attribute(name)
         if given is not None:
             return list(given)
@@ -100,7 +107,8 @@ class Node:
         for each in self.proto.attribute:
             values, value = admitted.get(each.name), helper.get_attribute_value(each)
             known = values is not None and (not values or value in values)
-            require(known, f"the attribute {each.name} is not known")
+            numbers = value if isinstance(value, Sequence) else [value]
+            require(known and is_within(numbers), f"the attribute {each.name} is not known")
 
     def axis(self, default: int, rank: int) -> int:
         """The attribute `axis`, as an index from the front."""

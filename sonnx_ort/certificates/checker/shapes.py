@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from .arithmetic import END_OF_ALL, equal_parts, reach, selected
 from .node import Node, bodies_of
 from .sizes import (
     Size,
@@ -52,10 +53,10 @@ def _windows(node: Node, kernel: Sequence[Size], sizes: Sequence[Size]) -> Itera
     pads = node.attribute("pads", [0] * 2 * len(kernel))
     require(min([*strides, *dilations], default=1) > 0, "a stride or dilation is below 1")
     require(min(pads, default=0) >= 0, "a pad is below 0")
-    for axis, (size, reach) in enumerate(zip(sizes, kernel, strict=True)):
-        require(isinstance(reach, int) and reach > 0, "the kernel is not known")
-        span = dilations[axis] * (int(reach) - 1)
-        room = added(size, pads[axis] + pads[axis + len(kernel)] - span - 1)
+    for axis, (size, extent) in enumerate(zip(sizes, kernel, strict=True)):
+        require(isinstance(extent, int) and extent > 0, "the kernel is not known")
+        span = reach(int(extent), dilations[axis])
+        room = added(size, pads[axis] + pads[axis + len(kernel)] - span)
         require(not isinstance(room, int) or room >= 0, "no window fits")
         yield added(divided(room, strides[axis]), 1)
 
@@ -80,10 +81,10 @@ def _convolved_back(node: Node) -> Sequence[Sizes]:
     pads = node.attribute("pads", [0] * 2 * len(kernel))
     further = node.attribute("output_padding", [0] * len(kernel))
     made: list[Size | None] = []
-    for axis, (size, reach) in enumerate(zip(x[2:], kernel, strict=True)):
+    for axis, (size, extent) in enumerate(zip(x[2:], kernel, strict=True)):
         cut = pads[axis] + pads[axis + len(kernel)] - further[axis]
-        known = isinstance(size, int) and isinstance(reach, int)
-        span = dilations[axis] * (int(reach) - 1) + 1 if known else 0
+        known = isinstance(size, int) and isinstance(extent, int)
+        span = reach(int(extent), dilations[axis]) if known else 0
         made.append(strides[axis] * (int(size) - 1) + span - cut if known else None)
     return [(x[0], int(w[1]) * group, *made)]
 
@@ -207,17 +208,13 @@ def _split(node: Node) -> Sequence[Sizes]:
     axis = node.axis(0, len(x))
     parts: Sequence[Size | None] = [None] * count
     if not node.name(1) or node.model.knows("elements", node.name(1)):
-        parts = node.integers("split", 1) or _equal_parts(x[axis], count)
+        parts = node.integers("split", 1) or _in_equal_parts(x[axis], count)
     require(len(parts) == count, "its parts are not known")
     return [(*x[:axis], part, *x[axis + 1 :]) for part in parts]
 
 
-def _equal_parts(size: Size, count: int) -> list[Size | None]:
-    """Parts of one size, of which the last one may be smaller."""
-    if not isinstance(size, int):
-        return [None] * count
-    part = -(-size // count)
-    return [*[part] * (count - 1), size - part * (count - 1)]
+def _in_equal_parts(size: Size, count: int) -> Sequence[Size | None]:
+    return equal_parts(size, count) if isinstance(size, int) else [None] * count
 
 
 def _sliced(node: Node) -> Sequence[Sizes]:
@@ -227,15 +224,15 @@ def _sliced(node: Node) -> Sequence[Sizes]:
         return [(None,) * len(made)]
     if not all(isinstance(e, int) for k in places if node.name(k) for e in node.elements(k)):
         return [(None,) * len(made)]
-    starts, ends = node.integers("starts", 1), node.integers("ends", 2)
+    starts, ends = node.every_integer("starts", 1), node.every_integer("ends", 2)
     axes = node.integers("axes", 3, range(len(starts)))
-    steps = node.integers("steps", 4, [1] * len(starts))
+    steps = node.every_integer("steps", 4, [1] * len(starts))
     for start, end, asked, step in zip(starts, ends, axes, steps, strict=True):
         axis = from_the_front(asked, len(made))
-        size = made[axis]
-        if isinstance(size, int) and step > 0:
-            made[axis] = len(range(*slice(start, end, step).indices(size)))
-        elif (start, step) != (0, 1) or end < 2**31 - 1:
+        size, to_the_end = made[axis], end in END_OF_ALL
+        if isinstance(size, int) and not (step < 0 and to_the_end):
+            made[axis] = len(selected(size, start, end, step))
+        elif (start, step) != (0, 1) or not to_the_end:
             made[axis] = None
     return [tuple(made)]
 
@@ -346,9 +343,7 @@ def _resized(node: Node) -> Sequence[Sizes]:
 
 
 def _scaled(size: Size, scale: float) -> Size | None:
-    if scale == 1:
-        return size
-    # Products of small integers are exact in floats.
+    # Kernels multiply in float, in which products of small integers are exact.
     exact = isinstance(size, int) and scale == int(scale) and size * scale < 2**24
     return int(size) * int(scale) if exact else None
 

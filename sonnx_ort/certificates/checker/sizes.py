@@ -1,6 +1,8 @@
 """Sizes of axes: numbers, and expressions of sizes that only a run decides."""
 
 from collections.abc import Sequence
+from fractions import Fraction
+from math import trunc
 
 Size = int | str
 """A size; an open one is an expression of sizes of inputs, the same in one run."""
@@ -40,10 +42,10 @@ def multiplied(sizes: Sequence[Size]) -> Size:
 
 
 def divided(size: Size, divisor: int) -> Size:
-    """A size divided by a positive number and rounded down."""
+    """A size divided by a positive number and rounded towards zero."""
     if divisor == 1:
         return size
-    return size // divisor if isinstance(size, int) else f"({size} / {divisor})"
+    return trunc(Fraction(size, divisor)) if isinstance(size, int) else f"({size} / {divisor})"
 
 
 def from_the_front(axis: int, rank: int) -> int:

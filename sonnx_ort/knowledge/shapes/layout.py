@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 
+from sonnx_ort.certificates.checker.arithmetic import END_OF_ALL, equal_parts, selected
 from sonnx_ort.knowledge.shapes.rule import (
     ANY,
+    EVERY,
     FLAG,
     POSITIVE,
     KnownInputs,
@@ -15,8 +17,6 @@ from sonnx_ort.knowledge.shapes.rule import (
     Unknown,
     counted_from_the_front,
 )
-
-_END = (1 << 63) - 1
 
 
 def _transposed(inputs: KnownInputs) -> Sequence[PartialSizes | None]:
@@ -103,9 +103,9 @@ def _slices(
         starts, ends = inputs.attribute("starts"), inputs.attribute("ends")
         axes, steps = inputs.attribute("axes"), None
     else:
-        starts, ends = inputs.integers(1), inputs.integers(2)
+        starts, ends = inputs.every_integer(1), inputs.every_integer(2)
         axes = inputs.integers(3) if inputs.value(3) is not None else None
-        steps = inputs.integers(4) if inputs.value(4) is not None else None
+        steps = inputs.every_integer(4) if inputs.value(4) is not None else None
     axes = range(len(starts)) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
     fits = len(starts) == len(ends) == len(axes) == len(steps) and 0 not in steps
@@ -117,15 +117,14 @@ def _slices(
 def sliced_size(size: Size, start: int, end: int, step: int) -> Size | None:
     """The number of elements that a Slice with a nonzero step selects on an axis.
 
-    Negative starts and ends count from the end. For negative steps and an end that means the
-    largest number, ONNX Runtime differs.
+    For negative steps and an end that means all of the axis, ONNX Runtime differs from ONNX.
     """
-    if step < 0 and end in (_END, (1 << 31) - 1):
+    if step < 0 and end in END_OF_ALL:
         return None
     if isinstance(size, int):
-        return len(range(*slice(start, end, step).indices(size)))
+        return len(selected(size, start, end, step))
     if (start, step) == (0, 1) and end >= 0:
-        return size if end == _END else Symbolic.named(f"min({size}, {end})")
+        return size if end in END_OF_ALL else Symbolic.named(f"min({size}, {end})")
     return Symbolic.named(f"sliced({size}, {start}, {end}, {step})")
 
 
@@ -150,8 +149,7 @@ def _parts(inputs: KnownInputs, size: Size) -> Sequence[Size | None]:
         return [None] * count
     if inputs.attribute("num_outputs", count) != count:
         raise Unknown
-    part = -(-size // count)
-    parts = [*[part] * (count - 1), size - part * (count - 1)]
+    parts = equal_parts(size, count)
     if (inputs.version < 18 and size % count) or parts[-1] < 0:
         raise Unknown
     return parts
@@ -245,7 +243,7 @@ LAYOUT = {
         _padded,
         {"mode": ("constant", "reflect", "edge", "wrap"), "pads": ANY, "value": ANY},
     ),
-    "Slice": ShapeRule((1, 13), _sliced, {"axes": ANY, "starts": ANY, "ends": ANY}),
+    "Slice": ShapeRule((1, 13), _sliced, {"axes": ANY, "starts": EVERY, "ends": EVERY}),
     "SpaceToDepth": ShapeRule((1, 13), _space_to_depth, _BLOCK),
     "Split": ShapeRule((2, 18), _split, {"axis": ANY, "split": ANY, "num_outputs": POSITIVE}),
     "Squeeze": ShapeRule((1, 25), _squeezed, _AXES),

@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Mapping, Sequence
 
+from sonnx_ort.certificates.checker.arithmetic import reach
 from sonnx_ort.knowledge.shapes.elementwise import common_shape
 from sonnx_ort.knowledge.shapes.rule import (
     ANY,
@@ -118,7 +119,7 @@ def _windows(
         ]
     axes = zip(spatial, kernel, strides, dilations, pads[:rank], pads[rank:], strict=True)
     return [
-        _fitting(size + before + behind - ((extent - 1) * step + 1), stride)
+        _fitting(size + before + behind - reach(extent, step), stride)
         for size, extent, stride, step, before, behind in axes
     ]
 
@@ -150,7 +151,7 @@ def _spread(
         return [None] * rank
     axes = zip(spatial, kernel, strides, dilations, added, pads[:rank], pads[rank:], strict=True)
     return [
-        (size - 1) * stride + (more + (extent - 1) * step + 1) - (before + behind)
+        (size - 1) * stride + (more + reach(extent, step)) - (before + behind)
         for size, extent, stride, step, more, before, behind in axes
     ]
 

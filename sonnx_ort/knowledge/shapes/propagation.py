@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 
 import onnx_ir as ir
 
+from sonnx_ort.certificates.checker.arithmetic import is_within
 from sonnx_ort.custom_ops.catalog import CUSTOM_OPERATORS
 from sonnx_ort.custom_ops.finite import FINITE_ELEMENTS
 from sonnx_ort.custom_ops.inspection import Inspection
@@ -293,8 +294,9 @@ class _Propagation:
         return KnownInputs(node, version, self.shapes, self.contents, self._shared)
 
     def _record(self, value: ir.Value, sizes: Sequence[Size | None]) -> None:
+        """Record a shape; only its rank if a size is beyond what the rules hold for."""
         if not any(isinstance(size, int) and size < 0 for size in sizes):
-            self.shapes[value] = self._named(sizes)
+            self.shapes[value] = self._named(sizes if is_within(sizes) else [None] * len(sizes))
 
     def _named(self, sizes: Sequence[Size | None]) -> Sizes:
         return tuple(self._new_size() if size is None else size for size in sizes)

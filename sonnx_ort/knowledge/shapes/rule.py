@@ -10,6 +10,7 @@ from typing import Any
 import numpy.typing as npt
 import onnx_ir as ir
 
+from sonnx_ort.certificates.checker.arithmetic import is_within
 from sonnx_ort.knowledge.declarations import constant_tensor
 
 Term = tuple[tuple[str, ...], int]
@@ -103,7 +104,15 @@ class Unknown(Exception):  # noqa: N818 - names a condition
 
 
 class Anything:
-    """Allows all values of an attribute."""
+    """Allows all values of an attribute, integers in the range in which rules hold."""
+
+    def __contains__(self, value: object) -> bool:
+        """Whether all integers are in this range."""
+        return is_within(_listed(value))
+
+
+class Everything:
+    """Allows all values of an attribute, for rules that hold for every integer."""
 
     def __contains__(self, value: object) -> bool:
         """Return True."""
@@ -111,19 +120,26 @@ class Anything:
 
 
 class AtLeast:
-    """Allows integers from a minimum, or lists of such integers."""
+    """Allows integers from a minimum to the largest for which rules hold, or lists of such."""
 
     def __init__(self, smallest: int) -> None:
         """Store the minimum."""
         self._smallest = smallest
 
     def __contains__(self, value: object) -> bool:
-        """Whether all integers are at least the minimum."""
-        numbers = value if isinstance(value, list | tuple) else [value]
-        return all(isinstance(number, int) and number >= self._smallest for number in numbers)
+        """Whether all integers are in this range."""
+        numbers = _listed(value)
+        return is_within(numbers) and all(
+            isinstance(number, int) and number >= self._smallest for number in numbers
+        )
+
+
+def _listed(value: object) -> Sequence[object]:
+    return value if isinstance(value, list | tuple) else [value]
 
 
 ANY = Anything()
+EVERY = Everything()
 FLAG: Container[object] = (0, 1)
 POSITIVE = AtLeast(1)
 NOT_NEGATIVE = AtLeast(0)
@@ -207,7 +223,18 @@ class KnownInputs:
         raise Unknown
 
     def integers(self, index: int) -> list[int]:
-        """The elements of a constant input.
+        """The elements of a constant input, in the range in which rules hold.
+
+        Raises:
+            Unknown: It is not constant, too large, or has an element beyond this range.
+        """
+        elements = self.every_integer(index)
+        if not is_within(elements):
+            raise Unknown
+        return elements
+
+    def every_integer(self, index: int) -> list[int]:
+        """The elements of a constant input, for rules that hold for every integer.
 
         Raises:
             Unknown: It is not constant, or too large.

@@ -8,6 +8,7 @@ from itertools import starmap
 import numpy as np
 import onnx_ir as ir
 
+from sonnx_ort.certificates.checker.arithmetic import END_OF_ALL, selected
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.shapes.rule import (
     ANY,
@@ -270,9 +271,12 @@ def _picked(inputs: KnownInputs) -> PartialSizes:
 
 
 def _part(inputs: KnownInputs) -> PartialSizes:
-    (start,), (end,) = inputs.integers(1), inputs.integers(2)
-    (step,) = inputs.integers(4) if inputs.value(4) is not None else (1,)
-    return inputs.elements(0)[slice(start, end, step)]
+    (start,), (end,) = inputs.every_integer(1), inputs.every_integer(2)
+    (step,) = inputs.every_integer(4) if inputs.value(4) is not None else (1,)
+    elements = inputs.elements(0)
+    if step == 0 or (step < 0 and end in END_OF_ALL):
+        raise Unknown
+    return tuple(elements[index] for index in selected(len(elements), start, end, step))
 
 
 def _joined(inputs: KnownInputs) -> PartialSizes:

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from sonnx_ort.certificates.checker.arithmetic import END_OF_ALL, selected
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.loading.canonical import load_canonical as load
@@ -23,7 +24,7 @@ _OPEN = re.compile(r"\?\d+")
 
 
 def _sliced(size: int, start: int, end: int, step: int) -> int:
-    return len(range(size)[start:end:step])
+    return len(selected(size, start, size if end in END_OF_ALL else end, step))
 
 
 def _int32(size: int) -> int:
