@@ -65,10 +65,15 @@ def run_often_enough(
     return lines
 
 
-def run_attempts(function: str, numbers: Sequence[int], processes: int = 1) -> list[Line]:
-    """Call a function with numbers, in child processes."""
+def run_attempts(
+    function: str,
+    numbers: Sequence[int],
+    processes: int = 1,
+    seconds: float = _SECONDS_PER_CALL,
+) -> list[Line]:
+    """Call a function with numbers, in child processes, each call in so many seconds at most."""
     parts = [list(numbers[first::processes]) for first in range(processes)]
-    return _run(function, parts, seconds=_SECONDS_PER_CALL)
+    return _run(function, parts, seconds=seconds)
 
 
 def tally_of(lines: Iterable[Line]) -> Counter[str]:

@@ -387,13 +387,11 @@ def concat(scope: Scope, name: str) -> None:
 
 def slice_(scope: Scope, name: str) -> None:
     """Add a Slice."""
-    start, end = scope.rng.choice([0, 1, -1, -2]), scope.rng.choice([1, 2, -1, 2**31, 3])
+    start, end = scope.rng.choice([0, 1, -1, -2, -9]), scope.rng.choice([1, 2, -1, 2**31, 3, -9])
     axis = scope.rng.randint(-scope.values[name].ndim, scope.values[name].ndim - 1)
     inputs = [name, *(scope.constant(np.array([number])) for number in (start, end, axis))]
     if scope.chance(0.3):
-        # onnx.reference clamps a start before the first element wrongly where the step is negative.
-        step = scope.rng.choice([1, 2, -1] if start == -1 else [1, 2])
-        inputs.append(scope.constant(np.array([step])))
+        inputs.append(scope.constant(np.array([scope.rng.choice([1, 2, -1, -2])])))
     scope.add("Slice", inputs)
 
 
@@ -488,6 +486,8 @@ def _cut(scope: Scope, size: int) -> tuple[int, int, int]:
     end = scope.rng.randint(start, size)
     if scope.chance(0.2):
         return size - 1, -size - 1, -1
+    if scope.chance(0.04):
+        return -size - 1, -size - 1, -1
     if end < size and scope.chance(0.3):
         end -= size
     return start - (size if scope.chance(0.3) else 0), end, scope.rng.choice([1, 1, 2])

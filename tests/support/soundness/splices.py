@@ -46,6 +46,23 @@ ort.set_default_logger_severity(4)
 logging.getLogger("sonnx_ort").disabled = True
 
 
+_OF_NUMBERS = [
+    case
+    for case in _CASES
+    if len(case.model.graph.node) == 1
+    and case.model.graph.node[0].op_type
+    in {
+        *("ArgMax", "AveragePool", "ConstantOfShape", "Conv", "ConvTranspose", "Expand", "Flatten"),
+        *("Gather", "MaxPool", "OneHot", "Pad", "Range", "ReduceSum", "Reshape", "Resize", "Slice"),
+        *("Split", "Squeeze", "Tile", "TopK", "Unsqueeze"),
+    }
+]
+"""The cases of operators that get sizes by numbers, which are changed."""
+
+_FAR = 1 << 54
+"""A number by which a double does not divide exactly."""
+
+
 def attempt(number: int) -> dict[str, int]:
     """Judge one graph, and give what was looked at."""
     sample = splice(number)
@@ -76,10 +93,11 @@ def shrunk(number: int) -> str:
 def splice(number: int) -> Sample | None:
     """Make the graph of a number; None if its node does not run."""
     rng = random.Random(number)  # noqa: S311 - no cryptography
-    case = rng.choice(_CASES)
+    of_numbers = rng.random() < 1 / 4
+    case = rng.choice(_OF_NUMBERS if of_numbers else _CASES)
     # Half of the graphs declare all sizes, so that there is something to prove.
     declare = _fixed if rng.random() < 1 / 2 else _any
-    if rng.random() < (2 / 3 if declare is _fixed else 1 / 3):
+    if of_numbers or rng.random() < (2 / 3 if declare is _fixed else 1 / 3):
         model, _ = with_constants(case)
     else:
         model = copy.deepcopy(case.model)
@@ -92,7 +110,9 @@ def splice(number: int) -> Sample | None:
     for declared, array in zip(model.graph.input, arrays, strict=True):
         if array is not None:
             feeds[declared.name] = other_sizes(rng, array) if rng.random() < 1 / 4 else array
-    if rng.random() < 1 / 2:
+    if of_numbers:
+        _change_numbers(rng, model)
+    elif rng.random() < 1 / 2:
         _change_attributes(rng, model)
     for value in model.graph.input:
         kind = value.type.tensor_type.elem_type
@@ -205,6 +225,26 @@ def _any(rng: random.Random, name: str, shape: Sequence[int]) -> list[int | str]
         case "shared":
             return [f"n{size}" for size in shape]
     return None
+
+
+def _change_numbers(rng: random.Random, model: onnx.ModelProto) -> None:
+    """Change elements of constants, or move a window farther than a double can tell."""
+    constants = [t for t in model.graph.initializer if t.data_type == onnx.TensorProto.INT64]
+    for tensor in constants:
+        array = onnx.numpy_helper.to_array(tensor).copy()
+        for place in range(array.size):
+            if rng.random() < 1 / 3:
+                array.flat[place] = rng.choice([-30, -30, -2, -1, -1, 0, 1, 2, 3, 30])
+        tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    node = model.graph.node[0]
+    strides = next((a.ints for a in node.attribute if a.name == "strides"), None)
+    if not constants and strides and rng.random() < 1 / 2:
+        changed = [a for a in node.attribute if a.name in ("pads", "auto_pad")]
+        for attribute in changed:
+            node.attribute.remove(attribute)
+        strides[0] = _FAR
+        pads = [rng.choice([_FAR - 4, _FAR - 2]), *[0] * (2 * len(strides) - 1)]
+        node.attribute.append(helper.make_attribute("pads", pads))
 
 
 def _change_attributes(rng: random.Random, model: onnx.ModelProto) -> None:

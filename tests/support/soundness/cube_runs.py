@@ -1,0 +1,319 @@
+"""Holds what the rules of sizes say of many nodes against what ONNX Runtime's kernels compute.
+
+Attempts for `support.soundness.isolated`: a number chooses a part of the cubes. The kernels get all
+arguments as inputs of one session for each set of attributes; the rules get them as constants.
+"""
+
+import resource
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import groupby, islice
+from math import trunc
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+import onnxruntime as ort
+from onnx import helper, numpy_helper
+
+import sonnx_ort
+from sonnx_ort.certificates.checker import Model, Rejected
+from sonnx_ort.certificates.checker.arithmetic import is_within
+from sonnx_ort.knowledge.inference import Inference
+from sonnx_ort.knowledge.shapes.propagation import certain_shapes
+from sonnx_ort.models.example import differing_elements
+from support.sessions import on_one_thread
+from support.soundness.arrays import Array
+from support.soundness.cubes import CUBES
+from support.soundness.node_cases import misfit, symbols
+from support.soundness.nodes import NodeCase
+
+NODES = 500
+"""How many nodes stand in one model."""
+
+PARTS = [(name, part) for name, cube in CUBES.items() for part in range(cube.parts)]
+"""A name of a cube, and a part of it, for each number."""
+
+CONFORMED = [
+    number
+    for number, (name, _) in enumerate(PARTS)
+    if name in ("slices", "slices of int32", "axes of slices", "axes", "windows", "squeezes")
+]
+"""The numbers of parts with numbers that `conform` changes."""
+
+_MEMORY = 4 << 30
+"""No kernel gets more bytes than this: a tensor that is larger is not made."""
+
+_PRINTED = 5
+"""So many differences are written out."""
+
+Outcome = tuple[NodeCase, list[Array]]
+"""A case, and what the kernels give."""
+
+Shape = tuple[int | str | None, ...]
+Said = list[Shape | None]
+"""What a rule says of the shapes of a node's results."""
+
+
+def attempt(number: int) -> dict[str, Any]:
+    """Try a part of a cube.
+
+    Returns:
+        How many nodes ran (`ran`) and how many not (`refused`), of how many the shape of the first
+        result was certain by the analysis and the checker (`analysis`, `checker`), and what
+        contradicts a kernel (`misfits`).
+    """
+    ran, refused = _outcomes_of(number)
+    counts = Counter(ran=len(ran), refused=refused)
+    misfits: list[str] = []
+    # No open size is beyond this: rules say nothing of such runs.
+    near = [(case, made) for case, made in ran if is_within(all_sizes(case))]
+    for is_open, tried in ((False, ran), (True, near)):
+        for chunk in _chunks(tried):
+            compared(chunk, is_open, counts, misfits)
+    return {**counts, "misfits": misfits[:_PRINTED]}
+
+
+def attempt_conformed(number: int) -> dict[str, Any]:
+    """Try a part of a cube in a conformed model.
+
+    Returns:
+        How many changes there were (`changes`), and where results lost bits (`misfits`).
+    """
+    ran, _ = _outcomes_of(number)
+    changes, misfits = 0, []
+    for chunk in _chunks(ran):
+        model = model_of(chunk, is_open=False)
+        conformed = sonnx_ort.conform(model)
+        changes += len(conformed.changes)
+        feeds = {
+            f"x{index}_{k}": array
+            for index, (case, _) in enumerate(chunk)
+            for k, array in enumerate(case.inputs)
+            if array is not None and is_data(case, k)
+        }
+        options = on_one_thread("none")
+        session = ort.InferenceSession(conformed.model.SerializeToString(), options)
+        found = iter(session.run(None, feeds))
+        for case, made in chunk:
+            for own, other in zip(made, islice(found, len(made)), strict=True):
+                same = own.shape == other.shape and not differing_elements(own, other).any()
+                misfits += [] if same else [f"{other} is not {own} of {described(case)}"]
+    return {"changes": changes, "misfits": misfits[:_PRINTED]}
+
+
+def _outcomes_of(number: int) -> tuple[list[Outcome], int]:
+    """The cases of a part that run, with their results, and how many do not."""
+    ort.set_default_logger_severity(4)
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    name, part = PARTS[number]
+    cube = CUBES[name]
+    cases = [case for index, case in enumerate(cube.cases()) if index % cube.parts == part]
+    ran = [(case, results) for case, results in outcomes(cases) if results is not None]
+    return ran, len(cases) - len(ran)
+
+
+def _chunks(tried: Sequence[Outcome]) -> Iterator[Sequence[Outcome]]:
+    """As many as one model has nodes, of one version of the standard operators."""
+    for _, alike in groupby(sorted(tried, key=_opset), key=_opset):
+        left = [*alike]
+        for first in range(0, len(left), NODES):
+            yield left[first : first + NODES]
+
+
+def _opset(outcome: Outcome) -> int:
+    return outcome[0].opset
+
+
+def all_sizes(case: NodeCase) -> list[int]:
+    """The sizes of the operands of a case."""
+    return [size for array in case.inputs if array is not None for size in array.shape]
+
+
+def outcomes(cases: Sequence[NodeCase]) -> Iterator[tuple[NodeCase, list[Array] | None]]:
+    """What the kernels give for each case; None where they fail."""
+    groups: dict[str, list[NodeCase]] = {}
+    for case in cases:
+        kinds = [None if x is None else str(x.dtype) for x in case.inputs]
+        key = repr((case.operator, case.opset, case.attributes, kinds, case.outputs))
+        groups.setdefault(key, []).append(case)
+    for group in groups.values():
+        session = _session(group[0])
+        for case in group:
+            yield case, None if session is None else _results(session, case)
+
+
+def _session(case: NodeCase) -> ort.InferenceSession | None:
+    names = [f"x{k}" if array is not None else "" for k, array in enumerate(case.inputs)]
+    inputs = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), None)
+        for name, array in zip(names, case.inputs, strict=True)
+        if array is not None
+    ]
+    try:
+        model = case.model(names, inputs, [])
+        return ort.InferenceSession(model.SerializeToString(), on_one_thread("none"))
+    except Exception:  # noqa: BLE001 - whatever ONNX Runtime does not take
+        return None
+
+
+def _results(session: ort.InferenceSession, case: NodeCase) -> list[Array] | None:
+    feeds = {f"x{k}": array for k, array in enumerate(case.inputs) if array is not None}
+    try:
+        return list(session.run(None, feeds))
+    except Exception:  # noqa: BLE001 - whatever ONNX Runtime does not take
+        return None
+
+
+def compared(
+    chunk: Sequence[Outcome],
+    is_open: bool,
+    counts: Counter[str],
+    misfits: list[str],
+) -> None:
+    """Compare what is said of a chunk, whose data are declared open or not, with its results."""
+    model = model_of(chunk, is_open)
+    analysis = _by_the_analysis(model)
+    checker = _by_the_checker(model)
+    for index, (case, results) in enumerate(chunk):
+        sizes = _sizes(index, case) if is_open else {}
+        for who, said in (("analysis", analysis), ("checker", checker)):
+            shapes, elements = said(index, case.outputs)
+            counts[who] += shapes[0] is not None
+            found = misfit(shapes, results, sizes)
+            if not found and elements is not None:
+                found = misfit([elements], [np.empty(results[0].ravel(), "V0")], sizes)
+            if found:
+                misfits.append(f"{who}: {found} of {described(case)}")
+
+
+def described(case: NodeCase) -> str:
+    """A case as text."""
+    arrays = [
+        x if x is None or x.size > 8 or k == 0 else x.tolist() for k, x in enumerate(case.inputs)
+    ]
+    shapes = [x.shape if isinstance(x, np.ndarray) else x for x in arrays]
+    return f"{case.operator} {case.opset} {shapes} {case.attributes}"
+
+
+def _sizes(index: int, case: NodeCase) -> dict[str, int]:
+    return {
+        name: _Size(size)
+        for k, array in enumerate(case.inputs)
+        if array is not None and is_data(case, k)
+        for name, size in zip(_symbols(index, k, array), array.shape, strict=True)
+    }
+
+
+class _Size(int):
+    """A size in the expressions of the checker, where it is divided and rounded towards zero."""
+
+    def __truediv__(self, other: int) -> "_Size":
+        """Divide as kernels do."""
+        return _Size(trunc(Fraction(int(self), other)))
+
+    def __add__(self, other: int) -> "_Size":
+        """Add, to be divided."""
+        return _Size(int(self) + other)
+
+
+def _symbols(index: int, place: int, array: Array) -> list[str]:
+    return [f"n{index}_{name}" for name in symbols(place, array)]
+
+
+def is_data(case: NodeCase, place: int) -> bool:
+    """Whether an input is no constant but an input of the model."""
+    array = case.inputs[place]
+    return place in CUBES_DATA.get(case.operator, (0,)) and array is not None
+
+
+CUBES_DATA: Mapping[str, Sequence[int]] = {"ConstantOfShape": (), "Range": ()}
+
+
+def model_of(chunk: Sequence[Outcome], is_open: bool) -> onnx.ModelProto:
+    """A model of a node for each case, that read inputs of known or open sizes and constants."""
+    nodes, inputs, constants, outputs = [], [], [], []
+    for index, (case, made) in enumerate(chunk):
+        names = []
+        for k, array in enumerate(case.inputs):
+            name = f"x{index}_{k}" if array is not None else ""
+            names.append(name)
+            if array is None:
+                continue
+            if is_data(case, k):
+                kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+                shape = _symbols(index, k, array) if is_open else array.shape
+                inputs.append(helper.make_tensor_value_info(name, kind, shape))
+            else:
+                constants.append(numpy_helper.from_array(array, name))
+        while names and not names[-1]:
+            names.pop()
+        results = [f"y{index}_{k}" for k in range(case.outputs)]
+        nodes.append(helper.make_node(case.operator, names, results, **case.attributes))
+        kinds = [helper.np_dtype_to_tensor_dtype(array.dtype) for array in made]
+        outputs += map(helper.make_tensor_value_info, results, kinds, [None] * len(results))
+    graph = helper.make_graph(nodes, "cube", inputs, outputs, constants)
+    opset = [helper.make_opsetid("", chunk[0][0].opset)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=10)
+
+
+class _OfIntegers(Inference):
+    """Stands for inference, which the extremes of these models would keep busy."""
+
+    def __init__(self) -> None:
+        """Infer nothing."""
+
+    def element_type(self, value: ir.Value) -> ir.DataType | None:
+        """The types of sizes."""
+        del value
+        return ir.DataType.INT64
+
+    def misinferred(self, value: ir.Value, certain: object) -> bool:
+        """Nothing is inferred."""
+        del value, certain
+        return False
+
+
+Answers = Callable[[int, int], tuple[Said, Shape | None]]
+"""Gives what is said of the shapes of a node's results, and of the elements of the first."""
+
+
+def _by_the_analysis(proto: onnx.ModelProto) -> Answers:
+    model = ir.serde.deserialize_model(proto)
+    certain = certain_shapes(model, _OfIntegers())
+    values = {value.name: value for value in model.graph.outputs}
+
+    def answer(index: int, outputs: int) -> tuple[Said, Shape | None]:
+        found = [values[f"y{index}_{k}"] for k in range(outputs)]
+        return [certain.shapes.get(v) for v in found], None
+
+    return answer
+
+
+def _by_the_checker(proto: onnx.ModelProto) -> Answers:
+    if proto.opset_import[0].version not in range(7, 24):
+        return lambda _, outputs: ([None] * outputs, None)
+    model = Model(proto)
+    for value in (*proto.graph.input, *proto.graph.initializer):
+        _follow(model, value.name, "type")
+        _follow(model, value.name, "shape")
+    for value in proto.graph.initializer:
+        _follow(model, value.name, "elements")
+
+    def answer(index: int, outputs: int) -> tuple[Said, Shape | None]:
+        names = [f"y{index}_{k}" for k in range(outputs)]
+        return [_follow(model, name, "shape") for name in names], None
+
+    return answer
+
+
+def _follow(model: Model, value: str, kind: str) -> Shape | None:
+    try:
+        found = model.follow(value, kind)
+    except Rejected:
+        return None
+    if isinstance(found, str):
+        return None
+    return tuple(found)
