@@ -1,6 +1,7 @@
 """The list of operators with verified shape rules; the shapes of all others are unknown.
 
-Each rule is tested against the kernels of ONNX Runtime: `tests/soundness/test_shape_rules.py`.
+Each rule is tested against the kernels of ONNX Runtime: `tests/soundness/test_shape_rules.py`, and
+those that read numbers for all small ones: `tests/soundness/test_size_cubes.py`.
 """
 
 from collections.abc import Mapping, Sequence

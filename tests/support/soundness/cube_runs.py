@@ -6,7 +6,7 @@ arguments as inputs of one session for each set of attributes; the rules get the
 
 import resource
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import groupby, islice
 from math import trunc
@@ -182,11 +182,20 @@ def compared(
         for who, said in (("analysis", analysis), ("checker", checker)):
             shapes, elements = said(index, case.outputs)
             counts[who] += shapes[0] is not None
-            found = misfit(shapes, results, sizes)
-            if not found and elements is not None:
-                found = misfit([elements], [np.empty(results[0].ravel(), "V0")], sizes)
+            counts[f"{who}, elements"] += elements is not None
+            found = misfit(shapes, results, sizes) or _other_elements(elements, results[0])
             if found:
                 misfits.append(f"{who}: {found} of {described(case)}")
+
+
+def _other_elements(said: Shape | None, result: Array) -> str:
+    """Say where elements are other numbers than those that are certain."""
+    found = result.ravel().tolist()
+    if said is None:
+        return ""
+    pairs = zip(said, found, strict=True) if len(said) == len(found) else [(len(said), len(found))]
+    differ = any(isinstance(one, int) and one != other for one, other in pairs)
+    return f"{found} is not {said}" if differ else ""
 
 
 def described(case: NodeCase) -> str:
@@ -224,12 +233,9 @@ def _symbols(index: int, place: int, array: Array) -> list[str]:
 
 
 def is_data(case: NodeCase, place: int) -> bool:
-    """Whether an input is no constant but an input of the model."""
+    """Whether an input is no constant but an input of the model; numbers are constants."""
     array = case.inputs[place]
-    return place in CUBES_DATA.get(case.operator, (0,)) and array is not None
-
-
-CUBES_DATA: Mapping[str, Sequence[int]] = {"ConstantOfShape": (), "Range": ()}
+    return place == 0 and array is not None and array.dtype.kind != "i"
 
 
 def model_of(chunk: Sequence[Outcome], is_open: bool) -> onnx.ModelProto:
@@ -287,7 +293,7 @@ def _by_the_analysis(proto: onnx.ModelProto) -> Answers:
 
     def answer(index: int, outputs: int) -> tuple[Said, Shape | None]:
         found = [values[f"y{index}_{k}"] for k in range(outputs)]
-        return [certain.shapes.get(v) for v in found], None
+        return [certain.shapes.get(v) for v in found], certain.elements.get(found[0])
 
     return answer
 
@@ -304,7 +310,8 @@ def _by_the_checker(proto: onnx.ModelProto) -> Answers:
 
     def answer(index: int, outputs: int) -> tuple[Said, Shape | None]:
         names = [f"y{index}_{k}" for k in range(outputs)]
-        return [_follow(model, name, "shape") for name in names], None
+        shapes = [_follow(model, name, "shape") for name in names]
+        return shapes, _follow(model, names[0], "elements")
 
     return answer
 
@@ -314,6 +321,4 @@ def _follow(model: Model, value: str, kind: str) -> Shape | None:
         found = model.follow(value, kind)
     except Rejected:
         return None
-    if isinstance(found, str):
-        return None
-    return tuple(found)
+    return None if isinstance(found, str) else tuple(found)

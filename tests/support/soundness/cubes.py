@@ -95,6 +95,25 @@ def axes_of_slices() -> Iterator[NodeCase]:
 _PADDINGS = ("constant", "edge", "reflect", "wrap")
 
 
+def elements() -> Iterator[NodeCase]:
+    """Vectors of sizes, of which some are taken."""
+    near, steps = (*range(-4, 5), -INT64, INT32 - 1, INT64 - 1), (-2, -1, 1, 2, -INT64)
+    vectors = [ints(*range(7, 7 + size)) for size in range(4)]
+    for x, start, end, step in product(vectors, near, near, steps):
+        yield NodeCase("Slice", 13, [x, *(ints(n) for n in (start, end, 0, step))])
+    for x, first, second in product(vectors, near, near):
+        yield NodeCase("Gather", 13, [x, ints(first, second)])
+        yield NodeCase("Add", 14, [x, ints(first, second)[: 2 if len(x) == 2 else 1]])
+        yield NodeCase("Mul", 14, [x, ints(first)])
+    for x, one, other in product(vectors, vectors, vectors):
+        yield NodeCase("Concat", 13, [x, one, other], {"axis": 0})
+    for number, factor in product((*range(-7, 8), *FEW), (*range(-3, 4), *FEW)):
+        if factor and (number, factor) != (-INT64, -1):
+            yield NodeCase("Div", 14, [ints(number), ints(factor)])
+        yield NodeCase("Sub", 14, [ints(number), ints(factor)])
+        yield NodeCase("ReduceProd", 13, [ints(number, factor)])
+
+
 def pads() -> Iterator[NodeCase]:
     numbers = (*range(-4, 4), *FEW)
     for size, before, behind, mode in product(range(4), numbers, numbers, _PADDINGS):
@@ -334,6 +353,7 @@ CUBES: Mapping[str, Cube] = {
     "slices of int32": Cube(slices_of_int32),
     "slices by attributes": Cube(slices_by_attributes),
     "slices of long axes": Cube(slices_of_long_axes),
+    "elements": Cube(elements),
     "axes of slices": Cube(axes_of_slices),
     "pads": Cube(pads, 2),
     "pads by attributes": Cube(pads_by_attributes),
