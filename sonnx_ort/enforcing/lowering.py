@@ -15,6 +15,7 @@ from sonnx_ort.enforcing.broadcasting import (
 )
 from sonnx_ort.enforcing.compiled.backend import CompiledBackend
 from sonnx_ort.enforcing.finite import Places, check_finite_values, places_of
+from sonnx_ort.enforcing.loop_outputs import declare_outputs, hide_further_knowledge
 from sonnx_ort.enforcing.native.backend import NativeBackend
 from sonnx_ort.enforcing.nodes import (
     computed,
@@ -107,6 +108,7 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
     raise_opset(model, (examined.target.node for examined in examination.nodes), plan.opset)
     replaced = choices.demands.operators.intersection(kind.replaced())
     declared = declared_outputs(model.graph)
+    of_loops = declare_outputs(model.graph, examination.facts)
     drop_unproved_sizes(model, examination.facts, replaced, kind.added(examination.nodes))
     if plan.proofs is not None:
         declare_only(model, plan.proofs.shape_named)
@@ -127,6 +129,11 @@ def apply_plan(model: ir.Model, plan: Plan) -> None:
         else:
             backend.enforce(examined)
     check_finite_values(model, backend, plan.finite)
+    sparing = plan.proofs is not None
+    for passed in hide_further_knowledge(
+        model, of_loops, examination.facts, backend.nodes, sparing=sparing
+    ):
+        backend.record(passed)
     if plan.proofs is not None:
         # Results that were declared on the way.
         declare_only(model, plan.proofs.shape_named)

@@ -133,9 +133,8 @@ def drop_unproved_sizes(
     ONNX Runtime computes the Shape of a value from its declaration, so a false one would reach the
     operators that check shapes. It also merges nodes that compute the same, and uses either
     declaration. Types and symbols are kept. The declaration of an output is kept if nothing in the
-    graph reads it and no other node computes the same. An output that a Loop collects has the
-    declared shape if there is no iteration, so that is kept too; `Inference` models what ONNX
-    Runtime infers from it.
+    graph reads it and no other node computes the same. The declaration of an output
+    that a Loop collects is kept too (`loop_outputs`).
 
     `replaced` has the operators that custom operators replace, `added` those of added nodes that
     may compute the same as nodes of the model.
@@ -165,13 +164,15 @@ def declare_only(
     """Declare no other sizes than those that are known, in place.
 
     Inputs keep their declarations, because ONNX Runtime holds them; so do results of a Scan's body,
-    because it does not run without.
+    because it does not run without, and those of a Loop's, which decide results. A Loop does not
+    run without the shapes of its counters.
 
     Args:
         model: The model.
         shape_named: Gives the known shape of the value of a name; None if it is not known.
     """
-    kept = {*model.graph.inputs, *_checked_by_scan(model.graph)}
+    of_loops = chain(_counters(model.graph), collected_by_loops(model.graph))
+    kept = {*model.graph.inputs, *_checked_by_scan(model.graph), *of_loops}
     for value in defined_values(model.graph):
         if value in kept or value.shape is None or value.is_initializer():
             continue

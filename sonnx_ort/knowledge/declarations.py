@@ -5,8 +5,9 @@ without declarations that do not follow from its inputs, constants and operators
 """
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from types import MappingProxyType
 
 import onnx
 import onnx_ir as ir
@@ -86,7 +87,22 @@ SYMBOL = re.compile(r"[^\W\d]\w*")
 """Dimension names that are symbols; others, such as "?", mean unknown."""
 
 
-def without_declarations(model: ir.Model, kept: Container[ir.Value] = ()) -> onnx.ModelProto:
+Declarations = Mapping[ir.Value, ir.TypeAndShape]
+"""What is declared of values: their types and shapes."""
+
+NOTHING_DECLARED: Declarations = MappingProxyType({})
+
+
+def declared_of(values: Iterable[ir.Value]) -> Declarations:
+    """What the file declares of values; of constants it need not declare anything."""
+    return {
+        value: ir.TypeAndShape(value.type, value.shape)
+        for value in values
+        if value.name and value.type is not None and not value.is_initializer()
+    }
+
+
+def without_declarations(model: ir.Model, kept: Declarations = NOTHING_DECLARED) -> onnx.ModelProto:
     """Serialize a model without declared types and shapes that may be wrong.
 
     Removed are the types of intermediate values, of outputs and of the inputs of subgraphs: a file
@@ -97,7 +113,7 @@ def without_declarations(model: ir.Model, kept: Container[ir.Value] = ()) -> onn
 
     Args:
         model: The model; not modified.
-        kept: Inputs and outputs of subgraphs whose declarations are kept.
+        kept: What is declared of values in spite of that, other than of the inputs of the model.
 
     Returns:
         The model with the same nodes in the same order.
@@ -115,8 +131,11 @@ def without_declarations(model: ir.Model, kept: Container[ir.Value] = ()) -> onn
             _write_initializer(value, value.const_value, proto.graph)
     proto.graph.node.extend(map(ir.serde.serialize_node, graph))
     proto.graph.output.extend(onnx.ValueInfoProto(name=value.name) for value in graph.outputs)
+    _declare_results(graph, proto.graph, kept)
     for body, written_body in bodies_in_pairs(graph, proto.graph):
-        _remove_declarations(body, written_body, kept)
+        _remove_declarations(written_body)
+        _declare_inputs(body, written_body, kept)
+        _declare_results(body, written_body, kept)
     if model.opset_imports.get(STANDARD_DOMAIN, 0) >= _SPARSE_CONSTANTS:
         for node in all_nodes(proto):
             _drop_elements_of_large(node)
@@ -136,12 +155,11 @@ def bodies_in_pairs(
 
 
 def collected_by_loops(graph: ir.Graph) -> Iterator[ir.Value]:
-    """The scan outputs of Loop bodies for which the file declares a shape."""
+    """The scan outputs of Loop bodies."""
     for node in every_node(graph):
         iteration = loop_of(node)
         if iteration is not None:
-            collected = (value for _, value in iteration.collected)
-            yield from (value for value in collected if value.shape is not None)
+            yield from (value for _, value in iteration.collected if not value.is_initializer())
 
 
 def _declaration(
@@ -179,17 +197,35 @@ def _drop_elements_of_large(node: onnx.NodeProto) -> None:
             attribute.CopyFrom(onnx.helper.make_attribute("sparse_value", empty))
 
 
-def _remove_declarations(
-    body: ir.Graph, written: onnx.GraphProto, kept: Container[ir.Value]
-) -> None:
+def _remove_declarations(written: onnx.GraphProto) -> None:
     del written.value_info[:]
     inputs = {declared.name for declared in written.input}
     for tensor in [tensor for tensor in written.initializer if tensor.name in inputs]:
         written.initializer.remove(tensor)
-    values = chain(body.inputs, body.outputs)
-    for value, declared in zip(values, chain(written.input, written.output), strict=True):
-        if value not in kept:
-            declared.ClearField("type")
+    for declared in chain(written.input, written.output):
+        declared.ClearField("type")
+
+
+def _declare_inputs(body: ir.Graph, written: onnx.GraphProto, kept: Declarations) -> None:
+    for value, declared in zip(body.inputs, written.input, strict=True):
+        if value in kept:
+            declared.CopyFrom(_declaration(value, kept[value].type, kept[value].shape))
+
+
+def _declare_results(graph: ir.Graph, written: onnx.GraphProto, kept: Declarations) -> None:
+    """Declare outputs of nodes; where a node's output is the graph's, as the graph's output."""
+    if not kept:
+        return
+    for value, declared in zip(graph.outputs, written.output, strict=True):
+        if value in kept:
+            declared.CopyFrom(_declaration(value, kept[value].type, kept[value].shape))
+    returned = set(graph.outputs)
+    results = (value for node in graph for value in node.outputs if value not in returned)
+    written.value_info.extend(
+        _declaration(value, kept[value].type, kept[value].shape)
+        for value in results
+        if value in kept
+    )
 
 
 def _known(dimension: int | ir.SymbolicDim) -> int | str | None:

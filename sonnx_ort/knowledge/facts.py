@@ -9,7 +9,12 @@ import onnx_ir as ir
 
 from sonnx_ort.knowledge.bounds.propagation import integer_bounds
 from sonnx_ort.knowledge.constant_folding import ComputedConstants
-from sonnx_ort.knowledge.declarations import constant_tensor, is_sparse, type_name
+from sonnx_ort.knowledge.declarations import (
+    Declarations,
+    constant_tensor,
+    is_sparse,
+    type_name,
+)
 from sonnx_ort.knowledge.inference import Inference
 from sonnx_ort.knowledge.minus_zeros import Gaps
 from sonnx_ort.knowledge.provenance import Provenance, has_scalars, shared_symbols
@@ -98,6 +103,10 @@ class Facts:
     def may_be_misinferred(self, value: ir.Value) -> bool:
         """Whether ONNX Runtime may infer a rank or sizes that are not certain."""
         return self._inference.misinferred(value, self.shape(value))
+
+    def collected(self) -> Declarations:
+        """What ONNX Runtime knows of the scan outputs of Loop bodies; see `Inference.collected`."""
+        return self._inference.collected()
 
     def depends_on_scalar_inputs(self, value: ir.Value) -> bool:
         """Whether a value depends on an input that is declared as a scalar."""

@@ -6,7 +6,7 @@ certain (`sonnx_ort.knowledge.shapes`).
 """
 
 import logging
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import chain
 
 import onnx
@@ -17,19 +17,31 @@ from sonnx_ort.custom_ops.definition import KernelDefinition
 from sonnx_ort.errors import InvalidModel
 from sonnx_ort.knowledge.bounded_inference import infer
 from sonnx_ort.knowledge.declarations import (
+    NOTHING_DECLARED,
+    Declarations,
     bodies_in_pairs,
     collected_by_loops,
     constant_tensor,
+    declared_of,
     without_declarations,
 )
 from sonnx_ort.loading.pauses import silenced
 from sonnx_ort.loading.serialization import deserialize_type
-from sonnx_ort.loading.traversal import ValueNames, all_graphs, every_node
+from sonnx_ort.loading.traversal import (
+    ValueNames,
+    all_graphs,
+    all_nodes,
+    defined_values,
+    every_node,
+)
 from sonnx_ort.profile.broadcast import BROADCAST
 from sonnx_ort.profile.operand import Shape
-from sonnx_ort.profile.operator import DOMAIN
+from sonnx_ort.profile.operator import DOMAIN, STANDARD_DOMAIN
 
 _logger = logging.getLogger("sonnx_ort")
+
+_UNKNOWN = "sonnx_ort.unknown"
+"""A domain unknown to inference, so that the results of its operators are unknown."""
 
 
 class Inference:
@@ -41,10 +53,9 @@ class Inference:
         self._types = dict(_certain_types(model))
         inferred = ((value, told.type) for value, told in self._believed.items())
         self._types.update((value, told) for value, told in inferred if told is not None)
-        kept = frozenset(collected_by_loops(model.graph))
-        if kept:
-            # ONNX Runtime uses the declarations of these.
-            self._believed, self._complete = _inferred(model, kept)
+        self._collected = self._declared_for_loops(model)
+        if self._collected:
+            self._believed, self._complete = _inferred(model, self._collected)
 
     def type(self, value: ir.Value) -> ir.TypeProtocol | None:
         """The type of a value, without its shape; None if it is unknown."""
@@ -62,6 +73,31 @@ class Inference:
         """Whether a value is not known to be a sequence or an optional."""
         known = self._types.get(value, value.type)
         return not isinstance(known, ir.SequenceType | ir.OptionalType)
+
+    def collected(self) -> Declarations:
+        """The scan outputs of Loop bodies of which ONNX Runtime knows a shape, with that shape.
+
+        It gives the shape of the Loop's output if there is no iteration; open sizes are 0 then. It
+        follows from all that the file declares, also from what is wrong.
+        """
+        return self._collected
+
+    def _declared_for_loops(self, model: ir.Model) -> Declarations:
+        """What has to be declared of scan outputs of Loops for ONNX Runtime to know as much."""
+        collected = tuple(collected_by_loops(model.graph))
+        if not collected:
+            return {}
+        inferred = inferred_beside_declarations(model, collected, self.type)
+        declared: dict[ir.Value, ir.TypeAndShape] = {}
+        for value in collected:
+            kind, shape = self.type(value) or value.type, merged(value.shape, inferred.get(value))
+            if says_more(value.shape, shape):
+                # Declarations of other values are not written again; this has to follow without.
+                told = self._believed.get(value, ir.TypeAndShape(None, None))
+                shape = merged(value.shape, told.shape)
+            if kind is not None and shape is not None:
+                declared[value] = ir.TypeAndShape(kind, shape)
+        return declared
 
     def misinferred(self, value: ir.Value, certain: Shape | None) -> bool:
         """Whether ONNX Runtime may infer a rank or sizes that are not certain.
@@ -90,8 +126,118 @@ def _certain_types(model: ir.Model) -> Iterator[tuple[ir.Value, ir.TypeProtocol]
     yield from ((value, value.type) for value in model.graph.inputs if value.type is not None)
 
 
+def inferred_beside_declarations(
+    model: ir.Model,
+    values: Collection[ir.Value],
+    type_of: Callable[[ir.Value], ir.TypeProtocol | None],
+) -> Mapping[ir.Value, ir.Shape]:
+    """The shapes of values as ONNX Runtime infers them, beside what the file declares of them.
+
+    All other declarations count, as does what is declared of these values where others read them.
+
+    Args:
+        model: The canonical model.
+        values: The values.
+        type_of: Gives the type of a value if it is known.
+    """
+    with silenced("onnx_ir"):
+        try:
+            opaque = _reading_sequences(model.graph)
+            kept = {v: ir.TypeAndShape(type_of(v), None) for node in opaque for v in node.outputs}
+            kept.update(declared_of(defined_values(model.graph)))
+            proto = without_declarations(model, kept)
+            _replace_custom_nodes(model, proto)
+            apart = _set_apart(model, proto, values)
+            _hide(proto, frozenset(output.name for node in opaque for output in node.outputs))
+            inferred = infer(proto).proto
+        except InvalidModel:
+            raise
+        except Exception as error:  # noqa: BLE001 - nothing is known after any failure
+            _logger.debug("onnx.shape_inference failed: %s", error)
+            return {}
+    types = {v.name: v.type for graph in all_graphs(inferred) for v in graph.value_info}
+    known = {v: deserialize_type(types[name]).shape for v, name in apart.items() if name in types}
+    return {value: shape for value, shape in known.items() if shape is not None}
+
+
+def _reading_sequences(graph: ir.Graph) -> Sequence[ir.Node]:
+    """The nodes that take tensors from sequences that other nodes make.
+
+    ONNX Runtime knows no shapes of the elements of these; inference does.
+    """
+    return [
+        node
+        for node in every_node(graph)
+        if node.op_type in ("ConcatFromSequence", "SequenceAt") and node.domain == STANDARD_DOMAIN
+        if node.inputs and node.inputs[0] not in graph.inputs
+    ]
+
+
+def _hide(proto: onnx.ModelProto, outputs: frozenset[str | None]) -> None:
+    """Make the nodes with these outputs unknown to inference."""
+    hidden = [node for node in all_nodes(proto) if outputs.intersection(node.output)]
+    if hidden:
+        proto.opset_import.add(domain=_UNKNOWN, version=1)
+    for node in hidden:
+        node.domain = _UNKNOWN
+
+
+def _set_apart(
+    model: ir.Model, proto: onnx.ModelProto, values: Collection[ir.Value]
+) -> Mapping[ir.Value, str]:
+    """Compute values under other names first, so that nothing is declared of these.
+
+    Returns:
+        The other name of each value.
+    """
+    names, apart = ValueNames(model), dict[ir.Value, str]()
+    pairs = ((model.graph, proto.graph), *bodies_in_pairs(model.graph, proto.graph))
+    producers = ((value, value.producer()) for value in values)
+    graphs = {value: node.graph for value, node in producers if node is not None}
+    for graph, written in pairs:
+        own = {str(value.name): value for value in values if graphs.get(value) is graph}
+        nodes = []
+        for node in written.node if own else ():
+            nodes.append(node)
+            for index, name in enumerate(node.output):
+                if name in own:
+                    apart[own[name]] = node.output[index] = names.fresh(name)
+                    nodes.append(onnx.helper.make_node("Identity", [node.output[index]], [name]))
+        if nodes:
+            del written.node[:]
+            written.node.extend(nodes)
+    return apart
+
+
+def merged(declared: ir.Shape | None, inferred: ir.Shape | None) -> ir.Shape | None:
+    """What ONNX Runtime makes of both: where they contradict each other, it keeps what both say."""
+    if declared is None or inferred is None:
+        return inferred if declared is None else declared
+    if len(declared) != len(inferred):
+        return None
+    pairs = [
+        (own, size if isinstance(size, int) and size >= 0 else own)
+        for own, size in zip(declared, inferred, strict=True)
+    ]
+    if any(isinstance(own, int) and own != size for own, size in pairs):
+        return ir.Shape(
+            [None if isinstance(own, int) and own != size else own for own, size in pairs]
+        )
+    return ir.Shape([size for _, size in pairs])
+
+
+def says_more(one: ir.Shape | None, other: ir.Shape | None) -> bool:
+    """Whether a shape has a rank, or sizes, that another one does not have."""
+    if one is None:
+        return False
+    if other is None or len(one) != len(other):
+        return True
+    pairs = zip(one, other, strict=True)
+    return any(isinstance(size, int) and size != known for size, known in pairs)
+
+
 def _inferred(
-    model: ir.Model, kept: Container[ir.Value] = ()
+    model: ir.Model, kept: Declarations = NOTHING_DECLARED
 ) -> tuple[Mapping[ir.Value, ir.TypeAndShape], bool]:
     """The inferred types and shapes, and whether inference was complete; empty if it fails."""
     with silenced("onnx_ir"):

@@ -12,7 +12,7 @@ from onnx_ir.passes import PassError
 from onnx_ir.passes.common import InlinePass
 
 from sonnx_ort.errors import InvalidModel
-from sonnx_ort.loading.opset import adopt_opset_imports
+from sonnx_ort.loading.opset import adopt_opset_imports, defined_differently
 from sonnx_ort.loading.traversal import ValueNames, every_node
 from sonnx_ort.profile.catalog import OPERATORS
 from sonnx_ort.profile.finite import FINITE_VALUES
@@ -28,7 +28,8 @@ _NAME = "sonnx_ort.name"
 def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> None:
     """Inline, in place, every function that contains or calls one of the named operators.
 
-    Every function, if the rules on graphs are among them.
+    Every function, if the rules on graphs are among them; also if a Loop collects values, whose
+    shapes ONNX Runtime knows through functions, except those that import other versions.
 
     Each inlined node gets the path of its calls in its name and its `meta`. Other functions are
     unchanged.
@@ -37,7 +38,7 @@ def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> 
         InvalidModel: The functions are recursive, or import other versions of an operator than the
             model.
     """
-    enforceable = _enforceable_functions(model, operators)
+    enforceable = _enforceable_functions(model, operators) | _known_through(model)
     if not enforceable:
         return
     for identifier in enforceable:
@@ -72,6 +73,19 @@ def _enforceable_functions(
         if extended == reaching:
             return reaching
         reaching = extended
+
+
+def _known_through(model: ir.Model) -> set[ir.OperatorIdentifier]:
+    """The functions through which shapes of what Loops collect may be known."""
+    graphs = (model.graph, *(function.graph for function in model.functions.values()))
+    if not any(_collects(node) for graph in graphs for node in every_node(graph)):
+        return set()
+    return {i for i, each in model.functions.items() if not defined_differently(each, model)}
+
+
+def _collects(node: ir.Node) -> bool:
+    """Whether a node is a Loop with scan outputs, behind those for its states."""
+    return node.op_type == "Loop" and len(node.outputs) > max(len(node.inputs) - 2, 0)
 
 
 def _add_identity_for_passed_inputs(function: ir.Function) -> None:

@@ -32,6 +32,13 @@ def import_standard_operators(model: ir.Model) -> None:
     model.opset_imports.setdefault(STANDARD_DOMAIN, max(theirs, default=0) or _DEFAULT_VERSION)
 
 
+def defined_differently(function: ir.Function, model: ir.Model) -> list[str]:
+    """The operators of a function that the version that the model imports defines differently."""
+    ours = model.opset_imports[STANDARD_DOMAIN]
+    theirs = function.opset_imports.get(STANDARD_DOMAIN, ours)
+    return differing_operators(every_node(function.graph), theirs, ours)
+
+
 def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
     """Set a function's imports to the model's versions if both mean the same for its nodes.
 
@@ -40,7 +47,7 @@ def adopt_opset_imports(function: ir.Function, model: ir.Model) -> None:
     """
     ours = model.opset_imports[STANDARD_DOMAIN]
     theirs = function.opset_imports.get(STANDARD_DOMAIN, ours)
-    differing = differing_operators(every_node(function.graph), theirs, ours)
+    differing = defined_differently(function, model)
     if differing:
         raise InvalidModel(
             f"the model-local function '{function.name}' imports version {theirs} of the standard "

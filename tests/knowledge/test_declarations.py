@@ -8,6 +8,7 @@ import pytest
 
 from sonnx_ort.knowledge.declarations import (
     collected_by_loops,
+    declared_of,
     declared_shape,
     without_declarations,
 )
@@ -212,7 +213,7 @@ def test_declarations_are_kept_of_the_values_that_are_named() -> None:
         }""")
     )
     values = {value.name: value for value in defined_values(model.graph)}
-    written = without_declarations(model, [values["b"]])
+    written = without_declarations(model, declared_of([values["b"]]))
     assert [left_in(written, name) for name in "aby"] == ["None", "FLOAT[5]", "None"]
 
 
@@ -231,7 +232,7 @@ def test_the_model_is_not_changed() -> None:
     assert ir.to_proto(model) == ir.to_proto(read(made))
 
 
-def test_collected_are_the_outputs_of_loop_bodies_behind_the_states_with_a_declared_shape() -> None:
+def test_collected_are_the_outputs_of_loop_bodies_behind_the_states() -> None:
     model = read(
         parse("""(float[n] x, int64 trips, bool go) => (float[] y, float[] s, float[] t) {
             y, s, t = Loop (trips, go, x) <body = body (int64 i, bool going, float[3] state)
@@ -243,4 +244,4 @@ def test_collected_are_the_outputs_of_loop_bodies_behind_the_states_with_a_decla
                 }>
         }""")
     )
-    assert [value.name for value in collected_by_loops(model.graph)] == ["one"]
+    assert [value.name for value in collected_by_loops(model.graph)] == ["one", "other"]

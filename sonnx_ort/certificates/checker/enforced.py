@@ -88,9 +88,9 @@ class Enforced:
         self._added.update(dict.fromkeys(node.output, node))
 
     def _compare_graphs(self, one: GraphProto, other: GraphProto) -> None:
-        for kind in ("input", "output"):
-            names = [[value.name for value in getattr(graph, kind)] for graph in (one, other)]
-            require(names[0] == names[1], f"the {kind}s {names[0]} became {names[1]}")
+        inputs = [[value.name for value in graph.input] for graph in (one, other)]
+        require(inputs[0] == inputs[1], f"the inputs {inputs[0]} became {inputs[1]}")
+        self._compare_outputs(one, other)
         types = [[_typed(value) for value in (*g.input, *g.output)] for g in (one, other)]
         require(types[0] == types[1], "the types of inputs or outputs differ")
         stored = [
@@ -106,6 +106,15 @@ class Enforced:
             self._compare_nodes(node, twins.pop(outputs))
         left = [node for node in twins.values() if not set(node.output) <= self._added.keys()]
         require(not left, f"nodes with outputs {[list(node.output) for node in left]} were added")
+
+    def _compare_outputs(self, one: GraphProto, other: GraphProto) -> None:
+        """A body may return copies: its outputs are read by their places."""
+        names = [[value.name for value in graph.output] for graph in (one, other)]
+        text = f"the outputs {names[0]} became {names[1]}"
+        inside = one is not self._original.proto.graph and len(names[0]) == len(names[1])
+        require(names[0] == names[1] or inside, text)
+        for wanted, given in zip(*names, strict=True):
+            self._require_copy(given, wanted, text)
 
     def _compare_nodes(self, one: NodeProto, other: NodeProto) -> None:
         name = f"the {one.op_type} of {list(one.output)}"

@@ -15,7 +15,7 @@ import onnx.serialization
 import onnx_ir as ir
 
 from sonnx_ort.errors import SonnxError
-from sonnx_ort.loading.traversal import every_node, subgraphs_of
+from sonnx_ort.loading.traversal import defined_values, every_node, subgraphs_of
 from sonnx_ort.options import Backend, Enforcement, choose_demands
 from sonnx_ort.profile.operator import COMPILED_DOMAIN, STANDARD_DOMAIN
 
@@ -27,6 +27,9 @@ GROUP = "sonnx_ort.group"
 
 ORIGINAL = "sonnx_ort.original"
 """The key in a node's metadata for the original that its group replaced."""
+
+DECLARED = "sonnx_ort.declared"
+"""The key in a value's metadata for the shape that the original declared, and nothing believed."""
 
 _JSON = onnx.serialization.registry.get("json")
 
@@ -159,6 +162,18 @@ def forget(model: ir.Model) -> None:
         node.metadata_props.pop(ORIGINAL, None)
 
 
+def remember_declaration(value: ir.Value) -> None:
+    """Write the declared shape of a value into its metadata, before another one is declared."""
+    sizes = [size if isinstance(size, int) else size.value for size in value.shape or ()]
+    value.metadata_props[DECLARED] = json.dumps(sizes)
+
+
+def _restore_declarations(model: ir.Model) -> None:
+    for value in defined_values(model.graph):
+        if DECLARED in value.metadata_props:
+            value.shape = ir.Shape(json.loads(value.metadata_props.pop(DECLARED)))
+
+
 def groups(model: ir.Model) -> Iterator[tuple[ir.Node, ...]]:
     """The groups of a model, each in the order of the graph."""
     found: dict[tuple[ir.Graph | ir.Function | None, str], list[ir.Node]] = {}
@@ -187,6 +202,7 @@ def restore(model: ir.Model, enforcement: Enforcement) -> None:
             _restore_guarded(nodes, original, values)
         else:
             _restore_node(nodes, original.node, original, values)
+    _restore_declarations(model)
     model.opset_imports[STANDARD_DOMAIN] = enforcement.opset
     model.opset_imports.pop(COMPILED_DOMAIN, None)
     forget(model)

@@ -1,0 +1,133 @@
+"""Keeps what ONNX Runtime knows of the values that a Loop collects as it was.
+
+If a Loop makes no iteration, ONNX Runtime gives its output the shape that it has inferred of the
+body's output when the session started; an open size is 0. Enforcement hides shapes, and declares
+others. So such an output is declared with what was known of it before; and where more is known
+now, the value is returned through a Loop without iterations, whose output has no shape of its own.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from sonnx_ort.enforcing.hidden_shapes import LOOP_OF_BFLOAT16, hide_shape
+from sonnx_ort.enforcing.native.record import remember_declaration
+from sonnx_ort.enforcing.nodes import StandardNodes
+from sonnx_ort.enforcing.scan_outputs import Passed
+from sonnx_ort.knowledge.declarations import collected_by_loops
+from sonnx_ort.knowledge.facts import Facts
+from sonnx_ort.knowledge.inference import inferred_beside_declarations, merged, says_more
+from sonnx_ort.loading.traversal import every_graph
+from sonnx_ort.profile.operand import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOutput:
+    """An output of a Loop's body whose values the Loop collects.
+
+    Attributes:
+        body: The body.
+        index: The index of the output.
+        declared: What the file declares of its shape.
+        known: What ONNX Runtime knew of its shape before enforcement; None if not even the rank.
+    """
+
+    body: ir.Graph
+    index: int
+    declared: ir.Shape | None
+    known: ir.Shape | None
+
+    @property
+    def value(self) -> ir.Value:
+        """The output, which enforcement may replace."""
+        return self.body.outputs[self.index]
+
+
+def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
+    """Declare outputs as ONNX Runtime knows them, in place.
+
+    A run may contradict it. `Inference` models what is inferred from it, so no proof rests on it.
+    What ONNX Runtime does not believe is written into the metadata, to be restored.
+
+    Args:
+        graph: The graph of the model.
+        facts: What is known of its values.
+    """
+    known = facts.collected()
+    collected = set(collected_by_loops(graph))
+    declared: dict[ir.Value, ir.Shape | None] = {}
+    for value in collected:
+        told = known.get(value, ir.TypeAndShape(value.type, None))
+        if says_more(value.shape, told.shape):
+            remember_declaration(value)
+        shape = _unless_false(value.shape, told.shape, facts.shape(value))
+        declared[value], value.shape = value.shape, shape
+        value.type = value.type or told.type
+    return [
+        LoopOutput(body, index, declared[value], value.shape)
+        for body in every_graph(graph)
+        for index, value in enumerate(body.outputs)
+        if value in collected
+    ]
+
+
+def hide_further_knowledge(
+    model: ir.Model,
+    outputs: Sequence[LoopOutput],
+    facts: Facts,
+    start: Callable[[str], StandardNodes],
+    *,
+    sparing: bool = False,
+) -> Iterator[Passed]:
+    """Return those outputs through a Loop of which more is known than before.
+
+    `start` makes new nodes for a stem of names. If `sparing`, nothing is declared anew of what
+    follows without: a certificate has to establish it.
+
+    Yields:
+        The nodes inserted at the end of a body.
+    """
+    if not outputs:
+        return
+    for output in outputs:
+        output.value.shape = output.known
+    values = {output.value for output in outputs}
+    inferred = inferred_beside_declarations(model, values, facts.type)
+    for output in outputs:
+        value, nodes = output.value, start(str(output.value.name))
+        further = says_more(inferred.get(value), output.known)
+        if not further or not _can_be_hidden(value.type, nodes):
+            if sparing and not says_more(
+                output.known, merged(output.declared, inferred.get(value))
+            ):
+                value.shape = output.declared
+            continue
+        value.shape = None
+        given = hide_shape(nodes, value)
+        given.type, given.shape = value.type, output.known
+        output.body.extend(nodes.nodes)
+        output.body.outputs[output.index] = given
+        yield nodes, value, given
+
+
+def _unless_false(
+    declared: ir.Shape | None, known: ir.Shape | None, certain: Shape | None
+) -> ir.Shape | None:
+    """What is known, but only what the file declares where it cannot be so."""
+    if known is None or certain is None:
+        return known
+    if len(known) != len(certain):
+        return declared
+    own = declared if declared is not None and len(declared) == len(known) else [None] * len(known)
+    return ir.Shape(
+        [
+            stated if isinstance(true, int) and isinstance(size, int) and size != true else size
+            for stated, size, true in zip(own, known, certain, strict=True)
+        ]
+    )
+
+
+def _can_be_hidden(kind: ir.TypeProtocol | None, nodes: StandardNodes) -> bool:
+    data_type = None if kind is None else kind.dtype
+    return data_type is not ir.DataType.BFLOAT16 or nodes.opset >= LOOP_OF_BFLOAT16
