@@ -37,7 +37,8 @@ def make_graph_explicit(
     """Write inferred types, shapes and default attributes into a graph, in place.
 
     Only proved facts are written, and existing declarations are kept. A symbol is written only if
-    the model's inputs declare it.
+    the model's inputs declare it. If a Loop collects values, no shape is written of which ONNX
+    Runtime knows less: it decides the shape of the Loop's output if there is no iteration.
 
     Args:
         model: The model.
@@ -63,7 +64,7 @@ def _declare(
     if value.type is None and GR2.id in rules:
         value.type = facts.type(value)
     if value.shape is None and value.type is not None and IMPLICIT_SHAPE.id in rules:
-        shape = facts.shape(value)
+        shape = facts.shape_to_declare(value)
         if shape is not None:
             known = [d if isinstance(d, int) or d in symbols else None for d in shape]
             value.shape = ir.Shape(known)

@@ -63,6 +63,17 @@ class Facts:
         """The certain shape, with symbols for open sizes; None if the rank is unknown."""
         return self._shapes.get(value)
 
+    def shape_to_declare(self, value: ir.Value) -> Shape | None:
+        """The certain shape; no more than ONNX Runtime infers if it decides results of Loops."""
+        shape, inference = self.shape(value), self._inference
+        if shape is None or not inference.decides_results:
+            return shape
+        inferred = inference.shape(value)
+        if inferred is None or len(inferred) != len(shape):
+            return None
+        pairs = zip(shape, inferred, strict=True)
+        return tuple(own if isinstance(size, int) or own == size else None for own, size in pairs)
+
     def constant(self, value: ir.Value) -> npt.NDArray[Any] | None:
         """The elements of a constant; large ones only from initializers."""
         tensor = constant_tensor(value)

@@ -74,6 +74,15 @@ class Inference:
         known = self._types.get(value, value.type)
         return not isinstance(known, ir.SequenceType | ir.OptionalType)
 
+    @property
+    def decides_results(self) -> bool:
+        """Whether a Loop's result can depend on the shapes that are inferred."""
+        return self._loops_collect
+
+    def shape(self, value: ir.Value) -> ir.Shape | None:
+        """The inferred shape of a value, which may be wrong; None if the rank is unknown."""
+        return self._believed[value].shape if value in self._believed else None
+
     def collected(self) -> Declarations:
         """The scan outputs of Loop bodies of which ONNX Runtime knows a shape, with that shape.
 
@@ -85,6 +94,7 @@ class Inference:
     def _declared_for_loops(self, model: ir.Model) -> Declarations:
         """What has to be declared of scan outputs of Loops for ONNX Runtime to know as much."""
         collected = tuple(collected_by_loops(model.graph))
+        self._loops_collect = bool(collected)
         if not collected:
             return {}
         inferred = inferred_beside_declarations(model, collected, self.type)
@@ -93,8 +103,7 @@ class Inference:
             kind, shape = self.type(value) or value.type, merged(value.shape, inferred.get(value))
             if says_more(value.shape, shape):
                 # Declarations of other values are not written again; this has to follow without.
-                told = self._believed.get(value, ir.TypeAndShape(None, None))
-                shape = merged(value.shape, told.shape)
+                shape = merged(value.shape, self.shape(value))
             if kind is not None and shape is not None:
                 declared[value] = ir.TypeAndShape(kind, shape)
         return declared
@@ -107,7 +116,7 @@ class Inference:
         """
         if not self._believed:
             return True
-        believed = self._believed[value].shape if value in self._believed else None
+        believed = self.shape(value)
         if believed is None:
             return False
         if certain is None or len(certain) != len(believed):
