@@ -77,12 +77,15 @@ def declare_output(examined: ExaminedNode) -> None:
     are not proved, some sizes stay open: ONNX Runtime would compute a Shape from them, and remove
     the node if nothing else reads it.
     """
-    output = examined.target.output
+    output, path = examined.target.output, examined.target.path
     data_type = _result_type(examined)
     if output.dtype is None and data_type is not None:
         output.type = ir.TensorType(data_type)
     given_out = output.is_graph_output() and output.shape is not None
-    if examined.target.operator.elementwise and output.shape is None and output.type is not None:
+    # What is known of these decides results if there is no iteration.
+    of_loop = output.is_graph_output() and bool(path) and path[-1].startswith("Loop '")
+    open_shape = output.shape is None and output.type is not None and not of_loop
+    if examined.target.operator.elementwise and open_shape:
         shape = _common_shape(examined)
         if shape is not None:
             output.shape = ir.Shape([d if isinstance(d, int) else None for d in shape])

@@ -46,6 +46,7 @@ def test_the_graphs_are_worth_looking_at(counts):
     for what in ("proved kept", "runtime kept", "runtime broken"):
         assert counts[what] > GRAPHS, what
     assert counts["violated broken"] > GRAPHS // 10
+    assert counts["empty results of the original's shape"] > GRAPHS // 10
     for what in ("proved kept", "runtime kept", "violated broken"):
         assert counts[f"not enforced: {what}"] > GRAPHS // 4, what
 

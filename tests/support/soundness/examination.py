@@ -286,11 +286,41 @@ def _examine_run(  # noqa: PLR0917 - what is looked at, and where it is counted
             trial, judge, outcome, expected, uncertain=evaluation.uncertain, where=where
         )
         tally[f"{where}: {what}"] += 1
+    if not trial.lies and not evaluation.uncertain:
+        _compare_empty_results(trial, feeds, "all", outcomes, tally)
+        for level in _LOWER_LEVELS:
+            at_level = {b: _run(s, feeds) for (b, at), s in sessions.plain.items() if at == level}
+            _compare_empty_results(trial, feeds, level, at_level, tally)
     if len(outcomes) == len(BACKENDS):
         reference, *others = (outcomes[backend] for backend in BACKENDS)
         if not any(refused_for_its_shapes(o, lies=trial.lies) for o in (reference, *others)):
             for other in others:
                 assert_alike(reference, other, uncertain=evaluation.uncertain)
+
+
+def _compare_empty_results(
+    trial: Trial, feeds: Feeds, level: str, outcomes: Mapping[str, Outcome], tally: Tally
+) -> None:
+    """Assert that results without elements have the shapes that the original model gives.
+
+    The original runs only where enforced models do, because what they check may end the process.
+    """
+    given = {b: o for b, o in outcomes.items() if not isinstance(o, Exception)}
+    if not any(array is not None and array.size == 0 for o in given.values() for array in o):
+        return
+    try:
+        session = ort.InferenceSession(trial.model.SerializeToString(), on_one_thread(level))
+    except Exception:  # noqa: BLE001 - a Broadcast, or whatever ONNX Runtime refuses
+        return
+    original = _run(session, feeds)
+    if isinstance(original, Exception):
+        return
+    for backend, outcome in given.items():
+        for index, (array, wanted) in enumerate(zip(outcome, original, strict=True)):
+            if array is not None and wanted is not None and array.size == 0:
+                told = f"{backend}, {level}, output {index}: {array.shape}, not {wanted.shape}"
+                assert array.shape == wanted.shape, told
+                tally["empty results of the original's shape"] += 1
 
 
 def _judge_run(

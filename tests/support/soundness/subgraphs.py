@@ -47,7 +47,10 @@ def loop(scope: Scope, name: str) -> None:
         body.nodes,
         scope.draft.fresh("body"),
         [_scalar(number, "int64"), _scalar(going, "bool"), _declared(state, body)],
-        [_declared(output, body) for output in (still, after, *collected)],
+        [
+            *(_declared(output, body) for output in (still, after)),
+            *(_declared(output, body, ranked=scope.chance(0.5)) for output in collected),
+        ],
     )
     trips = scope.constant(np.array(scope.rng.choice([0, 1, 1, 2, 2, 3])))
     if scope.chance(0.3):
@@ -141,9 +144,14 @@ def _given_back(body: Scope, name: str) -> str:
     return copy
 
 
-def _declared(name: str, body: Scope) -> onnx.ValueInfoProto:
+def _declared(name: str, body: Scope, *, ranked: bool = False) -> onnx.ValueInfoProto:
+    """Declare a value without its shape, or with open sizes as exporters do."""
     dtype = body.made[name] if name in body.made else body.values[name].dtype
-    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), None)
+    array = body.values.get(name)
+    shape = (
+        [f"{name}_{axis}" for axis in range(array.ndim)] if ranked and array is not None else None
+    )
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), shape)
 
 
 def _scalar(name: str, dtype: str) -> onnx.ValueInfoProto:
