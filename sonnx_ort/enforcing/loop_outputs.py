@@ -55,7 +55,7 @@ def declare_outputs(graph: ir.Graph, facts: Facts) -> Sequence[LoopOutput]:
         facts: What is known of its values.
     """
     known = facts.collected()
-    collected = set(collected_by_loops(graph))
+    collected = dict.fromkeys(collected_by_loops(graph))
     declared: dict[ir.Value, ir.Shape | None] = {}
     for value in collected:
         told = known.get(value, ir.TypeAndShape(value.type, None))
@@ -92,7 +92,7 @@ def hide_further_knowledge(
         return
     for output in outputs:
         output.value.shape = output.known
-    values = {output.value for output in outputs}
+    values = [output.value for output in outputs]
     inferred = inferred_beside_declarations(model, values, facts.type)
     for output in outputs:
         value, nodes = output.value, start(str(output.value.name))
