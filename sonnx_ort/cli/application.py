@@ -4,6 +4,9 @@ Importing the analysis takes most of a second, which `--help` and `--version` do
 help lists short texts that stand here, and a test compares them with those of the subcommands.
 """
 
+import os
+import sys
+import traceback
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +29,9 @@ COMMANDS: Mapping[str, str] = {
     "self-check": "Check whether this installation works as the tests showed elsewhere.",
 }
 """The subcommands in the order in which the help lists them, and their short help."""
+
+TRACEBACK = "SONNX_ORT_TRACEBACK"
+"""The variable of the environment that shows where an unforeseen error was raised."""
 
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -96,5 +102,16 @@ def options(
 
 
 def main() -> None:
-    """Run the command."""
-    app()
+    """Run the command; what it does not foresee is no verdict on a model, so the status is 2."""
+    try:
+        app()
+    except Exception as error:  # noqa: BLE001 - no error of ours is a violation
+        if os.environ.get(TRACEBACK):
+            traceback.print_exc()
+        fault = " ".join(f"{type(error).__name__}: {error}".split())
+        typer.echo(
+            f"sonnx-ort: internal error, {fault}; this is a fault of sonnx_ort: please report it, "
+            f"with what {TRACEBACK}=1 in the environment shows",
+            err=True,
+        )
+        sys.exit(2)

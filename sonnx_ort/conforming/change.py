@@ -6,6 +6,7 @@ the reason why it cannot mend what is violated. It makes no edit before it is su
 """
 
 import enum
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -29,6 +30,22 @@ _OLDEST_IR_WITH_INITIALIZERS = 4
 
 AXES_AS_INPUT = 13
 """The first version in which the axes of Squeeze and Unsqueeze are an input."""
+
+
+MOST_ELEMENTS = 1 << 24
+"""No tensor of more elements is made."""
+
+
+def filled(sizes: Sequence[int], number: float, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """An array of one number.
+
+    Raises:
+        NoChangeError: It would have too many elements.
+    """
+    count = math.prod(sizes)
+    if count > MOST_ELEMENTS:
+        raise NoChangeError(f"the tensor to give would have {count:,} elements")
+    return np.full(sizes, number, dtype)
 
 
 def set_input(node: ir.Node, position: int, value: ir.Value | None) -> None:

@@ -4,6 +4,7 @@ The operators here compute no element, so that what they give from stored tensor
 every machine, to the bit.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
+from sonnx_ort.conforming.change import MOST_ELEMENTS
 from sonnx_ort.knowledge.declarations import constant_tensor
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.profile.operand import has_known_sizes
@@ -58,17 +60,18 @@ def _elements(value: ir.Value, facts: Facts, version: int) -> Array | None:
     node, shape = value.producer(), facts.shape(value)
     if node is None or not has_known_sizes(shape) or node.domain != STANDARD_DOMAIN:
         return None
+    sizes = [size for size in shape or () if isinstance(size, int)]
+    if math.prod(sizes) > MOST_ELEMENTS:
+        return None
     if node.op_type == "ConstantOfShape":
         filling = node.attributes.get("value")
         element = np.zeros(1, np.float32) if filling is None else filling.as_tensor().numpy()
-        return np.full(shape, element.reshape(()), element.dtype)  # type: ignore[arg-type]
+        return np.full(sizes, element.reshape(()), element.dtype)
     if node.op_type not in _MOVING or len(node.outputs) != 1:
         return None
     operands = [None if v is None else _elements(v, facts, version) for v in node.inputs]
     known = [operand for operand in operands if operand is not None]
-    if len(known) < len(operands):
-        return None
-    moved = _run(node, known, version)
+    moved = None if len(known) < len(operands) else _run(node, known, version)
     return moved if moved is not None and moved.shape == shape else None
 
 

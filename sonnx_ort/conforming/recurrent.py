@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site
+from sonnx_ort.conforming.change import Change, NoChangeError, Safety, Site, filled
 from sonnx_ort.conforming.moving import stored_elements
 from sonnx_ort.profile.operand import Dimension
 
@@ -43,7 +43,7 @@ def give_sequence_lens(site: Site) -> bool:
         NoChangeError: The length, or the number of sequences, is known only in a run.
     """
     length, batch = _sizes(site, "sequence_lens")
-    return _give(site, _SEQUENCE_LENS, np.full(batch, length, np.int32))
+    return _give(site, _SEQUENCE_LENS, filled([batch], length, np.int32))
 
 
 def give_state(site: Site, position: int) -> bool:
@@ -54,19 +54,19 @@ def give_state(site: Site, position: int) -> bool:
     """
     _, batch = _sizes(site, _NAMES[position], only_batch=True)
     sizes = (_directions(site), batch, _hidden(site))
-    return _give(site, position, np.zeros(sizes, _dtype(site)))
+    return _give(site, position, filled(sizes, 0.0, _dtype(site)))
 
 
 def give_bias(site: Site) -> bool:
     """Give a bias of zeros, of the sign that changes no number."""
     sizes = (_directions(site), 8 * _hidden(site))
-    return _give(site, _B, np.full(sizes, -0.0, _dtype(site)))
+    return _give(site, _B, filled(sizes, -0.0, _dtype(site)))
 
 
 def give_peepholes(site: Site) -> bool:
     """Give peepholes of zeros, which read whatever state the cell has."""
     sizes = (_directions(site), 3 * _hidden(site))
-    return _give(site, _P, np.zeros(sizes, _dtype(site)))
+    return _give(site, _P, filled(sizes, 0.0, _dtype(site)))
 
 
 def give_peepholes_of_finite_cells(site: Site) -> bool:
@@ -165,7 +165,7 @@ def _hidden(site: Site) -> int:
     hidden = site.integer("hidden_size")
     if hidden > 0:
         return hidden
-    size = site.shape(site.operand(_R))[-1]
+    *_, size = (None, *site.shape(site.operand(_R)))
     if not isinstance(size, int):
         raise NoChangeError("the number of hidden units is known only in a run")
     return size

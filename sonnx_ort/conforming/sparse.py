@@ -12,11 +12,9 @@ import onnx_ir as ir
 from onnx import numpy_helper
 from onnx.external_data_helper import uses_external_data
 
+from sonnx_ort.conforming.change import MOST_ELEMENTS
 from sonnx_ort.errors import SonnxError
 from sonnx_ort.loading.canonical import SPARSE
-
-_MOST_ELEMENTS = 1 << 24
-"""A tensor with more elements stays sparse: a file is to hold no more zeros than that."""
 
 
 def store_densely(model: ir.Model) -> bool:
@@ -38,8 +36,8 @@ def store_densely(model: ir.Model) -> bool:
 
 def _dense(name: str, sparse: onnx.SparseTensorProto) -> ir.TensorProtocol:
     count = math.prod(sparse.dims)
-    if count > _MOST_ELEMENTS or any(map(uses_external_data, (sparse.values, sparse.indices))):
-        why = f"it has {count:,} elements" if count > _MOST_ELEMENTS else "it is in another file"
+    if count > MOST_ELEMENTS or any(map(uses_external_data, (sparse.values, sparse.indices))):
+        why = f"it has {count:,} elements" if count > MOST_ELEMENTS else "it is in another file"
         raise SonnxError(
             f"the sparse tensor '{name}' cannot be stored densely: {why}; store it densely"
         )

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import onnx_ir as ir
 
-from sonnx_ort.conforming.change import Change, NoChangeError, Site
+from sonnx_ort.conforming.change import Change, NoChangeError, Site, filled
 
 
 def remove_axis(site: Site, positions: Sequence[int]) -> bool:
@@ -73,7 +73,7 @@ def give_zero_point(site: Site) -> bool:
     if site.integer("output_dtype") not in _OF_UINT8:
         raise NoChangeError("its results are not uint8, which the profile requires")
     shape = site.sizes(site.operand(_SCALE))
-    site.set_input(_ZERO_POINT, site.constant(np.zeros(shape, np.uint8), "zero_point"))
+    site.set_input(_ZERO_POINT, site.constant(filled(shape, 0, np.uint8), "zero_point"))
     return True
 
 

@@ -8,30 +8,24 @@ step infers the whole model again, so a Slice behind operators that give no nega
 hidden.
 
 Inference also propagates the elements of vectors one by one, although only short vectors can be
-shapes; this is limited.
+shapes. It narrows the step of a Slice to 32 bits, and then takes memory without limit, or ends the
+process. So elements are propagated only if all vectors are short and every such step is near.
 """
 
 import enum
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
-import onnx.defs
 
 from sonnx_ort.certificates.checker.arithmetic import is_within, reach
 from sonnx_ort.errors import InvalidModel
+from sonnx_ort.knowledge.propagated_elements import propagation_is_bounded
 from sonnx_ort.loading.traversal import all_graphs, all_nodes, bodies_of
 from sonnx_ort.profile.operator import STANDARD_DOMAIN
 
-_PROPAGATING_FUNCTIONS = ("data_propagation_function", "function", "context_dependent_function")
-"""Functions of an operator's schema by which inference propagates elements."""
-
 _HIDDEN = "sonnx_ort.hidden"
 """A domain unknown to inference, so that the results of its operators are unknown."""
-
-_MANY = 1 << 22
-"""Maximum number of vector elements to propagate; each takes 70 bytes."""
 
 _SIZES_STAY_POSITIVE = frozenset(
     [
@@ -114,27 +108,9 @@ def _unhidden(inferred: InferredModel) -> InferredModel:
 
 def _inferred(proto: onnx.ModelProto) -> InferredModel:
     without_elements = onnx.shape_inference.infer_shapes(proto)
-    if _propagated_elements(without_elements) > _MANY:
-        return InferredModel(without_elements, complete=False)
-    return InferredModel(onnx.shape_inference.infer_shapes(proto, data_prop=True), complete=True)
-
-
-def _propagated_elements(inferred: onnx.ModelProto) -> int:
-    """The number of vector elements that inference would propagate."""
-    lengths = {
-        name: sizes[0]
-        for name, each in _shapes(inferred).items()
-        for sizes in each
-        if len(sizes) == 1 and sizes[0] > 1
-    }
-    versions = {entry.domain: entry.version for entry in inferred.opset_import}
-    return sum(
-        lengths.get(name, 0)
-        for node in all_nodes(inferred)
-        if node.domain == STANDARD_DOMAIN
-        and _propagates_elements(node.op_type, versions[STANDARD_DOMAIN])
-        for name in node.input
-    )
+    if propagation_is_bounded(without_elements, _shapes(without_elements)):
+        return InferredModel(onnx.shape_inference.infer_shapes(proto, data_prop=True), True)
+    return InferredModel(without_elements, complete=False)
 
 
 def _shapes(inferred: onnx.ModelProto) -> Shapes:
@@ -277,13 +253,3 @@ def _window_fits(node: onnx.NodeProto, shapes: Shapes) -> bool:
 
 def _maximum(names: Iterable[str], doubts: Mapping[str, _Doubt]) -> _Doubt:
     return max((doubts.get(name, _Doubt.NONE) for name in names), default=_Doubt.NONE)
-
-
-@functools.cache
-def _propagates_elements(name: str, version: int) -> bool:
-    """Whether inference propagates the elements of a standard operator's inputs."""
-    try:
-        schema = onnx.defs.get_schema(name, version)
-    except onnx.defs.SchemaError:
-        return False
-    return any(getattr(schema, f"has_{kind}") for kind in _PROPAGATING_FUNCTIONS)

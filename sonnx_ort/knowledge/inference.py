@@ -118,7 +118,7 @@ class Inference:
             return True
         believed = self.shape(value)
         if believed is None:
-            return False
+            return not self._complete
         if certain is None or len(certain) != len(believed):
             return True
         if all(isinstance(size, int) for size in believed):

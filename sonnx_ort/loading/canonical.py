@@ -22,6 +22,9 @@ from sonnx_ort.profile.catalog import DEFAULT_OPERATORS
 
 _BITS_OF_BYTE = 8
 _PACKED_BITS = (2, 4)
+_MOST_AXES = 64
+"""The largest number of axes of an array of numpy."""
+
 _COMPLEX = (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128)
 _KNOWN_TYPES = frozenset(map(int, ir.DataType)) - {onnx.TensorProto.UNDEFINED}
 
@@ -40,13 +43,22 @@ def check_elements(proto: onnx.ModelProto) -> None:
                 f"tensor '{tensor.name}' has the element type {tensor.data_type}, which this "
                 "installation does not know; upgrade onnx and onnx-ir, or export the model again"
             )
+        _check_shape(tensor)
         if not uses_external_data(tensor):
             _check(tensor)
 
 
-def _check(tensor: onnx.TensorProto) -> None:
+def _check_shape(tensor: onnx.TensorProto) -> None:
     if any(size < 0 for size in tensor.dims):
         raise InvalidModel(f"tensor '{tensor.name}' has a negative size: {list(tensor.dims)}")
+    if len(tensor.dims) > _MOST_AXES:
+        raise InvalidModel(
+            f"tensor '{tensor.name}' has {len(tensor.dims)} axes, and arrays have at most "
+            f"{_MOST_AXES}; take axes of size 1 away"
+        )
+
+
+def _check(tensor: onnx.TensorProto) -> None:
     count = math.prod(tensor.dims)
     if tensor.HasField("raw_data"):
         needed, stored, unit = _bytes(count, tensor.data_type), len(tensor.raw_data), "bytes"

@@ -4,7 +4,8 @@ ONNX Runtime names the nodes of a function after the function, so an error could
 call that failed. In the graph, each copy of a node has the path of its calls.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import onnx_ir as ir
@@ -24,6 +25,12 @@ PATH = "path"
 _CALL = "sonnx_ort.call."
 _NAME = "sonnx_ort.name"
 
+Calls = Mapping[ir.OperatorIdentifier, Sequence[ir.OperatorIdentifier]]
+"""The operators of each function's nodes, each function behind those that it calls."""
+
+_MOST_COPIES = 1 << 12
+"""Maximum number of inlined nodes or values of one name."""
+
 
 def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> None:
     """Inline, in place, every function that contains or calls one of the named operators.
@@ -35,16 +42,18 @@ def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> 
     unchanged.
 
     Raises:
-        InvalidModel: The functions are recursive, or import other versions of an operator than the
-            model.
+        InvalidModel: The functions are recursive or called too often, or import other versions
+            of an operator than the model.
     """
-    enforceable = _enforceable_functions(model, operators) | _known_through(model)
+    calls = _calls(model)
+    enforceable = _enforceable_functions(model, calls, operators) | _known_through(model)
     if not enforceable:
         return
+    _require_few_copies(model, calls, enforceable)
     for identifier in enforceable:
         adopt_opset_imports(model.functions[identifier], model)
         _add_identity_for_passed_inputs(model.functions[identifier])
-    _record_calls(model, enforceable)
+    _record_calls(model, calls, enforceable)
     try:
         InlinePass(lambda function: function.identifier() in enforceable)(model)
     except (ValueError, PassError, ir.passes.InvariantError) as error:
@@ -57,22 +66,71 @@ def inline_enforceable_functions(model: ir.Model, operators: Container[str]) -> 
 
 
 def _enforceable_functions(
-    model: ir.Model, operators: Container[str]
+    model: ir.Model, calls: Calls, operators: Container[str]
 ) -> set[ir.OperatorIdentifier]:
     """The identifiers of the functions that contain one of the operators or call one that does."""
     if GRAPH in operators or FINITE_VALUES in operators:
         return set(model.functions)
-    calls = {
-        identifier: {node.op_identifier() for node in every_node(function.graph)}
-        for identifier, function in model.functions.items()
-    }
     profiled = {(o.domain, o.name, "") for o in OPERATORS.values() if o.name in operators}
     reaching: set[ir.OperatorIdentifier] = set()
-    while True:
-        extended = {i for i, called in calls.items() if called & (profiled | reaching)}
-        if extended == reaching:
-            return reaching
-        reaching = extended
+    for identifier, nodes in calls.items():
+        if any(node in profiled or node in reaching for node in nodes):
+            reaching.add(identifier)
+    return reaching
+
+
+def _calls(model: ir.Model) -> Calls:
+    nodes = {i: _operators_in(function.graph) for i, function in model.functions.items()}
+    ordered: dict[ir.OperatorIdentifier, Sequence[ir.OperatorIdentifier]] = {}
+    begun: set[ir.OperatorIdentifier] = set()
+    for first, operators in nodes.items():
+        stack = [] if first in begun else [(first, iter(operators))]
+        begun.add(first)
+        while stack:
+            current, remaining = stack[-1]
+            called = next((i for i in remaining if i in nodes and i not in ordered), None)
+            if called is None:
+                ordered[current] = nodes[current]
+                stack.pop()
+            elif called in begun:
+                raise InvalidModel(
+                    f"the model-local function '{called[1]}' calls itself, directly or through "
+                    "other functions; ONNX allows no recursion"
+                )
+            else:
+                begun.add(called)
+                stack.append((called, iter(nodes[called])))
+    return ordered
+
+
+def _operators_in(graph: ir.Graph) -> list[ir.OperatorIdentifier]:
+    return [node.op_identifier() for node in every_node(graph)]
+
+
+def _require_few_copies(
+    model: ir.Model, calls: Calls, enforceable: Container[ir.OperatorIdentifier]
+) -> None:
+    """Check that inlining gives few nodes; it takes a square of the names that are alike."""
+    copies = Counter(_operators_in(model.graph))
+    names: Counter[str] = Counter()
+    for identifier in reversed(calls):
+        number = copies[identifier]
+        if not number or identifier not in enforceable:
+            continue
+        for node in every_node(model.functions[identifier].graph):
+            copies[node.op_identifier()] += number
+            names.update(dict.fromkeys((node.name or "", *_output_names(node)), number))
+    most = max(names.values(), default=0)
+    if most > _MOST_COPIES:
+        raise InvalidModel(
+            f"the model-local functions give {most:,} nodes or values of one name when each call "
+            f"is replaced by its function, and at most {_MOST_COPIES:,} are examined: make fewer "
+            "calls, or give them different names"
+        )
+
+
+def _output_names(node: ir.Node) -> Iterator[str]:
+    return (value.name or "" for value in node.outputs)
 
 
 def _known_through(model: ir.Model) -> set[ir.OperatorIdentifier]:
@@ -97,13 +155,15 @@ def _add_identity_for_passed_inputs(function: ir.Function) -> None:
             function.outputs[index] = identity.outputs[0]
 
 
-def _record_calls(model: ir.Model, enforceable: set[ir.OperatorIdentifier]) -> None:
+def _record_calls(
+    model: ir.Model, calls: Calls, enforceable: Container[ir.OperatorIdentifier]
+) -> None:
     """Store the label of each call in the metadata, which inlined nodes inherit.
 
     The keys of outer calls sort before those of inner ones.
     """
     serial = 0
-    for depth, body in _graphs_by_depth(model):
+    for depth, body in _graphs_by_depth(model, calls):
         for node in every_node(body):
             if body is not model.graph:
                 node.metadata_props[_NAME] = node.name or ""
@@ -113,24 +173,14 @@ def _record_calls(model: ir.Model, enforceable: set[ir.OperatorIdentifier]) -> N
                 serial += 1
 
 
-def _graphs_by_depth(model: ir.Model) -> Iterator[tuple[int, ir.Graph]]:
-    """The main graph, then the functions, each deeper than all its callers."""
-    depths: dict[ir.OperatorIdentifier, int] = {}
-
-    def visit(body: ir.Graph, depth: int) -> None:
-        for node in every_node(body):
-            identifier = node.op_identifier()
-            if identifier not in model.functions or depths.get(identifier, 0) >= depth:
-                continue
-            if depth > len(model.functions):
-                raise InvalidModel(
-                    f"the model-local function '{node.op_type}' calls itself, directly or through "
-                    "other functions; ONNX allows no recursion"
-                )
-            depths[identifier] = depth
-            visit(model.functions[identifier].graph, depth + 1)
-
-    visit(model.graph, 1)
+def _graphs_by_depth(model: ir.Model, calls: Calls) -> Iterator[tuple[int, ir.Graph]]:
+    """The main graph, then the functions that it calls, each deeper than all its callers."""
+    depths = {node: 1 for node in _operators_in(model.graph) if node in calls}
+    for identifier in reversed(calls):
+        if identifier in depths:
+            below = depths[identifier] + 1
+            called = (node for node in calls[identifier] if node in calls)
+            depths.update((node, max(below, depths.get(node, 0))) for node in called)
     yield 0, model.graph
     for identifier, depth in sorted(depths.items(), key=lambda item: item[1]):
         yield depth, model.functions[identifier].graph

@@ -108,6 +108,8 @@ class ValueNames:
         """Collect the names, including those in subgraphs."""
         self._uses = Counter(value.name for value in defined_values(model.graph))
         self._nodes = {node.name for node in every_node(model.graph)}
+        self._numbers: Counter[str] = Counter()
+        self._node_numbers: Counter[str] = Counter()
 
     def repeated(self, name: str | None) -> bool:
         """Whether more than one value has this name."""
@@ -115,10 +117,10 @@ class ValueNames:
 
     def fresh(self, name: str) -> str:
         """Reserve a value name and return it, with a number appended if it is taken."""
-        candidate, number = name, 1
+        candidate = name
         while candidate in self._uses:
-            number += 1
-            candidate = f"{name}_{number}"
+            self._numbers[name] += 1
+            candidate = f"{name}_{self._numbers[name] + 1}"
         self._uses[candidate] += 1
         return candidate
 
@@ -127,10 +129,10 @@ class ValueNames:
 
         ONNX Runtime rejects a graph in which two nodes have the same name.
         """
-        candidate, number = name, 1
+        candidate = name
         while candidate in self._nodes:
-            number += 1
-            candidate = f"{name} ({number})"
+            self._node_numbers[name] += 1
+            candidate = f"{name} ({self._node_numbers[name] + 1})"
         self._nodes.add(candidate)
         return candidate
 

@@ -1,5 +1,6 @@
 """Validates a model with the ONNX checker, and checks what the checker does not."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from math import isnan
@@ -80,6 +81,9 @@ def _refuse_fatal_attributes(proto: onnx.ModelProto) -> None:
             case "Split" if (parts := given.get("num_outputs")) is not None:
                 wanted = f"it must not be less than the number of outputs, {len(node.output)}"
                 _require(node, parts, parts.i >= len(node.output), wanted, _INFERENCE)
+            case "Einsum" if (equation := given.get("equation")) is not None:
+                letters = _EQUATION.fullmatch(equation.s) is not None
+                _require(node, equation, letters, _EQUATION_WANTED, _INFERENCE)
             case "RandomUniform" | "RandomUniformLike":
                 low, high = given.get("low", _LOW), given.get("high", _HIGH)
                 _require(node, low, not isnan(low.f), "it must be a number", _RUN)
@@ -88,6 +92,12 @@ def _refuse_fatal_attributes(proto: onnx.ModelProto) -> None:
                 scale = given.get("scale", _SCALE)
                 _require(node, scale, scale.f > 0, "it must be greater than 0", _RUN)
 
+
+_TERM = rb"[A-Za-z ]*(?:\.\.\.[A-Za-z ]*)?"
+_EQUATION = re.compile(rb"%b(?:,%b)*(?:->%b)?" % (_TERM, _TERM, _TERM))
+"""Any other character of an Einsum's equation is read again and again."""
+
+_EQUATION_WANTED = "it must have terms of letters and at most one '...' each, as in 'ij,jk->ik'"
 
 _INFERENCE = "shape inference"
 _RUN = "a run"
@@ -106,9 +116,11 @@ def _require(
             "is called, and with some values ONNX Runtime ends the process; inline the function"
         )
     if not fits:
+        value = onnx.helper.get_attribute_value(attribute)
+        shown = repr(value.decode(errors="replace")) if isinstance(value, bytes) else value
         raise InvalidModel(
-            f"{node.op_type} '{node.name}': its {attribute.name} is "
-            f"{onnx.helper.get_attribute_value(attribute)}; {wanted}, or {fatal} ends the process"
+            f"{node.op_type} '{node.name}': its {attribute.name} is {shown}; {wanted}, or {fatal} "
+            "ends the process"
         )
 
 

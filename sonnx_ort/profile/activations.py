@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 
 from sonnx_ort.profile.common_rules import CommonRules, own, working_group
@@ -276,7 +277,7 @@ _SOFTMAX_FURTHER = (
         WithinInterval(
             ("X",),
             0,
-            lambda dtype: (-np.inf, float(np.finfo(dtype.name).max)),
+            lambda dtype: (-np.inf, float(ml_dtypes.finfo(dtype).max)),
             "infinity",
             Illustration(
                 "X [1.0, -inf], float",

@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import sonnx_ort
-from sonnx_ort.knowledge import bounded_inference
+from sonnx_ort.knowledge import bounded_inference, propagated_elements
 from sonnx_ort.knowledge.bounded_inference import infer
 from sonnx_ort.loading.traversal import all_graphs, all_nodes
 from support.child import run_python
@@ -467,7 +467,7 @@ class TestElementsOfVectors:
         self, monkeypatch: pytest.MonkeyPatch, graph: str, opset: int, elements: int
     ) -> None:
         made = parse(graph, opset=opset, domains={"com.example": 1})
-        monkeypatch.setattr(bounded_inference, "_MANY", elements)
+        monkeypatch.setattr(propagated_elements, "_MANY", elements)
         assert infer(made).complete is True
-        monkeypatch.setattr(bounded_inference, "_MANY", elements - 1)
+        monkeypatch.setattr(propagated_elements, "_MANY", elements - 1)
         assert infer(made).complete is False

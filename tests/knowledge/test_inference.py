@@ -9,7 +9,7 @@ import onnx_ir as ir
 import pytest
 
 import sonnx_ort
-from sonnx_ort.knowledge import bounded_inference
+from sonnx_ort.knowledge import propagated_elements
 from sonnx_ort.knowledge.facts import Facts
 from sonnx_ort.knowledge.inference import Inference
 from sonnx_ort.loading.canonical import load_canonical as load
@@ -220,11 +220,11 @@ class TestMistaken:
     def test_of_sizes_that_rest_on_vectors_too_long_to_follow(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(bounded_inference, "_MANY", 5)
+        monkeypatch.setattr(propagated_elements, "_MANY", 5)
         made = parse(LOOP.format(declared="float[3]", one="Reshape(x, s)"))
         inference, values = inferred(made)
         assert inference.misinferred(values["y"], ("m", 3))
-        monkeypatch.setattr(bounded_inference, "_MANY", 6)
+        monkeypatch.setattr(propagated_elements, "_MANY", 6)
         inference, values = inferred(made)
         assert not inference.misinferred(values["y"], ("m", 3))
 
