@@ -124,6 +124,8 @@ def keep_within_axes(site: Site) -> bool:
     """
     axes, steps = _indices(site)
     starts, ends = site.elements(_STARTS), site.elements(_ENDS)
+    if not starts.shape == ends.shape == steps.shape == axes.shape:
+        raise NoChangeError("its starts, ends, axes and steps are not vectors of one length")
     shape = site.shape(site.operand(_X))
     new_starts, new_ends = starts.tolist(), ends.tolist()
     for place, axis in enumerate(axes.tolist()):

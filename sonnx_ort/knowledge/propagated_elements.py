@@ -75,17 +75,16 @@ def _propagated_elements(
 
 
 def _has_near_steps(proto: onnx.ModelProto) -> bool:
-    """Whether each step of a Slice is a constant that inference reads as it is."""
+    """Whether each step of a Slice is unknown, or a constant that inference reads as it is."""
     steps = {
         node.input[_STEPS]
         for node in all_nodes(proto)
         if (node.domain, node.op_type) == (STANDARD_DOMAIN, "Slice") and len(node.input) > _STEPS
     }
-    near: dict[str, bool] = dict.fromkeys(filter(None, steps), False)
-    for name, tensor in _constants(proto):
-        if name in near:
-            near[name] = _is_near(tensor)
-    return all(near.values())
+    unknown = {value.name for graph in all_graphs(proto) for value in graph.input}
+    constants = [(name, tensor) for name, tensor in _constants(proto) if name in steps]
+    known = unknown | {name for name, _ in constants}
+    return steps <= known | {""} and all(_is_near(tensor) for _, tensor in constants)
 
 
 def _constants(proto: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:

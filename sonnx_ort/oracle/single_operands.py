@@ -6,6 +6,7 @@ DequantizeLinear, Concat, Reshape, Unsqueeze, Range, Conv, ConvInteger, MaxPool,
 restrictions and constraints. All are drafts. Squeeze has rules of this project.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from types import MappingProxyType
@@ -65,6 +66,9 @@ def _variances(operands: Operands, _: Attributes) -> Iterator[Violation]:
 def _scalars(operands: Operands, _: Attributes) -> Iterator[Violation]:
     if any(bound.ndim for bound in _given(operands[1:])):
         yield Violation("Clip.C1")
+    for name, bound in zip(("min", "max"), operands[1:], strict=False):
+        if bound is not None and bound.dtype.kind not in "iu" and np.isnan(bound).any():
+            yield Violation(f"Clip.float.{name}.C2", (), (math.nan,))
 
 
 def _elements(rule: str, operand: Array, offends: Callable[[float], bool]) -> Iterator[Violation]:

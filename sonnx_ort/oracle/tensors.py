@@ -163,10 +163,10 @@ class _Channel:
 def clip(node: Node) -> tuple[Elements | Result, ...]:
     """Clip: min(upper, max(lower, element)), for the bounds that are present.
 
-    A NaN element stays NaN; a NaN bound is no bound. Before version 11 bounds are attributes.
+    A NaN element stays NaN. Before version 11 bounds are attributes.
 
     Raises:
-        NotDefinedError: A bound has not one element.
+        NotDefinedError: A bound has not one element, or is NaN.
     """
     x, element_type = node.exact(), node.common_type(0, 1, 2)
     lowest, highest = (_bound(node, *named) for named in ((1, "min"), (2, "max")))
@@ -184,13 +184,17 @@ def clip(node: Node) -> tuple[Elements | Result, ...]:
 
 def _bound(node: Node, place: int, name: str) -> Any:
     if node.version < 11:
-        return node.factor(name, 0.0) if name in node.attributes else None
-    if node.optional(place) is None:
-        return None
-    bound = node.exact(place)
-    if bound.size != 1:
-        raise NotDefinedError(f"{name} of shape {bound.shape} has not one element")
-    return bound.item()
+        bound = node.factor(name, 0.0) if name in node.attributes else None
+    elif node.optional(place) is None:
+        bound = None
+    else:
+        elements = node.exact(place)
+        if elements.size != 1:
+            raise NotDefinedError(f"{name} of shape {elements.shape} has not one element")
+        bound = elements.item()
+    if getattr(bound, "kind", None) is Kind.NAN:
+        raise NotDefinedError(f"{name} is NaN")
+    return bound
 
 
 def arg_max(node: Node) -> tuple[Result, ...]:

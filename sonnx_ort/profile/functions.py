@@ -1,10 +1,13 @@
 """Abs, Neg, Reciprocal, Sqrt, Log, Acos, Pow and Clip."""
 
+import math
+
 import numpy as np
 
 from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working_group
 from sonnx_ort.profile.element_type import Family
 from sonnx_ort.profile.operator import Operator
+from sonnx_ort.profile.requirements.attributes import AdmittedAttribute
 from sonnx_ort.profile.requirements.elements import WithinInterval
 from sonnx_ort.profile.requirements.powers import ExactPower
 from sonnx_ort.profile.requirements.shapes import OwnRank
@@ -352,6 +355,56 @@ _SCALARS = Rule(
     survived=True,
 )
 
+_BOUNDS = ("min", "max")
+
+
+def _no_nan(number: int, bound: str) -> tuple[Rule, Rule]:
+    """The rules that a bound is a number: as an operand, and as an attribute before version 11."""
+    source = own(
+        "Clip",
+        "The draft defines no result for a bound that is NaN. ONNX Runtime ignores such a bound, "
+        "while Min and Max, by which ONNX defines Clip, would give NaN.",
+    )
+    example = Illustration(
+        f"{bound} 2.5, float", f"{bound} NaN, float", "give a number, or leave the bound out"
+    )
+    operand = WithinInterval(
+        (bound,), 0, lambda _: (-math.inf, math.inf), "NaN", example, admits_nan=False
+    )
+    attribute = AdmittedAttribute(
+        (bound,),
+        None,
+        lambda value: not math.isnan(value),
+        Illustration(f"{bound}=2.5", f"{bound}=NaN", "give a number, or leave the bound out"),
+    )
+    code = _CLIP_FIRST_CODE + 10 + number
+    sentence = f"The bound {bound} is not NaN."
+    return (
+        Rule(
+            f"Clip.float.{bound}.C2",
+            code,
+            sentence,
+            source,
+            operand,
+            (bound,),
+            survived=True,
+            since=11,
+        ),
+        Rule(
+            f"Clip.{bound}.C2",
+            code + len(_BOUNDS),
+            f"The attribute {bound} is not NaN.",
+            source,
+            attribute,
+            (),
+            survived=True,
+            until=10,
+        ),
+    )
+
+
+_NUMBERS = tuple(rule for n, bound in enumerate(_BOUNDS) for rule in _no_nan(n, bound))
+
 CLIP = Operator(
     name="Clip",
     description="""
@@ -365,18 +418,18 @@ CLIP = Operator(
         does not stay infinite. It has no kernels for bfloat16 and 16-bit integers. Versions up to
         1.31.1 compare int64 as in Max: 3000000000 between 0 and 100 is 0, except in the last of an
         odd number of places. No rule excludes such numbers yet. Before version 11 of Clip bounds
-        were attributes.
+        were attributes. It ignores a bound that is NaN.
     """,
     operands=_CLIP_OPERANDS,
     versions=(1, 6, 11, 12, 13),
     contracts=_CLIP_RULES.contracts(
         Family.FLOAT,
         Family.INTEGER,
-        further={Family.FLOAT: (_SCALARS,), Family.INTEGER: (_SCALARS,)},
+        further={Family.FLOAT: (_SCALARS, *_NUMBERS), Family.INTEGER: (_SCALARS,)},
     ),
     result="output",
     oldest_kernels=6,
     optional=("min", "max"),
     elementwise=False,
-    by_shape=_CLIP_OPERANDS,
+    by_shape=("input",),
 )

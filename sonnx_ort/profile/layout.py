@@ -5,9 +5,9 @@ from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Operator
 from sonnx_ort.profile.requirements.attributes import (
     AXIS_FROM_THE_FRONT,
-    AdmittedAttribute,
     HeldByRuntime,
     RequiredInput,
+    flag,
 )
 from sonnx_ort.profile.requirements.joining import EqualButOnAxis, no_scalar
 from sonnx_ort.profile.requirements.named_axes import (
@@ -104,12 +104,7 @@ _RESHAPE_RULES = (
         "allowzero.C1",
         4,
         "The attribute allowzero is 0 or 1.",
-        AdmittedAttribute(
-            ("allowzero",),
-            0,
-            lambda value: value in (0, 1),
-            Illustration("allowzero=1", "allowzero=2", "write 0 or 1"),
-        ),
+        flag("allowzero"),
         survived=True,
         since=14,
     ),

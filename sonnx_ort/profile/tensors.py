@@ -8,7 +8,7 @@ from sonnx_ort.profile.common_rules import CommonRules, by_analogy, own, working
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.operator import OF_THE_NODE, Contract, Operator
 from sonnx_ort.profile.options import Edition
-from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense
+from sonnx_ort.profile.requirements.attributes import AdmittedAttribute, Dense, flag
 from sonnx_ort.profile.requirements.elements import RepresentableAsInteger, WithinInterval
 from sonnx_ort.profile.requirements.same_type import SameNumericType
 from sonnx_ort.profile.requirements.shapes import AxisNotEmpty, OwnRank
@@ -226,7 +226,22 @@ _NUMBERS = Rule(
     survived=True,
 )
 
-_FURTHER = (_FROM_THE_FRONT, _NOT_EMPTY)
+_FLAGS = tuple(
+    Rule(
+        f"ArgMax.{name}.C1",
+        _ARG_MAX_FIRST_CODE + 11 + number,
+        f"The attribute {name} is 0 or 1.",
+        working_group("ArgMax", "The draft states it as a constraint on the attribute."),
+        flag(name, assumed),
+        survived=True,
+        since=since,
+    )
+    for number, (name, assumed, since) in enumerate(
+        (("keepdims", 1, 1), ("select_last_index", 0, 12))
+    )
+)
+
+_FURTHER = (_FROM_THE_FRONT, _NOT_EMPTY, *_FLAGS)
 
 ARG_MAX = Operator(
     name="ArgMax",

@@ -116,6 +116,19 @@ CASES: Mapping[str, tuple[str, str]] = {
     "Slice.R8": (cut("3", "4"), cut("4", "4")),
     "Slice.C2": (cut("0", "4"), cut("0", "5")),
     "Slice.R6": (cut("1", "3"), cut("3", "1")),
+    "Clip.float.min.C2": (
+        alone("Clip(x, c)", stored="float c = {1}"),
+        alone("Clip(x, c)", "float[2, 3] x, float c"),
+    ),
+    "Clip.float.max.C2": (
+        alone("Clip(x, , c)", stored="float c = {1}"),
+        alone("Clip(x, , c)", "float[2, 3] x, float c"),
+    ),
+    "ArgMax.keepdims.C1": (alone("ArgMax(x)"), alone("ArgMax<keepdims = 2>(x)")),
+    "ArgMax.select_last_index.C1": (
+        alone("ArgMax<select_last_index = 1>(x)"),
+        alone("ArgMax<select_last_index = -1>(x)"),
+    ),
     "ArgMax.R4": (alone("ArgMax<axis = 1>(x)"), alone("ArgMax<axis = -1>(x)")),
     "ArgMax.R5": (alone("ArgMax<axis = 1>(x)"), alone("ArgMax<axis = 1>(x)", "float[2, n] x")),
     "Softmax.R3": (alone("Softmax<axis = 1>(x)"), alone("Softmax(x)")),
@@ -371,6 +384,8 @@ def test_rule_of_an_older_version_is_concluded_only_if_it_is_kept(
 
 INF, NAN = float("inf"), float("nan")
 OF_FLOATS = [
+    ("Clip.float.min.C2", "Clip(x, c)", [INF], True),
+    ("Clip.float.max.C2", "Clip(x, , c)", [NAN], False),
     ("ArgMax.float.C1", "ArgMax(c)", [INF, -INF], True),
     ("ArgMax.float.C1", "ArgMax(c)", [1, NAN], False),
     ("Softmax.float.C5", "Softmax(c)", [1, -INF], True),

@@ -44,10 +44,10 @@ def with_rule(operator, rule, **changes):
             "the rule Max.C9 names the operand 'data_0', and it has data_0 and so on",
         ),
         (
-            lambda: with_rule(CLIP, INTERVAL, operands=("min",)),
+            lambda: with_rule(CLIP, INTERVAL, operands=("input",)),
             (
-                "the rule Clip.C9 is about elements of 'min', of which its kernel sees the shape "
-                "alone (by_shape)"
+                "the rule Clip.C9 is about elements of 'input', of which its kernel sees the "
+                "shape alone (by_shape)"
             ),
         ),
         (

@@ -1,5 +1,6 @@
 """What is decided before runs about the shapes, places and attributes of single operands."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -59,6 +60,22 @@ CASES = [
         {},
         "violated",
         "max has shape (1,), which is not of rank 0",
+    ),
+    ("Clip.float.min.C2", [], {}, "proved", "min is left out"),
+    ("Clip.float.max.C2", [], {}, "proved", "max is left out"),
+    ("Clip.min.C2", [], {}, "proved", "the attribute min is left out"),
+    ("Clip.min.C2", [], {"min": math.inf}, "proved", "the attribute min is inf"),
+    ("Clip.max.C2", [], {"max": math.nan}, "violated", "the attribute max is nan"),
+    ("ArgMax.keepdims.C1", [A], {}, "proved", "the attribute keepdims is 1"),
+    ("ArgMax.keepdims.C1", [A], {"keepdims": 0}, "proved", "the attribute keepdims is 0"),
+    ("ArgMax.keepdims.C1", [A], {"keepdims": 2}, "violated", "the attribute keepdims is 2"),
+    ("ArgMax.select_last_index.C1", [A], {}, "proved", "the attribute select_last_index is 0"),
+    (
+        "ArgMax.select_last_index.C1",
+        [A],
+        {"select_last_index": -1},
+        "violated",
+        "the attribute select_last_index is -1",
     ),
     ("ArgMax.R4", [A], {}, "proved", "the attribute axis is 0"),
     ("ArgMax.R4", [A], {"axis": -1}, "violated", "the attribute axis is -1"),
@@ -255,9 +272,12 @@ CASES = [
 
 
 @pytest.mark.satisfies(
+    "Clip.min.C2",
+    "Clip.max.C2",
     "MatMul.draft.matrices",
     "Clip.draft.scalars",
     "ArgMax.draft.axis",
+    "ArgMax.draft.flags",
     "ArgMax.draft.not_empty",
     "BatchNormalization.draft.inference",
     "BatchNormalization.draft.epsilon",
@@ -294,6 +314,10 @@ def test_judgement(
 
 
 ARRAYS = [
+    ("Clip.float.min.C2", [np.float32(0)], {}, None),
+    ("Clip.float.min.C2", [np.array(np.nan, np.float16)], {}, "min is NaN: min[] = nan"),
+    ("Clip.float.max.C2", [np.array(np.nan)], {}, "max is NaN: max[] = nan"),
+    ("Clip.float.max.C2", [np.array(np.inf)], {}, None),
     ("ArgMax.R5", [np.zeros((2, 1))], {"axis": 1}, None),
     ("ArgMax.R5", [np.zeros((2, 3))], {"axis": -2}, None),
     ("ArgMax.R5", [np.zeros((2, 0))], {"axis": 1}, "axis 1 of (2, 0) is empty"),

@@ -104,7 +104,13 @@ def cases():
             yield "BatchNormalization.C3", "BatchNormalization(a_, b_, c_, d_, e_)", operands
         for bound in ([0.5], [0.5, 1], [[nan]], []):
             yield "Clip.C1", "Clip(a_, b_, c_)", [(kind, beyond), (kind, bound), (kind, bound)]
+            for name, given in (("min", "a_, b_"), ("max", "a_, , b_")):
+                yield f"Clip.float.{name}.C2", f"Clip({given})", [(kind, beyond), (kind, [nan])]
         yield "ArgMax.R5", "ArgMax <axis = 0> (a_)", [(kind, [])]
+        for flag in ("keepdims", "select_last_index"):
+            for value in (2, -1):
+                broken = f"ArgMax <axis = 0, {flag} = {value}> (a_)"
+                yield f"ArgMax.{flag}.C1", broken, [(kind, [1.0, 3.0, 3.0])]
         for line in ([1.0, nan, 3.0], [nan], [inf, -inf, nan, nan]):
             yield "ArgMax.float.C1", "ArgMax <axis = 0> (a_)", [(kind, line)]
             yield "ArgMax.float.C1", "ArgMax <axis = 1> (a_)", [(kind, [line, line])]

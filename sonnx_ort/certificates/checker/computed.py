@@ -59,6 +59,10 @@ def _is_smallest(value: int, dtype: str) -> bool:
     return value == -(1 << (bits - 1))
 
 
+def _is_number(value: float, _: str) -> bool:
+    return not math.isnan(value)
+
+
 def _finite(value: float, _: str) -> bool:
     return math.isfinite(value)
 
@@ -270,7 +274,8 @@ COMPUTED: Mapping[str, Demand] = {
     "BatchNormalization.C3": _elements(4, lambda v, _: v >= 0), "Slice.R2": _every_axis,
     "Slice.R8": _starts, "Slice.C2": _ends, "Slice.R6": _in_order,
     "ArgMax.R5": _axis_has_elements,
-    "ArgMax.float.C1": _elements(0, lambda v, _: not math.isnan(v)), "Softmax.C2": _has_axis,
+    "Clip.float.min.C2": _elements(1, _is_number), "Clip.float.max.C2": _elements(2, _is_number),
+    "ArgMax.float.C1": _elements(0, _is_number), "Softmax.C2": _has_axis,
     "Softmax.C4": _short_behind_axis,
     "Softmax.float.C5": _elements(0, lambda v, _: v != math.inf),
     "QuantizeLinear.C1": _elements(1, lambda v, _: v != 0 and not math.isnan(v)),

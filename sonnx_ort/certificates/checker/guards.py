@@ -296,6 +296,8 @@ GUARDS: Mapping[str, Holds] = {
     "Slice.R6": _in_order,
     "Concat.C2": _alike_but_on_axis,
     "ArgMax.R5": _axis_has_elements,
+    "Clip.float.min.C2": _elements(1, nan=True),
+    "Clip.float.max.C2": _elements(2, nan=True),
     "ArgMax.float.C1": _elements(0, nan=True),
     "Softmax.float.C5": _elements(0, "Greater"),
     "MaxPool.float.C2": _elements(0, "Less", nan=True),

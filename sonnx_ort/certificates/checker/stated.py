@@ -1,5 +1,6 @@
 """The rules about what stands in the file: types, attributes, inputs and sparse tensors."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -153,7 +154,12 @@ STATED: Mapping[str, Demand] = {
     "Slice.R9": _types(_NUMBERS | _BOOL, 0),
     "Slice.R10": _types(frozenset({"int32", "int64"}), 1, 2, 3, 4), "Slice.R4": _dense,
     "Slice.R1": _given(3), "Slice.R3": _given(4),
-    "ArgMax.R4": _attribute("axis", 0, lambda value: value >= 0), "Softmax.R3": _stands("axis"),
+    "ArgMax.R4": _attribute("axis", 0, lambda value: value >= 0),
+    "ArgMax.keepdims.C1": _attribute("keepdims", 1, lambda value: value in (0, 1)),
+    "ArgMax.select_last_index.C1": _attribute("select_last_index", 0, lambda v: v in (0, 1)),
+    "Clip.min.C2": _attribute("min", None, lambda value: not math.isnan(value)),
+    "Clip.max.C2": _attribute("max", None, lambda value: not math.isnan(value)),
+    "Softmax.R3": _stands("axis"),
     "Softmax.R4": _attribute("axis", None, lambda value: value >= 0),
     "QuantizeLinear.RG1": _dense, "QuantizeLinear.types": _types(frozenset({"float"}), 0, 1),
     "QuantizeLinear.zero_point": _types(frozenset({"uint8"}), 2),

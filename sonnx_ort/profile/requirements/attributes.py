@@ -153,6 +153,17 @@ class AdmittedAttribute(DependsOnAttributes, DecidedBeforeRuns):
         return at_run_time(f"what the attribute {self.attributes[0]} says is not known")
 
 
+def flag(name: str, assumed: int = 0) -> AdmittedAttribute:
+    """The attribute is 0 or 1: kernels and inference take other numbers for either.
+
+    Args:
+        name: The name of the attribute.
+        assumed: Its default.
+    """
+    example = Illustration(f"{name}=1", f"{name}=2", "write 0 or 1")
+    return AdmittedAttribute((name,), assumed, lambda value: value in (0, 1), example)
+
+
 AXIS_FROM_THE_FRONT = AdmittedAttribute(
     ("axis",),
     None,
