@@ -55,6 +55,7 @@ def attempt(made: FuzzedModel, say: Say) -> list[str]:
     content, choices = made.content, made.choices
     stages: dict[str, Callable[[], str]] = {
         "check": lambda: "kept" if sonnx_ort.check(content, **choices).ok else "violated",
+        "conform": lambda: _conform(content, choices),
         **{f"rewrite, {backend}": partial(_rewrite, made, backend) for backend in Backend},
         f"session, {made.backend}": lambda: _run(made, say),
     }
@@ -63,7 +64,7 @@ def attempt(made: FuzzedModel, say: Say) -> list[str]:
         say(stage)
         outcome = _outcome(stage, perform)
         outcomes.append(f"{stage}: {outcome}")
-        if stage.startswith("rewrite") and outcomes[0] == "check: InvalidModel":
+        if not stage.startswith("check") and outcomes[0] == "check: InvalidModel":
             # All begin in the same way.
             break
     return outcomes
@@ -131,6 +132,11 @@ def _outcome(stage: str, perform: Callable[[], str]) -> str:
         ]
         place = " ".join(f"{frame.name} in {Path(frame.filename).name}" for frame in own)
         raise Fault(f"{type(error).__name__} from {place}: {error}") from error
+
+
+def _conform(content: bytes, choices: dict[str, Any]) -> str:
+    sonnx_ort.conform(content, **choices)
+    return "conformed"
 
 
 def _rewrite(made: FuzzedModel, backend: Backend) -> str:

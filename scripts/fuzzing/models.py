@@ -43,7 +43,7 @@ _SCHEMAS = sorted(
 )
 _TYPES = {f"tensor({name.lower()})": number for name, number in TensorProto.DataType.items()}
 _USUAL = ("tensor(float)", "tensor(int64)")
-_SHAPES: Sequence[tuple[int, ...]] = ((), (0,), (1,), (1,), (2,), (3,), (4,), (2, 2))
+_SHAPES: Sequence[tuple[int, ...]] = ((), (0,), (1,), (1,), (2,), (3,), (4,), (2, 2), (1,) * 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def operator_models(draw: st.DrawFn) -> onnx.ModelProto:
 
 def _attributes(name: str, kind: defs.OpSchema.AttrType) -> st.SearchStrategy[list[AttributeProto]]:
     """An attribute of any value of a type; none of graphs and the like."""
-    texts = st.sampled_from(_TEXTS)
+    texts = st.sampled_from([*_TEXTS, "x" * 5000])
     values: dict[int, st.SearchStrategy[Any]] = {
         AttributeProto.INT: integers(),
         AttributeProto.INTS: st.lists(integers(), max_size=5),
@@ -233,7 +233,10 @@ def _constants(draw: st.DrawFn, name: str, kind: int) -> TensorProto:
     if dtype.kind in "iu":
         element = integers(int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
     elements = [draw(element) for _ in range(int(np.prod(shape)))]
-    return numpy_helper.from_array(np.array(elements).astype(dtype).reshape(shape), name)
+    tensor = numpy_helper.from_array(np.array(elements).astype(dtype), name)
+    # An array cannot have as many axes as a tensor.
+    tensor.dims[:] = shape
+    return tensor
 
 
 def _change_attribute(draw: st.DrawFn, model: onnx.ModelProto) -> None:
