@@ -1,6 +1,5 @@
 """`sonnx-ort certify`: writes and checks certificates of what is proved."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -99,19 +98,19 @@ def _write(
 
 
 def _check(model: Path, certificate: Path, enforced: Path | None, *, quiet: bool) -> None:
-    from sonnx_ort.certificates.checker import Rejected
+    from sonnx_ort.certificates.checker import Malformed, Rejected, read_certificate
     from sonnx_ort.certificates.checker import check as check_certificate
 
     try:
-        text = certificate.read_text(encoding="utf-8")
+        read = read_certificate(certificate.read_bytes())
         beside = None if enforced is None else enforced.read_bytes()
-        accepted = check_certificate(model.read_bytes(), json.loads(text), beside)
+        accepted = check_certificate(model.read_bytes(), read, beside)
+    except Malformed as error:
+        raise SonnxError(f"'{certificate}' is no certificate: {error}") from error
     except Rejected as error:
         typer.echo(f"{certificate}: rejected: {error}", err=True)
         raise typer.Exit(ExitStatus.VIOLATED) from error
     except OSError as error:
         raise SonnxError(f"{error.filename}: {error.strerror}") from error
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise SonnxError(f"'{certificate}' is no certificate: {error}") from error
     if not quiet:
         typer.echo(f"{certificate}: accepted: {accepted}")

@@ -91,7 +91,7 @@ FALSE = {
     "a rule of another operator": (["z", "Sub.float.R1"], "the node is a Div"),
     "a rule of another type": (["z", "Div.int.R2"], "the type is float"),
     "an operand that is no constant": (["k", "Div.int.C1"], "the node is a Sub"),
-    "an output that there is not": (["y", "Div.float.R1"], "no node computes it, or several"),
+    "an output that there is not": (["y", "Div.float.R1"], "no node computes it"),
     "a rule that is not known": (["z", "Div.float.R9"], "the rule is not known"),
 }
 
@@ -212,22 +212,16 @@ def test_sizes_that_the_runtime_does_not_hold_are_open(inputs: str) -> None:
 
 
 def test_operator_of_another_domain_is_no_constant() -> None:
-    proto = parse("(int32[1] x) => (int32[1] z) { c = com.example.Constant() z = Div(x, c) }")
+    text = "(int32[1] x) => (int32[1] z) { c = com.example.Constant() z = Div(x, c) }"
+    proto = parse(text, domains={"com.example": 1})
     tensor = onnx.helper.make_tensor("", onnx.TensorProto.INT32, [1], [2])
     proto.graph.node[0].attribute.append(onnx.helper.make_attribute("value", tensor))
     model = checker.Model(proto)
-    with pytest.raises(Rejected, match=r"^'c' is no constant inside the model$"):
+    with pytest.raises(Rejected, match=r"^'c' is no constant$"):
         model.array("c")
 
 
-def test_operators_that_the_model_defines_itself_are_rejected() -> None:
-    proto = parse("(float[n] x) => (float[n] z) { z = Neg(x) }")
-    proto.functions.add(name="Neg", domain="")
-    with pytest.raises(Rejected, match=r"^the model defines operators of ONNX: \['Neg'\]$"):
-        checker.Model(proto)
-
-
-def test_checker_imports_onnx_and_the_standard_library_only() -> None:
+def test_checker_imports_onnx_what_reads_it_and_the_standard_library_only() -> None:
     names = set[str]()
     for file in FOLDER.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -236,7 +230,7 @@ def test_checker_imports_onnx_and_the_standard_library_only() -> None:
             elif isinstance(node, ast.ImportFrom):
                 assert node.level < 2
                 names.update([] if node.level else [str(node.module).split(".")[0]])
-    assert names - set(sys.stdlib_module_names) == {"onnx"}
+    assert names - set(sys.stdlib_module_names) == {"google", "onnx"}
 
 
 Run = Callable[..., tuple[int, str, str]]

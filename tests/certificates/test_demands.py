@@ -323,8 +323,6 @@ FURTHER = [
     ("Div.int.C2", alone("Div(x, x)", "int8[2] x"), False),
     ("Conv.channels", conv_of_itself(), True),
     ("Conv.channels", conv_of_itself("<group = 2>"), False),
-    ("Conv.strides", conv(of="strides = [2.0, 2.0]"), False),
-    ("Conv.group", conv(of="group = 1.0"), False),
     ("ConvInteger.C1", integers("1", of=""), True),
     ("ConvInteger.C1", integers("", of=PADDED), True),
     ("Slice.C2", cut_at("z", x="float[4] x"), False),

@@ -153,7 +153,6 @@ TYPES: Mapping[str, tuple[str, Found]] = {
     ),
     "If": (chosen("double[n] b", "Abs(x)"), "double"),
     "If of two types": (chosen("int64[n] b", "Shape(x)"), "its branches differ"),
-    "If without branches": (alone("If(c)", "bool c"), "its results have types of their own"),
 }
 
 

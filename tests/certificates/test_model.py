@@ -29,7 +29,7 @@ def of_versions(*versions: int) -> onnx.ModelProto:
     return proto
 
 
-@pytest.mark.parametrize("versions", [(), (6,), (24,), (17, 17)])
+@pytest.mark.parametrize("versions", [(), (6,), (24,)])
 def test_model_of_an_unknown_version_is_rejected(versions: tuple[int, ...]) -> None:
     with pytest.raises(Rejected, match=r"^the version of the opset is not known$"):
         Model(of_versions(*versions))
@@ -47,7 +47,7 @@ def test_functions_of_other_domains_are_let_be() -> None:
 
 
 def changed(text: str, change: Callable[[onnx.GraphProto], object]) -> onnx.ModelProto:
-    proto = parse(text)
+    proto = parse(text, domains={"com.example": 1})
     change(proto.graph)
     return proto
 
@@ -60,13 +60,11 @@ def declaring(name: str, *sizes: int) -> Callable[[onnx.GraphProto], object]:
     return lambda graph: graph.value_info.append(declared(name, *sizes))
 
 
-def twice(name: str) -> Callable[[onnx.GraphProto], object]:
-    """Have another node compute a value."""
-    return lambda graph: graph.node.insert(0, helper.make_node("Neg", ["x"], [name]))
-
-
 def external(graph: onnx.GraphProto) -> None:
-    graph.initializer[0].data_location = TensorProto.EXTERNAL
+    tensor = graph.initializer[0]
+    tensor.ClearField("int64_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="c.bin")
 
 
 def open_at_first(graph: onnx.GraphProto) -> None:
@@ -74,6 +72,7 @@ def open_at_first(graph: onnx.GraphProto) -> None:
 
 
 def without_a_name(graph: onnx.GraphProto) -> None:
+    """Have the node of y omit its first result."""
     graph.node[-1].output.insert(0, "")
 
 
@@ -82,12 +81,13 @@ def in_a_domain(graph: onnx.GraphProto) -> None:
 
 
 def stored(graph: onnx.GraphProto) -> None:
-    """Have an initializer of two elements, and an input that may replace it."""
+    """Have an initializer, which an input may replace."""
     graph.initializer.append(numpy_helper.from_array(np.array([2, 3]), "c"))
 
 
 CONSTANT = "(int64[n] x) => (int64[n] y) <int64[1] c = {2}> { y = Div(x, c) }"
 BEHIND = "(float[n] x) => (float[n] y) { a = Neg(x) y = Div(a, a) }"
+RECURRENT = alone("LSTM<hidden_size = 1>(x, x, x)", "float[1, 1, 1] x")
 LOOPED = """(int64 m, bool b, double[n] x, float[k] f) => (double[n] y, float[k] g) {
     y, g = Loop <body = step (int64 i, bool c, double[n] s, float[k] r)
     => (bool d, double[n] t, float[k] u) { d = Identity(c) t = Neg(s) u = Neg(r) }>
@@ -105,31 +105,23 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
         changed(alone("Neg(x)"), lambda graph: graph.input[0].type.tensor_type.ClearField("shape")),
         *("x", "shape", "its rank is not declared, or it is declared as a scalar"),
     ),
-    "a value that two nodes compute": (
-        changed(BEHIND, twice("a")),
-        *("a", "shape", "several values have this name"),
-    ),
-    "an operand that two nodes compute": (
-        changed(BEHIND, twice("a")),
-        *("y", "shape", "no step gives the shape of 'a'"),
-    ),
     "a value without a name": (
-        changed(BEHIND, without_a_name),
-        *("", "shape", "no node computes it, or several"),
+        changed(RECURRENT, without_a_name),
+        *("", "shape", "no node computes it"),
     ),
-    "a value that nothing computes": (
-        parse(BEHIND),
-        *("b", "shape", "no node computes it, or several"),
+    "a value that nothing computes": (parse(BEHIND), "b", "shape", "no node computes it"),
+    "a result behind one without a name": (
+        changed(RECURRENT, without_a_name),
+        *("y", "type", "float"),
     ),
-    "a result behind one without a name": (changed(BEHIND, without_a_name), "y", "type", "float"),
     "a constant": (parse(CONSTANT), "c", "elements", [2]),
     "a constant that an input may replace": (
         changed(alone("Div(c, c)", "int64[2] c"), stored),
-        *("c", "elements", "no node computes it, or several"),
+        *("c", "elements", "no node computes it"),
     ),
     "a constant in another file": (
         changed(CONSTANT, external),
-        *("c", "elements", "'c' is no constant inside the model"),
+        *("c", "elements", "its elements lie in another file, which no digest covers"),
     ),
     "the value of a Constant": (
         parse("() => (int64[1] y) { y = Constant<value = int64[1] {7}>() }"),
@@ -153,7 +145,7 @@ FOLLOWED: Mapping[str, tuple[onnx.ModelProto, str, str, Found]] = {
     "the condition of a Loop": (parse(LOOPED), "c", "type", "bool"),
     "a state of a Loop": (parse(LOOPED), "s", "type", "double"),
     "another state of a Loop": (parse(LOOPED), "r", "type", "float"),
-    "a shape of a state": (parse(LOOPED), "s", "shape", "no node computes it, or several"),
+    "a shape of a state": (parse(LOOPED), "s", "shape", "no node computes it"),
     "a state of a Loop of another domain": (
         changed(LOOPED, in_a_domain),
         *("s", "type", "the inputs of the body of a Loop are open"),
@@ -228,24 +220,9 @@ def test_step_follows_from_what_is_held(name: str) -> None:
     assert followed(proto, kind, value) == expected
 
 
-AMBIGUOUS = changed(CONSTANT, lambda graph: graph.node.insert(0, NodeProto(output=["c"])))
-
-
-def test_rule_of_a_node_whose_result_another_one_computes_is_not_concluded() -> None:
-    proto = changed(BEHIND, twice("y"))
-    assert concluded(proto, "Div.float.R1") == "no node computes it, or several"
-
-
-def test_constant_that_a_node_computes_too_is_none() -> None:
-    model = Model(AMBIGUOUS)
-    with pytest.raises(Rejected, match=r"^'c' is no constant inside the model$"):
-        model.array("c")
-
-
 CONSTANTS: Mapping[str, tuple[onnx.ModelProto, str, bool]] = {
     "an initializer": (parse(CONSTANT), "c", True),
     "an initializer in another file": (changed(CONSTANT, external), "c", True),
-    "an initializer that a node computes too": (AMBIGUOUS, "c", False),
     "an input": (parse(CONSTANT), "x", False),
     "a computed value": (parse(CONSTANT), "y", False),
     "a Constant": (
@@ -391,14 +368,16 @@ def test_operators_of_other_domains_are_bound_by_no_rules() -> None:
 def test_other_name_of_the_domain_of_onnx_changes_nothing() -> None:
     """ONNX Runtime runs the node."""
     proto = parse(DIVISION)
-    proto.graph.node[0].domain = "ai.onnx"
-    content, made = certificate(proto, operators=["Div"])
-    with pytest.raises(Rejected, match=r"^the domain ai\.onnx is not known$"):
-        check(content, made, content)
+    proto.graph.node[0].domain = proto.opset_import[0].domain = "ai.onnx"
+    content, made = certificate(
+        proto, operators=["Div"], steps=[["x", "type", "float"]],
+        unknown=[["y", f"Div.float.{tag}"] for tag in ("R1", "R2", "RG1")],
+    )  # fmt: skip
+    assert check(content, made, content).endswith("3 are left to guards of unknown form")
 
 
 def test_node_is_named_by_its_first_output_with_a_name() -> None:
-    proto = parse(alone("LSTM<hidden_size = 1>(x, x, x)", "float[1, 1, 1] x"))
+    proto = parse(RECURRENT)
     without_a_name(proto.graph)
     names = bound("LSTM", "x x x", x="float")
     content, made = certificate(
@@ -413,7 +392,7 @@ UNUSABLE: Mapping[str, tuple[dict[str, Any], str]] = {
         "no node of the operators has the outputs ['y']",
     ),
     "an enforced model that is not named": (
-        {"enforced": None},
+        {"enforced": ""},
         "it is the certificate of another enforced model",
     ),
 }
@@ -428,18 +407,15 @@ def test_certificate_that_says_something_else_is_rejected(name: str) -> None:
     assert str(caught.value) == message
 
 
+def of_model_alone(made: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: made[name] for name in ("format", "model", "steps", "obligations")}
+
+
 def test_certificate_of_a_model_alone_is_none_of_an_enforced_one() -> None:
     content, made = certificate(parse(DIVISION))
-    del made["enforced"]
+    made = of_model_alone(made)
     with pytest.raises(Rejected, match=r"^it is no certificate of an enforced model$"):
         check(content, made, content)
-
-
-def test_certificate_is_an_object() -> None:
-    content, _ = certificate(parse(DIVISION))
-    made: Any = []
-    with pytest.raises(Rejected, match=r"^it is no certificate$"):
-        check(content, made)
 
 
 def test_steps_of_bodies_are_taken() -> None:
@@ -455,7 +431,8 @@ def test_program_reads_the_files_that_are_given(
     files[0].write_bytes(content)
     files[2].write_bytes(content)
     if not enforced:
-        del made["enforced"], files[2]
+        made = of_model_alone(made)
+        del files[2]
     files[1].write_text(json.dumps(made), encoding="utf-8")
     assert main([str(file) for file in files]) == 0
     assert capsys.readouterr().out.startswith("0 obligations hold in every run")

@@ -7,8 +7,8 @@ import onnx
 import pytest
 
 from sonnx_ort.certificates.checker import Rejected, rules
-from sonnx_ort.certificates.checker.model import VERSIONS
 from sonnx_ort.certificates.checker.node import Node
+from sonnx_ort.certificates.checker.reading import VERSIONS
 from sonnx_ort.profile.catalog import OPERATORS, RULES
 from sonnx_ort.profile.element_type import ElementType, Family
 from sonnx_ort.profile.options import Edition

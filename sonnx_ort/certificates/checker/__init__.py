@@ -11,7 +11,9 @@ It trusts that ONNX Runtime holds the declared types and fixed sizes of inputs, 
 the documents of ONNX say in the versions and for the attributes below, and the type constraints in
 the schemas of onnx. What it does not know it rejects.
 
-    certificate        the certificate: its head, its steps, its obligations
+    certificate, form  the certificate: its head, its steps, its obligations
+    reading            a model, strictly: what can be read in two ways is rejected
+    fields, tensors    the fields of a model of which is known what they say, and its tensors
     model              what is established of a model, step by step
     shapes, elements   what follows from a node: shapes, elements and types of its results
     rules              what each rule of the profile demands of a node: what is stated in the file,
@@ -23,7 +25,8 @@ the schemas of onnx. What it does not know it rejects.
     arithmetic         what sizes are of numbers, as kernels compute them
 """
 
-from .certificate import FORMAT, check
+from .certificate import check
+from .form import FORMAT, Malformed, read_certificate
 from .model import Model
 from .names import with_unique_names
 from .node import bodies_of
@@ -31,9 +34,11 @@ from .sizes import Rejected
 
 __all__ = [
     "FORMAT",
+    "Malformed",
     "Model",
     "Rejected",
     "bodies_of",
     "check",
+    "read_certificate",
     "with_unique_names",
 ]

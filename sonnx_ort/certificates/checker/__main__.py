@@ -1,12 +1,12 @@
 """Checks a certificate: `python -m checker model.onnx certificate.json [enforced.onnx]`."""
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from .certificate import check
+from .form import read_certificate
 from .sizes import Rejected
 
 
@@ -18,10 +18,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("enforced", type=Path, nargs="?", help="the enforced model, if it has one")
     given = parser.parse_args(arguments)
     try:
-        text = given.certificate.read_text(encoding="utf-8")
+        certificate = read_certificate(given.certificate.read_bytes())
         enforced = None if given.enforced is None else given.enforced.read_bytes()
-        print(check(given.model.read_bytes(), json.loads(text), enforced))
-    except (Rejected, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
+        print(check(given.model.read_bytes(), certificate, enforced))
+    except (Rejected, OSError) as error:
         print(f"rejected: {error}", file=sys.stderr)
         return 1
     return 0

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .arithmetic import reach
-from .node import FLOATS, INTEGERS, Node
+from .node import INTEGERS, Node
 from .shapes import BROADCASTING
 from .sizes import (
     Size,
@@ -22,7 +22,7 @@ Limits = Callable[[Node], Mapping[int, int]]
 """The smallest sizes of axes, by axis."""
 
 _UNSIGNED = tuple(sorted(kind for kind in INTEGERS if kind.startswith("u")))
-_INT32 = range(-(2**31), 2**31)
+_INT32 = 2**31
 
 
 def _one_shape(node: Node) -> None:
@@ -154,8 +154,8 @@ def _every_axis(node: Node) -> None:
 
 def _starts(node: Node) -> None:
     for size, start, _, _ in _cuts(node):
-        fits = isinstance(size, int) and start in range(-size, size)
-        require(fits, "a start may be no place")
+        numbers = isinstance(size, int) and isinstance(start, int)
+        require(numbers and -int(size) <= int(start) < int(size), "a start may be no place")
 
 
 def _ends(node: Node) -> None:
@@ -260,12 +260,11 @@ COMPUTED: Mapping[str, Demand] = {
     **dict.fromkeys(("Conv.R3", "ConvInteger.R3"), _groups),
     **dict.fromkeys(("Conv.channels", "ConvInteger.channels"), _channels),
     **dict.fromkeys(("Div.R1", "Div.R4", "Sub.R1"), _one_shape),
-    **dict.fromkeys(("Div.int.C1", "Mod.int.C1"), _elements(1, _no_zero)),
+    **dict.fromkeys(("Div.int.C1", "Mod.int.C1", "Div.R5"), _elements(1, _no_zero)),
     **dict.fromkeys(("Div.int.C2", "Mod.int.C2"), _elements(1, lambda v, _: v != -1, *_UNSIGNED)),
-    "Div.R5": _elements(1, _no_zero, *FLOATS),
     **dict.fromkeys(
         ("Max.int.C1", "Min.int.C1"),
-        _elements(-1, lambda v, _: v in _INT32, *sorted(INTEGERS - {"int64"})),
+        _elements(-1, lambda v, _: -_INT32 <= v < _INT32, *sorted(INTEGERS - {"int64"})),
     ),
     "Pow.int.C1": _elements(1, lambda v, _: v >= 0, *_UNSIGNED),
     "BitShift.int.C1": _elements(1, lambda v, kind: v in range(int(kind.removeprefix("uint")))),

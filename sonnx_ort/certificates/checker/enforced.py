@@ -11,13 +11,15 @@ knows what the flag says. Flags are compared as expressions of the values of the
 from collections.abc import Sequence
 
 import onnx
-from onnx import AttributeProto, GraphProto, NodeProto, numpy_helper
+from onnx import AttributeProto, GraphProto, NodeProto
 
 from .facts import NOTHING, Facts, Tree, Worlds, any_true, together
 from .model import Model, claimed_shapes, require_claim
-from .names import defined_in, with_unique_names
-from .node import bodies_of, graphs_of, needed, on_the_way
+from .names import with_unique_names
+from .node import graphs_of, needed, on_the_way
+from .reading import defined_in, strict
 from .sizes import Rejected, Size, require
+from .tensors import elements_of
 
 _SCALAR = "scalar"
 _ELEMENTWISE = frozenset(
@@ -44,13 +46,14 @@ class Enforced:
             Rejected: They differ in something else than guards.
         """
         self._original = original
-        self._proto, _ = with_unique_names(enforced)
+        self._proto, _ = with_unique_names(strict(enforced))
         self._values = {n for g in graphs_of(original.proto.graph) for n in defined_in(g)}
         self._added: dict[str, NodeProto] = {}
         self._evaluated: dict[str, tuple[Tree, Worlds]] = {}
         self._twins: dict[str, NodeProto] = {}
         one, other = original.proto, self._proto
         require(not one.functions and not other.functions, "functions are not compared")
+        require(one.ir_version == other.ir_version, "the versions of the format differ")
         require(_opset(one) == _opset(other), "the versions of the opset differ")
         for graph in graphs_of(other.graph):
             for node in graph.node:
@@ -120,8 +123,12 @@ class Enforced:
         name = f"the {one.op_type} of {list(one.output)}"
         require((one.domain, one.op_type) == (other.domain, other.op_type), f"{name} is another")
         require(_attributes(one) == _attributes(other), f"{name} has other attributes")
-        for pair in zip(bodies_of(one), bodies_of(other), strict=True):
-            self._compare_graphs(*pair)
+        bodies, others = (
+            {each.name: each.g for each in node.attribute if each.HasField("g")}
+            for node in (one, other)
+        )
+        for key, body in bodies.items():
+            self._compare_graphs(body, others[key])
         self._twins.update(dict.fromkeys(one.output, other))
         require(len(one.input) == len(other.input), f"{name} has other operands")
         for wanted, given in zip(one.input, other.input, strict=True):
@@ -184,7 +191,7 @@ class Enforced:
         if node.op_type == "Constant":
             (attribute,) = node.attribute
             require(attribute.name == "value", "a constant is no tensor")
-            array = numpy_helper.to_array(attribute.t)
+            array = elements_of(attribute.t)
             elements = tuple(array.ravel().tolist())
             return ("constant", str(array.dtype), array.shape, elements), [NOTHING]
         require(node.op_type != "If", "an If is no decision")

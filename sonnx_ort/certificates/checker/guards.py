@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from .computed import LIMITS, RANKS, Limits
 from .enforced import Enforced
 from .facts import Facts, Tree
-from .node import Node
+from .node import INTEGERS, Node
 from .sizes import require
 from .stated import FAMILIES
 
@@ -75,6 +75,11 @@ def _no_zero(place: int) -> Holds:
         return _is_above_zero(guarded, x) or any(zero)
 
     return holds
+
+
+def _infinity_for_zero(guarded: Guarded) -> bool:
+    """Integers have no infinity, and no zero then. Floats with zeros are computed otherwise."""
+    return guarded.node.type(1) in INTEGERS and _no_zero(1)(guarded)
 
 
 def _is_above_zero(guarded: Guarded, x: Tree) -> bool:
@@ -284,6 +289,7 @@ GUARDS: Mapping[str, Holds] = {
     },
     **dict.fromkeys(("Div.R1", "Div.R4", "Sub.R1"), _one_shape),
     **dict.fromkeys(("Div.int.C1", "Mod.int.C1"), _no_zero(1)),
+    "Div.R5": _infinity_for_zero,
     **dict.fromkeys(("Div.int.C2", "Mod.int.C2"), _representable),
     "Pow.int.C1": _no_negative_exponent,
     "Abs.int.C1": _not_smallest,

@@ -1,41 +1,35 @@
 """What follows from a model: steps that establish the types, shapes and elements of values."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import onnx
-from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto
 
 from .arithmetic import is_within
 from .elements import ELEMENTS, type_of
-from .names import defined_in, with_unique_names
+from .names import with_unique_names
 from .node import Node, bodies_of, graphs_of, on_the_way, type_name
+from .reading import OWN_DOMAIN, strict
 from .rules import conclude
 from .shapes import SHAPES
 from .sizes import Rejected, Size, Sizes, require
-
-VERSIONS = range(7, 24)
-"""The versions of the opset whose documents were read."""
+from .tensors import elements_of
 
 
 class Model:
     """A model, and what steps have established of it."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        opsets = [entry.version for entry in model.opset_import if not entry.domain]
-        require(len(opsets) == 1 and opsets[0] in VERSIONS, "the version of the opset is not known")
-        own = [function.name for function in model.functions if function.domain in ("", "ai.onnx")]
-        require(not own, f"the model defines operators of ONNX: {own}")
-        self.version, self._open = opsets[0], 0
-        self.proto, self.names = with_unique_names(model)
+        self.proto, self.names = with_unique_names(strict(model))
+        versions = {entry.domain: entry.version for entry in self.proto.opset_import}
+        self.version, self._open = versions[""], 0
         self._known: dict[str, dict[str, Any]] = {"type": {}, "shape": {}, "elements": {}}
         self._constants: dict[str, TensorProto] = {}
         self._producers: dict[str, NodeProto] = {}
         self._states: dict[str, tuple[NodeProto, int]] = {}
         self._sparse: set[str] = set()
         self._true: set[str] = set()
-        self._defined = Counter[str]()
         for graph in graphs_of(self.proto.graph):
             self._take(graph)
         self._claims = claimed_shapes(self.proto)
@@ -44,7 +38,6 @@ class Model:
         for given in self.proto.graph.input:
             for axis, size in enumerate(given.type.tensor_type.shape.dim):
                 self._symbols.setdefault(size.dim_param, (given.name, axis))
-        self._ambiguous = {name for name, count in self._defined.items() if count > 1}
 
     def _take(self, graph: GraphProto) -> None:
         """Take in what a graph defines and claims."""
@@ -55,7 +48,6 @@ class Model:
             name for name, kind in inputs.items() if kind.HasField("sparse_tensor_type")
         }
         self._sparse |= {tensor.values.name for tensor in graph.sparse_initializer}
-        self._defined.update(defined_in(graph))
         for node in graph.node:
             for body in bodies_of(node):
                 self._states |= {value.name: (node, k) for k, value in enumerate(body.input)}
@@ -82,7 +74,6 @@ class Model:
         try:
             rules = {"type": self._type, "shape": self._shape, "elements": self._elements}
             require(kind in rules, "there are no such steps")
-            require(value not in self._ambiguous, "several values have this name")
             found = rules[kind](value)
         except Rejected as reason:
             raise Rejected(f"the {kind} of '{value}' does not follow: {reason}") from reason
@@ -92,10 +83,9 @@ class Model:
         return list(found) if isinstance(found, tuple) else found
 
     def _node(self, value: str) -> tuple[Node, int]:
-        known = value in self._producers and value not in self._ambiguous
-        require(known, "no node computes it, or several")
+        require(value in self._producers, "no node computes it")
         proto = self._producers[value]
-        own = (proto.domain, proto.op_type) == ("sonnx", "Broadcast")
+        own = (proto.domain, proto.op_type) == (OWN_DOMAIN, "Broadcast")
         require(own or not proto.domain, f"the domain {proto.domain} is not known")
         return Node(proto, self), list(proto.output).index(value)
 
@@ -198,17 +188,13 @@ class Model:
 
     def array(self, value: str) -> Any:
         """The elements of a constant that lies in the file."""
-        known = value in self._constants and value not in self._ambiguous
-        tensor = self._constants[value] if known else TensorProto()
-        inside = known and tensor.data_location != TensorProto.EXTERNAL
-        require(inside, f"'{value}' is no constant inside the model")
-        return numpy_helper.to_array(tensor)
+        require(value in self._constants, f"'{value}' is no constant")
+        return elements_of(self._constants[value])
 
     def is_constant(self, value: str) -> bool:
         """Whether a value is an initializer or the result of a Constant."""
         node = self._producers.get(value, NodeProto())
-        known = value in self._constants or (node.domain, node.op_type) == ("", "Constant")
-        return known and value not in self._ambiguous
+        return value in self._constants or (node.domain, node.op_type) == ("", "Constant")
 
     def is_dense(self, value: str) -> bool:
         """Whether a value is no sparse tensor."""

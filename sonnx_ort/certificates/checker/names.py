@@ -7,24 +7,14 @@ import onnx
 from onnx import GraphProto
 
 from .node import bodies_of, graphs_of
+from .reading import defined_in
 
 Names = Mapping[str, list[str]]
 """The new names of each name, in the order of the file."""
 
 
-def defined_in(graph: GraphProto) -> list[str]:
-    """The names of the values that a graph defines, without those of its bodies."""
-    names = [value.name for value in graph.input]
-    stored = [tensor.name for tensor in graph.initializer]
-    stored += [tensor.values.name for tensor in graph.sparse_initializer]
-    names += [name for name in stored if name not in {*names}]
-    return [*names, *(name for node in graph.node for name in node.output if name)]
-
-
 def with_unique_names(model: onnx.ModelProto) -> tuple[onnx.ModelProto, Names]:
     """Rename the values that share a name, but for the first of them.
-
-    A name that the same graph defines twice stays as it is.
 
     Args:
         model: The model; it is not changed.
@@ -32,7 +22,7 @@ def with_unique_names(model: onnx.ModelProto) -> tuple[onnx.ModelProto, Names]:
     Returns:
         The model, or a copy if values had to be renamed; and the names of all values.
     """
-    count = Counter(name for graph in graphs_of(model.graph) for name in {*defined_in(graph)})
+    count = Counter(name for graph in graphs_of(model.graph) for name in defined_in(graph))
     names: dict[str, list[str]] = {}
     if max(count.values(), default=0) > 1:
         copy = onnx.ModelProto()
@@ -46,7 +36,7 @@ def _rename(
     graph: GraphProto, outer: Mapping[str, str], names: dict[str, list[str]], taken: set[str]
 ) -> None:
     scope = {**outer}
-    for name in dict.fromkeys(defined_in(graph)):
+    for name in defined_in(graph):
         new = name
         while name in names and new in taken:
             new = f"{new}'"

@@ -108,12 +108,16 @@ def _transposed(node: Node) -> Sequence[Sizes]:
     return [tuple(x[axis] for axis in order)]
 
 
+_MOST_AXES = 64
+"""More than any tensor has; as many sizes do not take much memory."""
+
+
 def _open(node: Node, index: int) -> Sizes | None:
     """As many open sizes as an operand has elements; None if the elements are known."""
     if node.model.knows("elements", node.name(index)):
         return None
     (count,) = node.shape(index)
-    require(isinstance(count, int), "its rank is not known")
+    require(isinstance(count, int) and count <= _MOST_AXES, "its rank is not known")
     return (None,) * int(count)
 
 

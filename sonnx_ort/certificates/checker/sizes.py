@@ -21,6 +21,15 @@ def require(condition: object, reason: str) -> None:
         raise Rejected(reason)
 
 
+def require_once(names: Sequence[str], what: str) -> None:
+    """Reject what has no name, or the name of another."""
+    seen = set[str]()
+    for name in names:
+        require(name, f"{what} has no name")
+        require(name not in seen, f"{what} '{name}' is there twice")
+        seen.add(name)
+
+
 def added(one: Size, other: Size) -> Size:
     """The sum of two sizes."""
     if isinstance(one, int) and isinstance(other, int):

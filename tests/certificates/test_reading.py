@@ -1,0 +1,440 @@
+"""What ONNX Runtime may read otherwise than the checker does is rejected, in both models."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
+
+from sonnx_ort.certificates.checker import Model, Rejected, check
+from sonnx_ort.certificates.checker.enforced import Enforced
+from sonnx_ort.certificates.checker.fields import FIELDS
+from support.graphs import parse
+
+DIVISION = """(int32[2] x, bool b) => (int32[2] z) <int32[2] w = {5, 7}> {
+    c = Constant<value = int32[2] {3, 3}>()
+    d = If(b) <then_branch = t () => (int32[2] p) { p = Div(x, c) },
+               else_branch = e () => (int32[2] q) { q = Div(w, c) }>
+    z = Concat<axis = 0>(d, c) }"""
+
+Change = Callable[[onnx.ModelProto], object]
+
+
+def node(model: onnx.ModelProto, output: str) -> onnx.NodeProto:
+    return next(each for each in model.graph.node if output in each.output)
+
+
+def tensor_of(model: onnx.ModelProto) -> TensorProto:
+    """The elements of the Constant."""
+    return node(model, "c").attribute[0].t
+
+
+def attribute(output: str, name: str, value: Any) -> Change:
+    return lambda m: node(m, output).attribute.append(helper.make_attribute(name, value))
+
+
+def branch(model: onnx.ModelProto) -> onnx.GraphProto:
+    return node(model, "d").attribute[0].g
+
+
+def stored(name: str, *elements: int, dtype: Any = np.int32) -> TensorProto:
+    return numpy_helper.from_array(np.array(elements, dtype), name)
+
+
+def importing(domain: str, version: int) -> Change:
+    return lambda m: m.opset_import.append(helper.make_opsetid(domain, version))
+
+
+def function(domain: str, name: str, *calls: tuple[str, str]) -> onnx.FunctionProto:
+    nodes = [helper.make_node(n, ["a"], [f"b{k}"], domain=d) for k, (d, n) in enumerate(calls)]
+    imports = [helper.make_opsetid(each, 1 if each else 17) for each in {domain, ""}]
+    return helper.make_function(domain, name, ["a"], ["b0"], nodes, imports)
+
+
+def functions(*made: onnx.FunctionProto) -> Change:
+    return lambda m: m.functions.extend(made)
+
+
+def unknown_field(message: Callable[[onnx.ModelProto], Any]) -> Change:
+    """A text in a field of number 900."""
+    return lambda m: message(m).MergeFromString(bytes.fromhex("c2b802026162"))
+
+
+def external(keys: Mapping[str, str]) -> Change:
+    def change(model: onnx.ModelProto) -> None:
+        tensor = tensor_of(model)
+        tensor.ClearField("int32_data")
+        tensor.data_location = TensorProto.EXTERNAL
+        for key, value in keys.items():
+            tensor.external_data.add(key=key, value=value)
+
+    return change
+
+
+def data(**fields: Any) -> Change:
+    """The elements of the Constant in other fields."""
+
+    def change(model: onnx.ModelProto) -> None:
+        tensor = tensor_of(model)
+        tensor.ClearField("int32_data")
+        for name, value in fields.items():
+            if isinstance(value, list):
+                getattr(tensor, name)[:] = value
+            else:
+                setattr(tensor, name, value)
+
+    return change
+
+
+def untyped(model: onnx.ModelProto) -> None:
+    node(model, "z").attribute[0].ClearField("type")
+
+
+def of_floats(model: onnx.ModelProto) -> None:
+    attribute = node(model, "z").attribute[0]
+    attribute.CopyFrom(helper.make_attribute("axis", 0.0))
+
+
+def with_two_values(model: onnx.ModelProto) -> None:
+    node(model, "z").attribute[0].f = 1.0
+
+
+def without_value(model: onnx.ModelProto) -> None:
+    node(model, "z").attribute[0].ClearField("i")
+
+
+def referring(model: onnx.ModelProto) -> None:
+    node(model, "z").attribute[0].ref_attr_name = "axis"
+
+
+def unreadable(model: onnx.ModelProto) -> None:
+    model.graph.MergeFromString(b"\x12\x01\xff")
+
+
+def of_an_input(*sizes: int) -> Change:
+    info = helper.make_tensor_value_info("w", TensorProto.INT32, sizes)
+    return lambda m: m.graph.input.append(info)
+
+
+def of_segments(model: onnx.ModelProto) -> None:
+    tensor_of(model).segment.begin = 0
+
+
+def trained(model: onnx.ModelProto) -> None:
+    model.training_info.add()
+
+
+def annotated(model: onnx.ModelProto) -> None:
+    model.graph.quantization_annotation.add(tensor_name="c")
+
+
+def without_a_branch(model: onnx.ModelProto) -> None:
+    del node(model, "d").attribute[0]
+
+
+def add_node(*parts: Any, **attributes: Any) -> Change:
+    return lambda m: m.graph.node.insert(0, helper.make_node(*parts, **attributes))
+
+
+NAMED_TWICE = "an attribute of the {} of ['{}'] '{}' is there twice"
+UNKNOWN_TENSOR = "the type of the tensor '' is not known"
+READ_IN_TWO_WAYS: Mapping[str, tuple[Change, str]] = {
+    "an attribute twice": (
+        attribute("c", "value", stored("", -1, -1)),
+        NAMED_TWICE.format("Constant", "c", "value"),
+    ),
+    "a branch twice": (
+        lambda m: node(m, "d").attribute.append(node(m, "d").attribute[0]),
+        NAMED_TWICE.format("If", "d", "then_branch"),
+    ),
+    "a Constant of two values": (
+        attribute("c", "value_ints", [0, 0]),
+        "the Constant of ['c'] has 2 values",
+    ),
+    "an attribute of another node": (
+        attribute("z", "to", 1),
+        "the Concat of ['z'] has no attribute to",
+    ),
+    "an attribute of another type": (
+        of_floats,
+        "the attribute axis of the Concat of ['z'] has another type",
+    ),
+    "an attribute of no type": (
+        untyped,
+        "the attribute axis of the Concat of ['z'] has another type",
+    ),
+    "an attribute of two values": (
+        with_two_values,
+        "the attribute axis of the Concat of ['z'] has a value of another type",
+    ),
+    "an attribute without a value": (
+        without_value,
+        "the attribute axis of the Concat of ['z'] has no value of its type",
+    ),
+    "an attribute that refers to a function": (
+        referring,
+        "the attribute axis of the Concat of ['z'] refers to no parameter of a function",
+    ),
+    "a missing branch": (without_a_branch, "the If of ['d'] lacks the attribute then_branch"),
+    "a domain twice": (importing("", 13), "the domain '' is imported twice"),
+    "a domain by both names": (importing("ai.onnx", 6), "the domain '' is imported twice"),
+    "another version of our domain": (importing("sonnx", 2), "the version of 'sonnx' is not known"),
+    "another version of the format": (
+        lambda m: setattr(m, "ir_version", 99),
+        "the version of the format is not known",
+    ),
+    "a domain that is not imported": (
+        add_node("Neg", ["x"], ["n"], domain="d"),
+        "the domain 'd' is not imported",
+    ),
+    "an operator that there is not": (
+        add_node("Negate", ["x"], ["n"]),
+        "the Negate of ['n'] is no operator of version 17",
+    ),
+    "an overload": (
+        lambda m: setattr(node(m, "z"), "overload", "another"),
+        "the Concat of ['z'] is an overload",
+    ),
+    "another number of operands": (
+        add_node("Neg", ["x", "x"], ["n"]),
+        "the Neg of ['n'] has another number of operands or results",
+    ),
+    "a node without a result": (add_node("Neg", ["x"], [""]), "the Neg of [''] has no result"),
+    "a Broadcast with an attribute": (
+        lambda m: (importing("sonnx", 1)(m),
+                   add_node("Broadcast", ["x"], ["n"], domain="sonnx", axis=1)(m)),
+        "the Broadcast of ['n'] is not known",
+    ),
+    "a function of our domain": (
+        functions(function("sonnx", "Broadcast", ("", "Neg"))),
+        "the function 'Broadcast' is in the domain 'sonnx'",
+    ),
+    "a function of the compiled domain": (
+        functions(function("sonnx.compiled", "Div", ("", "Neg"))),
+        "the function 'Div' is in the domain 'sonnx.compiled'",
+    ),
+    "a function of the domain of ONNX": (
+        functions(function("ai.onnx", "Div", ("", "Neg"))),
+        "the function 'Div' is in the domain ''",
+    ),
+    "a function twice": (
+        functions(*[function("d", "F", ("", "Neg"))] * 2),
+        "the function 'F' is there twice",
+    ),
+    "functions in a circle": (
+        functions(function("d", "F", ("d", "G")), function("d", "G", ("d", "F"))),
+        "functions call each other in a circle",
+    ),
+    "an initializer twice": (
+        lambda m: m.graph.initializer.append(stored("w", 0, 0)),
+        "an initializer 'w' is there twice",
+    ),
+    "an initializer without a name": (
+        lambda m: m.graph.initializer.append(stored("", 0, 0)),
+        "an initializer has no name",
+    ),
+    "an initializer that a node computes": (
+        add_node("Neg", ["x"], ["w"]),
+        "a value 'w' is there twice",
+    ),
+    "an input that a node computes": (
+        add_node("Neg", ["w"], ["x"]),
+        "a value 'x' is there twice",
+    ),
+    "an initializer of an input of another shape": (
+        of_an_input(1),
+        "the initializer 'w' is not as the input is declared",
+    ),
+    "an initializer of an input of another rank": (
+        of_an_input(1, 2),
+        "the initializer 'w' is not as the input is declared",
+    ),
+    "a node of a body that hides a value": (
+        lambda m: branch(m).node.append(helper.make_node("Neg", ["x"], ["c"])),
+        "a value 'c' is there twice, in a graph and in its body",
+    ),
+    "an initializer of a body that hides a value": (
+        lambda m: branch(m).initializer.append(stored("c", 0, 0)),
+        "a value 'c' is there twice, in a graph and in its body",
+    ),
+    "an operand that nothing computes": (
+        add_node("Neg", ["p"], ["n"]),
+        "nothing computes 'p', which the Neg of ['n'] reads",
+    ),
+    "an output from outside of a body": (
+        lambda m: setattr(branch(m).output[0], "name", "c"),
+        "nothing in its graph computes the output 'c'",
+    ),
+    "a tensor of no type": (lambda m: tensor_of(m).ClearField("data_type"), UNKNOWN_TENSOR),
+    "a tensor of an unknown type": (
+        lambda m: setattr(tensor_of(m), "data_type", 99),
+        UNKNOWN_TENSOR,
+    ),
+    "a tensor of a negative size": (
+        lambda m: tensor_of(m).dims.__setitem__(0, -2),
+        "a size of the tensor '' is negative",
+    ),
+    "elements in two fields": (
+        data(int32_data=[3, 3], raw_data=bytes(8)),
+        "the tensor '' has elements of another type",
+    ),
+    "elements in a field of another type": (
+        data(int64_data=[3, 3]),
+        "the tensor '' has elements of another type",
+    ),
+    "more elements than the shape has": (
+        data(int32_data=[3, 3, 3]),
+        "the tensor '' has 3 elements",
+    ),
+    "fewer bytes than the shape has": (data(raw_data=bytes(4)), "the tensor '' has 4 bytes"),
+    "bytes of texts": (
+        data(data_type=TensorProto.STRING, raw_data=bytes(8)),
+        "the tensor '' has 8 bytes",
+    ),
+    "elements beyond their type": (
+        data(data_type=TensorProto.INT8, int32_data=[3, 300]),
+        "an element of the tensor '' is beyond its type",
+    ),
+    "a tensor in segments": (of_segments, "a TensorProto has a segment"),
+    "a tensor here and in another file": (
+        lambda m: tensor_of(m).external_data.add(key="location", value="c"),
+        "the tensor '' lies in this file and in another one",
+    ),
+    "a tensor nowhere": (external({}), "it is not known where the tensor '' lies"),
+    "a tensor in a place of unknown form": (
+        external({"location": "c", "basepath": "/"}),
+        "it is not known where the tensor '' lies",
+    ),
+    "what a model was trained by": (trained, "a ModelProto has a training_info"),
+    "annotations of quantization": (annotated, "a GraphProto has a quantization_annotation"),
+    "an unknown field of a model": (
+        unknown_field(lambda m: m),
+        "a ModelProto has a field that is not known",
+    ),
+    "an unknown field of a node in a body": (
+        unknown_field(lambda m: branch(m).node[0]),
+        "a NodeProto has a field that is not known",
+    ),
+    "an unknown field of a tensor": (
+        unknown_field(tensor_of),
+        "a TensorProto has a field that is not known",
+    ),
+    "a name that is no UTF-8": (unreadable, r"the name b'\xff' of a GraphProto is no UTF-8"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READ_IN_TWO_WAYS)
+def test_what_can_be_read_in_two_ways_is_rejected(name: str) -> None:
+    change, message = READ_IN_TWO_WAYS[name]
+    changed = parse(DIVISION)
+    change(changed)
+    with pytest.raises(Rejected) as caught:
+        Model(changed)
+    assert str(caught.value) == message
+    with pytest.raises(Rejected) as caught:
+        Enforced(Model(parse(DIVISION)), changed)
+    assert str(caught.value) == message
+
+
+READ: Mapping[str, Change] = {
+    "a model": lambda _: None,
+    "a function of another domain": functions(function("d", "F", ("", "Neg"))),
+    "functions that call others": functions(
+        function("d", "F", ("d", "G"), ("d", "H")),
+        function("d", "G", ("d", "H")),
+        function("d", "H", ("", "Neg")),
+    ),
+    "elements in another file": external({"location": "c", "offset": "0", "length": "8"}),
+    "an initializer of an input": of_an_input(2),
+    "bytes": data(raw_data=bytes(8)),
+    "elements of two bits of a byte": data(data_type=TensorProto.INT4, int32_data=[200]),
+    "complex numbers": data(data_type=TensorProto.COMPLEX64, float_data=[1.0] * 4),
+    "texts": data(data_type=TensorProto.STRING, string_data=[b"a", b"\xff"]),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_can_be_read_in_one_way_is_read(name: str) -> None:
+    changed = parse(DIVISION)
+    READ[name](changed)
+    assert Model(changed).follow("x", "shape") == [2]
+
+
+def test_elements_in_another_file_establish_nothing() -> None:
+    changed = parse(DIVISION)
+    external({"location": "c"})(changed)
+    model = Model(changed)
+    assert model.follow("c", "shape") == [2]
+    with pytest.raises(Rejected, match="its elements lie in another file, which no digest covers"):
+        model.follow("c", "elements")
+
+
+def test_standard_operators_by_both_names_are_the_same() -> None:
+    model, other = parse(DIVISION), parse(DIVISION)
+    for each in (*other.opset_import, *other.graph.node, *branch(other).node):
+        each.domain = "ai.onnx"
+    assert Enforced(Model(model), other).facts_of("z") == Enforced(Model(other), model).facts_of(
+        "z"
+    )
+    assert node(other, "z").domain == "ai.onnx"
+
+
+def test_branches_are_compared_by_name() -> None:
+    model = parse(DIVISION.replace("Div(w, c)", "Div(c, x)").replace("q", "r"))
+    exchanged = onnx.ModelProto()
+    exchanged.CopyFrom(model)
+    one, other = node(exchanged, "d").attribute
+    one.name, other.name = other.name, one.name
+    with pytest.raises(Rejected, match=r"^the outputs \['p'\] became \['r'\]$"):
+        Enforced(Model(model), exchanged)
+    one.g.output[0].name = one.g.node[0].output[0] = "r"
+    other.g.output[0].name = other.g.node[0].output[0] = "p"
+    with pytest.raises(Rejected, match=r"^the Div of \['p'\] reads 'c', not 'x'"):
+        Enforced(Model(model), exchanged)
+
+
+def test_branches_in_another_order_are_the_same() -> None:
+    model, other = parse(DIVISION), parse(DIVISION)
+    branches = [*node(other, "d").attribute][::-1]
+    node(other, "d").ClearField("attribute")
+    node(other, "d").attribute.extend(branches)
+    Enforced(Model(model), other)
+
+
+def test_field_that_is_written_twice_is_rejected() -> None:
+    content = parse(DIVISION).SerializeToString()
+    content += onnx.ModelProto(ir_version=10).SerializeToString()
+    digest = hashlib.sha256(content).hexdigest()
+    head = {"format": "sonnx_ort.certificate/1", "model": digest, "steps": [], "obligations": []}
+    with pytest.raises(Rejected) as caught:
+        check(content, head)
+    assert str(caught.value) == (
+        "the file of the model has a field twice; write it again with onnx.save"
+    )
+
+
+def test_only_what_is_known_is_in_the_table_of_fields() -> None:
+    """Every entry is a field of ONNX; further fields of it are rejected until they are known."""
+    kinds = {**onnx.onnx_ml_pb2.DESCRIPTOR.message_types_by_name}
+    for message in [*kinds.values()]:
+        kinds.update(message.nested_types_by_name)
+    assert {
+        (kind, field)
+        for kind, fields in FIELDS.items()
+        for field in fields
+        if field not in kinds[kind].fields_by_name
+    } == set()
+
+
+def test_types_of_attributes_are_known_but_for_lists_of_messages() -> None:
+    changed = parse(DIVISION)
+    changed.opset_import.add(domain="d", version=1)
+    other = helper.make_node("Other", ["x"], ["n"], domain="d")
+    other.attribute.add(name="a", type=AttributeProto.GRAPHS)
+    changed.graph.node.append(other)
+    with pytest.raises(Rejected) as caught:
+        Model(changed)
+    assert str(caught.value) == "the type of the attribute a of the Other of ['n'] is not known"
