@@ -121,14 +121,17 @@ def certify(
 
     Raises:
         InvalidModel: It is no readable, valid ONNX model.
-        SonnxError: An option is unknown, or the model is rewritten: certify the original.
+        SonnxError: An option is unknown, the model is rewritten (certify the original), or
+            something in it can be read in two ways.
     """
     choices = Choices(choose_demands(edition, "reject", operators), Backend.NATIVE)
     with collector_paused():
         loaded = load(os.fspath(model), choices)
         if loaded.native is not None or loaded.enforced:
             raise SonnxError("the model is already rewritten; certify the original")
-        return proofs_of(examine(loaded)).certificate(loaded.model.sha256)
+        made = proofs_of(examine(loaded)).certificate(loaded.model.sha256)
+        made.require_accepted(Path(model).read_bytes())
+    return made
 
 
 # Its order matters: protocol buffers have an untyped base, so they pass for anything.
@@ -238,6 +241,7 @@ def rewrite_file(  # noqa: PLR0913 - one for each choice
             made_certificate = certified.proofs.certificate_of_enforced(
                 model.sha256, proto, content, choices.demands
             )
+            made_certificate.require_accepted(source.read_bytes(), content)
             texts.append((Path(certificate), made_certificate.to_json()))
         if record is not None:
             check_place_of_record(Path(record), model.proto, source, target)

@@ -13,7 +13,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
-from sonnx_ort.certificates.checker import FORMAT, Model, Rejected
+from sonnx_ort.certificates.checker import FORMAT, Model, Rejected, check
 from sonnx_ort.certificates.checker.enforced import Enforced
 from sonnx_ort.certificates.checker.guards import require_guarded
 from sonnx_ort.certificates.checker.rules import rules_of
@@ -64,6 +64,21 @@ class Certificate:
                 text = f"[\n{lines}\n]"
             entries.append(f'"{name}": {text}')
         return "{\n" + ",\n".join(entries) + "\n}\n"
+
+    def require_accepted(self, content: bytes, enforced: bytes | None = None) -> None:
+        """Have the checker accept the certificate, so that none is written that it rejects.
+
+        Args:
+            content: The file of the model.
+            enforced: The file of the enforced model, if the certificate has one.
+
+        Raises:
+            SonnxError: It is rejected.
+        """
+        try:
+            check(content, self.content, enforced)
+        except Rejected as error:
+            raise SonnxError(f"the model cannot be certified: {error}") from error
 
 
 class Proofs:
