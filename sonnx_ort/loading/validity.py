@@ -25,6 +25,7 @@ def check_validity(proto: onnx.ModelProto) -> None:
         InvalidModel: The model is not; the message contains the checker's error.
     """
     _check_default_opset(proto)
+    _refuse_two_imports(proto)
     try:
         onnx.checker.check_model(_checkable(proto))
     except onnx.checker.ValidationError as error:
@@ -34,6 +35,7 @@ def check_validity(proto: onnx.ModelProto) -> None:
             f"the model is too large to be one message: {error}; store its tensors as external data"
         ) from error
     _refuse_unreadable_names(proto)
+    _refuse_several_values(proto)
     _refuse_fatal_attributes(proto)
     _refuse_unresolved_attributes(proto)
 
@@ -46,6 +48,27 @@ def _check_default_opset(proto: onnx.ModelProto) -> None:
                 f"the model imports version {entry.version} of the ONNX operators; this "
                 f"installation knows 1 to {newest}: upgrade onnx, or export to one of these"
             )
+
+
+def _refuse_two_imports(proto: onnx.ModelProto) -> None:
+    """Reject a domain that is imported twice, of which ONNX Runtime takes the last version."""
+    for imports in (proto.opset_import, *(function.opset_import for function in proto.functions)):
+        versions: dict[str, int] = {}
+        for entry in imports:
+            if entry.domain in versions:
+                raise InvalidModel(
+                    f"the domain '{entry.domain or 'ai.onnx'}' is imported twice, in the versions "
+                    f"{versions[entry.domain]} and {entry.version}; keep one of them"
+                )
+            versions[entry.domain] = entry.version
+
+
+def _refuse_several_values(proto: onnx.ModelProto) -> None:
+    """Reject a Constant of several values, of which ONNX Runtime takes the first."""
+    for node in all_nodes(proto):
+        if (node.domain, node.op_type) == (STANDARD_DOMAIN, "Constant") and len(node.attribute) > 1:
+            names = " and ".join(attribute.name for attribute in node.attribute)
+            raise InvalidModel(f"Constant '{node.name}' has several values: {names}; keep one")
 
 
 def _refuse_unreadable_names(proto: onnx.ModelProto) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import sonnx_ort
 from support.graphs import binary_model, model, parse, tensor
@@ -73,6 +73,40 @@ def test_unknown_opset(version: int) -> None:
         f"the model imports version {version} of the ONNX operators; this installation knows 1 to "
         f"{newest}: upgrade onnx, or export to one of these"
     )
+
+
+@pytest.mark.parametrize("names", [("", ""), ("", "ai.onnx"), ("ai.onnx", ""), ("d", "d")])
+def test_domain_that_is_imported_twice(names: tuple[str, str]) -> None:
+    """ONNX Runtime takes the last version."""
+    made = valid()
+    del made.opset_import[:]
+    made.opset_import.extend(helper.make_opsetid(name, 13 + k) for k, name in enumerate(names))
+    if "d" in names:
+        made.opset_import.add(domain="", version=13)
+    name = "d" if "d" in names else "ai.onnx"
+    assert refusal(made) == (
+        f"the domain '{name}' is imported twice, in the versions 13 and 14; keep one of them"
+    )
+
+
+def test_domain_that_a_function_imports_twice() -> None:
+    made = valid()
+    node = helper.make_node("Neg", ["a"], ["b"])
+    imports = [helper.make_opsetid("", version) for version in (13, 14)]
+    made.functions.append(helper.make_function("d", "F", ["a"], ["b"], [node], imports))
+    assert refusal(made) == (
+        "the domain 'ai.onnx' is imported twice, in the versions 13 and 14; keep one of them"
+    )
+
+
+@pytest.mark.parametrize("names", [("value", "value_ints"), ("value_ints", "value")])
+def test_constant_of_several_values(names: tuple[str, str]) -> None:
+    """ONNX Runtime takes the first."""
+    made = parse("(int64[2] x) => (int64[2] z) { [c] c = Constant() z = Div(x, c) }")
+    values = {"value": numpy_helper.from_array(np.array([3, 3])), "value_ints": [0, 0]}
+    for name in names:
+        made.graph.node[0].attribute.append(helper.make_attribute(name, values[name]))
+    assert refusal(made) == f"Constant 'c' has several values: {' and '.join(names)}; keep one"
 
 
 def test_no_opset() -> None:

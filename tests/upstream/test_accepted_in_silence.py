@@ -1,8 +1,10 @@
 """What ONNX Runtime and the checker of ONNX take without a word."""
 
+import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
+from onnx import numpy_helper
 
 from sonnx_ort.runtime.session_options import DISABLED_OPTIMIZERS
 from support.graphs import parse
@@ -41,3 +43,49 @@ def test_checker_takes_a_call_that_leaves_an_operand_out() -> None:
     onnx.checker.check_model(made, full_check=True)
     with pytest.raises(Exception, match="input 1 is marked single but has an empty string"):
         ort.InferenceSession(made.SerializeToString(), quiet())
+
+
+@pytest.mark.parametrize(
+    ("imports", "expected"),
+    [
+        ([("", 12), ("", 13)], 0.5),
+        ([("", 13), ("", 12)], 0.25),
+        ([("", 12), ("ai.onnx", 13)], 0.5),
+        ([("ai.onnx", 13), ("", 12)], 0.25),
+    ],
+)
+def test_last_of_two_imports_is_taken(imports: list[tuple[str, int]], expected: float) -> None:
+    """Once they raise, `check_validity` need not. Before version 13 a Softmax joins axes."""
+    made = parse("(float[1, 2, 2] x) => (float[1, 2, 2] y) { y = Softmax(x) }")
+    del made.opset_import[:]
+    made.opset_import.extend(onnx.helper.make_opsetid(*each) for each in imports)
+    onnx.checker.check_model(made, full_check=True)
+    session = ort.InferenceSession(made.SerializeToString(), quiet())
+    (found,) = session.run(None, {"x": np.zeros((1, 2, 2), np.float32)})
+    assert found.ravel().tolist() == [expected] * 4
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"), [(("value", "value_ints"), 3), (("value_ints", "value"), 5)]
+)
+def test_first_value_of_a_constant_is_taken(names: tuple[str, str], expected: int) -> None:
+    """Once they raise, `check_validity` need not."""
+    made = parse("() => (int64[1] y) { c = Constant() y = Identity(c) }")
+    values = {"value": numpy_helper.from_array(np.array([3])), "value_ints": [5]}
+    for name in names:
+        made.graph.node[0].attribute.append(onnx.helper.make_attribute(name, values[name]))
+    onnx.checker.check_model(made)
+    session = ort.InferenceSession(made.SerializeToString(), quiet())
+    assert session.run(None, {})[0].tolist() == [expected]
+
+
+def test_function_of_a_model_stands_for_a_custom_operator() -> None:
+    """Once it raises, nothing changes: other tools read such a model as well."""
+    made = parse(
+        "(float[2] x) => (float[2] y) { y = sonnx.Broadcast(x) }"
+        '<opset_import: ["" : 17], domain: "sonnx"> Broadcast (a) => (b) { b = Neg(a) }',
+        domains={"sonnx": 1},
+    )
+    onnx.checker.check_model(made, full_check=True)
+    session = ort.InferenceSession(made.SerializeToString(), quiet())
+    assert session.run(None, {"x": np.ones(2, np.float32)})[0].tolist() == [-1, -1]
