@@ -1,6 +1,8 @@
-"""What is changed in a certificate, or in the model that it certifies, is rejected or harmless.
+"""What is changed in a certificate, or in a model that it certifies, is rejected or harmless.
 
-Harmless is what says nothing new and fails in every run that failed before.
+Harmless is what says nothing new, fails in every run that failed before, and gives the original's
+results in all others. Models are also changed field by field, whatever that means, and all that the
+checker concludes of such a model is held against runs of it.
 `SONNX_ORT_GRAPHS=1000 pytest tests/soundness/test_tampered_certificates.py` tries more models than
 the default; each is changed 20 times.
 """
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from support.soundness.isolated import run_attempts
+from support.soundness.isolated import run_attempts, tally_of
 
 MODELS = int(os.environ.get("SONNX_ORT_GRAPHS", "120"))
 MODULE = "support.soundness.tampered"
@@ -39,3 +41,20 @@ def test_most_changes_are_rejected(lines: Lines) -> None:
         counts.update({k: v for k, v in (line.get("result") or {}).items() if isinstance(v, int)})
     assert counts["accepted"] > MODELS // 20
     assert counts["rejected"] > 2 * counts["harmless"]
+
+
+@pytest.fixture(scope="module")
+def fields(once: Callable[..., Any]) -> Lines:
+    attempt = f"{MODULE}:attempt_of_fields"
+    found: Lines = once("tampered_fields", lambda: run_attempts(attempt, range(MODELS), 2))
+    return found
+
+
+def test_what_is_concluded_of_changed_fields_is_true(fields: Lines) -> None:
+    assert [line for line in fields if "result" not in line] == []
+
+
+def test_changed_fields_are_worth_looking_at(fields: Lines) -> None:
+    counts = tally_of(fields)
+    assert counts["held"] > MODELS
+    assert counts["rejected"] > MODELS

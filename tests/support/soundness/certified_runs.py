@@ -50,7 +50,6 @@ def _held(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str) -> dic
     except Rejected:
         return None
     steps = dict(_steps(model, checked))
-    sizes = _sizes_of_run(model, feeds)
     names = [name for node in model.graph.node for name in node.output if name]
     shown = [name for name in names if any((name, kind) in steps for kind in ("type", "shape"))]
     if not shown:
@@ -64,7 +63,7 @@ def _held(model: onnx.ModelProto, feeds: Mapping[str, Array], level: str) -> dic
         results = dict(zip(shown, session.run(shown, feeds), strict=True))
     except Exception:  # noqa: BLE001 - what does not run contradicts nothing
         return None
-    misfits = [*_misfits(steps, results, sizes)]
+    misfits = [*misfits_of(model, feeds, steps, results)]
     text = f"{misfits[0]} of\n{onnx.printer.to_text(model)}\n{feeds}" if misfits else ""
     count = sum(value in results for value, _ in steps)
     return {"steps": count, "misfit": text}
@@ -88,9 +87,14 @@ def _sizes_of_run(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> dict[st
     return sizes
 
 
-def _misfits(
-    steps: Mapping[tuple[str, str], Any], results: Mapping[str, Any], sizes: dict[str, int]
+def misfits_of(
+    model: onnx.ModelProto,
+    feeds: Mapping[str, Array],
+    steps: Mapping[tuple[str, str], Any],
+    results: Mapping[str, Any],
 ) -> Iterator[str]:
+    """What steps say of values, and a run contradicts."""
+    sizes = _sizes_of_run(model, feeds)
     for (value, kind), claim in steps.items():
         array = results.get(value)
         if not isinstance(array, np.ndarray):

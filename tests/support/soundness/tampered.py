@@ -1,6 +1,6 @@
-"""Changes certificates and enforced models at random.
+"""Changes certificates, models and enforced models at random.
 
-What the checker still accepts has to enforce as much as before.
+What the checker still accepts has to enforce as much as before, and give the original's results.
 """
 
 import copy
@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +24,8 @@ from sonnx_ort.profile.catalog import DEFAULT_OPERATORS, OPERATORS
 from support.certified import enforced_with_certificate
 from support.sessions import on_one_thread
 from support.soundness.arrays import Array
+from support.soundness.fields import with_changed_fields
+from support.soundness.held import held_to_runs
 from support.soundness.models import random_feeds, random_model
 
 TAMPERED = 20
@@ -76,17 +79,33 @@ def _tried(
     outcomes = _outcomes(enforced, feeds)
     counts = {"accepted": 1, "rejected": 0, "harmless": 0, "guarded": len(text["guarded"])}
     for _ in range(TAMPERED):
-        changed = rng.choice([_other_certificate, _other_model])(rng, text, enforced)
+        changed = rng.choice(_CHANGES)(rng, content, text, enforced)
         if changed is None:
             continue
         try:
-            check(content, *changed)
+            check(*changed)
         except Rejected:
             counts["rejected"] += 1
             continue
         counts["harmless"] += 1
         _require_harmless(text, changed, feeds, outcomes)
     return counts | {"unknown": len(text["unknown"]), "sentence": sentence}
+
+
+def attempt_of_fields(number: int) -> dict[str, Any]:
+    """Certify what the checker follows of models whose fields are changed, and hold it to runs."""
+    rng = random.Random(f"fields {number}")  # noqa: S311 - no cryptography
+    if rng.random() < 0.5:
+        made = random_model(rng)
+        content, feeds = made.proto.SerializeToString(), [made.nominal]
+    else:
+        model = _guarded_model(rng)
+        content, feeds = model.SerializeToString(), [_feeds(rng, model) for _ in range(_RUNS)]
+    ort.set_default_logger_severity(4)
+    counts = Counter[str]()
+    for _ in range(TAMPERED):
+        counts[held_to_runs(with_changed_fields(rng, content), feeds)] += 1
+    return dict(counts)
 
 
 _BINARY = ("Div", "Sub", "Mul", "Max", "Mod", "Pow", "Equal")
@@ -137,45 +156,69 @@ def _feeds(rng: random.Random, model: onnx.ModelProto) -> Feeds:
     return feeds
 
 
+Changed = tuple[bytes, Certificate, bytes]
+"""The files of a model and of what enforces it, and a certificate of both."""
+
+
 def _require_harmless(
-    text: Certificate,
-    changed: tuple[Certificate, bytes],
-    feeds: list[Feeds],
-    outcomes: list[object],
+    text: Certificate, changed: Changed, feeds: list[Feeds], outcomes: list[list[Any] | None]
 ) -> None:
-    """A certificate says nothing new, and a model fails where it failed before.
+    """A certificate says nothing new; a model fails where it failed, or gives the right results.
 
     It may run where it failed for a rule that is left to guards of unknown form.
     """
-    certificate, enforced = changed
+    content, certificate, enforced = changed
     for name in ("obligations", "guarded"):
         said = [each for kind in ("obligations", "guarded") for each in text[kind]]
         assert all(each in said for each in certificate[name]), certificate[name]
     if text["unknown"]:
         return
-    for found, before in zip(_outcomes(enforced, feeds), outcomes, strict=True):
+    original = _session(content)
+    for each, found, before in zip(feeds, _outcomes(enforced, feeds), outcomes, strict=True):
         assert before is not None or found is None, "a changed model runs where it failed"
+        # The original has no guards, but it gets through where those of the other pass. A model
+        # that ONNX Runtime refuses has no results.
+        if found is not None and original is not None:
+            right = _outcome(original, each)
+            assert _same(found, right), f"a changed model gives {found}, not {right}, of {each}"
 
 
-def _outcomes(model: bytes, feeds: list[Feeds]) -> list[object]:
+def _same(one: list[Any], other: list[Any] | None) -> bool:
+    return other is not None and all(map(_is_same, one, other))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    if not isinstance(one, np.ndarray):
+        return repr(one) == repr(other)
+    kind = (other.shape, other.dtype) if isinstance(other, np.ndarray) else None
+    same = (one.shape, one.dtype) == kind
+    return same and (one.dtype.kind == "O" or one.tobytes() == other.tobytes())
+
+
+def _session(model: bytes) -> ort.InferenceSession | None:
+    """A session of a model; None if ONNX Runtime refuses it."""
+    try:
+        return ort.InferenceSession(model, on_one_thread("none"))
+    except Exception:  # noqa: BLE001 - whatever it refuses
+        return None
+
+
+def _outcomes(model: bytes, feeds: list[Feeds]) -> list[list[Any] | None]:
     """What runs give; None for those that fail."""
-    try:
-        session = ort.InferenceSession(model, on_one_thread("none"))
-    except Exception:  # noqa: BLE001 - whatever ONNX Runtime refuses
-        return [None] * len(feeds)
-    return [_outcome(session, each) for each in feeds]
+    session = _session(model)
+    return [None if session is None else _outcome(session, each) for each in feeds]
 
 
-def _outcome(session: ort.InferenceSession, feeds: Feeds) -> object:
+def _outcome(session: ort.InferenceSession, feeds: Feeds) -> list[Any] | None:
     try:
-        return session.run(None, dict(feeds))
+        return list(session.run(None, dict(feeds)))
     except Exception:  # noqa: BLE001 - whatever ONNX Runtime fails with
         return None
 
 
 def _other_certificate(
-    rng: random.Random, text: Certificate, enforced: bytes
-) -> tuple[Certificate, bytes] | None:
+    rng: random.Random, content: bytes, text: Certificate, enforced: bytes
+) -> Changed | None:
     changed = copy.deepcopy(text)
     lists = [name for name in ("steps", "obligations", "guarded") if changed[name]]
     entries = changed[rng.choice(lists)] if lists else []
@@ -190,7 +233,7 @@ def _other_certificate(
         lambda: changed.__setitem__("edition", "another"),
     ]
     rng.choice(kinds)()
-    return None if changed == text else (changed, enforced)
+    return None if changed == text else (content, changed, enforced)
 
 
 def _rules() -> list[str]:
@@ -207,18 +250,47 @@ def _other_entry(rng: random.Random, entries: list[Any]) -> list[Any]:
     return list(one)
 
 
+def _other_fields(
+    rng: random.Random, content: bytes, text: Certificate, enforced: bytes
+) -> Changed | None:
+    """An enforced model of changed fields, and a certificate that claims to be its own."""
+    changed = with_changed_fields(rng, enforced)
+    return content, text | {"enforced": hashlib.sha256(changed).hexdigest()}, changed
+
+
+def _other_original(
+    rng: random.Random, content: bytes, text: Certificate, enforced: bytes
+) -> Changed | None:
+    """A model of changed fields, and a certificate that claims to be its own."""
+    changed = with_changed_fields(rng, content)
+    return changed, text | {"model": hashlib.sha256(changed).hexdigest()}, enforced
+
+
+def _fields_of_both(
+    rng: random.Random, content: bytes, text: Certificate, enforced: bytes
+) -> Changed | None:
+    """The same fields changed in both models; the enforced one begins with the original's parts."""
+    seed = rng.random()
+    files = [with_changed_fields(random.Random(seed), each) for each in (content, enforced)]  # noqa: S311
+    digests = [hashlib.sha256(each).hexdigest() for each in files]
+    return files[0], text | dict(zip(("model", "enforced"), digests, strict=True)), files[1]
+
+
 def _other_model(
-    rng: random.Random, text: Certificate, enforced: bytes
-) -> tuple[Certificate, bytes] | None:
+    rng: random.Random, content: bytes, text: Certificate, enforced: bytes
+) -> Changed | None:
     """A changed enforced model, and a certificate that claims to be its own."""
     model = onnx.load_model_from_string(enforced)
     if not model.graph.node:
         return None
     _change(rng, model)
-    content = model.SerializeToString()
-    if content == enforced:
+    changed = model.SerializeToString()
+    if changed == enforced:
         return None
-    return text | {"enforced": hashlib.sha256(content).hexdigest()}, content
+    return content, text | {"enforced": hashlib.sha256(changed).hexdigest()}, changed
+
+
+_CHANGES = (_other_certificate, _other_model, _other_fields, _other_original, _fields_of_both)
 
 
 def _change(rng: random.Random, model: onnx.ModelProto) -> None:
