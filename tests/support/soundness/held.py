@@ -60,7 +60,7 @@ def _is_safe(node: onnx.NodeProto, found: list[str]) -> bool:
 
 
 def _concluded(traced: Traced, node: onnx.NodeProto) -> list[str]:
-    output, found = next(name for name in node.output if name), []
+    output, found = next(filter(None, node.output), ""), []
     for rule in RULES:
         if rule.partition(".")[0] == node.op_type and rule not in HELD:
             try:
